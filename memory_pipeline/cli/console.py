@@ -1,0 +1,35 @@
+"""How commands speak: Rich on the terminal, plain JSON for programs, one sentence for an error."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+
+out = Console()
+err = Console(stderr=True)
+
+FAILED, MISUSED = 1, 2
+"""Exit codes: something went wrong; the call or a setting was wrong."""
+
+
+def print_json(data: Any) -> None:
+    """To stdout, without colour or wrapping; dates as text."""
+    typer.echo(json.dumps(data, default=str, ensure_ascii=False, indent=1))
+
+
+def fail(sentence: str, code: int = FAILED) -> typer.Exit:
+    """Say what went wrong and what to do; `raise` what comes back."""
+    err.print(sentence, style="red", markup=False, soft_wrap=True)
+    return typer.Exit(code)
+
+
+@contextmanager
+def one_sentence(*errors: type[Exception], code: int = FAILED) -> Iterator[None]:
+    """These errors are the person's to mend: say them without a traceback."""
+    try:
+        yield
+    except errors as error:
+        raise fail(str(error), code) from None

@@ -1,0 +1,93 @@
+"""`memory status`: what has been read, what could not be, and what waits for a person."""
+
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from memory_pipeline.cli.console import MISUSED, err, one_sentence, out, print_json
+from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.lake import Lake
+from memory_pipeline.planning import Stages
+from memory_pipeline.proposals.lifecycle import with_status
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.discovery import find_files, roots
+from memory_pipeline.settings import WrongSetting, unknown_variables
+
+SHOWN = 10
+
+
+def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
+    """What is read, not readable, out of date and pending."""
+    settings = active_settings()
+    lake = Lake(settings.lake_dir)
+    catalogue = Catalogue(lake, settings)
+    with one_sentence(WrongSetting, code=MISUSED):
+        directories = roots(settings)
+    catalogue.refresh(find_files(directories))
+    stages = Stages.of(settings, catalogue)
+    days = catalogue.days()
+    data = {
+        "workspace": str(settings.workspace),
+        "session_directories": [str(d) for d in directories],
+        **_files(lake),
+        "days_with_sessions": len(days),
+        "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
+        "proposals": dict(with_status(lake).group_by("status").len().sort("status").iter_rows()),
+        "unknown_settings": unknown_variables(),
+    }
+    if as_json:
+        print_json(data)
+    else:
+        _print(data)
+
+
+def _files(lake: Lake) -> dict[str, Any]:
+    files = lake.read("files")
+    unread = files.filter(pl.col("reason").is_not_null())
+    bad = files.select("path", "problems").explode("problems").drop_nulls().unnest("problems")
+    unknown = files.select("harness", "unknown_records").explode("unknown_records").drop_nulls().unnest("unknown_records")
+    counted = unknown.group_by("harness", "type").agg(pl.col("count").sum()).sort("count", "type", descending=True)
+    windows = lake.read("windows").filter(~pl.col("observed"))
+    return {
+        "session_files": dict(
+            files.filter(pl.col("reason").is_null()).group_by("harness").len().sort("harness").iter_rows()
+        ),
+        "files_not_read": dict(unread.sort("path").select("path", "reason").iter_rows()),
+        "records_not_read": [f"{p}:{n}: {r}" for p, n, r in bad.select("path", "line", "reason").iter_rows()],
+        "unknown_record_types": {f"{h}: {t}": n for h, t, n in counted.iter_rows()},
+        "windows_not_observed": dict(windows.group_by("reason").len().sort("reason").iter_rows()),
+    }
+
+
+def _print(data: dict[str, Any]) -> None:
+    def line(name: str, value: object) -> None:
+        out.print(f"{name:<24}{value}", highlight=False, markup=False, soft_wrap=True)
+
+    line("workspace", data["workspace"])
+    line("session directories", ", ".join(data["session_directories"]) or "none found")
+    read = ", ".join(f"{n} {harness}" for harness, n in data["session_files"].items())
+    line("session files read", read or "none; `memory run` reads them")
+    _list("files not read", [f"{path}: {reason}" for path, reason in data["files_not_read"].items()])
+    _list("records not read", data["records_not_read"])
+    unknown = [f"{name} ×{n}" for name, n in data["unknown_record_types"].items()]
+    line("unknown record types", f"{len(unknown)}" + (f" ({', '.join(unknown[:SHOWN])})" if unknown else ""))
+    for reason, n in data["windows_not_observed"].items():
+        line("windows not observed", f"{n}: {reason}")
+    out_of_date = data["days_out_of_date"]
+    line("days with sessions", data["days_with_sessions"])
+    line(
+        "days out of date",
+        f"{len(out_of_date)}" + (f" (last {out_of_date[-1]}); `memory run --all`" if out_of_date else ""),
+    )
+    line("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
+    if data["unknown_settings"]:
+        err.print(f"No such setting: {', '.join(data['unknown_settings'])}; README.md lists them.", style="yellow")
+
+
+def _list(name: str, lines: list[str]) -> None:
+    out.print(f"{name:<24}{len(lines)}", highlight=False)
+    for text in lines[:SHOWN]:
+        out.print(f"  {text}", highlight=False, markup=False, soft_wrap=True)
+    if len(lines) > SHOWN:
+        out.print(f"  … {len(lines) - SHOWN} more with --json", style="dim")

@@ -1,0 +1,85 @@
+"""What a run came to: counts, checks, money, and where everything lies."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from rich.table import Table
+
+from memory_pipeline.cli.console import out
+from memory_pipeline.cli.dagster_runs import check_results
+from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.lifecycle import with_status
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.priorities import EMOJI, PRIORITIES
+
+
+def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[str, Any]:
+    """Numbers over these days; proposals and their states over all days."""
+    lake = Lake(settings.lake_dir)
+    messages, windows = lake.read("messages", days), lake.read("windows", days)
+    observations = lake.read("observations", days)
+    status = with_status(lake)["status"]
+    friction = lake.read("friction_clusters", days).sort("severity", "day", descending=True)
+    checks = check_results(instance, set(days))
+    files = lake.read("files")
+    return {
+        "days": [str(day) for day in days],
+        "session_files": {"read": files["reason"].is_null().sum(), "not_read": files["reason"].is_not_null().sum()},
+        "sessions": lake.read("sessions", days)["session_id"].n_unique(),
+        "messages": messages.height,
+        "user_messages": int((messages["role"] == "user").sum()),
+        "windows": {"observed": int(windows["observed"].sum()), "stored_only": int((~windows["observed"]).sum())},
+        "observations": {p: int((observations["priority"] == p).sum()) for p in PRIORITIES},
+        "vectors": lake.read("embeddings", days).height,
+        "reflections": lake.read("reflections", days).height,
+        "proposals": {name: int((status == name).sum()) for name in ("pending", "approved", "rejected")},
+        "friction": [
+            {"id": f["pattern_id"], "title": f["title"], "sessions": f["sessions"], "severity": f["severity"]}
+            for f in friction.unique("title", keep="first", maintain_order=True).iter_rows(named=True)
+        ],
+        "checks": {
+            "passed": sum(c["passed"] for c in checks.values()),
+            "failed": sum(c["failed"] for c in checks.values()),
+            "failing": {k: [str(d) for d in c["failed_days"]] for k, c in checks.items() if c["failed"]},
+        },
+        "spent_usd": float(lake.read("ledger", days)["cost_usd"].sum()),
+        "places": {
+            "MEMORY.md": str(settings.memory_file),
+            "REVIEW.md": str(settings.review_file),
+            "daily logs": str(settings.workspace / "memory"),
+            "tables": str(settings.lake_dir),
+            "vector index": settings.qdrant_url or str(settings.index_dir),
+        },
+    }
+
+
+def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    add = table.add_row
+    days = summary["days"]
+    add("days", f"{len(days)}" + (f" ({days[0]} to {days[-1]})" if days else ""))
+    unread = summary["session_files"]["not_read"]
+    add("sessions", f"{summary['sessions']}" + (f" ({unread} files not read: see `memory status`)" if unread else ""))
+    add("messages", f"{summary['messages']}, {summary['user_messages']} of them typed by a person")
+    add("windows", f"{summary['windows']['observed']} observed, {summary['windows']['stored_only']} only stored")
+    add("observations", "  ".join(f"{EMOJI[p]} {n} {p}" for p, n in summary["observations"].items()))
+    proposals = summary["proposals"]
+    add(
+        "proposals",
+        f"{proposals['pending']} pending, {proposals['approved']} approved, {proposals['rejected']} rejected",
+    )
+    add("friction", f"{len(summary['friction'])} patterns over more than one session")
+    for pattern in summary["friction"][:3]:
+        add("", f"{pattern['id']}  {pattern['title']} ({pattern['sessions']} sessions)")
+    checks = summary["checks"]
+    add("checks", f"{checks['passed']} passed, {checks['failed']} failed")
+    for name, failed in checks["failing"].items():
+        add("", f"[yellow]{name}[/] on {', '.join(failed[:5])}" + (" …" if len(failed) > 5 else ""))
+    add("money spent", f"${summary['spent_usd']:.2f}")
+    for name, place in summary["places"].items():
+        add(name, place)
+    out.print(table, soft_wrap=True)
+    out.print(
+        f"\nReview the proposals: {settings.review_file} or `memory review`. The Dagster UI: `make ui`.", soft_wrap=True
+    )

@@ -1,0 +1,29 @@
+"""`memory ui`: Dagster's UI and daemon on this workspace, with sensors and schedules on."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.cli.console import err
+from memory_pipeline.cli.dagster_runs import prepare_home
+from memory_pipeline.cli.workspace import active_settings
+
+
+def ui(port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 3000) -> None:
+    """Start Dagster's UI and daemon; stop them with Ctrl-C."""
+    settings = active_settings()
+    os.environ["DAGSTER_HOME"] = str(prepare_home(settings))
+    err.print(f"Workspace {settings.workspace}; the UI will be at http://127.0.0.1:{port}", soft_wrap=True)
+    command = [
+        "dagster",
+        "dev",
+        "--module-name",
+        "memory_pipeline.definitions",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        f"{port}",
+    ]
+    os.execv(sys.executable, [sys.executable, "-m", *command])

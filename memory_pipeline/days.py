@@ -1,0 +1,47 @@
+"""Local calendar days: the unit of everything. A day has 23, 24 or 25 hours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+
+def day_of(moment: datetime, zone: ZoneInfo) -> date:
+    """The local calendar day of an aware moment."""
+    return moment.astimezone(zone).date()
+
+
+def today(zone: ZoneInfo) -> date:
+    return day_of(datetime.now(UTC), zone)
+
+
+def bounds(day: date, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    """The day as UTC moments, start included, end excluded."""
+    start = datetime.combine(day, time(), zone)
+    end = datetime.combine(day + timedelta(days=1), time(), zone)
+    return start.astimezone(UTC), end.astimezone(UTC)
+
+
+def lookback(day: date, days: int) -> list[date]:
+    """The `days` days that end with `day`, oldest first."""
+    return [day - timedelta(days=back) for back in range(days - 1, -1, -1)]
+
+
+def parse_day(text: str) -> date:
+    """A day as written by a person; raises ValueError with a sentence that says what was expected."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a day; write it as YYYY-MM-DD.") from None
+
+
+def stretches(days: Iterable[date], bridged: int = 0) -> list[tuple[date, date]]:
+    """Runs of days as (first, last); gaps of up to `bridged` missing days do not end a run."""
+    found: list[tuple[date, date]] = []
+    for day in sorted(set(days)):
+        if found and (day - found[-1][1]).days <= bridged + 1:
+            found[-1] = (found[-1][0], day)
+        else:
+            found.append((day, day))
+    return found

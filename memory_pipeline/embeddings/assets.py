@@ -1,0 +1,48 @@
+"""The asset `embeddings`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from memory_pipeline.orchestration import (
+    INDEX_POOL,
+    MODEL_RETRY,
+    ONE_RUN,
+    PARTITIONS,
+    LakeResource,
+    run_stage,
+    table_spec,
+)
+
+LEXICAL_ONLY = "lexical_only"
+
+
+@dg.multi_asset(
+    name="embed",
+    specs=[
+        table_spec(
+            "embeddings",
+            deps=["observations"],
+            description="The vectors themselves lie in the index (index/, or the server of QDRANT_URL), which can be rebuilt from "
+            "this table's sources at any time. Without an embedding model there are no rows, `mode` says "
+            "`lexical_only`, and later stages compare by words.",
+            group="embedding",
+        )
+    ],
+    partitions_def=PARTITIONS,
+    backfill_policy=ONE_RUN,
+    pool=INDEX_POOL,
+    retry_policy=MODEL_RETRY,
+)
+def embed(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
+    stage, tables, model = lake.stages().embeddings, lake.open(), lake.settings().embedding_model
+    yield from run_stage(
+        context,
+        tables,
+        stage,
+        lambda table, day: {"model": model, "mode": LEXICAL_ONLY if stage.unavailable else "vectors"},
+    )
+    if stage.unavailable:
+        context.log.warning(f"No vectors, by words only: {stage.unavailable}")
+    context.log.info(f"{stage.encoded} texts were encoded")

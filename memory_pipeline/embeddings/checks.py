@@ -1,0 +1,32 @@
+"""The check on the index: it holds what the table says, no more and no less."""
+
+from datetime import date
+
+import dagster as dg
+
+from memory_pipeline.embeddings.opening import open_index
+from memory_pipeline.orchestration import INDEX_POOL, PARTITIONS, LakeResource, Verdict, report_by_day
+from memory_pipeline.text.encoder import Encoder
+
+PARITY = "points_equal_rows"
+
+
+@dg.asset_check(asset="embeddings", name=PARITY, partitions_def=PARTITIONS, pool=INDEX_POOL)
+def points_equal_rows(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> dg.AssetCheckResult:
+    """Every observation of the day has its row and its point in the index, and no point is left over."""
+    tables, settings = lake.open(), lake.settings()
+    with open_index(settings, Encoder(settings.embedding_model)) as index:
+
+        def judge(day: date) -> Verdict:
+            rows = set(tables.read("embeddings", [day])["point_id"])
+            return judge_parity(tables.read("observations", [day]).height, rows, index.ids(day))
+
+        return report_by_day(context, "embeddings", PARITY, judge, dg.AssetCheckSeverity.WARN)
+
+
+def judge_parity(observations: int, rows: set[str], points: set[str]) -> Verdict:
+    offenders = [f"point {p} is in the table and not in the index" for p in sorted(rows - points)]
+    offenders += [f"point {p} is in the index and not in the table" for p in sorted(points - rows)]
+    if observations != len(rows):
+        offenders.insert(0, f"{observations} observations have {len(rows)} vectors")
+    return Verdict(not offenders, {"rows": len(rows), "points": len(points)}, offenders)

@@ -1,0 +1,140 @@
+"""The vector index: one protocol for the embedded engine (`edge.py`) and a server (`server.py`).
+
+An index holds one point per observation and can be rebuilt from the lake at any time.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Protocol, TypeVar
+
+COLLECTION = "memory_observations"
+
+# Neither engine can compare "YYYY-MM-DD" strings, so the adapters store the day as a number too, under this reserved
+# payload key. It never leaves an adapter.
+DAY_NUMBER = "day_number"
+
+# Points per request: 256 vectors of 768 numbers are some 4 MB of JSON, well below a server's limit of 32 MB.
+BATCH = 256
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A vector with what is needed to show and filter it.
+
+    `point_id` is a UUID string; `vector` has the index's dimension; `payload` is flat and carries at
+    least `date` ("YYYY-MM-DD") and `priority`.
+    """
+
+    point_id: str
+    vector: Sequence[float]
+    payload: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A point found by `search`; `score` is the cosine similarity, higher is nearer."""
+
+    point_id: str
+    score: float
+    payload: dict[str, Any]
+
+
+class IndexUnavailable(Exception):
+    """The index cannot be opened or reached; the message says why and what to do."""
+
+
+class VectorIndex(Protocol):
+    """What the pipeline asks of an index. All methods raise `IndexUnavailable` when it is out of reach."""
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        """Store the points durably; a point with a known id is replaced."""
+
+    def delete(self, point_ids: Collection[str]) -> None:
+        """Remove points; unknown ids are ignored."""
+
+    def ids(self, day: date | None = None) -> set[str]:
+        """Ids of all points, or of those whose payload `date` is the day."""
+
+    def vectors(self, point_ids: Collection[str]) -> dict[str, list[float]]:
+        """The stored vectors by id; unknown ids are left out. Unit length, as cosine indexes keep them."""
+
+    def search(
+        self,
+        vector: Sequence[float],
+        limit: int,
+        *,
+        first_day: date | None = None,
+        last_day: date | None = None,
+        priority: str | None = None,
+    ) -> list[Hit]:
+        """The nearest points, nearest first, within the days (both ends included) and the priority."""
+
+    def close(self) -> None:
+        """Write everything out and release the lock. Safe to call twice."""
+
+
+def batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """The items in runs of at most `BATCH`."""
+    for start in range(0, len(items), BATCH):
+        yield items[start : start + BATCH]
+
+
+def check_vector(vector: Sequence[float], dimension: int) -> None:
+    """Raise `ValueError` unless the vector has the dimension and finite numbers only."""
+    if len(vector) != dimension:
+        raise ValueError(f"The vector has {len(vector)} numbers, the index holds vectors of {dimension}.")
+    if not math.isfinite(math.fsum(vector)):
+        raise ValueError("The vector holds a number that is not finite.")
+
+
+def check_points(points: Sequence[Point], dimension: int) -> None:
+    """Raise `ValueError` for the first point that no engine may be given: a bad id, vector or date.
+
+    Called before anything is written, so that a bad point does not leave half of its batch behind.
+    """
+    for point in points:
+        if not is_point_id(point.point_id):
+            raise ValueError(f"The point id {point.point_id!r} is not a UUID in its usual lower-case form.")
+        check_vector(point.vector, dimension)
+        stored_payload(point)
+
+
+def is_point_id(text: str) -> bool:
+    """True for a UUID as `str(uuid.UUID(...))` writes it: the only form that engines hand back unchanged."""
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def known_form(point_ids: Collection[str]) -> list[str]:
+    """The ids that a point can have, in order. The others are unknown to any index, and engines reject them."""
+    return [point_id for point_id in point_ids if is_point_id(point_id)]
+
+
+def stored_payload(point: Point) -> dict[str, Any]:
+    """The payload as the engine gets it: with the day number. `ValueError` without a proper `date`."""
+    text = point.payload.get("date")
+    try:
+        day = date.fromisoformat(str(text))
+    except ValueError:
+        raise ValueError(f"Point {point.point_id} has no `date` of the form YYYY-MM-DD: {text!r}.") from None
+    return {**point.payload, DAY_NUMBER: day.toordinal()}
+
+
+def shown_payload(payload: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The payload as it was handed to `upsert`: without the day number."""
+    return {key: value for key, value in (payload or {}).items() if key != DAY_NUMBER}
+
+
+def day_bounds(first_day: date | None, last_day: date | None) -> dict[str, float]:
+    """The days as bounds (`gte`, `lte`) of a range filter on `DAY_NUMBER`; empty without either."""
+    bounds = {"gte": first_day, "lte": last_day}
+    return {name: float(day.toordinal()) for name, day in bounds.items() if day is not None}

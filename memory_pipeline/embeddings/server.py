@@ -1,0 +1,205 @@
+"""The vector index on a Qdrant server, through `qdrant_client`. For concurrent readers and large histories."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from typing import TYPE_CHECKING, cast
+
+from memory_pipeline.embeddings.index import (
+    COLLECTION,
+    DAY_NUMBER,
+    Hit,
+    IndexUnavailable,
+    Point,
+    batches,
+    check_points,
+    check_vector,
+    day_bounds,
+    known_form,
+    shown_payload,
+    stored_payload,
+)
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+    from qdrant_client.models import Filter
+
+_PAGE = 1000
+_TIMEOUT_SECONDS = 8  # for one request, connecting included
+
+
+class ServerIndex:
+    """A `VectorIndex` in one collection of a Qdrant server; the collection is made when it is missing.
+
+    Raises `IndexUnavailable` when the server cannot be reached or refuses, or when the collection holds vectors of
+    another dimension or distance. A `client` that is handed in is used as it is and left open by `close`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        dimension: int,
+        *,
+        api_key: str | None = None,
+        collection: str = COLLECTION,
+        client: QdrantClient | None = None,
+    ) -> None:
+        from qdrant_client import QdrantClient
+
+        self.dimension = dimension
+        self.collection = collection
+        # An address may carry a password or a token; messages must not.
+        self._shown_url = re.sub(r"//[^/]*@", "//", url).partition("?")[0]
+        self._api_key = (api_key or "").strip()
+        self._owns_client = client is None
+        self._client: QdrantClient | None = client
+        if client is None:
+            try:
+                self._client = QdrantClient(
+                    url=url,
+                    api_key=self._api_key or None,
+                    timeout=_TIMEOUT_SECONDS,
+                    check_compatibility=False,  # would ask the server from a second thread and only print a warning
+                )
+            except ValueError:  # its text may quote the whole address
+                raise IndexUnavailable(
+                    f"No Qdrant server can be addressed as {self._shown_url!r}. Check QDRANT_URL (something like "
+                    "http://127.0.0.1:6333) and QDRANT_API_KEY (plain characters only)."
+                ) from None
+        try:
+            self._prepare_collection()
+        except BaseException:
+            self.close()
+            raise
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        """Store the points; the server has applied them on return. `ValueError`, nothing stored, if one is bad."""
+        from qdrant_client.models import PointStruct
+
+        check_points(points, self.dimension)
+        with self._server() as client:
+            for batch in batches(points):
+                rows = [
+                    PointStruct(id=point.point_id, vector=list(point.vector), payload=stored_payload(point))
+                    for point in batch
+                ]
+                client.upsert(self.collection, rows, wait=True)
+
+    def delete(self, point_ids: Collection[str]) -> None:
+        """Remove points."""
+        with self._server() as client:
+            for batch in batches(known_form(point_ids)):
+                client.delete(self.collection, list(batch), wait=True)
+
+    def ids(self, day: date | None = None) -> set[str]:
+        """Ids of all points, or of the day's."""
+        found: set[str] = set()
+        chosen = _filter(day, day, None)
+        offset = None
+        with self._server() as client:
+            while True:
+                records, offset = client.scroll(
+                    self.collection, chosen, limit=_PAGE, offset=offset, with_payload=False, with_vectors=False
+                )
+                found.update(str(record.id) for record in records)
+                if offset is None:
+                    return found
+
+    def vectors(self, point_ids: Collection[str]) -> dict[str, list[float]]:
+        """The stored vectors by id, of unit length."""
+        found: dict[str, list[float]] = {}
+        with self._server() as client:
+            for batch in batches(known_form(point_ids)):
+                for record in client.retrieve(self.collection, list(batch), with_payload=False, with_vectors=True):
+                    found[str(record.id)] = cast("list[float]", record.vector)
+        return found
+
+    def search(
+        self,
+        vector: Sequence[float],
+        limit: int,
+        *,
+        first_day: date | None = None,
+        last_day: date | None = None,
+        priority: str | None = None,
+    ) -> list[Hit]:
+        """The nearest points, nearest first. `ValueError` for a vector of another dimension."""
+        check_vector(vector, self.dimension)
+        if limit < 1:  # servers refuse such a request
+            return []
+        chosen = _filter(first_day, last_day, priority)
+        with self._server() as client:
+            answer = client.query_points(
+                self.collection, list(vector), query_filter=chosen, limit=limit, with_payload=True
+            )
+        return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in answer.points]
+
+    def close(self) -> None:
+        """Close the connection. Safe to call twice."""
+        client, self._client = self._client, None
+        if client is not None and self._owns_client:
+            client.close()
+
+    def _prepare_collection(self) -> None:
+        from qdrant_client.http.exceptions import UnexpectedResponse
+        from qdrant_client.models import Distance, PayloadSchemaType, VectorParams
+
+        wanted = VectorParams(size=self.dimension, distance=Distance.COSINE)
+        with self._server() as client:
+            if not client.collection_exists(self.collection):
+                try:
+                    client.create_collection(self.collection, vectors_config=wanted)
+                except UnexpectedResponse as error:
+                    if error.status_code != 409:  # 409: another process made it a moment ago
+                        raise
+            info = client.get_collection(self.collection)
+            found = info.config.params.vectors
+            if not isinstance(found, VectorParams) or (found.size, found.distance) != (wanted.size, wanted.distance):
+                what = f"{found.size} ({found.distance.value})" if isinstance(found, VectorParams) else "several kinds"
+                raise IndexUnavailable(
+                    f"The collection {self.collection!r} on {self._shown_url} holds vectors of dimension {what}, the "
+                    f"embedding model makes {self.dimension} ({wanted.distance.value}). Delete the collection and "
+                    "embed again, or set the embedding model that it was made with."
+                )
+            schema = {DAY_NUMBER: PayloadSchemaType.INTEGER, "priority": PayloadSchemaType.KEYWORD}
+            for name in schema.keys() - info.payload_schema.keys():
+                client.create_payload_index(self.collection, name, schema[name], wait=True)
+
+    @contextmanager
+    def _server(self) -> Iterator[QdrantClient]:
+        from qdrant_client.common.client_exceptions import QdrantException
+        from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
+
+        if self._client is None:
+            raise IndexUnavailable(f"The connection to {self._shown_url} is closed. Open the index again.")
+        try:
+            yield self._client
+        except (ApiException, QdrantException) as error:
+            if isinstance(error, UnexpectedResponse) and error.status_code in (401, 403):
+                message = f"The Qdrant server at {self._shown_url} refuses the API key. Check QDRANT_API_KEY."
+            else:
+                message = (
+                    f"The Qdrant server at {self._shown_url} does not answer as it should: "
+                    f"{self._redact(str(error)) or type(error).__name__}. Start it, or check QDRANT_URL; without "
+                    "QDRANT_URL the embedded index is used."
+                )
+            # The cause may quote a header with the key: it stays out of the traceback.
+            raise IndexUnavailable(message) from None
+
+    def _redact(self, text: str) -> str:
+        # A key with a line break in it is quoted escaped.
+        return text.replace(self._api_key, "***").replace(repr(self._api_key)[1:-1], "***") if self._api_key else text
+
+
+def _filter(first_day: date | None, last_day: date | None, priority: str | None) -> Filter | None:
+    from qdrant_client.models import FieldCondition, Filter, MatchValue, Range
+
+    conditions = []
+    if bounds := day_bounds(first_day, last_day):
+        conditions.append(FieldCondition(key=DAY_NUMBER, range=Range(**bounds)))
+    if priority is not None:
+        conditions.append(FieldCondition(key="priority", match=MatchValue(value=priority)))
+    return Filter(must=list(conditions)) if conditions else None

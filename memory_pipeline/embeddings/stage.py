@@ -1,0 +1,110 @@
+"""A day's rows of `embeddings`, and its points in the vector index."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import date
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+import polars as pl
+
+from memory_pipeline.embeddings.index import Point
+from memory_pipeline.embeddings.opening import generation, open_index
+from memory_pipeline.lake import Lake, fingerprint_of
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.encoder import Encoder, EncoderUnavailable
+
+VERSION = "1"
+PAYLOAD_VERSION = 1
+
+
+def point_id(observation_id: str) -> str:
+    """The same observation always has the same point, so that storing it again replaces it."""
+    return str(uuid5(NAMESPACE_URL, observation_id))
+
+
+class EmbeddingsStage:
+    """Gives every observation of a day its vector. Unchanged texts are not encoded again."""
+
+    tables = ("embeddings",)
+
+    def __init__(self, settings: Settings, lake: Lake, encoder: Encoder) -> None:
+        self.settings, self.lake, self.encoder = settings, lake, encoder
+        self.unavailable: str | None = None
+        """Why there are no vectors: the pipeline then goes on by words alone."""
+        self.encoded = 0
+
+    def fingerprint(self, day: date) -> str:
+        return fingerprint_of(
+            VERSION, self.settings.embedding_model, generation(self.settings), self.lake.digest("observations", [day])
+        )
+
+    def build(self, day: date) -> dict[str, pl.DataFrame]:
+        observations = self.lake.read("observations", [day]).to_dicts()
+        old = {row["source_id"]: row for row in self.lake.read("embeddings", [day]).iter_rows(named=True)}
+        try:
+            rows = [self._row(day, o) for o in observations]
+            self._store(day, observations, rows, old)
+        except EncoderUnavailable as error:
+            self.unavailable = str(error)
+            rows = []
+        return {"embeddings": pl.DataFrame(rows, schema=TABLES["embeddings"].columns)}
+
+    def _row(self, day: date, observation: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "day": day,
+            "point_id": point_id(observation["observation_id"]),
+            "kind": "observation",
+            "source_id": observation["observation_id"],
+            "model": self.settings.embedding_model,
+            "dimension": self.encoder.dimension,
+            "content_hash": hashlib.sha256(observation["text"].encode()).hexdigest(),
+        }
+
+    def _store(
+        self, day: date, observations: list[dict[str, Any]], rows: list[dict[str, Any]], old: dict[str, dict[str, Any]]
+    ) -> None:
+        """Encode what is new, with the index closed, then bring the day's points in line."""
+        if not rows and not old:
+            return
+        with open_index(self.settings, self.encoder) as index:
+            stored = index.ids(day)
+        new = [
+            (o, row)
+            for o, row in zip(observations, rows, strict=True)
+            if row["point_id"] not in stored or old.get(row["source_id"], {}).get("content_hash") != row["content_hash"]
+        ]
+        vectors = self.encoder.encode([o["text"] for o, _ in new])
+        self.encoded += len(vectors)
+        points = [Point(r["point_id"], v, self._payload(o)) for (o, r), v in zip(new, vectors, strict=True)]
+        gone = stored - {row["point_id"] for row in rows}
+        if points or gone:
+            with open_index(self.settings, self.encoder) as index:
+                index.delete(gone)
+                index.upsert(points)
+
+    def _payload(self, observation: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "date": f"{observation['day']}",
+            "source_id": observation["observation_id"],
+            "session_id": observation["session_id"],
+            "dedupe_key": observation["dedupe_key"],
+            "priority": observation["priority"],
+            "kind": observation["kind"],
+            "text": observation["text"],
+            "timestamp": observation["observed_at"].isoformat(),
+            "tokens": observation["tokens"],
+            "model": self.settings.embedding_model,
+            "schema_version": PAYLOAD_VERSION,
+        }
+
+
+def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str]) -> dict[str, list[float]]:
+    """The stored vectors by observation id; those without one are left out."""
+    if not observation_ids:
+        return {}
+    by_point = {point_id(o): o for o in observation_ids}
+    with open_index(settings, encoder) as index:
+        return {by_point[p]: v for p, v in index.vectors(by_point.keys()).items()}

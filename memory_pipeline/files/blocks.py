@@ -1,0 +1,132 @@
+"""Our words inside a person's markdown: blocks that we may replace, and text that cannot break out of its line.
+
+A block is fenced by two HTML comments, each on a line of its own::
+
+    <!-- memory:KEY HASH -->
+    body
+    <!-- /memory:KEY -->
+
+HASH is the first 12 hex digits of the sha256 of the body (with ``\\n`` as line ending). It tells a block that is still
+ours from one that a person edited. What lies outside the block is never changed by a byte.
+"""
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal
+
+BlockState = Literal["added", "replaced", "unchanged", "edited"]
+
+_KEY = re.compile(r"[\w.:-]+", re.ASCII)
+_ANY_FENCE = re.compile(r"<!--\s*/?\s*memory:")
+# they join emoji and Persian letters: invisible, but not hidden
+_JOINERS = "\u200c\u200d"
+
+
+@dataclass(frozen=True)
+class BlockResult:
+    """The text after `put_block`, and what became of the block."""
+
+    text: str
+    state: BlockState
+
+
+def put_block(text: str, key: str, body: str) -> BlockResult:
+    """Put ``body`` into the block ``key`` of ``text``: in place when the block is there, else at the end.
+
+    A block that a person edited, left open or doubled is left exactly as it is ("edited"). Raises ValueError for a key
+    with other characters than letters, digits and ``._:-``, and for a body that contains a block's fence.
+    """
+    if not _KEY.fullmatch(key) or _ANY_FENCE.search(body):
+        raise ValueError(f"block {key!r}: its key has forbidden characters, or its body contains a block's fence")
+    newline = newline_of(text)
+    body = _with_newlines(body, "\n").strip("\n")
+    opening, closing = f"<!-- memory:{key} {_hash(body)} -->", f"<!-- /memory:{key} -->"
+
+    if not _fences_of(text, key):
+        block = _with_newlines(f"{opening}\n{body}\n{closing}\n", newline)
+        return BlockResult(text + _gap_after(text, newline) + block, "added")
+    found = _find_untouched(text, key)
+    if found is None:
+        return BlockResult(text, "edited")
+    if found["hash"] == _hash(body):
+        return BlockResult(text, "unchanged")
+    inside = _with_newlines(f"{opening}\n{body}\n", newline)
+    return BlockResult(text[: found.start("ours")] + inside + text[found.end("ours") :], "replaced")
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text with their endings; only ``\\n`` (also after ``\\r``) ends one, unlike in str.splitlines."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def newline_of(text: str) -> str:
+    """The line ending that most lines of the text have; ``\\n`` when there are none."""
+    windows = text.count("\r\n")
+    return "\r\n" if windows > text.count("\n") - windows else "\n"
+
+
+def insert_lines(lines: list[str], index: int, new: list[str], newline: str) -> None:
+    """Insert lines (given without endings) in place; a text without a final line ending stays without one."""
+    ended = [line + newline for line in new]
+    if ended and index and index == len(lines) and not lines[-1].endswith("\n"):
+        lines[-1] += newline
+        ended[-1] = new[-1]
+    lines[index:index] = ended
+
+
+def one_line(text: str) -> str:
+    """The visible text on one line: no line breaks, no hidden characters, and no way to open or close a comment.
+
+    Hidden are control and format characters (zero-width, direction marks, tags): what a person reviews is what they
+    see. Half characters (lone surrogates) become U+FFFD, so that the line can be written as UTF-8.
+    """
+    visible = " ".join("".join(map(_visible, text)).split())
+    return visible.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
+
+
+def _visible(character: str) -> str:
+    if character.isspace() or character in _JOINERS:
+        return character
+    category = unicodedata.category(character)
+    if category == "Cs":
+        return "\ufffd"
+    return "" if category in ("Cc", "Cf") else character
+
+
+def _fences_of(text: str, key: str) -> list[str]:
+    """Everything that looks like a fence of this block, also when a person or a formatter bent it."""
+    return re.findall(rf"<!--\s*/?\s*memory:{re.escape(key)}(?![\w.:]|-(?!->))", text, re.ASCII)
+
+
+def _find_untouched(text: str, key: str) -> re.Match[str] | None:
+    """The one well-formed block ``key`` whose hash matches its body; None when a person has had a hand in it."""
+    name = re.escape(key)
+    found = re.search(
+        rf"^\ufeff?(?P<ours><!-- memory:{name} (?P<hash>[0-9a-f]{{12}}) -->\r?\n(?P<body>(?:.*\n)*?))"
+        rf"<!-- /memory:{name} -->\r?$",
+        text,
+        re.MULTILINE,
+    )
+    if found is None or len(_fences_of(text, key)) != 2:
+        return None
+    body = _with_newlines(found["body"], "\n").removesuffix("\n")
+    return found if _hash(body) == found["hash"] else None
+
+
+def _gap_after(text: str, newline: str) -> str:
+    """What must follow the text so that a blank line precedes the next one."""
+    if text in ("", "\ufeff"):
+        return ""
+    lines = split_lines(text)
+    gap = "" if lines[-1].endswith("\n") else newline
+    return gap + (newline if lines[-1].strip() else "")
+
+
+def _with_newlines(text: str, newline: str) -> str:
+    return re.sub(r"\r\n|\r|\n", newline, text)
+
+
+def _hash(body: str) -> str:
+    return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -1,0 +1,119 @@
+"""The daily log ``YYYY-MM-DD.md``: what was observed on a day, for a person to read and to write around.
+
+Each window is one block (see `blocks`), so a re-run replaces what we wrote and nothing else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from memory_pipeline.files.blocks import one_line, put_block
+from memory_pipeline.files.safe_write import decode, encode, update_file
+
+PRIORITY_EMOJI = {"high": "🔴", "medium": "🟡", "low": "🟢"}
+
+
+@dataclass(frozen=True)
+class LogFact:
+    """One observation: priority "high", "medium" or "low", local clock time "HH:MM", text."""
+
+    priority: str
+    time: str
+    text: str
+
+
+@dataclass(frozen=True)
+class LogSegment:
+    """A topic with its facts. Without title and narrative it is shown flat, as a plain list."""
+
+    title: str
+    narrative: str
+    facts: list[LogFact]
+
+
+@dataclass(frozen=True)
+class LogWindow:
+    """What one window contributes to a day's log; ``key`` is its dedupe_key, ``time`` "HH:MM"."""
+
+    key: str
+    session_name: str
+    time: str
+    trigger: str
+    files_read: int
+    files_modified: int
+    segments: list[LogSegment]
+    current_task: str | None
+
+
+@dataclass(frozen=True)
+class LogResult:
+    """Whether the file was changed, and the keys of the blocks that a person edited and that were therefore left."""
+
+    changed: bool
+    edited_by_hand: list[str]
+
+
+def render_observations(window: LogWindow, day: date) -> str:
+    """The markdown of one window, in the segment-aware layout, or flat when no segment has a title.
+
+    Raises KeyError for an unknown priority.
+    """
+    parts = [
+        [f"### 🔭 Observations (session: {one_line(window.session_name)}, {one_line(window.time)})"],
+        [
+            f"**Trigger**: {one_line(window.trigger)}",
+            f"**Files**: {window.files_modified} modified, {window.files_read} read",
+        ],
+    ]
+    if not any(one_line(segment.title) for segment in window.segments):
+        parts.append([f"Date: {day.isoformat()}"])
+    for segment in window.segments:
+        parts.append(_heading(segment))
+        parts.append([_fact(fact) for fact in segment.facts])
+    if window.current_task and one_line(window.current_task):
+        parts.append([f"**Current task**: {one_line(window.current_task)}"])
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def write_daily_log(path: Path, day: date, windows: Sequence[LogWindow], *, backups: Path) -> LogResult:
+    """Bring the blocks ``observations:<first 12 of the key>`` of the log file up to date, new ones in the given order.
+
+    Text by hand stays as it is; so do blocks of windows that are not given. ``edited_by_hand`` holds window keys.
+    Raises what `safe_write.update_file` raises.
+    """
+    blocks = {f"observations:{window.key[:12]}": render_observations(window, day) for window in windows}
+    result = write_log_blocks(path, day, blocks, backups=backups)
+    edited = [window.key for window in windows if f"observations:{window.key[:12]}" in result.edited_by_hand]
+    return LogResult(result.changed, edited)
+
+
+def write_log_blocks(path: Path, day: date, blocks: dict[str, str], *, backups: Path) -> LogResult:
+    """Put blocks (key to body) into the log file, which is made with its heading when there is none.
+
+    For other parts of a day's log than observations; ``edited_by_hand`` holds block keys. Every text in a body must
+    have gone through `blocks.one_line`. Nothing happens without blocks.
+    """
+    edited: list[str] = []
+
+    def edit(current: bytes | None) -> bytes:
+        edited.clear()  # update_file may call again
+        text = decode(current) if current else f"# {day.isoformat()}\n"
+        for key, body in blocks.items():
+            result = put_block(text, key, body)
+            text = result.text
+            if result.state == "edited":
+                edited.append(key)
+        return encode(text)
+
+    changed = update_file(path, edit, backups=backups) if blocks else False
+    return LogResult(changed, edited)
+
+
+def _heading(segment: LogSegment) -> list[str]:
+    title, narrative = one_line(segment.title), one_line(segment.narrative)
+    return [line for line, text in ((f"#### {title}", title), (f"*{narrative}*", narrative)) if text]
+
+
+def _fact(fact: LogFact) -> str:
+    return f"* {PRIORITY_EMOJI[fact.priority]} ({one_line(fact.time)}) {one_line(fact.text)}"

@@ -1,0 +1,178 @@
+"""Writing a person's files so that no crash and no second writer can lose a byte.
+
+Text is UTF-8 with ``surrogateescape``: whatever bytes a person's file holds (a byte order mark, ``\\r\\n``, broken
+UTF-8), ``encode(decode(data)) == data``.
+"""
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock
+
+BACKUPS_KEPT = 20
+# An edit takes milliseconds; whoever holds the lock for longer hangs, and waiting for ever would hang us too.
+LOCK_SECONDS = 60.0
+# A temporary file lives for milliseconds; an hour is beyond doubt.
+STRAY_SECONDS = 3600.0
+
+
+class ChangedMeanwhile(Exception):
+    """Somebody else wrote the file between our reading and our writing; nothing was written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} was changed by somebody else meanwhile; it was left as it is")
+        self.path = path
+
+
+def decode(data: bytes) -> str:
+    """The text of a file's bytes, with bytes that are not UTF-8 kept as lone surrogates."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def encode(text: str) -> bytes:
+    """The inverse of `decode`."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def read_text(path: Path) -> tuple[str, bytes]:
+    """A file as ``(text, bytes)``; the bytes are what `write_atomically` wants as ``expected``.
+
+    Raises FileNotFoundError.
+    """
+    data = path.read_bytes()
+    return decode(data), data
+
+
+def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups: Path | None) -> bool:
+    """Replace the file's bytes by ``data``; True when it was written, False when it already held ``data``.
+
+    The file is at every moment, also after a crash, entirely old or entirely new. ``expected`` are the bytes that
+    ``data`` was made from (None: there was no file). The old bytes go to ``backups/<name>.<UTC stamp>`` first, of
+    which the newest 20 are kept. A symbolic link stays and its target is written; permissions are kept; missing
+    folders are made.
+
+    Raises ChangedMeanwhile when the file no longer holds ``expected``, PermissionError when its owner made it
+    read-only. What a killed process leaves beside the file (``.memory-*.tmp``) is removed by a later write.
+    """
+    target = path.resolve()
+    old = _bytes_or_none(target)
+    if old == data:
+        return False
+    if old != expected:
+        raise ChangedMeanwhile(path)
+    if old is not None:
+        # a rename would get past the file's own permissions, so they are asked here
+        if not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        if backups is not None:
+            _back_up(path.name, old, backups)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _temporary_in(target.parent, data, like=None if old is None else target)
+    try:
+        # Limit: a writer that strikes in the microseconds between this look and the rename goes unnoticed.
+        if _bytes_or_none(target) != expected:
+            raise ChangedMeanwhile(path)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+    return True
+
+
+def update_file(path: Path, edit: Callable[[bytes | None], bytes], *, backups: Path, attempts: int = 5) -> bool:
+    """Read the file, ``edit`` its bytes (None: no file), write them back; True when the file changed.
+
+    When a person saves the file in between, the edit is made again on what they saved. Our own processes take turns
+    under a lock that lies in ``backups``. ``edit`` may be called several times and must depend on its argument alone.
+
+    Raises ChangedMeanwhile after ``attempts``, filelock.Timeout after a minute, and whatever ``edit`` raises.
+    """
+
+    def once() -> bool:
+        current = _bytes_or_none(path)
+        return write_atomically(path, edit(current), expected=current, backups=backups)
+
+    backups.mkdir(parents=True, exist_ok=True)
+    with FileLock(backups / f"{path.name}.lock", timeout=LOCK_SECONDS):
+        for _ in range(attempts - 1):
+            with contextlib.suppress(ChangedMeanwhile):
+                return once()
+        return once()
+
+
+def _bytes_or_none(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _back_up(name: str, data: bytes, backups: Path) -> None:
+    backups.mkdir(parents=True, exist_ok=True)
+    stamped = re.compile(re.escape(name) + r"\.\d{8}T\d{6}\.\d{6}Z")
+    earlier = sorted(found for found in backups.iterdir() if stamped.fullmatch(found.name))
+    # A run that fails and is retried must not push twenty different versions out with twenty equal ones.
+    if earlier and earlier[-1].read_bytes() == data:
+        return
+    temporary = _temporary_in(backups, data, like=None, mode=0o600)
+    try:
+        temporary.replace(backups / f"{name}.{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(backups)
+    for superseded in earlier[: max(0, len(earlier) + 1 - BACKUPS_KEPT)]:
+        superseded.unlink(missing_ok=True)
+
+
+def _temporary_in(folder: Path, data: bytes, *, like: Path | None, mode: int = 0o666) -> Path:
+    """A new file in ``folder`` that holds ``data`` on disk, with the permissions of ``like`` (None: by ``mode``)."""
+    for stray in folder.glob(".memory-*.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - stray.stat().st_mtime > STRAY_SECONDS:
+                stray.unlink()
+    temporary = folder / f".memory-{secrets.token_hex(8)}.tmp"
+    # not tempfile.mkstemp: it makes every file 0600, and the umask cannot be read without setting it for all threads
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode if like is None else 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            if like is not None:
+                _copy_owner_and_mode(like, temporary)
+            os.fsync(stream.fileno())
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def _copy_owner_and_mode(source: Path, destination: Path) -> None:
+    wanted, made = source.stat(), destination.stat()
+    if (wanted.st_uid, wanted.st_gid) != (made.st_uid, made.st_gid):
+        # only root may give a file away; for anybody else the file stays theirs, which is how it was before
+        with contextlib.suppress(PermissionError):
+            os.chown(destination, wanted.st_uid, wanted.st_gid)
+    destination.chmod(wanted.st_mode & 0o7777)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # Windows cannot open a folder
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # some network file systems know no fsync of a folder; the file itself is complete by now
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,49 @@
+"""The asset `friction_clusters`."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any
+
+import dagster as dg
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.orchestration import (
+    INDEX_POOL,
+    MODEL_RETRY,
+    ONE_RUN,
+    PARTITIONS,
+    LakeResource,
+    markdown_table,
+    run_stage,
+    table_spec,
+)
+from memory_pipeline.reflections.assets import lookback_dep
+
+
+@dg.multi_asset(
+    name="find_friction",
+    specs=[
+        table_spec(
+            "friction_clusters",
+            deps=[lookback_dep("messages"), lookback_dep("observations"), lookback_dep("embeddings")],
+            description="Corrections and tool failures of the last days that say the same and span sessions, with every place "
+            "where they happened. Severity is occurrences times what one costs. A day has the patterns that it added to.",
+            group="friction",
+        )
+    ],
+    partitions_def=PARTITIONS,
+    backfill_policy=ONE_RUN,
+    pool=INDEX_POOL,
+    retry_policy=MODEL_RETRY,
+)
+def find_friction(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
+    stage, tables = lake.stages().friction_clusters, lake.open()
+    yield from run_stage(context, tables, stage, lambda table, day: describe(tables, day))
+
+
+def describe(lake: Lake, day: date) -> Mapping[str, Any]:
+    frame = lake.read("friction_clusters", [day])
+    return {
+        "worst_severity": float(frame["severity"].max() or 0.0),  # type: ignore[arg-type]
+        "preview": markdown_table(frame.select("pattern_id", "kind", "title", "sessions", "occurrences", "severity")),
+    }

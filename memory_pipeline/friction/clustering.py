@@ -1,0 +1,106 @@
+"""Friction that recurs: signs that say the same in more than one session."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memory_pipeline.embeddings.grouping import groups
+from memory_pipeline.friction.patterns import (
+    IMPACT,
+    REPEATED_CORRECTION,
+    STALE_MEMORY,
+    Sign,
+    kind_of_failure,
+    signature,
+)
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.similarity import content_words, overlap
+
+SAME_COSINE = 0.6
+"""MiniLM cosine from which two corrections are about the same thing, though worded freely."""
+SAME_OVERLAP = 0.34
+SAME_RULE = 0.34
+MIN_SESSIONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A pattern with what happened (`members`, oldest first) and what would end it."""
+
+    kind: str
+    title: str
+    target_file: str
+    change: str
+    members: tuple[Sign, ...]
+
+    @property
+    def sessions(self) -> int:
+        return len({m.session_id for m in self.members})
+
+    @property
+    def severity(self) -> float:
+        """Frequency times impact."""
+        return len(self.members) * IMPACT[self.kind]
+
+    @property
+    def confidence(self) -> float:
+        """That this is a pattern and no accident: 0.5 for two sessions, towards 1 with more."""
+        return 1 - 1 / self.sessions
+
+
+def corrections(
+    signs: Sequence[Sign], vectors: Mapping[str, Sequence[float]], memory_lines: Sequence[str]
+) -> list[Cluster]:
+    """Clusters of what people had to say again. `vectors` by sign id; `memory_lines` are MEMORY.md's."""
+    ordered = sorted(signs, key=lambda s: (s.at, s.sign_id), reverse=True)
+    by_id = {s.sign_id: s for s in ordered}
+    texts = {i: s.text for i, s in by_id.items()}
+    found = groups(list(by_id), texts, vectors, min_cosine=SAME_COSINE, min_overlap=SAME_OVERLAP)
+    rules = [(line, content_words(line)) for line in memory_lines]
+    clusters = []
+    for ids in found:
+        members = tuple(by_id[i] for i in reversed(ids))
+        if len({m.session_id for m in members}) >= MIN_SESSIONS:
+            clusters.append(_correction(members, rules))
+    return clusters
+
+
+def failures(signs: Sequence[Sign]) -> list[Cluster]:
+    """Clusters of tool failures with one and the same error, apart from numbers and names in it."""
+    same: dict[str, list[Sign]] = defaultdict(list)
+    for sign in sorted(signs, key=lambda s: (s.at, s.sign_id)):
+        same[signature(sign.tool or "", sign.text)].append(sign)
+    return [
+        Cluster(
+            kind=kind_of_failure(members[-1].text),
+            title=f"{members[-1].tool}: {clip(members[-1].text, 110)}",
+            target_file="AGENTS.md",
+            change=f"Say how to avoid or handle this failure of {members[-1].tool}: “{clip(members[-1].text, 160)}”",
+            members=tuple(members),
+        )
+        for members in same.values()
+        if len({m.session_id for m in members}) >= MIN_SESSIONS
+    ]
+
+
+def _correction(members: tuple[Sign, ...], rules: Sequence[tuple[str, frozenset[str]]]) -> Cluster:
+    newest = members[-1]
+    said = content_words(newest.text)
+    known = next((line for line, words in rules if overlap(said, words) >= SAME_RULE), None)
+    if known:
+        return Cluster(
+            STALE_MEMORY,
+            f"A remembered rule is still broken: {clip(known, 100)}",
+            "AGENTS.md",
+            f"Move the rule where the agent cannot overlook it (AGENTS.md, a hook or a lint): “{clip(known, 200)}”",
+            members,
+        )
+    return Cluster(
+        REPEATED_CORRECTION,
+        clip(newest.text, 120),
+        "MEMORY.md",
+        f"Add under Hard Rules: “{clip(newest.text, 240)}”",
+        members,
+    )

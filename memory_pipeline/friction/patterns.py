@@ -1,0 +1,76 @@
+"""What friction looks like: which messages are signs of it, of which kind, and what would end it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime
+
+REPEATED_CORRECTION = "repeated_correction"
+RECURRING_FAILURE = "recurring_failure"
+TOOL_MISUSE = "tool_misuse"
+CONFIGURATION_DRIFT = "configuration_drift"
+STALE_MEMORY = "stale_memory"
+
+IMPACT = {
+    REPEATED_CORRECTION: 3.0,
+    STALE_MEMORY: 4.0,
+    RECURRING_FAILURE: 2.0,
+    TOOL_MISUSE: 1.0,
+    CONFIGURATION_DRIFT: 2.0,
+}
+"""What one occurrence costs a person: a correction interrupts, a rule that is there and not kept annoys,
+a failing tool costs a turn, a misused tool part of one."""
+
+_MISUSE = re.compile(
+    r"has not been read yet|old_?string|old text|must be unique|not found in file|no such tool|unknown option|"
+    r"unrecognized (arguments|option)|invalid (arguments?|input|option)|missing required|usage:|validation error",
+    re.I,
+)
+_CONFIGURATION = re.compile(
+    r"command not found|no module named|modulenotfounderror|cannot find module|permission denied|already in use|"
+    r"address already|connection refused|not installed|environment variable|could not connect|version mismatch|eacces",
+    re.I,
+)
+_NOISE = re.compile(
+    r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*|(?:/|\b[A-Za-z]:\\)[^\s:'\"]+|['\"`][^'\"`]{1,80}['\"`]|\x1b\[[0-9;]*m",
+    re.I,
+)
+_TELLING = re.compile(
+    r"error|fail|denied|not found|refused|in use|cannot|exception|invalid|missing|unknown|no such", re.I
+)
+_CANCELLED = re.compile(r"doesn't want to proceed|rejected by user|request interrupted|sibling tool call", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One occurrence of friction: a person's correction, or a tool's failure."""
+
+    sign_id: str
+    day: date
+    session_id: str
+    at: datetime
+    text: str
+    evidence: tuple[tuple[str, int, int], ...]
+    """(message id, start, end)"""
+    tool: str | None = None
+    """The tool that failed; None for words of a person."""
+
+
+def error_line(text: str) -> str | None:
+    """The line of a failed tool's output that tells what went wrong; None when a person stopped it."""
+    if _CANCELLED.search(text):
+        return None
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return next((line for line in lines if _TELLING.search(line)), lines[-1] if lines else None)
+
+
+def signature(tool: str, line: str) -> str:
+    """The error without what differs from time to time: numbers, hashes, paths, quoted values."""
+    return f"{tool}: " + " ".join(_NOISE.sub("…", line).lower().split())[:160]
+
+
+def kind_of_failure(line: str) -> str:
+    if _MISUSE.search(line):
+        return TOOL_MISUSE
+    return CONFIGURATION_DRIFT if _CONFIGURATION.search(line) else RECURRING_FAILURE

@@ -1,0 +1,124 @@
+"""The tables: one Parquet file per table and day, the truth that everything else is derived from.
+
+A file is written beside its place and renamed into it, so a reader sees the old rows or the new, never
+half of them, and no lock is held. Each daily file carries the fingerprint of the inputs it was made from,
+which is how a stage knows that a day is up to date.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from memory_pipeline.schemas import TABLES, duckdb_type
+
+if TYPE_CHECKING:
+    import duckdb
+
+_FINGERPRINT = "fingerprint"
+
+
+class Lake:
+    """Tables of `schemas.TABLES` under one directory, which is made on the first write."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, table: str, day: date | None = None) -> Path:
+        name = f"{day:%Y-%m-%d}" if TABLES[table].daily and day else "all"
+        return self.root / table / f"{name}.parquet"
+
+    def days(self, table: str) -> list[date]:
+        """The days that have a file, empty ones included, oldest first."""
+        return sorted(date.fromisoformat(p.stem) for p in (self.root / table).glob("????-??-??.parquet"))
+
+    def read(self, table: str, days: Iterable[date] | None = None) -> pl.DataFrame:
+        """The rows of these days (None: all), typed also when there are none."""
+        if not TABLES[table].daily:
+            paths = [self.path(table)]
+        else:
+            paths = [self.path(table, day) for day in (self.days(table) if days is None else sorted(set(days)))]
+        empty = pl.DataFrame(schema=TABLES[table].columns)
+        frames = [self._conform(table, pl.read_parquet(path)) for path in paths if path.exists()]
+        return pl.concat([empty, *frames]) if frames else empty
+
+    def replace(
+        self,
+        table: str,
+        frame: pl.DataFrame,
+        days: Iterable[date],
+        fingerprints: Mapping[date, str] | None = None,
+    ) -> None:
+        """Make `frame` the rows of exactly these days; a day without rows becomes an empty file.
+
+        Raises ValueError when the frame has other columns than the table or rows of other days.
+        """
+        days = sorted(set(days))
+        frame = self._conform(table, frame)
+        strange = set(frame["day"].unique()) - set(days)
+        if strange:
+            raise ValueError(f"{table}: rows of {sorted(strange)} were given, but only {days} are replaced.")
+        for day in days:
+            fingerprint = (fingerprints or {}).get(day, "")
+            self._write(table, frame.filter(pl.col("day") == day), self.path(table, day), fingerprint)
+
+    def replace_all(self, table: str, frame: pl.DataFrame) -> None:
+        """Make `frame` the rows of a table that is not cut by day."""
+        self._write(table, self._conform(table, frame), self.path(table), "")
+
+    def fingerprint(self, table: str, day: date) -> str | None:
+        """What `replace` was told of the day's inputs; None when the day was never written."""
+        path = self.path(table, day)
+        if not path.exists():
+            return None
+        return pl.read_parquet_metadata(path).get(_FINGERPRINT, "")
+
+    def digest(self, table: str, days: Iterable[date]) -> str:
+        """A hash over the days' bytes: equal when nothing that a later stage reads has changed."""
+        total = hashlib.sha256()
+        for day in sorted(set(days)):
+            path = self.path(table, day)
+            if path.exists():
+                total.update(f"{day}".encode())
+                total.update(hashlib.sha256(path.read_bytes()).digest())
+        return total.hexdigest()
+
+    def attach_views(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Make every table a view of the connection, those without files too; times show in UTC."""
+        connection.execute("SET TimeZone = 'UTC'")
+        for name, table in TABLES.items():
+            columns = ", ".join(f'CAST(NULL AS {duckdb_type(t)}) AS "{c}"' for c, t in table.columns.items())
+            query = f"SELECT {columns} WHERE false"
+            if any((self.root / name).glob("*.parquet")):
+                files = str(self.root / name / "*.parquet").replace("'", "''")
+                query += f" UNION ALL BY NAME SELECT * FROM read_parquet('{files}', union_by_name = true)"
+            connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
+
+    def _conform(self, table: str, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame with the table's columns in order; columns added since a file was written are null."""
+        columns = TABLES[table].columns
+        strange = set(frame.columns) - set(columns)
+        if strange:
+            raise ValueError(f"{table} has no column {sorted(strange)}; its columns are {list(columns)}.")
+        missing = [pl.lit(None, dtype=kind).alias(name) for name, kind in columns.items() if name not in frame.columns]
+        return frame.with_columns(missing).select(list(columns)).cast(dict(columns))  # type: ignore[arg-type]
+
+    def _write(self, table: str, frame: pl.DataFrame, path: Path, fingerprint: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            frame.sort(list(TABLES[table].order)).write_parquet(temporary, metadata={_FINGERPRINT: fingerprint})
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def fingerprint_of(*parts: object) -> str:
+    """A hash over the texts of the parts, in order."""
+    return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()

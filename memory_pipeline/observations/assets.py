@@ -1,0 +1,65 @@
+"""The assets `segments` and `observations`."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, run_stage, table_spec
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.priorities import EMOJI, PRIORITIES
+
+GROUP = "observing"
+PREVIEWED = 40
+
+
+@dg.multi_asset(
+    name="observe",
+    specs=[
+        table_spec(
+            "segments",
+            deps=["messages", "windows"],
+            description="A topic ends where the words change or after a pause. The narrative quotes what was asked and how "
+            "it ended.",
+            group=GROUP,
+        ),
+        table_spec(
+            "observations",
+            deps=["messages", "windows"],
+            description="Verbatim facts with priority, time and the spans that carry them. Only windows marked `observed` have "
+            "rows. Also written to the day's log, memory/YYYY-MM-DD.md.",
+            group=GROUP,
+        ),
+    ],
+    partitions_def=PARTITIONS,
+    backfill_policy=ONE_RUN,
+)
+def observe(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
+    stages, tables, settings = lake.stages(), lake.open(), lake.settings()
+    yield from run_stage(context, tables, stages.observations, lambda t, day: describe(tables, settings, t, day))
+    for key in stages.observations.log_blocks_edited:
+        context.log.warning(f"A block of the daily log was edited by hand and left as it is: {key}")
+
+
+def describe(lake: Lake, settings: Settings, table: str, day: date) -> Mapping[str, Any]:
+    frame = lake.read(table, [day])
+    if table == "segments":
+        return {"windows": frame["dedupe_key"].n_unique()}
+    said = int(lake.read("windows", [day]).filter(pl.col("observed"))["tokens_said"].sum())
+    tokens = int(frame["tokens"].sum())
+    counts = {priority: int((frame["priority"] == priority).sum()) for priority in PRIORITIES}
+    return counts | {
+        "tokens": tokens,
+        "compression_ratio": round(tokens / said, 4) if said else 0.0,
+        "preview": dg.MetadataValue.md(_preview(frame, settings)),
+    }
+
+
+def _preview(frame: pl.DataFrame, settings: Settings) -> str:
+    rows = frame.sort("observed_at").head(PREVIEWED).iter_rows(named=True)
+    lines = [f"* {EMOJI[o['priority']]} ({o['observed_at'].astimezone(settings.zone):%H:%M}) {o['text']}" for o in rows]
+    more = [f"… and {frame.height - PREVIEWED} more"] if frame.height > PREVIEWED else []
+    return "\n".join([*lines, *more]) or "nothing worth keeping"

@@ -1,0 +1,124 @@
+"""The extractive observer: it quotes. No model, no cost, and nothing in it that was not said.
+
+It weighs spans of what people and the model said (`candidates.py`) and keeps the best ones within a budget
+of tokens, so that a fact is always somebody's own words with the place where they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory_pipeline.observations.candidates import Candidate, candidates, kind_of_user
+from memory_pipeline.observations.observer import Fact, Said, Segment, Span
+from memory_pipeline.observations.segmentation import segment_starts
+from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
+from memory_pipeline.text.sentences import clip, sentences, squeeze
+from memory_pipeline.text.similarity import content_words, overlap
+from memory_pipeline.text.tokens import estimate
+
+MIN_BUDGET = 250
+"""Tokens that a short window may always use, up to `SHORT_SHARE` of what was said: ten percent of ten
+sentences would be one sentence."""
+SHORT_SHARE = 0.4
+KEEP = 0.4
+"""Probability below which nothing is kept, even where the budget has room."""
+SURE = 0.7
+"""Probability from which a lasting fact is high."""
+LASTING = ("rule", "preference", "decision", "correction", "root_cause")
+REPEATS = 0.6
+"""Overlap from which a span says what another already said."""
+
+
+@dataclass(frozen=True)
+class ExtractiveObserver:
+    """`budget` is the share of the tokens said that the facts of a window may take."""
+
+    budget: float = 0.10
+    name: str = "extractive-1"
+
+    def observe(self, messages: Sequence[Said]) -> list[Segment]:
+        kept = self._select(messages)
+        starts = segment_starts(messages)
+        segments = []
+        for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
+            facts = [_fact(c, messages) for c in kept if start <= c.position < end]
+            segments.append(
+                Segment(
+                    narrative=narrative(messages[start:end]),
+                    first_message_id=messages[start].message_id,
+                    last_message_id=messages[end - 1].message_id,
+                    facts=tuple(facts),
+                )
+            )
+        return segments
+
+    def _select(self, messages: Sequence[Said]) -> list[Candidate]:
+        """The best candidates that fit, in the order in which they were said."""
+        said = sum(estimate(m.text) for m in messages if m.role in ("user", "assistant"))
+        room = max(self.budget * said, min(MIN_BUDGET, SHORT_SHARE * said))
+        pool = [(c, content_words(c.text)) for c in candidates(messages) if c.probability >= KEEP]
+        repeated = [0.0] * len(pool)
+        open_ones = set(range(len(pool)))
+        kept: list[Candidate] = []
+        while open_ones:
+            best = max(open_ones, key=lambda i: (_value(pool[i][0], repeated[i]), -i))
+            open_ones.discard(best)
+            candidate, mine = pool[best]
+            if estimate(candidate.text) > room:
+                continue
+            room -= estimate(candidate.text)
+            kept.append(candidate)
+            for i in list(open_ones):
+                other, theirs = pool[i]
+                same_place = (
+                    other.position == candidate.position and other.start < candidate.end > candidate.start < other.end
+                )
+                repeated[i] = max(repeated[i], overlap(mine, theirs))
+                if same_place or repeated[i] >= REPEATS:
+                    open_ones.discard(i)
+        return sorted(kept, key=lambda c: (c.position, c.start))
+
+
+def _value(candidate: Candidate, repeated: float) -> float:
+    """Worth per cost; the small exponent lets a whole sentence win over a fragment of it."""
+    return candidate.probability / max(1, estimate(candidate.text)) ** 0.4 * (1 - 0.6 * repeated)
+
+
+def _fact(candidate: Candidate, messages: Sequence[Said]) -> Fact:
+    message = messages[candidate.position]
+    return Fact(
+        text=candidate.text,
+        priority=priority_of(candidate),
+        kind=candidate.kind,
+        observed_at=message.said_at,
+        trust=candidate.trust,
+        evidence=(Span(message.message_id, candidate.start, candidate.end),),
+    )
+
+
+def priority_of(candidate: Candidate) -> str:
+    """High is what a person laid down, or a root cause that held; a question is never more than low."""
+    if candidate.kind == "question":
+        return LOW
+    if candidate.kind not in LASTING or candidate.probability < SURE:
+        return MEDIUM if candidate.probability >= 0.5 else LOW
+    if candidate.trust == "user":
+        return HIGH
+    return HIGH if candidate.kind == "root_cause" and candidate.supported else MEDIUM
+
+
+def narrative(messages: Sequence[Said]) -> str:
+    """What was asked and how it ended, in the words that were used."""
+    asked = next((m.text for m in messages if m.role == "user" and len(m.text.strip()) > 11), None)
+    told = [m.text for m in messages if m.role == "assistant" and m.text.strip()]
+    parts = [f"Asked: {clip(squeeze(asked), 160)}"] if asked else []
+    if told:
+        last = [s for s in sentences(told[-1]) if s.kind != "heading"] or [None]
+        ending = last[0]
+        if ending is not None:
+            parts.append(f"Ended with: {clip(squeeze(told[-1][ending.start : ending.end]), 160)}")
+    return " ".join(parts) or "Only tools and injected text."
+
+
+__all__ = ["ExtractiveObserver", "kind_of_user", "narrative", "priority_of"]

@@ -1,0 +1,58 @@
+"""Whether observations stand on what was said: their evidence word for word, their clock times too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+_CLOCK = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])")
+
+
+def clock_times(text: str) -> set[str]:
+    """Clock times in the text as HH:MM."""
+    return {f"{int(hour):02d}:{minute}" for hour, minute in _CLOCK.findall(text)}
+
+
+def missing_evidence(observation: Mapping[str, Any], texts: Mapping[str, str]) -> str | None:
+    """Why the evidence does not carry the observation, or None.
+
+    `texts` maps message ids to message texts. Every span must lie in its message, and the words of an
+    extractive observation must be the words of its spans.
+    """
+    if not observation["evidence"]:
+        return "it has no evidence"
+    quoted = []
+    for span in observation["evidence"]:
+        text = texts.get(span["message_id"])
+        if text is None:
+            return f"message {span['message_id']} is not there"
+        if not 0 <= span["start"] < span["end"] <= len(text):
+            return f"span {span['start']}-{span['end']} is outside of message {span['message_id']}"
+        quoted.append(text[span["start"] : span["end"]])
+    if observation["observer"].startswith("extractive"):
+        found, wanted = _letters(" ".join(quoted)), _letters(observation["text"])
+        if wanted not in found:
+            return "its text is not in its evidence"
+    return None
+
+
+def invented_times(observation: Mapping[str, Any], window: Iterable[tuple[datetime, str]], zone: ZoneInfo) -> list[str]:
+    """Times that the observation has and its window has not.
+
+    `window` is what was said and when, in UTC. The time that the observation bears must be that of a
+    message; a clock time in its text must have been said, or be that of a message in local time.
+    """
+    moments, spoken = set(), set()
+    for said_at, text in window:
+        moments.add(said_at)
+        spoken |= {f"{said_at.astimezone(zone):%H:%M}"} | clock_times(text)
+    wrong = [f"{observation['observed_at']:%H:%M} UTC"] if observation["observed_at"] not in moments else []
+    return wrong + sorted(clock_times(observation["text"]) - spoken)
+
+
+def _letters(text: str) -> str:
+    """Letters and digits only: what Markdown marks and spaces cannot change."""
+    return "".join(c for c in text if c.isalnum())

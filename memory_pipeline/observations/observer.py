@@ -1,0 +1,62 @@
+"""What an observer is: it turns the messages of one window into segments with facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message as an observer sees it."""
+
+    message_id: str
+    role: str
+    said_at: datetime
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`text[start:end]` of a message: the words that carry a fact."""
+
+    message_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing worth remembering."""
+
+    text: str
+    priority: str
+    kind: str
+    """rule, preference, decision, correction, root_cause, state_change, convention, progress, statement or question."""
+    observed_at: datetime
+    trust: str
+    """Whose words they are: user or assistant."""
+    evidence: tuple[Span, ...]
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of messages on one topic, with a narrative of 1-3 sentences and its facts."""
+
+    narrative: str
+    first_message_id: str
+    last_message_id: str
+    facts: tuple[Fact, ...]
+
+
+class Observer(Protocol):
+    """`name` goes into `observations.observer`, so that rows of different observers can be told apart."""
+
+    name: str
+
+    def observe(self, messages: Sequence[Said]) -> list[Segment]:
+        """The segments of one window, in order; together they cover every message."""

@@ -1,0 +1,166 @@
+"""What all assets and checks share with Dagster: the partitions, the loop over days, check results by day."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.planning import Stages
+from memory_pipeline.schemas import TABLES, duckdb_type
+from memory_pipeline.settings import Settings, load_settings
+from memory_pipeline.stage import Stage, bring_up_to_date
+
+# backfill policies are in beta and partitioned checks in preview in 1.13, which is why its version is pinned
+warnings.filterwarnings("ignore", category=dg.BetaWarning)
+warnings.filterwarnings("ignore", category=dg.PreviewWarning)
+
+_SETTINGS = load_settings()
+PARTITIONS = dg.DailyPartitionsDefinition(
+    start_date=f"{_SETTINGS.start_date}", timezone=_SETTINGS.timezone, end_offset=1
+)
+"""One partition per local day; today is one too."""
+ONE_RUN = dg.BackfillPolicy.single_run()
+INDEX_POOL = "vector_index"
+MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
+"""For steps that wait for the index's lock or a server; bad data is not retried."""
+
+Describe = Callable[[str, date], Mapping[str, Any]]
+"""Metadata of a table's day, for the UI."""
+
+on_progress: ContextVar[Callable[[str, date], None] | None] = ContextVar("on_progress", default=None)
+"""Called with (table, day) after each day of each stage; the command line draws its bar with it."""
+
+
+class LakeResource(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """The workspace's tables and settings, as the environment of this process gives them."""
+
+    def settings(self) -> Settings:
+        return load_settings()
+
+    def open(self) -> Lake:
+        return Lake(self.settings().lake_dir)
+
+    def stages(self) -> Stages:
+        """Every stage, after a look at the session directories."""
+        return Stages.of(self.settings())
+
+
+def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, group: str) -> dg.AssetSpec:
+    """An asset that is a table of the lake."""
+    return dg.AssetSpec(
+        table,
+        deps=list(deps),
+        description=f"One row is {TABLES[table].row}.\n\n{description}",
+        group_name=group,
+        kinds={"parquet", "polars"},
+        metadata={"dagster/column_schema": table_schema(table)},
+    )
+
+
+def table_schema(table: str) -> dg.TableSchema:
+    return dg.TableSchema([dg.TableColumn(name, duckdb_type(kind)) for name, kind in TABLES[table].columns.items()])
+
+
+def days_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> list[date]:
+    """The days of the run, oldest first: stages may look back, so order matters."""
+    return sorted(date.fromisoformat(key) for key in context.partition_keys)
+
+
+def run_stage(
+    context: dg.AssetExecutionContext, lake: Lake, stage: Stage, describe: Describe
+) -> list[dg.MaterializeResult[Any]]:
+    """Bring every day of the run up to date and report each of its tables by day.
+
+    A day that fails does not stop the others; the step fails at the end and names it. Finished days are
+    stored, so the next run skips them.
+    """
+    failed: dict[date, Exception] = {}
+    built = 0
+    report = on_progress.get()
+    for day in days_of(context):
+        try:
+            is_new = bring_up_to_date(stage, lake, day)
+        except Exception as error:
+            context.log.exception(f"{stage.tables[-1]} of {day} failed")
+            failed[day] = error
+            continue
+        built += is_new
+        for table in stage.tables:
+            metadata = {"rows": lake.read(table, [day]).height, "rebuilt": is_new} | dict(describe(table, day))
+            context.add_asset_metadata(metadata, asset_key=table, partition_key=f"{day}")
+        if report:
+            report(stage.tables[-1], day)
+    if failed:
+        day, error = next(iter(failed.items()))
+        raise dg.Failure(
+            f"{len(failed)} of {len(days_of(context))} days failed, first {day}: {type(error).__name__}: {error}",
+            metadata={"failed_days": dg.MetadataValue.json([f"{d}: {e}" for d, e in failed.items()])},
+        ) from error
+    context.log.info(f"{', '.join(stage.tables)}: {built} of {len(days_of(context))} days were out of date")
+    schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}
+    return [dg.MaterializeResult(asset_key=table, metadata=schema[table]) for table in stage.tables]
+
+
+@dataclass
+class Verdict:
+    """A check's finding on one day. `numbers` are stored with it; the first offenders are shown."""
+
+    passed: bool
+    numbers: dict[str, float | int | str] = field(default_factory=dict)
+    offenders: list[str] = field(default_factory=list)
+
+
+def report_by_day(
+    context: dg.AssetCheckExecutionContext,
+    asset: str,
+    check: str,
+    judge: Callable[[date], Verdict],
+    severity: dg.AssetCheckSeverity,
+) -> dg.AssetCheckResult:
+    """Judge every day of the run and store a result per day, also after a run over a range.
+
+    Dagster 1.13 stores one result without a partition when a run has a range, and the days then read as
+    skipped; so the days are reported one by one, and the sum is what the step returns.
+    """
+    days = days_of(context)
+    verdicts = {day: judge(day) for day in days}
+    if len(days) > 1:
+        for day, verdict in verdicts.items():
+            context.instance.report_runless_asset_event(
+                dg.AssetCheckEvaluation(
+                    asset_key=dg.AssetKey(asset),
+                    check_name=check,
+                    passed=verdict.passed,
+                    partition=f"{day}",
+                    metadata=_metadata(verdict),
+                    severity=severity,
+                )
+            )
+        bad = [f"{day}" for day, verdict in verdicts.items() if not verdict.passed]
+        offenders = [f"{day}: {o}" for day, v in verdicts.items() for o in v.offenders]
+        total = Verdict(not bad, {"days": len(days), "days_failed": len(bad)}, offenders)
+    else:
+        total = verdicts[days[0]]
+    return dg.AssetCheckResult(passed=total.passed, severity=severity, metadata=_metadata(total))
+
+
+def _metadata(verdict: Verdict) -> dict[str, Any]:
+    offenders = "\n".join(f"- {line}" for line in verdict.offenders[:10]) or "none"
+    return verdict.numbers | {"first_offenders": dg.MetadataValue.md(offenders)}
+
+
+def markdown_table(frame: pl.DataFrame, limit: int = 20) -> dg.MarkdownMetadataValue:
+    """The first rows as a Markdown table."""
+    head = frame.head(limit)
+    rows = [[f"{value}".replace("|", "\\|").replace("\n", " ") for value in row] for row in head.iter_rows()]
+    lines = [" | ".join(head.columns), " | ".join("---" for _ in head.columns), *(" | ".join(row) for row in rows)]
+    more = f"\n\n… and {frame.height - limit} more" if frame.height > limit else ""
+    return dg.MetadataValue.md("\n".join(f"| {line} |" for line in lines) + more)

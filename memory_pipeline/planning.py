@@ -1,0 +1,87 @@
+"""All stages in the order of the asset graph, and which days of them are not up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from typing import Self
+
+from memory_pipeline.days import stretches
+from memory_pipeline.embeddings.stage import EmbeddingsStage
+from memory_pipeline.friction.stage import FrictionStage
+from memory_pipeline.lake import Lake
+from memory_pipeline.observations.extractive import ExtractiveObserver
+from memory_pipeline.observations.stage import ObservationsStage
+from memory_pipeline.proposals.stage import ProposalsStage
+from memory_pipeline.reflections.extractive import ExtractiveReflector
+from memory_pipeline.reflections.stage import ReflectionsStage
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.discovery import find_files, roots
+from memory_pipeline.sessions.stage import SessionsStage
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import Stage, is_current
+from memory_pipeline.text.encoder import Encoder
+
+BRIDGED_DAYS = 10
+"""Days without sessions that a run goes through rather than end: a run costs about as much as ten empty days."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Every stage, sharing one lake, one catalogue and one encoder."""
+
+    sessions: SessionsStage
+    observations: ObservationsStage
+    embeddings: EmbeddingsStage
+    reflections: ReflectionsStage
+    proposals: ProposalsStage
+    friction_clusters: FrictionStage
+
+    @classmethod
+    def of(cls, settings: Settings, catalogue: Catalogue | None = None, now: datetime | None = None) -> Self:
+        """The stages of a workspace. Without a catalogue the session directories are looked at now."""
+        lake = Lake(settings.lake_dir)
+        if catalogue is None:
+            catalogue = Catalogue(lake, settings)
+            catalogue.refresh(find_files(roots(settings)))
+        encoder = _encoder(settings.embedding_model)
+        return cls(
+            SessionsStage(settings, lake, catalogue, now or datetime.now(UTC)),
+            ObservationsStage(settings, lake, ExtractiveObserver(settings.observation_budget)),
+            EmbeddingsStage(settings, lake, encoder),
+            ReflectionsStage(settings, lake, ExtractiveReflector(), encoder),
+            ProposalsStage(settings, lake),
+            FrictionStage(settings, lake, encoder),
+        )
+
+    def all(self) -> tuple[Stage, ...]:
+        return (
+            self.sessions,
+            self.observations,
+            self.embeddings,
+            self.reflections,
+            self.proposals,
+            self.friction_clusters,
+        )
+
+    def is_current(self, day: date) -> bool:
+        """Whether no stage has anything to do for the day, as far as can be told before running any."""
+        lake = self.sessions.lake
+        return all(is_current(stage, lake, day) for stage in self.all())
+
+    def runs_for(self, days: Iterable[date]) -> list[tuple[date, date]]:
+        """The ranges (first day, last day) that bring these days up to date, one run each.
+
+        Begins with the first day that is not current: what changed there may change the days after it.
+        """
+        ordered = sorted(days)
+        stale = next((i for i, day in enumerate(ordered) if not self.is_current(day)), len(ordered))
+        return stretches(ordered[stale:], BRIDGED_DAYS)
+
+
+@lru_cache(maxsize=1)
+def _encoder(model: str) -> Encoder:
+    """One per process: loading it again would cost seconds and memory."""
+    return Encoder(model)

@@ -1,0 +1,220 @@
+"""MEMORY.md: adding approved lines without touching what is there, and reading its lines.
+
+Adding is insertion only: without the inserted lines the file is, byte for byte, what it was.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
+
+from memory_pipeline.files.blocks import insert_lines, newline_of, one_line, split_lines
+from memory_pipeline.files.safe_write import decode, encode
+
+_ID = re.compile(r"p-\d{8}-\d{3,}")
+_COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
+_HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<title>[ \t].*|\s*)$")
+_UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})\s*$")
+_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}\s*$")
+_BULLET = re.compile(r"(?P<indent>\s*)(?P<mark>[-*+]|\d+[.)])(?:[ \t]+|$)")
+_FENCE = re.compile(r" {0,3}(?P<fence>`{3,}(?!.*`)|~{3,})")
+_DATE = re.compile(r"^\(\d{4}-\d{2}-\d{2}\)\s*")
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """An approved proposal on its way into a section of MEMORY.md; ``day`` is the date the line will carry."""
+
+    proposal_id: str
+    section: str
+    text: str
+    day: date
+
+
+class AddedLines(NamedTuple):
+    """The new bytes, the ids that were added, and the ids that were there already, by id or by an equal line."""
+
+    data: bytes
+    added: list[str]
+    present: list[str]
+
+
+@dataclass(frozen=True)
+class MemoryLine:
+    """A list item or paragraph of MEMORY.md on one line, without bullet, date and comment.
+
+    ``line_number`` counts from 1; ``section`` is the title of the nearest heading above ("" before the first).
+    """
+
+    line_number: int
+    section: str
+    text: str
+    proposal_id: str | None
+
+
+@dataclass(frozen=True)
+class _Heading:
+    """``start`` is the index of its line, ``first`` of the first line below it."""
+
+    level: int
+    title: str
+    start: int
+    first: int
+
+
+def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: Sequence[str]) -> AddedLines:
+    """Insert ``- (YYYY-MM-DD) text <!-- p-… -->`` at the end of each promotion's section, in the given order.
+
+    The section is found by its heading, at any level and in any case, and made at the end of the file when missing.
+    Its own content ends at the next heading of any level. Without a file (None or no bytes) ``# Memory`` is made with
+    all ``sections``. Raises ValueError for a text without visible characters and for an id that is none.
+    """
+    empty = "\n\n".join(["# Memory", *(f"## {one_line(name)}" for name in sections)]) + "\n"
+    text = decode(current) if current else empty
+    newline = newline_of(text)
+    lines = split_lines(text)
+    added: list[str] = []
+    present: list[str] = []
+    for promotion in promotions:
+        if not _ID.fullmatch(promotion.proposal_id) or not one_line(promotion.text):
+            raise ValueError(f"{promotion.proposal_id!r} cannot be promoted: no proposal's id, or no text")
+        if _is_present(lines, promotion):
+            present.append(promotion.proposal_id)
+        else:
+            _insert(lines, promotion, newline)
+            added.append(promotion.proposal_id)
+    return AddedLines(encode("".join(lines)), added, present)
+
+
+def lines_of(current: bytes | None) -> list[MemoryLine]:
+    """Every list item and paragraph in the order of the file; code, comments, front matter and headings are none."""
+    return list(_memory_lines(split_lines(decode(current or b""))))
+
+
+def normalised(text: str) -> str:
+    """What two lines must share to say the same: case, spaces, date, comment and the final full stop do not count."""
+    return _DATE.sub("", one_line(_COMMENT.sub(" ", text)), count=1).rstrip(". ").casefold()
+
+
+def _is_present(lines: Sequence[str], promotion: Promotion) -> bool:
+    if any(promotion.proposal_id in _ID.findall(comment) for comment in _COMMENT.findall("".join(lines))):
+        return True
+    headings = _headings(lines, _hidden(lines))
+    heading = _find(headings, promotion.section)
+    if heading is None:
+        return False
+    # sub-sections belong to it: a person may have filed the line there
+    later = (other.start for other in headings if other.start >= heading.first and other.level <= heading.level)
+    wanted = normalised(one_line(promotion.text))
+    within = range(heading.first + 1, next(later, len(lines)) + 1)
+    return any(line.line_number in within and normalised(line.text) == wanted for line in _memory_lines(lines))
+
+
+def _insert(lines: list[str], promotion: Promotion, newline: str) -> None:
+    headings = _headings(lines, _hidden(lines))
+    heading = _find(headings, promotion.section)
+    if heading is None:
+        gap = [""] if lines and lines[-1].strip("\ufeff \t\r\n") else []
+        title = f"## {one_line(promotion.section)}"
+        insert_lines(lines, len(lines), [*gap, title, _rendered(promotion, "-")], newline)
+        return
+    end = next((other.start for other in headings if other.start >= heading.first), len(lines))
+    # a rule before the next heading separates the sections: the line belongs above it
+    while end > heading.first and (not lines[end - 1].strip() or _RULE.match(lines[end - 1])):
+        end -= 1
+    insert_lines(lines, end, [_rendered(promotion, _bullet_in(lines[heading.first : end]))], newline)
+
+
+def _rendered(promotion: Promotion, bullet: str) -> str:
+    return f"{bullet} ({promotion.day.isoformat()}) {one_line(promotion.text)} <!-- {promotion.proposal_id} -->"
+
+
+def _bullet_in(lines: Sequence[str]) -> str:
+    """The mark of the last outer list item, so that a line joins the person's list instead of beginning another."""
+    outer = [found["mark"] for line in lines if (found := _BULLET.match(line)) and len(found["indent"]) < 2]
+    return outer[-1] if outer and outer[-1] in "-*+" else "-"
+
+
+def _find(headings: Sequence[_Heading], section: str) -> _Heading | None:
+    wanted = _heading_title(one_line(section)).casefold()
+    return next((heading for heading in headings if heading.title.casefold() == wanted), None)
+
+
+def _heading_title(text: str) -> str:
+    return " ".join(re.sub(r"(?:^|[ \t]+)#+$", "", text.strip()).split())
+
+
+def _headings(lines: Sequence[str], hidden: Collection[int]) -> list[_Heading]:
+    """Headings outside of hidden lines, written with # or underlined with = or -."""
+    headings: list[_Heading] = []
+    for index, line in enumerate(lines):
+        if index in hidden:
+            continue
+        if found := _HEADING.match(line.removeprefix("\ufeff")):
+            headings.append(_Heading(len(found["marks"]), _heading_title(found["title"]), index, index + 1))
+        elif _is_underlined(lines, index) and index + 1 not in hidden:
+            level = 1 if "=" in lines[index + 1] else 2
+            headings.append(_Heading(level, " ".join(line.removeprefix("\ufeff").split()), index, index + 2))
+    return headings
+
+
+def _is_underlined(lines: Sequence[str], index: int) -> bool:
+    """Whether the line is a paragraph of one line with a line of = or - below it (longer ones are not looked for)."""
+    line = lines[index].removeprefix("\ufeff")
+    if index + 1 == len(lines) or not _UNDERLINE.match(lines[index + 1]):
+        return False
+    alone = index == 0 or not lines[index - 1].strip() or _HEADING.match(lines[index - 1]) is not None
+    return alone and bool(line.strip()) and not line.startswith(("    ", "\t", ">")) and not _BULLET.match(line)
+
+
+def _hidden(lines: Sequence[str]) -> set[int]:
+    """Lines in fenced code, in comments over several lines and in front matter; what is never closed hides nothing."""
+    hidden: set[int] = set()
+    index = 0
+    while index < len(lines):
+        line = lines[index].removeprefix("\ufeff")
+        first, end = index, None
+        if index == 0 and line.rstrip() == "---":
+            end = _next_line(lines, index, r"(?:---|\.\.\.)\s*$")
+        elif fence := _FENCE.match(line):
+            end = _next_line(lines, index, rf" {{0,3}}{fence['fence']}{fence['fence'][0]}*\s*$")
+        elif "<!--" in line and "-->" not in line.rpartition("<!--")[2]:
+            end = _next_line(lines, index, r".*-->")
+            first = index if line.strip().startswith("<!--") else index + 1
+        if end is not None:
+            hidden.update(range(first, end + 1))
+            index = end
+        index += 1
+    return hidden
+
+
+def _next_line(lines: Sequence[str], index: int, pattern: str) -> int | None:
+    return next((below for below in range(index + 1, len(lines)) if re.match(pattern, lines[below])), None)
+
+
+def _memory_lines(lines: Sequence[str]) -> Iterator[MemoryLine]:
+    hidden = _hidden(lines)
+    headings = _headings(lines, hidden)
+    starts = {heading.start: heading for heading in headings}
+    titles = {index for heading in headings for index in range(heading.start, heading.first)}
+    section, number, parts = "", 0, list[str]()
+    for index, raw in enumerate([*lines, ""]):
+        line = raw.removeprefix("\ufeff")
+        bullet = _BULLET.match(line)
+        ends = index in hidden or index in titles or not line.strip() or _RULE.match(line) is not None
+        if (ends or bullet) and parts:
+            yield from _joined(number, section, parts)
+            parts = []
+        section = starts[index].title if index in starts else section
+        if not ends:
+            number = number if parts else index + 1
+            parts.append(line[bullet.end() :] if bullet else line)
+
+
+def _joined(number: int, section: str, parts: Sequence[str]) -> Iterator[MemoryLine]:
+    raw = " ".join(" ".join(parts).split())
+    ids = [found for comment in _COMMENT.findall(raw) for found in _ID.findall(comment)]
+    text = re.sub(r"[\ud800-\udfff]", "\ufffd", _DATE.sub("", " ".join(_COMMENT.sub(" ", raw).split()), count=1))
+    if text:
+        yield MemoryLine(number, section, text, ids[0] if ids else None)

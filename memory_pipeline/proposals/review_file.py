@@ -1,0 +1,252 @@
+"""REVIEW.md: the file in which a person decides what becomes memory.
+
+A proposal is one list item with its evidence below it::
+
+    - [ ] `p-20260305-001` text
+      _2026-03-05 · session name · “quote”_
+
+`read_decisions` says what the person decided, `update_review` makes the next version of the text. Neither touches a
+file. Both go by lines; a line that is not ours in every respect belongs to the person.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from memory_pipeline.files.blocks import insert_lines, newline_of, one_line, split_lines
+
+_TITLE = re.compile(r"\ufeff?#[ \t]+\S")
+_COUNT = re.compile(r"_Last updated: (?P<stamp>\S+) \| (?P<count>\d+) proposals? pending_\s*$")
+_DAY_LINE = re.compile(r"_Offered on (?P<day>\d{4}-\d{2}-\d{2})\.")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?\n?$)")
+_GROUP = re.compile(r"##[ \t]+Proposed for:[ \t]*(?P<section>.*?)\s*$", re.IGNORECASE)
+_ITEM = re.compile(r"\s*[-*+][ \t]+\[(?P<mark>[^\[\]]*)\][ \t]*`?(?P<id>p-\d{8}-\d{3,})(?!\d)`?(?P<text>.*)")
+_EVIDENCE = re.compile(r"  _\d{4}-\d{2}-\d{2}\b.*_\r?\n?")
+_LIST = re.compile(r"\s*[-*+][ \t]")
+_INDENTED_TEXT = re.compile(r"[ \t]+(?![-*+][ \t]|\d+[.)][ \t]|_|#)\S")
+# a box with an id behind it, in the middle of a line: no proposal to us, but it looks like one when it is wrapped
+_FAKE = re.compile(r"\[([ xX-]?)\](?=\s*`?p-\d)")
+
+_HEADER = """\
+# Pending Memory Proposals
+
+_Offered on {day}. A line enters MEMORY.md only when you approve it._
+_[x] approves it as it stands, with your edits; [-] rejects it, and so does deleting it; [ ] leaves it for later._
+
+_Last updated: {stamp} | {count} proposals pending_
+"""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One line offered for a section of MEMORY.md; ``evidence`` is one short line that begins with its day."""
+
+    proposal_id: str
+    section: str
+    text: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class ReviewReading:
+    """What a person decided in REVIEW.md.
+
+    ``approved``: id to text as it stands. ``ignored``: ids that we never showed, and shown ids on which the file says
+    nothing clear (another mark, contradicting duplicates, a bent line, an older copy of the file); they stay undecided.
+    ``damaged``: one sentence when the file cannot be trusted; then there is no decision at all.
+    """
+
+    approved: dict[str, str]
+    rejected: list[str]
+    damaged: str | None
+    ignored: list[str]
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A proposal's lines in the file, as indices: its own with continuations, and its evidence while it is ours."""
+
+    proposal_id: str
+    mark: str
+    text: str
+    lines: list[int]
+    evidence: int | None
+
+
+def read_decisions(
+    current: str | None, shown: Mapping[str, Proposal], *, last_updated: str | None = None
+) -> ReviewReading:
+    """Read the marks; ``shown`` are the proposals that were in the file when we last wrote it.
+
+    A shown line that is gone counts as rejected only when the person's copy is the one we last wrote: its count line
+    has as many proposals as ``shown``, and the time ``last_updated`` (see `last_updated_in`) when that is given. An
+    editor that saves an older copy over ours has never shown the newer lines to anybody.
+    """
+    damaged = _damage(current)
+    if current is None or damaged:
+        return ReviewReading({}, [], damaged, [])
+    lines = split_lines(current)
+    approved: dict[str, str] = {}
+    rejected: list[str] = []
+    ignored: list[str] = []
+    items: dict[str, set[tuple[str, str]]] = {}
+    for item in _items(lines):
+        items.setdefault(item.proposal_id, set()).add((item.mark, item.text))
+    for proposal_id, versions in items.items():
+        mark, text = next(iter(versions))
+        if proposal_id not in shown or len(versions) > 1 or mark not in ("", "x", "-") or (mark == "x" and not text):
+            ignored.append(proposal_id)
+        elif mark == "x":
+            approved[proposal_id] = text
+        elif mark == "-":
+            rejected.append(proposal_id)
+    count = _last_count(lines)
+    ours = count is not None and int(count["count"]) == len(shown) and last_updated in (None, count["stamp"])
+    for proposal_id in shown:
+        if proposal_id not in items:
+            gone = ours and not _is_bent(lines, shown[proposal_id])
+            (rejected if gone else ignored).append(proposal_id)
+    return ReviewReading(approved, rejected, None, ignored)
+
+
+def last_updated_in(current: str) -> str | None:
+    """The time in the count line, by which `read_decisions` tells our last version from an older copy."""
+    count = _last_count(split_lines(current))
+    return None if count is None else count["stamp"]
+
+
+def update_review(
+    current: str | None, pending: Sequence[Proposal], decided: Collection[str], *, day: date, now: datetime
+) -> str:
+    """The next text of REVIEW.md: decided lines out, pending ones that are missing in, all else as the person left it.
+
+    ``now`` is aware. None makes a fresh file. Calling it again with its own result changes no byte. Raises ValueError
+    for a damaged text: whoever calls keeps a copy of it and asks for a fresh one.
+    """
+    stamp = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    if current is None:
+        current = _HEADER.format(day=day.isoformat(), stamp=stamp, count=0)
+    elif damaged := _damage(current):
+        raise ValueError(f"REVIEW.md cannot be updated: {damaged}")
+    newline = newline_of(current)
+    before = split_lines(current)
+    lines = _without(before, decided)
+    waiting = [proposal for proposal in pending if proposal.proposal_id not in decided]
+    present = {item.proposal_id for item in _items(lines)}
+    for proposal in waiting:
+        if proposal.proposal_id not in present and not _is_bent(lines, proposal):
+            _add(lines, proposal, newline)
+    lines = _without_empty_groups(lines)
+    count = _last_count(before)
+    if lines != before or count is None or int(count["count"]) != len(waiting):
+        _refresh(lines, day.isoformat(), f"_Last updated: {stamp} | {len(waiting)} proposals pending_")
+    return "".join(lines)
+
+
+def _damage(current: str | None) -> str | None:
+    if current is None:
+        return "REVIEW.md is missing, so nothing in it counts as decided."
+    if not current.strip("\ufeff\0 \t\r\n"):
+        return "REVIEW.md is empty, so nothing in it counts as decided."
+    lines = split_lines(current)
+    if not any(_TITLE.match(line) for line in lines):
+        return "REVIEW.md has lost its title line, so nothing in it counts as decided."
+    if _last_count(lines) is None:
+        return "REVIEW.md has lost its closing count line and may be cut off, so nothing in it counts as decided."
+    return None
+
+
+def _items(lines: Sequence[str]) -> Iterator[_Item]:
+    for start, line in enumerate(lines):
+        found = _ITEM.match(line)
+        if found is None:
+            continue
+        own = [start]
+        while own[-1] + 1 < len(lines) and _INDENTED_TEXT.match(lines[own[-1] + 1]):
+            own.append(own[-1] + 1)
+        text = " ".join([found["text"].strip(), *(lines[index].strip() for index in own[1:])]).strip()
+        text = re.sub(r"[\ud800-\udfff]", "\ufffd", text)  # bytes that are no UTF-8 must not reach a table
+        yield _Item(found["id"], found["mark"].strip().lower(), text, own, _evidence_after(lines, own[-1]))
+
+
+def _evidence_after(lines: Sequence[str], index: int) -> int | None:
+    """The evidence line of an item: the first one in the indented lines (a person's notes among them) below it."""
+    for below in range(index + 1, len(lines)):
+        if _EVIDENCE.fullmatch(lines[below]):
+            return below
+        if not lines[below].strip() or not lines[below].startswith((" ", "\t")) or _ITEM.match(lines[below]):
+            break
+    return None
+
+
+def _last_count(lines: Sequence[str]) -> re.Match[str] | None:
+    return next((found for line in reversed(lines) if (found := _COUNT.match(line))), None)
+
+
+def _is_bent(lines: Sequence[str], proposal: Proposal) -> bool:
+    """Whether a line that we cannot read as a proposal carries this one's id, or is a list item with its text."""
+    mention = re.compile(rf"{re.escape(proposal.proposal_id)}(?!\d)")
+    unread = [line for line in lines if not (_ITEM.match(line) or _EVIDENCE.fullmatch(line) or _GROUP.match(line))]
+    text = _plain(proposal.text)
+    return any(mention.search(line) or (_LIST.match(line) and text and line.strip().endswith(text)) for line in unread)
+
+
+def _without(lines: Sequence[str], decided: Collection[str]) -> list[str]:
+    """The lines without decided proposals, and without evidence whose proposal a person has deleted."""
+    items = list(_items(lines))
+    owned = {item.evidence for item in items}
+    drop = {index for index, line in enumerate(lines) if _EVIDENCE.fullmatch(line) and index not in owned}
+    for item in items:
+        if item.proposal_id in decided:
+            drop.update(item.lines)
+            drop.update([] if item.evidence is None else [item.evidence])
+    return [line for index, line in enumerate(lines) if index not in drop]
+
+
+def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
+    section = _plain(proposal.section)
+    new = [f"- [ ] `{proposal.proposal_id}` {_plain(proposal.text)}".rstrip()]
+    if evidence := _plain(proposal.evidence):
+        new.append(f"  _{evidence}_")
+    for index, line in enumerate(lines):
+        group = _GROUP.match(line)
+        if group and group["section"].casefold().split() == section.casefold().split():
+            end = index + 1
+            while end < len(lines) and not (_HEADING.match(lines[end]) or _COUNT.match(lines[end])):
+                end += 1
+            while not lines[end - 1].strip():
+                end -= 1
+            insert_lines(lines, end, new, newline)
+            return
+    place = max(index for index, line in enumerate(lines) if _COUNT.match(line))
+    gap = [""] if place and lines[place - 1].strip() else []
+    insert_lines(lines, place, [*gap, f"## Proposed for: {section}", *new, ""], newline)
+
+
+def _plain(text: str) -> str:
+    return _FAKE.sub(r"\\[\1\\]", one_line(text))
+
+
+def _without_empty_groups(lines: list[str]) -> list[str]:
+    """Our group headings under which nothing is left go, with the one blank line that we put below them."""
+    kept: list[str] = []
+    index = 0
+    while index < len(lines):
+        below = next((line for line in lines[index + 1 :] if line.strip()), "")
+        if _GROUP.match(lines[index]) and (not below or _HEADING.match(below) or _COUNT.match(below)):
+            index += 1 if index + 1 < len(lines) and lines[index + 1].strip() else 2
+        else:
+            kept.append(lines[index])
+            index += 1
+    return kept
+
+
+def _refresh(lines: list[str], day: str, count_line: str) -> None:
+    for index, line in enumerate(lines):
+        if found := _DAY_LINE.match(line):
+            lines[index] = line[: found.start("day")] + day + line[found.end("day") :]
+            break
+    place = max(index for index, line in enumerate(lines) if _COUNT.match(line))
+    ending = lines[place][len(lines[place].rstrip("\r\n")) :]
+    lines[place] = count_line + ending

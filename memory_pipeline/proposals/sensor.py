@@ -1,0 +1,32 @@
+"""Watches REVIEW.md: what a person decides there is done within a minute."""
+
+import hashlib
+
+import dagster as dg
+
+from memory_pipeline.orchestration import LakeResource
+
+REVIEW_JOB = "review_job"
+review_job = dg.define_asset_job(
+    REVIEW_JOB,
+    selection=dg.AssetSelection.assets("memory_file"),
+    description="Decisions from REVIEW.md into MEMORY.md.",
+)
+
+
+@dg.sensor(
+    job_name=REVIEW_JOB,
+    minimum_interval_seconds=30,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+)
+def review_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult | dg.SkipReason:
+    """REVIEW.md was saved by a person: read the decisions and bring MEMORY.md up to date."""
+    settings = lake.settings()
+    path, shown = settings.review_file, settings.backups / "REVIEW.md.shown"
+    if not path.exists():
+        return dg.SkipReason("There is no REVIEW.md yet.")
+    data = path.read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    if digest == context.cursor or (shown.exists() and shown.read_bytes() == data):
+        return dg.SkipReason("REVIEW.md is as it was written.")
+    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"review:{digest}")], cursor=digest)

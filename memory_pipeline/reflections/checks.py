@@ -1,0 +1,35 @@
+"""The check that a reflection condenses."""
+
+from datetime import date
+
+import dagster as dg
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.orchestration import PARTITIONS, LakeResource, Verdict, report_by_day
+
+COMPRESSION = "compression_ratio"
+BAND = (0.02, 0.95)
+"""Tokens of the reflection per token of the observations it came from."""
+MIN_INPUT_TOKENS = 500
+"""With less to condense, keeping nearly all of it is right."""
+
+
+@dg.asset_check(asset="reflections", name=COMPRESSION, partitions_def=PARTITIONS)
+def compression_ratio(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> dg.AssetCheckResult:
+    """The reflection is smaller than the observations it came from, and not next to nothing."""
+    tables = lake.open()
+    return report_by_day(
+        context, "reflections", COMPRESSION, lambda day: judge_compression(tables, day), dg.AssetCheckSeverity.WARN
+    )
+
+
+def judge_compression(lake: Lake, day: date) -> Verdict:
+    frame = lake.read("reflections", [day])
+    spent = int(frame["input_tokens"].max() or 0)  # type: ignore[arg-type]
+    tokens = int(frame["tokens"].sum())
+    if spent < MIN_INPUT_TOKENS:
+        return Verdict(True, {"tokens": tokens, "input_tokens": spent, "judged": "too little to condense"})
+    ratio = tokens / spent
+    passed = BAND[0] <= ratio <= BAND[1]
+    offenders = [] if passed else [f"{tokens} tokens from {spent} is outside of {BAND[0]:.0%} to {BAND[1]:.0%}"]
+    return Verdict(passed, {"ratio": round(ratio, 4), "tokens": tokens, "input_tokens": spent}, offenders)

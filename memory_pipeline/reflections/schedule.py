@@ -1,0 +1,34 @@
+"""Reflection at six in the morning, for the day that ended."""
+
+from datetime import timedelta
+
+import dagster as dg
+
+from memory_pipeline.orchestration import PARTITIONS
+
+REFLECT_JOB = "reflect_job"
+reflect_job = dg.define_asset_job(
+    REFLECT_JOB,
+    selection=dg.AssetSelection.assets(
+        "sessions", "messages", "windows", "segments", "observations", "embeddings", "reflections", "proposals"
+    ),
+    description="A day from its session files to its proposals.",
+)
+
+
+def day_that_ended(context: dg.ScheduleEvaluationContext) -> str:
+    """The local day before the tick, also on the days of a clock change and when the tick runs late."""
+    local = context.scheduled_execution_time.astimezone(PARTITIONS.timezone_info)
+    return f"{local.date() - timedelta(days=1)}"
+
+
+@dg.schedule(
+    job_name=REFLECT_JOB,
+    cron_schedule="0 6 * * *",
+    execution_timezone=PARTITIONS.timezone,
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+)
+def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+    """06:00: reflect on the day that ended and offer what is worth remembering in REVIEW.md."""
+    day = day_that_ended(context)
+    return dg.RunRequest(run_key=f"reflect:{day}", partition_key=day)

@@ -1,0 +1,266 @@
+"""The row schema of every table: what one row is, its columns and types.
+
+Times are UTC, `day` is the local calendar day, ids are strings, `start` and `end` are character offsets
+into `messages.text`. Columns are added, never renamed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+UTC_TIME = pl.Datetime("us", "UTC")
+TEXTS = pl.List(pl.String())
+EVIDENCE = pl.List(pl.Struct({"message_id": pl.String(), "start": pl.Int64(), "end": pl.Int64()}))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the lake. `daily` tables have one file per day, the others one file in all."""
+
+    row: str
+    columns: dict[str, pl.DataType]
+    order: tuple[str, ...]
+    """Columns that rows are sorted by before they are written, so that equal rows are equal bytes."""
+    daily: bool = True
+
+
+TABLES: dict[str, Table] = {
+    "files": Table(
+        "a session file as it was last looked at, read or not",
+        {
+            "path": pl.String(),
+            "harness": pl.String(),
+            "session_id": pl.String(),
+            "size": pl.Int64(),
+            "modified_ns": pl.Int64(),
+            "reader": pl.String(),
+            "last_said_at": UTC_TIME,
+            "messages": pl.Int64(),
+            "records": pl.Int64(),
+            "unknown_records": pl.List(pl.Struct({"type": pl.String(), "count": pl.Int64()})),
+            "problems": pl.List(pl.Struct({"line": pl.Int64(), "reason": pl.String()})),
+            "days": pl.List(pl.Struct({"day": pl.Date(), "digest": pl.String()})),
+            "reason": pl.String(),
+        },
+        ("path",),
+        daily=False,
+    ),
+    "sessions": Table(
+        "a session on a day",
+        {
+            "day": pl.Date(),
+            "session_id": pl.String(),
+            "harness": pl.String(),
+            "name": pl.String(),
+            "cwd": pl.String(),
+            "source_file": pl.String(),
+            "started_at": UTC_TIME,
+            "ended_at": UTC_TIME,
+            "messages": pl.Int64(),
+            "user_messages": pl.Int64(),
+            "files_read": TEXTS,
+            "files_modified": TEXTS,
+        },
+        ("started_at", "session_id", "source_file"),
+    ),
+    "messages": Table(
+        "one message",
+        {
+            "day": pl.Date(),
+            "session_id": pl.String(),
+            "message_id": pl.String(),
+            "role": pl.String(),
+            "said_at": UTC_TIME,
+            "written_at": UTC_TIME,
+            "text": pl.String(),
+            "tool_name": pl.String(),
+            "is_error": pl.Boolean(),
+            "source_file": pl.String(),
+            "source_line": pl.Int64(),
+            "dedupe_key": pl.String(),
+        },
+        ("session_id", "said_at", "source_line", "message_id"),
+    ),
+    "windows": Table(
+        "the messages of one session and day that are observed together",
+        {
+            "day": pl.Date(),
+            "dedupe_key": pl.String(),
+            "session_id": pl.String(),
+            "trigger": pl.String(),
+            "started_at": UTC_TIME,
+            "messages": pl.Int64(),
+            "user_messages": pl.Int64(),
+            "tokens": pl.Int64(),
+            "tokens_said": pl.Int64(),
+            "observed": pl.Boolean(),
+            "reason": pl.String(),
+            "current_task": pl.String(),
+            "suggested_response": pl.String(),
+        },
+        ("started_at", "dedupe_key"),
+    ),
+    "segments": Table(
+        "a topic within a window, with what was asked, done and reached",
+        {
+            "day": pl.Date(),
+            "segment_id": pl.String(),
+            "dedupe_key": pl.String(),
+            "session_id": pl.String(),
+            "position": pl.Int64(),
+            "narrative": pl.String(),
+            "first_message_id": pl.String(),
+            "last_message_id": pl.String(),
+        },
+        ("dedupe_key", "position"),
+    ),
+    "observations": Table(
+        "one fact, with the words that carry it",
+        {
+            "day": pl.Date(),
+            "observation_id": pl.String(),
+            "segment_id": pl.String(),
+            "dedupe_key": pl.String(),
+            "session_id": pl.String(),
+            "priority": pl.String(),
+            "kind": pl.String(),
+            "observed_at": UTC_TIME,
+            "referenced_at": UTC_TIME,
+            "text": pl.String(),
+            "evidence": EVIDENCE,
+            "observer": pl.String(),
+            "trust": pl.String(),
+            "flags": TEXTS,
+            "tokens": pl.Int64(),
+        },
+        ("observed_at", "observation_id"),
+    ),
+    "embeddings": Table(
+        "the record of one vector in the index",
+        {
+            "day": pl.Date(),
+            "point_id": pl.String(),
+            "kind": pl.String(),
+            "source_id": pl.String(),
+            "model": pl.String(),
+            "dimension": pl.Int64(),
+            "content_hash": pl.String(),
+        },
+        ("source_id",),
+    ),
+    "reflections": Table(
+        "one condensed line, at a level (1 = from observations)",
+        {
+            "day": pl.Date(),
+            "reflection_id": pl.String(),
+            "level": pl.Int64(),
+            "section": pl.String(),
+            "text": pl.String(),
+            "priority": pl.String(),
+            "kind": pl.String(),
+            "support": pl.Int64(),
+            "sessions": pl.Int64(),
+            "sources": TEXTS,
+            "first_seen": UTC_TIME,
+            "last_seen": UTC_TIME,
+            "input_tokens": pl.Int64(),
+            "tokens": pl.Int64(),
+            "reflector": pl.String(),
+        },
+        ("reflection_id",),
+    ),
+    "proposals": Table(
+        "one line offered for MEMORY.md; never changed once made",
+        {
+            "day": pl.Date(),
+            "proposal_id": pl.String(),
+            "section": pl.String(),
+            "text": pl.String(),
+            "priority": pl.String(),
+            "sources": TEXTS,
+            "support": pl.Int64(),
+            "content_hash": pl.String(),
+            "evidence": EVIDENCE,
+        },
+        ("proposal_id",),
+    ),
+    "decisions": Table(
+        "what became of a proposal, on the day it was decided",
+        {
+            "day": pl.Date(),
+            "proposal_id": pl.String(),
+            "decision": pl.String(),
+            "decided_at": UTC_TIME,
+            "surface": pl.String(),
+            "text": pl.String(),
+        },
+        ("decided_at", "proposal_id"),
+    ),
+    "promotions": Table(
+        "an approved proposal that reached MEMORY.md, on the day it did",
+        {
+            "day": pl.Date(),
+            "proposal_id": pl.String(),
+            "section": pl.String(),
+            "text": pl.String(),
+            "promoted_at": UTC_TIME,
+            "already_there": pl.Boolean(),
+        },
+        ("proposal_id",),
+    ),
+    "friction_clusters": Table(
+        "one recurring pattern over the days that end with `day`",
+        {
+            "day": pl.Date(),
+            "pattern_id": pl.String(),
+            "kind": pl.String(),
+            "title": pl.String(),
+            "target_file": pl.String(),
+            "change": pl.String(),
+            "sessions": pl.Int64(),
+            "occurrences": pl.Int64(),
+            "severity": pl.Float64(),
+            "confidence": pl.Float64(),
+            "evidence": EVIDENCE,
+        },
+        ("pattern_id",),
+    ),
+    "ledger": Table(
+        "one call of a language model",
+        {
+            "day": pl.Date(),
+            "call_id": pl.String(),
+            "stage": pl.String(),
+            "model": pl.String(),
+            "input_tokens": pl.Int64(),
+            "output_tokens": pl.Int64(),
+            "cost_usd": pl.Float64(),
+            "seconds": pl.Float64(),
+            "cached": pl.Boolean(),
+        },
+        ("call_id",),
+    ),
+}
+
+
+def duckdb_type(kind: pl.DataType) -> str:
+    """The DuckDB type that reads a column of this type back from Parquet."""
+    if isinstance(kind, pl.List):
+        return f"{duckdb_type(_instance(kind.inner))}[]"
+    if isinstance(kind, pl.Struct):
+        return "STRUCT({})".format(", ".join(f'"{f.name}" {duckdb_type(_instance(f.dtype))}' for f in kind.fields))
+    names: dict[type[pl.DataType], str] = {
+        pl.String: "VARCHAR",
+        pl.Int64: "BIGINT",
+        pl.Float64: "DOUBLE",
+        pl.Boolean: "BOOLEAN",
+        pl.Date: "DATE",
+        pl.Datetime: "TIMESTAMPTZ",
+    }
+    return names[type(kind)]
+
+
+def _instance(kind: object) -> pl.DataType:
+    return kind() if isinstance(kind, type) else kind  # type: ignore[return-value]

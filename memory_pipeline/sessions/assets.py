@@ -1,0 +1,69 @@
+"""The assets `sessions`, `messages` and `windows`."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, markdown_table, run_stage, table_spec
+
+GROUP = "reading"
+
+
+@dg.multi_asset(
+    name="read_sessions",
+    specs=[
+        table_spec(
+            "sessions",
+            description="Read from the session files of pi, Claude Code and Codex, which are never written to. "
+            "A session over midnight has a row on each of its days. Wrong when a file touches the day and is not here: "
+            "`memory status` names the files that could not be read.",
+            group=GROUP,
+        ),
+        table_spec(
+            "messages",
+            deps=["sessions"],
+            description="Roles are user (what a person typed), assistant, tool (calls and results, clipped) and injected "
+            "(text that no person typed). Secrets are replaced by marks before anything is stored.",
+            group=GROUP,
+        ),
+        table_spec(
+            "windows",
+            deps=["messages"],
+            description="Trigger `compaction`: what a compaction summarised away; `shutdown`: the rest once the session is "
+            "idle. `reason` says why a window is stored but not observed.",
+            group=GROUP,
+        ),
+    ],
+    partitions_def=PARTITIONS,
+    backfill_policy=ONE_RUN,
+)
+def read_sessions(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
+    stage = lake.stages().sessions
+    tables = lake.open()
+    yield from run_stage(context, tables, stage, lambda table, day: describe(tables, table, day))
+
+
+def describe(lake: Lake, table: str, day: date) -> Mapping[str, Any]:
+    frame = lake.read(table, [day])
+    if table == "sessions":
+        shown = frame.select("harness", "name", "user_messages", "messages", "cwd")
+        return {
+            "user_messages": int(frame["user_messages"].sum()),
+            "harnesses": frame["harness"].n_unique(),
+            "preview": markdown_table(shown),
+        }
+    if table == "messages":
+        by_role = dict(frame.group_by("role").len().sort("role").iter_rows())
+        return {f"role_{role}": int(by_role.get(role, 0)) for role in ("user", "assistant", "tool", "injected")}
+    return {
+        "observed": int(frame["observed"].sum()),
+        "tokens": int(frame["tokens"].sum()),
+        "tokens_said": int(frame["tokens_said"].sum()),
+        "preview": markdown_table(
+            frame.select("trigger", "messages", "user_messages", "observed", pl.col("reason").fill_null(""))
+        ),
+    }

@@ -1,0 +1,35 @@
+"""Checks on what was read."""
+
+from datetime import date
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.orchestration import PARTITIONS, LakeResource, Verdict, report_by_day
+
+EVERY_MESSAGE = "every_message_in_one_window"
+
+
+@dg.asset_check(asset="windows", name=EVERY_MESSAGE, partitions_def=PARTITIONS, blocking=True)
+def every_message_in_one_window(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> dg.AssetCheckResult:
+    """Every message of the day lies in exactly one window, and no message is there twice."""
+    tables = lake.open()
+    return report_by_day(
+        context, "windows", EVERY_MESSAGE, lambda day: judge_windows(tables, day), dg.AssetCheckSeverity.ERROR
+    )
+
+
+def judge_windows(lake: Lake, day: date) -> Verdict:
+    messages = lake.read("messages", [day]).select("message_id", "dedupe_key")
+    windows = lake.read("windows", [day])
+    twice = messages.group_by("message_id").len().filter(pl.col("len") > 1)["message_id"].to_list()
+    known = windows["dedupe_key"].to_list()
+    homeless = messages.filter(~pl.col("dedupe_key").is_in(known))["message_id"].to_list()
+    counted = messages.group_by("dedupe_key").len().join(windows, on="dedupe_key", how="right")
+    miscounted = counted.filter(pl.col("len").fill_null(0) != pl.col("messages"))["dedupe_key"].to_list()
+    offenders = [f"message {m} is there more than once" for m in twice]
+    offenders += [f"message {m} is in no window" for m in homeless]
+    offenders += [f"window {w[:12]} counts other messages than it has" for w in miscounted]
+    offenders += [f"window {w[:12]} is there more than once" for w in {w for w in known if known.count(w) > 1}]
+    return Verdict(not offenders, {"messages": messages.height, "windows": windows.height}, sorted(offenders))

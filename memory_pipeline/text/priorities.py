@@ -1,0 +1,9 @@
+"""The three priorities, most important first."""
+
+from __future__ import annotations
+
+HIGH, MEDIUM, LOW = "high", "medium", "low"
+PRIORITIES = (HIGH, MEDIUM, LOW)
+EMOJI = {HIGH: "🔴", MEDIUM: "🟡", LOW: "🟢"}
+RANK = {name: rank for rank, name in enumerate(PRIORITIES)}
+"""0 is the most important."""

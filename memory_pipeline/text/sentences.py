@@ -1,0 +1,82 @@
+"""Sentences of chat text, with where they stand; code, tables and headings are told apart from prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_FENCE = re.compile(r"^\s*(```|~~~)")
+_BULLET = re.compile(r"^\s*(?:[-*•‣]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_HEADING = re.compile(r"^\s*#{1,6}\s+\S|^\s*\*\*[^*]+\*\*:?\s*$")
+_TABLE_OR_RULE = re.compile(r"^\s*\||^\s*[-=_*]{3,}\s*$|^\s{4,}\S.*[;{}()=]\s*$")
+_END = re.compile(r"[.!?…]+[\"'”’)`*]*(?=\s)|[。！？]+")
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)|\s[A-Za-z]|\d)\.$", re.I)
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
+_DECORATION = re.compile(r"[\U0001F300-\U0001FAFF\u2600-\u27BF\u2B00-\u2BFF\uFE0F]")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """`text[start:end]` of its source, without bullet and surrounding space."""
+
+    start: int
+    end: int
+    kind: str
+    """`prose`, `bullet` or `heading`."""
+    paragraph: int
+    """Sentences with the same number stand in one paragraph or bullet."""
+
+
+def sentences(text: str) -> Iterator[Sentence]:
+    """Every sentence outside of code blocks and tables, in order."""
+    offset, fenced, paragraph = 0, False, 0
+    for line in text.splitlines(keepends=True):
+        start, offset = offset, offset + len(line)
+        if _FENCE.match(line):
+            fenced = not fenced
+            paragraph += 1
+        elif fenced or not line.strip() or _TABLE_OR_RULE.match(line):
+            paragraph += 1
+        elif _HEADING.match(line):
+            paragraph += 1
+            yield _trimmed(text, start, start + len(line), "heading", paragraph)
+        else:
+            bullet = _BULLET.match(line)
+            paragraph += bool(bullet)
+            begin = start + (bullet.end() if bullet else 0)
+            yield from _of_line(text, begin, start + len(line), "bullet" if bullet else "prose", paragraph)
+
+
+def _of_line(text: str, start: int, end: int, kind: str, paragraph: int) -> Iterator[Sentence]:
+    begin = start
+    for stop in _END.finditer(text, start, end):
+        if _ABBREVIATION.search(text, begin, stop.start() + 1):
+            continue
+        yield _trimmed(text, begin, stop.end(), kind, paragraph)
+        begin = stop.end()
+    if text[begin:end].strip():
+        yield _trimmed(text, begin, end, kind, paragraph)
+
+
+def _trimmed(text: str, start: int, end: int, kind: str, paragraph: int) -> Sentence:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return Sentence(start, end, kind, paragraph)
+
+
+def squeeze(text: str) -> str:
+    """The words on one line, without Markdown emphasis, bullets, emoji and link targets."""
+    text = _DECORATION.sub("", _LINK.sub(r"\1", text)).replace("**", "").replace("__", "")
+    return " ".join(_BULLET.sub("", text).split())
+
+
+def clip(text: str, limit: int) -> str:
+    """The text on one line, cut at a word with an ellipsis when it is longer."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    cut = line[: limit - 1]
+    return (cut[: cut.rfind(" ")] if " " in cut[limit // 2 :] else cut).rstrip() + "…"

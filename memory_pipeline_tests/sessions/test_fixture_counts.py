@@ -1,0 +1,94 @@
+"""The real sessions of ../shared/fixtures, counted independently of this code."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.sessions.harnesses import parse_file
+from memory_pipeline.sessions.model import NotASession, ParsedSession
+
+FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
+
+# Where our count of user messages differs on purpose: file -> (count, the line that settles it).
+DIFFERENCES = {
+    "pi/24-ang-earth-0__2026-06-12T05-41-41-570Z_019eba59-b43e-74ee-a57d-c5c7b7bed164.jsonl": (
+        0,
+        "line 4 is a skill block with no words after it",
+    ),
+    "pi/raquezha-pi.dev__full-2026-04-23-71c480.jsonl": (13, "line 85 is a skill block with no words after it"),
+    "pi/raquezha-pi.dev__full-2026-04-23-c6cd04.jsonl": (4, "line 8 is a skill block with no words after it"),
+    "claude/daaain-claude-code-log__edge_cases.jsonl": (4, "line 7: the arguments of a command are the user's words"),
+    "claude/entireio-cli__full-2026-01-27-5f9972.jsonl": (26, "line 714 is 'Operation stopped by hook: …'"),
+    "claude/entireio-cli__full-2026-02-03-c25d66.jsonl": (3, "line 6 is 'Operation stopped by hook: …'"),
+    "claude/jazzyalex-agent-sessions__small-2025-12-16-af5cd6.jsonl": (
+        1,
+        "the uuids of lines 49, 60, 62, 63 and 87 were all trimmed to the same text, which line 36 has already; "
+        "line 39 is a queued prompt, which the other count does not know",
+    ),
+}
+
+
+def sources() -> list[dict[str, str]]:
+    table = FIXTURES / "SOURCES.tsv"
+    if not table.exists():
+        return []
+    with table.open(encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file, delimiter="\t") if not row["file"].startswith("gemini/")]
+
+
+SOURCES = sources()
+needs_fixtures = pytest.mark.skipif(not SOURCES, reason=f"the real sessions are not there: {FIXTURES}")
+
+
+@needs_fixtures
+def test_all_fixtures_are_there() -> None:
+    assert len(SOURCES) == 62
+    assert DIFFERENCES.keys() <= {row["file"] for row in SOURCES}
+
+
+@needs_fixtures
+@pytest.mark.parametrize("row", SOURCES, ids=lambda row: row["file"][-40:])
+def test_fixture(row: dict[str, str]) -> None:
+    session = parse_file(FIXTURES / row["file"])
+    expected, reason = DIFFERENCES.get(row["file"], (int(row["user_messages"]), ""))
+    assert sum(message.role == "user" for message in session.messages) == expected, reason
+    check_contract(session)
+
+
+def check_contract(session: ParsedSession) -> None:
+    """What holds for every session, whatever is in it."""
+    ids = [message.message_id for message in session.messages]
+    assert len(ids) == len(set(ids))
+    gone = [identifier for compaction in session.compactions for identifier in compaction]
+    assert len(gone) == len(set(gone))
+    assert set(gone) <= set(ids)
+    assert [message.said_at for message in session.messages] == sorted(message.said_at for message in session.messages)
+    for message in session.messages:
+        assert message.text.strip() and "\x00" not in message.text
+        assert (message.tool_name is not None) == (message.role == "tool")
+        assert message.role != "tool" or len(message.text) <= 1500
+        assert message.said_at.utcoffset() == message.written_at.utcoffset() == session.messages[0].said_at.utcoffset()
+    assert not set(session.files_read) & set(session.files_modified)
+    assert len(session.name) <= 80 and "\n" not in session.name
+
+
+@needs_fixtures
+@pytest.mark.parametrize("row", SOURCES, ids=lambda row: row["file"][-40:])
+def test_ids_do_not_depend_on_the_place_in_the_file(row: dict[str, str], tmp_path: Path) -> None:
+    source = FIXTURES / row["file"]
+    moved = tmp_path / source.name
+    # a record of an unknown type before everything moves every line
+    moved.write_bytes(b'{"type":"unknown"}\n\n' + source.read_bytes())
+    before = [(message.message_id, message.role) for message in parse_file(source, tool_text_limit=400).messages]
+    after = [(message.message_id, message.role) for message in parse_file(moved).messages]
+    assert after == before
+
+
+@needs_fixtures
+def test_gemini_is_named_as_not_read_yet() -> None:
+    for path in (FIXTURES / "gemini").iterdir():
+        with pytest.raises(NotASession, match="Gemini"):
+            parse_file(path)

@@ -1,0 +1,194 @@
+"""Damaged files, recognition by content, and the helpers that all readers share."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.sessions.harnesses import parse_file
+from memory_pipeline.sessions.harnesses.records import (
+    clean,
+    clip,
+    content_text,
+    message_id,
+    one_line,
+    read_records,
+    split_voices,
+    to_time,
+)
+from memory_pipeline.sessions.model import NotASession, Problem
+
+GOOD = '{"type":"message","timestamp":"2026-01-01T00:00:00Z","n":1}'
+NEXT = '{"type":"message","timestamp":"2026-01-01T00:00:01Z","n":2}'
+
+
+def read(tmp_path: Path, content: bytes) -> tuple[list[tuple[int, object]], list[Problem]]:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(content)
+    problems: list[Problem] = []
+    return [(line, record.get("n")) for line, record in read_records(path, problems)], problems
+
+
+@pytest.mark.parametrize(
+    ("content", "expected", "problems"),
+    [
+        pytest.param(f"{GOOD}\n\n  \n{NEXT}", [(1, 1), (4, 2)], 0, id="blank lines and no last newline are normal"),
+        pytest.param(f"{GOOD}{NEXT}\n", [(1, 1), (1, 2)], 0, id="a newline was lost, nothing else"),
+        pytest.param(f"{GOOD}\n{NEXT[:30]}", [(1, 1)], 1, id="the last line is still being written"),
+        pytest.param(f"{GOOD[:40]}{NEXT}\n", [(1, 2)], 1, id="killed while writing, next record on the same line"),
+        pytest.param(f"{GOOD}}} tail\n{NEXT}\n", [(1, 1), (2, 2)], 1, id="rubbish behind a record"),
+        pytest.param(f'{GOOD}\n"text"\n42\n[1]\nnull\n', [(1, 1)], 4, id="JSON, but not objects"),
+        pytest.param(f"\ufeff{GOOD}\n", [(1, 1)], 0, id="byte order mark"),
+        pytest.param(f"\x00\x00{GOOD}\n", [(1, 1)], 1, id="NULs of a crashed file system"),
+        pytest.param('{"n":"\\ud800"}\n', [(1, "\ud800")], 0, id="a lone surrogate is no reason to lose the record"),
+        pytest.param("", [], 0, id="empty"),
+    ],
+)
+def test_what_can_be_read_is_read(
+    tmp_path: Path, content: str, expected: list[tuple[int, object]], problems: int
+) -> None:
+    found, noted = read(tmp_path, content.encode("utf-8", "surrogatepass"))
+    assert found == expected
+    assert len(noted) == problems
+
+
+def test_a_block_of_a_broken_record_is_not_taken_for_a_record(tmp_path: Path) -> None:
+    broken = '{"type":"message","timestamp":"2026-01-01T00:00:00Z","content":[{"type":"text","text":"x"}'
+    found, problems = read(tmp_path, f"{broken}\n{NEXT}\n".encode())
+    assert found == [(2, 2)]
+    assert [problem.line for problem in problems] == [1]
+
+
+def test_bytes_that_are_not_utf8_are_replaced_and_reported(tmp_path: Path) -> None:
+    found, problems = read(tmp_path, b'{"n":"caf\xe9"}\n')
+    assert found == [(1, "caf\ufffd")]
+    assert "UTF-8" in problems[0].reason
+
+
+def test_a_problem_never_quotes_the_line(tmp_path: Path) -> None:
+    _, problems = read(tmp_path, b'{"key": "hunter2hunter2"\n"hunter2hunter2"\n{"a": hunter2hunter2}')
+    assert len(problems) == 3
+    assert not any("hunter2" in problem.reason for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param("2026-03-01T12:00:00.500Z", datetime(2026, 3, 1, 12, 0, 0, 500000, UTC), id="as all write it"),
+        pytest.param("2026-03-01T14:00:00+02:00", datetime(2026, 3, 1, 12, tzinfo=UTC), id="another zone"),
+        pytest.param(1772366400000, datetime(2026, 3, 1, 12, tzinfo=UTC), id="Unix milliseconds"),
+        pytest.param("1970-01-01T00:00:00Z", None, id="a clock that was never set"),
+        pytest.param(1772366400, None, id="seconds taken for milliseconds fall into 1970"),
+        pytest.param(float("nan"), None, id="not a number"),
+        pytest.param(10**30, None, id="overflow"),
+        pytest.param("[trimmed]", None, id="text"),
+        pytest.param(True, None, id="a truth value is not a time"),
+        pytest.param(None, None, id="missing"),
+        pytest.param({"a": 1}, None, id="an object"),
+    ],
+)
+def test_times(value: object, expected: datetime | None) -> None:
+    assert to_time(value) == expected
+
+
+def test_clip_keeps_head_and_tail_and_says_how_much_is_gone() -> None:
+    text = "a" * 5000 + "b" * 5000
+    short = clip(text, 300)
+    assert len(short) <= 300
+    assert short.startswith("aaa") and short.endswith("bbb")
+    assert "[… 9,700 characters left out …]" in short
+    assert clip("short", 300) == "short"
+
+
+def test_clip_never_cuts_a_secret_in_half() -> None:
+    token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    for offset in range(100, 320, 7):
+        short = clip("x" * offset + " " + token + " " + "y " * 2000, 300)
+        assert "ghp_" not in short
+
+
+def test_shared_helpers() -> None:
+    assert message_id("pi", "a", 1) == message_id("pi", "a", 1) != message_id("pi", "a", 2)
+    assert message_id("pi", "a").startswith("pi-") and len(message_id("pi", "a")) == 3 + 16
+    assert clean("a\x00b\ud800c") == "abc"
+    assert one_line("  two\n words ") == "two words"
+    assert len(one_line("word " * 100)) == 80
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD" * 100}}
+    assert content_text([{"type": "text", "text": "see"}, image], 7) == "see\n[image: image/png, line 7]"
+    assert content_text([None, 3, "x", {"type": "text"}], 1) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "roles"),
+    [
+        pytest.param("plain", ["user"], id="words"),
+        pytest.param("fix it\n<system-reminder>x</system-reminder>", ["user", "injected"], id="reminder behind"),
+        pytest.param("<skill name='a'>b</skill>\n\nuse it", ["injected", "user"], id="skill, then words"),
+        pytest.param("<anything>b</anything> tail", ["injected"], id="unknown element"),
+        pytest.param("<Button> is not drawn", ["user"], id="a person may begin with an unclosed tag"),
+        pytest.param("a < b and <c>", ["user"], id="a tag further in"),
+        pytest.param("<private>my plan</private> go", ["user"], id="the user's own tag"),
+        pytest.param("Implement the following plan:\n\n# Plan", ["injected"], id="written by plan mode"),
+        pytest.param("[Request interrupted by user for tool use]", ["injected"], id="interrupted"),
+        pytest.param("   \n ", [], id="blank"),
+    ],
+)
+def test_voices(text: str, roles: list[str]) -> None:
+    assert [role for role, _ in split_voices(text)] == roles
+
+
+def test_the_words_of_a_command_are_the_users() -> None:
+    text = "<command-message>pr</command-message>\n<command-name>/pr</command-name>\n<command-args>to main</command-args>"
+    voices = split_voices(text)
+    assert voices[-1] == ("user", "to main")
+    assert voices[0][0] == "injected" and "to main" not in voices[0][1]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        pytest.param(b"", "empty", id="empty"),
+        pytest.param(b"# Notes\nnot a session\n", "not JSON", id="prose"),
+        pytest.param(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 50, "not JSON", id="a picture"),
+        pytest.param(b'{"name": "package", "version": "1.0"}', "known coding agent", id="one line of another program"),
+        pytest.param(b'{\n  "name": "package"\n}\n', "known coding agent", id="many lines of another program"),
+        pytest.param(b"[1, 2]", "known coding agent", id="a list"),
+        pytest.param(b'{"sessionId":"s","projectHash":"p","messages":[]}', "Gemini CLI", id="Gemini on one line"),
+        pytest.param(b'{\n"sessionId":"s",\n"projectHash":"p"\n}', "Gemini CLI", id="Gemini on many lines"),
+        pytest.param(b'{"type":"session","id":"s","timestamp":"x"}', "nobody says", id="a header and nothing else"),
+    ],
+)
+def test_other_files_are_refused_with_one_sentence(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(NotASession, match=reason) as caught:
+        parse_file(path)
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_a_huge_file_of_another_program_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "huge.json"
+    with path.open("wb") as file:
+        file.write(json.dumps({"rows": "x" * 1000}).encode() + b"\n")
+        # a hole: a gigabyte to read, nothing on the disk
+        os.truncate(file.fileno(), 1 << 30)
+    with pytest.raises(NotASession):
+        parse_file(path)
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(NotASession, match="permission denied"):
+        parse_file(tmp_path / "secret.jsonl")
+
+
+def test_a_file_that_is_gone(tmp_path: Path) -> None:
+    with pytest.raises(NotASession, match="no such file"):
+        parse_file(tmp_path / "gone.jsonl")
