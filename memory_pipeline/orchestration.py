@@ -88,9 +88,9 @@ def run_stage(
     for day in days_of(context):
         try:
             is_new = bring_up_to_date(stage, lake, day)
-        except Exception as error:
+        except Exception as caught:
             context.log.exception(f"{stage.tables[-1]} of {day} failed")
-            failed[day] = error
+            failed[day] = caught
             continue
         built += is_new
         for table in stage.tables:
@@ -99,9 +99,9 @@ def run_stage(
         if report:
             report(stage.tables[-1], day)
     if failed:
-        day, error = next(iter(failed.items()))
+        first, error = next(iter(failed.items()))
         raise dg.Failure(
-            f"{len(failed)} of {len(days_of(context))} days failed, first {day}: {type(error).__name__}: {error}",
+            f"{len(failed)} of {len(days_of(context))} days failed, first {first}: {type(error).__name__}: {error}",
             metadata={"failed_days": dg.MetadataValue.json([f"{d}: {e}" for d, e in failed.items()])},
         ) from error
     context.log.info(f"{', '.join(stage.tables)}: {built} of {len(days_of(context))} days were out of date")

@@ -64,7 +64,7 @@ def check_results(instance: Any, days: set[date]) -> dict[str, dict[str, Any]]:
     judged_as = (Status.SUCCEEDED, Status.FAILED)
     found = {}
     for definition in defs.asset_checks or []:
-        for key in definition.check_keys:  # type: ignore[union-attr]
+        for key in definition.check_keys:
             latest: dict[str, bool] = {}
             for record in instance.event_log_storage.get_asset_check_execution_history(key, limit=100_000):
                 if record.partition and record.status in judged_as:  # newest first

@@ -46,7 +46,9 @@ def _files(lake: Lake) -> dict[str, Any]:
     files = lake.read("files")
     unread = files.filter(pl.col("reason").is_not_null())
     bad = files.select("path", "problems").explode("problems").drop_nulls().unnest("problems")
-    unknown = files.select("harness", "unknown_records").explode("unknown_records").drop_nulls().unnest("unknown_records")
+    unknown = (
+        files.select("harness", "unknown_records").explode("unknown_records").drop_nulls().unnest("unknown_records")
+    )
     counted = unknown.group_by("harness", "type").agg(pl.col("count").sum()).sort("count", "type", descending=True)
     windows = lake.read("windows").filter(~pl.col("observed"))
     return {

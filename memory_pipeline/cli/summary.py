@@ -20,7 +20,6 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
     messages, windows = lake.read("messages", days), lake.read("windows", days)
     observations = lake.read("observations", days)
     status = with_status(lake)["status"]
-    friction = lake.read("friction_clusters", days).sort("severity", "day", descending=True)
     checks = check_results(instance, set(days))
     files = lake.read("files")
     return {
@@ -34,10 +33,7 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
         "vectors": lake.read("embeddings", days).height,
         "reflections": lake.read("reflections", days).height,
         "proposals": {name: int((status == name).sum()) for name in ("pending", "approved", "rejected")},
-        "friction": [
-            {"id": f["pattern_id"], "title": f["title"], "sessions": f["sessions"], "severity": f["severity"]}
-            for f in friction.unique("title", keep="first", maintain_order=True).iter_rows(named=True)
-        ],
+        "friction": _patterns(lake, days),
         "checks": {
             "passed": sum(c["passed"] for c in checks.values()),
             "failed": sum(c["failed"] for c in checks.values()),
@@ -52,6 +48,19 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
             "vector index": settings.qdrant_url or str(settings.index_dir),
         },
     }
+
+
+def _patterns(lake: Lake, days: Sequence[date]) -> list[dict[str, Any]]:
+    """Each pattern once, as its last day has it: a pattern grows from day to day."""
+    found: list[dict[str, Any]] = []
+    seen: list[set[str]] = []
+    for f in lake.read("friction_clusters", days).sort("day", "severity", descending=True).iter_rows(named=True):
+        places = {span["message_id"] for span in f["evidence"]}
+        if any(places <= other for other in seen):
+            continue
+        seen.append(places)
+        found.append({"id": f["pattern_id"], "title": f["title"], "sessions": f["sessions"], "severity": f["severity"]})
+    return sorted(found, key=lambda f: -f["severity"])
 
 
 def print_summary(settings: Settings, summary: dict[str, Any]) -> None:

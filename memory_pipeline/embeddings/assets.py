@@ -24,8 +24,8 @@ LEXICAL_ONLY = "lexical_only"
         table_spec(
             "embeddings",
             deps=["observations"],
-            description="The vectors themselves lie in the index (index/, or the server of QDRANT_URL), which can be rebuilt from "
-            "this table's sources at any time. Without an embedding model there are no rows, `mode` says "
+            description="The vectors themselves lie in the index (index/, or the server of QDRANT_URL), which can be "
+            "rebuilt from this table's sources at any time. Without an embedding model there are no rows, `mode` says "
             "`lexical_only`, and later stages compare by words.",
             group="embedding",
         )

@@ -26,8 +26,9 @@ from memory_pipeline.reflections.assets import lookback_dep
         table_spec(
             "friction_clusters",
             deps=[lookback_dep("messages"), lookback_dep("observations"), lookback_dep("embeddings")],
-            description="Corrections and tool failures of the last days that say the same and span sessions, with every place "
-            "where they happened. Severity is occurrences times what one costs. A day has the patterns that it added to.",
+            description="Corrections and tool failures of the last days that say the same and span sessions, with "
+            "every place where they happened. Severity is occurrences times what one costs. A day has the patterns "
+            "that it added to.",
             group="friction",
         )
     ],

@@ -22,15 +22,15 @@ PREVIEWED = 40
         table_spec(
             "segments",
             deps=["messages", "windows"],
-            description="A topic ends where the words change or after a pause. The narrative quotes what was asked and how "
-            "it ended.",
+            description="A topic ends where the words change or after a pause. The narrative quotes what was asked "
+            "and how it ended.",
             group=GROUP,
         ),
         table_spec(
             "observations",
             deps=["messages", "windows"],
-            description="Verbatim facts with priority, time and the spans that carry them. Only windows marked `observed` have "
-            "rows. Also written to the day's log, memory/YYYY-MM-DD.md.",
+            description="Verbatim facts with priority, time and the spans that carry them. Only windows marked "
+            "`observed` have rows. Also written to the day's log, memory/YYYY-MM-DD.md.",
             group=GROUP,
         ),
     ],

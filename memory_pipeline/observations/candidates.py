@@ -18,8 +18,14 @@ from memory_pipeline.text.tokens import estimate
 
 WHOLE_MESSAGE = 400
 """Characters up to which a person's message is taken as a whole; what is longer is mostly pasted."""
+CLOSING = 200
+"""Characters of a last paragraph below a paste that can still be the person's own."""
 UNIT = 420
 """Characters that two neighbouring sentences of the model may have together."""
+MIN_USER = 12
+"""Characters below which a person's sentence says nothing by itself."""
+MIN_ASSISTANT = 40
+MOMENTARY_KINDS = ("statement", "state_change", "progress", "decision", "convention")
 CUES = (
     ("root_cause", cues.ROOT_CAUSE),
     ("rule", cues.RULE),
@@ -51,8 +57,9 @@ class Candidate:
     kind: str
     trust: str
     probability: float
-    supported: bool = False
-    """The model's claim was followed by a result or a reply that did not contradict it."""
+    is_firm: bool = True
+    """Said for good: by a person, in their own words and without doubt; or a cause that the model had found
+    and that nothing contradicted."""
 
 
 def candidates(messages: Sequence[Said]) -> Iterator[Candidate]:
@@ -71,31 +78,70 @@ def candidates(messages: Sequence[Said]) -> Iterator[Candidate]:
 
 def _of_user(position: int, message: Said) -> Iterator[Candidate]:
     text = message.text
-    found = [s for s in sentences(text) if s.kind != "heading"]
-    if not found:
-        return
-    if len(text) <= WHOLE_MESSAGE:
-        units = [Sentence(found[0].start, found[-1].end, "prose", 0)]
-    else:  # a paste with the person's own words before it, or after it
-        units = [s for s in found if s.paragraph in (found[0].paragraph, found[-1].paragraph) and s.kind == "prose"][:6]
-    for unit in units:
+    is_short = len(text) <= WHOLE_MESSAGE
+    for unit in _units_of_user(text):
         words = squeeze(text[unit.start : unit.end])
-        if len(words) < 12 or cues.ACCEPTANCE.match(words):
+        if len(words) < MIN_USER or cues.ACCEPTANCE.match(words):
             continue
         kind = kind_of_user(words)
-        score = (2.0 if len(text) <= WHOLE_MESSAGE else 1.2) + USER_WEIGHT.get(kind, 0.0) - 2.2 + _size(words)
+        score = (0.0 if is_short else -0.8) - 0.2 + USER_WEIGHT.get(kind, 0.0) + _size(words)
         score += (
             0.6 * bool(cues.REASON.search(words)) - 1.2 * (kind == "question") - 0.8 * bool(cues.LATER.search(words))
         )
-        if kind in ("statement", "state_change", "progress") and cues.MOMENTARY.search(words):
-            score -= 1.2
-        yield Candidate(position, unit.start, unit.end, words, kind, "user", _sigmoid(score))
+        if kind in MOMENTARY_KINDS and cues.MOMENTARY.search(words):
+            score -= 1.6
+        is_firm = is_short and not _is_question(words) and not cues.HEDGE.search(words)
+        if kind == "correction":  # "no, leave it" is about the moment, "no, it must not poll" is about the thing
+            is_firm = is_firm and any(c.search(words) for c in (cues.REASON, cues.DECISION, cues.OBLIGATION))
+        yield Candidate(position, unit.start, unit.end, words, kind, "user", _sigmoid(score), is_firm)
+
+
+def _units_of_user(text: str) -> list[Sentence]:
+    """A short message as one unit, without the consent and the orders around what it says; of a longer one,
+    which is mostly pasted, the first sentences and a short last paragraph. A question stands alone."""
+    found = [s for s in sentences(text) if s.kind != "heading"]
+    if len(text) > WHOLE_MESSAGE:
+        opening = [s for s in found if s.paragraph == found[0].paragraph][:2]
+        closing = [s for s in found if s.paragraph == found[-1].paragraph != found[0].paragraph]
+        return opening + (closing if closing and closing[-1].end - closing[0].start <= CLOSING else [])
+    units: list[Sentence] = []
+    run: list[Sentence] = []
+    for sentence in [*found, None]:
+        words = squeeze(text[sentence.start : sentence.end]) if sentence else ""
+        if sentence and not _is_question(words):
+            run.append(sentence)
+            continue
+        units += _joined(text, run)
+        run = []
+        if sentence:
+            units.append(sentence)
+    return units
+
+
+def _joined(text: str, run: Sequence[Sentence]) -> list[Sentence]:
+    """From the first to the last sentence that says something lasting; all of them when none does."""
+    said = [i for i, s in enumerate(run) if not _is_passing(squeeze(text[s.start : s.end]))]
+    kept = run[said[0] : said[-1] + 1] if said else run
+    return [Sentence(kept[0].start, kept[-1].end, "prose", kept[0].paragraph)] if kept else []
+
+
+def _is_passing(words: str) -> bool:
+    """Consent, thanks, or an order for this moment."""
+    if cues.ACCEPTANCE.match(words) or len(words) < MIN_USER:
+        return True
+    return bool(cues.MOMENTARY.search(words)) and kind_of_user(words) in MOMENTARY_KINDS
+
+
+def _is_question(words: str) -> bool:
+    return words.rstrip("\"')” ").endswith(("?", "？"))
 
 
 def kind_of_user(words: str) -> str:
     """What a person's words are. A question is a question whatever else is in it, unless it corrects."""
-    if words.rstrip("\"')” ").endswith(("?", "？")):
+    if _is_question(words):
         return "correction" if cues.CORRECTING_QUESTION.search(words) else "question"
+    if cues.OPEN.search(words):
+        return "question"
     if cues.CORRECTION.search(words):
         return "rule" if cues.RULE.search(words) or cues.PREFERENCE.search(words) else "correction"
     return next((kind for kind, cue in CUES if cue.search(words)), "statement")
@@ -110,7 +156,7 @@ def _of_assistant(
     verified = any(m.role == "tool" and not m.is_error for m in messages[position + 1 : position + 7])
     for unit in _units(message.text):
         words = squeeze(message.text[unit.start : unit.end])
-        if len(words) < 30 or words.endswith(("?", "？", ":")) or _is_noise(words):
+        if len(words) < MIN_ASSISTANT or words.endswith(("?", "？", ":")) or _is_noise(words):
             continue
         kind = next((kind for kind, cue in CUES if cue.search(words)), "statement")
         if kind == "preference":
@@ -121,17 +167,18 @@ def _of_assistant(
         )
         if kind in ("root_cause", "statement", "decision") and _retracted(position, words, retractions):
             continue
-        supported = not rejected and (verified or (reply is not None and ends_turn))
-        yield Candidate(position, unit.start, unit.end, words, kind, "assistant", _sigmoid(score), supported)
+        held = not rejected and (ends_turn or verified)
+        is_firm = held and bool(cues.FOUND.search(words)) and not cues.HEDGE.search(words)
+        yield Candidate(position, unit.start, unit.end, words, kind, "assistant", _sigmoid(score), is_firm)
 
 
 def _units(text: str) -> Iterator[Sentence]:
-    """Sentences, and pairs of neighbours in one paragraph."""
+    """Sentences, and two or three neighbours in one paragraph: what follows a claim often makes it clear."""
     found = [s for s in sentences(text) if s.kind != "heading"]
-    yield from found
-    for one, two in zip(found, found[1:], strict=False):
-        if one.paragraph == two.paragraph and two.end - one.start <= UNIT:
-            yield Sentence(one.start, two.end, one.kind, one.paragraph)
+    for i, first in enumerate(found):
+        for last in found[i : i + 3]:
+            if last.paragraph == first.paragraph and (last is first or last.end - first.start <= UNIT):
+                yield Sentence(first.start, last.end, first.kind, first.paragraph)
 
 
 def _is_noise(words: str) -> bool:

@@ -10,13 +10,14 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 RULE = _any(
-    r"\b(always|never|must(n't)?|from now on|make sure|under no circumstances|at all times)\b",
-    r"\b(do not|don'?t|stop|no longer|avoid)\s+(ever\s+)?\w+",
+    r"\b(always|never|must(n't)?|from now on|under no circumstances|at all times)\b",
+    r"(^|[.,;:!?]\s*|\b(please|and|but|so|again|then|just)\s+)(do not|don'?t|stop|avoid)\s+(ever\s+)?(?!know|"
+    r"think|mind)\w+",
     r"\b(only|every) (use|run|commit|push|write|change|\w+ must)\b",
     r"\b(should|shall|may|can) (always|never|not|only)\b",
 )
 PREFERENCE = _any(
-    r"\bi('d| would)? (rather|prefer|like|hate|love|don'?t like|want (you to|it to|all|every))\b",
+    r"\bi('d| would)? (rather|prefer|hate|love|don'?t (like|want)|like (it )?when|want (all|every|no))\b",
     r"\b(prefer|please use|use \S+( \S+)? (instead|not|over|rather))\b",
 )
 DECISION = _any(
@@ -24,11 +25,16 @@ DECISION = _any(
     r"\b(decided|decision|agreed|settled on|go(ing)? with|chose|we('re| are) (using|keeping|dropping|going))\b",
     r"\b(instead of|rather than|in favou?r of)\b",
 )
+OBLIGATION = _any(r"\b(should|must|has to|have to|needs? to|shall|may not|can'?t|cannot|not acceptable|only)\b")
 CORRECTION = _any(
     r"^\W*(no|nope|wrong|again|stop|wait|not quite|that('s| is) (not|wrong))\b",
     r"\b(i (said|told you|meant|asked)|not what i|you('re| are) wrong|that('s| is) (wrong|not (right|true|it|how)))\b",
     r"\b(is|was|it'?s|are) not (the|a|caused|because)\b.*\b(but|it'?s|it is|was)\b",
 )
+OPEN = _any(
+    r"\b(i('m| am)? (don'?t|do not|not) (know|sure)|no idea|open question|still open|to be decided|undecided|tbd)\b"
+)
+"""Something that nobody knows yet: a question without a question mark."""
 CORRECTING_QUESTION = _any(
     r"^\W*(why (are|did|do|would) you|didn'?t (i|we)|shouldn'?t (it|this|that|we|you)|isn'?t (it|this|that)|don'?t you)"
 )
@@ -44,8 +50,14 @@ CONVENTION = _any(
     r"\b(convention|by default|pattern|naming|named after|is (always|only) (set|used|called)|lives? in|is stored in)\b"
 )
 PROGRESS = _any(
-    r"\b(tests? (now )?pass(es|ed)?|all (\d+ )?tests|deployed|merged|released|committed|shipped|is (done|complete)|works now)\b"
+    r"\b(tests? (now )?pass(es|ed)?|all (\d+ )?tests|deployed|merged|released|committed|shipped|is (done|"
+    r"complete)|works now)\b"
 )
+FOUND = _any(
+    r"\b(root cause|turn(s|ed) out|(real|actual) (cause|problem|issue|reason)|was caused by)\b",
+    r"\bthe (problem|issue|bug|reason|failure|error|cause) was\b",
+)
+"""A cause told as found, not as one that is just being looked at."""
 REASON = _any(r"\b(because|so that|since|otherwise|in order to|reason)\b")
 
 ACCEPTANCE = re.compile(
@@ -55,35 +67,45 @@ ACCEPTANCE = re.compile(
 )
 """Nothing but consent: means something only beside what it answers."""
 MOMENTARY = _any(
-    r"^\W*(ok(ay)?,?\s+)?(now\s+|then\s+|please\s+|and\s+|can you\s+|just\s+)*"
-    r"(commit|push|run|rerun|re-run|try|test|check|look|show|read|open|continue|restart|revert|undo|explain|tell|give|list|"
-    r"retry|fix|add|create|write|update|remove|delete|implement|make|find|search|analy[sz]e|review|think|help)\b"
+    r"^\W*((ok(ay)?|good|great|yes|no|now|then|please|and|can you|could you|let'?s|just|also|first|next)[,.]?\s+)*"
+    r"(commit|push|run|rerun|re-run|try|test|check|look|show|read|open|continue|restart|revert|undo|explain|"
+    r"tell|give|list|"
+    r"retry|fix|add|create|write|update|remove|delete|implement|make|find|search|analy[sz]e|review|think|help|"
+    r"deploy|clone|"
+    r"put|do|go|start|move|rename|drop|let|make sure|investigate|provide)\b",
+    r"^\W*(i want you to|i need you to|how (can|do) i)\b",
 )
 """An instruction for this moment, done when it is done."""
 
 PLAN = _any(
-    r"^\W*(now,? )?(let me|let's|i'?ll|i will|i'?m going to|i am going to|i need to|i should|next,? i|first,? i|going to)\b",
+    r"^\W*(now,? )?(let me|let's|i'?ll|i will|i'?m going to|i am going to|i need to|i should|next,? i|first,? i|"
+    r"going to)\b",
     r"^\W*(now )?(looking|checking|reading|running|searching|trying|let us|time to|wait)\b",
 )
 OFFER = _any(
-    r"\b(would you like|do you want|shall i|should i|want me to|let me know|feel free|happy to|if you('d)? (like|want))\b"
+    r"\b(would you like|do you want|shall i|should i|want me to|let me know|feel free|happy to|"
+    r"if you('d)? (like|want))\b"
 )
 PRAISE = _any(
     r"^\W*(you'?re (absolutely |completely )?right|great|perfect|excellent|good (catch|point|question|idea)|sure|done|"
-    r"absolutely|got it|understood|i see|i understand|sorry|apologies|my apologies|ah,?|okay|ok|nice)\b[^.]{0,40}[.!,]?\s*$"
+    r"absolutely|got it|understood|i see|i understand|sorry|apologies|my apologies|ah,?|okay|ok|"
+    r"nice)\b[^.]{0,40}[.!,]?\s*$"
 )
 HEDGE = _any(
-    r"\b(maybe|perhaps|might|may be|could be|probably|likely|possibly|seems?|appears?|i think|i guess|i suspect|not sure|"
+    r"\b(maybe|perhaps|might|may be|could be|probably|likely|possibly|seems?|appears?|i think|i guess|i suspect|"
+    r"not sure|"
     r"presumably|should be able|my (guess|hypothesis|assumption))\b"
 )
 LATER = _any(r"\b(maybe later|at some point|some day|someday|for later|one day|eventually|out of scope|not now)\b")
 NEGATIVE_REPLY = _any(
-    r"^\W*(no|nope|wrong|stop|wait|that'?s (not|wrong)|not\b|still (not|fail|broken|doesn)|it (still )?(doesn'?t|does not|isn'?t)|"
+    r"^\W*(no|nope|wrong|stop|wait|that'?s (not|wrong)|not\b|still (not|fail|broken|doesn)|"
+    r"it (still )?(doesn'?t|does not|isn'?t)|"
     r"i don'?t (think|want)|hm+|why (are|did|do) you|revert|undo)",
     r"\b(you'?re wrong|is wrong|was wrong|that'?s not|not what i)\b",
 )
 RETRACTION = _any(
-    r"\b((i was|was|were) wrong|my (earlier|previous|first|initial) (guess|assumption|hypothesis|claim|theory|diagnosis)|"
+    r"\b((i was|was|were) wrong|my (earlier|previous|first|initial) (guess|assumption|hypothesis|claim|theory|"
+    r"diagnosis)|"
     r"not the (cause|problem|issue|reason|culprit)|is innocent|had nothing to do|i misread|i was mistaken|ruled out)\b"
 )
 SPECIFIC = re.compile(

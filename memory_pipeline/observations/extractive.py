@@ -6,10 +6,11 @@ of tokens, so that a fact is always somebody's own words with the place where th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory_pipeline.observations.candidates import Candidate, candidates, kind_of_user
+from memory_pipeline.observations.candidates import Candidate, candidates
 from memory_pipeline.observations.observer import Fact, Said, Segment, Span
 from memory_pipeline.observations.segmentation import segment_starts
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
@@ -23,9 +24,13 @@ sentences would be one sentence."""
 SHORT_SHARE = 0.4
 KEEP = 0.4
 """Probability below which nothing is kept, even where the budget has room."""
-SURE = 0.7
+SURE = 0.6
 """Probability from which a lasting fact is high."""
+SHORT_REMARK = 8
+"""Tokens below which a person's plain statement ("rest looks fine") matters for hours only."""
 LASTING = ("rule", "preference", "decision", "correction", "root_cause")
+COST, COST_OF_HIGH = 0.4, 0.1
+"""Exponents of the tokens in worth per cost: small ones let a whole sentence win over a fragment of it."""
 REPEATS = 0.6
 """Overlap from which a span says what another already said."""
 
@@ -81,8 +86,10 @@ class ExtractiveObserver:
 
 
 def _value(candidate: Candidate, repeated: float) -> float:
-    """Worth per cost; the small exponent lets a whole sentence win over a fragment of it."""
-    return candidate.probability / max(1, estimate(candidate.text)) ** 0.4 * (1 - 0.6 * repeated)
+    """Worth per cost. What would be high goes first: a rule is not given up for two remarks that cost less."""
+    weight, exponent = (2.0, COST_OF_HIGH) if priority_of(candidate) == HIGH else (1.0, COST)
+    cost = math.pow(max(1, estimate(candidate.text)), exponent)
+    return weight * candidate.probability / cost * (1 - 0.6 * repeated)
 
 
 def _fact(candidate: Candidate, messages: Sequence[Said]) -> Fact:
@@ -101,11 +108,11 @@ def priority_of(candidate: Candidate) -> str:
     """High is what a person laid down, or a root cause that held; a question is never more than low."""
     if candidate.kind == "question":
         return LOW
-    if candidate.kind not in LASTING or candidate.probability < SURE:
-        return MEDIUM if candidate.probability >= 0.5 else LOW
-    if candidate.trust == "user":
+    is_own = candidate.trust == "user" or candidate.kind == "root_cause"
+    if candidate.kind in LASTING and is_own and candidate.is_firm and candidate.probability >= SURE:
         return HIGH
-    return HIGH if candidate.kind == "root_cause" and candidate.supported else MEDIUM
+    is_remark = candidate.kind == "statement" and (candidate.trust != "user" or estimate(candidate.text) < SHORT_REMARK)
+    return LOW if is_remark or candidate.probability < 0.5 else MEDIUM
 
 
 def narrative(messages: Sequence[Said]) -> str:
@@ -114,11 +121,7 @@ def narrative(messages: Sequence[Said]) -> str:
     told = [m.text for m in messages if m.role == "assistant" and m.text.strip()]
     parts = [f"Asked: {clip(squeeze(asked), 160)}"] if asked else []
     if told:
-        last = [s for s in sentences(told[-1]) if s.kind != "heading"] or [None]
-        ending = last[0]
-        if ending is not None:
+        ending = next((s for s in sentences(told[-1]) if s.kind != "heading"), None)
+        if ending:
             parts.append(f"Ended with: {clip(squeeze(told[-1][ending.start : ending.end]), 160)}")
     return " ".join(parts) or "Only tools and injected text."
-
-
-__all__ = ["ExtractiveObserver", "kind_of_user", "narrative", "priority_of"]

@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from memory_pipeline.text.sentences import squeeze
+
 _CLOCK = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])")
 
 
@@ -19,8 +21,8 @@ def clock_times(text: str) -> set[str]:
 def missing_evidence(observation: Mapping[str, Any], texts: Mapping[str, str]) -> str | None:
     """Why the evidence does not carry the observation, or None.
 
-    `texts` maps message ids to message texts. Every span must lie in its message, and the words of an
-    extractive observation must be the words of its spans.
+    `texts` maps message ids to message texts. Every span must lie in its message, and the text of an
+    extractive observation must be its spans, but for Markdown marks and white space.
     """
     if not observation["evidence"]:
         return "it has no evidence"
@@ -32,10 +34,8 @@ def missing_evidence(observation: Mapping[str, Any], texts: Mapping[str, str]) -
         if not 0 <= span["start"] < span["end"] <= len(text):
             return f"span {span['start']}-{span['end']} is outside of message {span['message_id']}"
         quoted.append(text[span["start"] : span["end"]])
-    if observation["observer"].startswith("extractive"):
-        found, wanted = _letters(" ".join(quoted)), _letters(observation["text"])
-        if wanted not in found:
-            return "its text is not in its evidence"
+    if observation["observer"].startswith("extractive") and squeeze(" ".join(quoted)) != observation["text"]:
+        return "its text is not what its evidence says"
     return None
 
 
@@ -51,8 +51,3 @@ def invented_times(observation: Mapping[str, Any], window: Iterable[tuple[dateti
         spoken |= {f"{said_at.astimezone(zone):%H:%M}"} | clock_times(text)
     wrong = [f"{observation['observed_at']:%H:%M} UTC"] if observation["observed_at"] not in moments else []
     return wrong + sorted(clock_times(observation["text"]) - spoken)
-
-
-def _letters(text: str) -> str:
-    """Letters and digits only: what Markdown marks and spaces cannot change."""
-    return "".join(c for c in text if c.isalnum())

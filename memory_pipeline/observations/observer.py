@@ -56,7 +56,8 @@ class Segment:
 class Observer(Protocol):
     """`name` goes into `observations.observer`, so that rows of different observers can be told apart."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def observe(self, messages: Sequence[Said]) -> list[Segment]:
         """The segments of one window, in order; together they cover every message."""

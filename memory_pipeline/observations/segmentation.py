@@ -24,10 +24,13 @@ def segment_starts(messages: Sequence[Said]) -> list[int]:
     vocabulary = [content_words(m.text) if m.role in ("user", "assistant") else frozenset() for m in messages]
     for i in range(1, len(messages)):
         length = i - starts[-1]
-        if length >= MAX_MESSAGES or (messages[i].role == "user" and (
-            messages[i].said_at - messages[i - 1].said_at >= GAP
-            or (length >= MIN_MESSAGES and _cohesion(vocabulary, i) < COHESION)
-        )):
+        if length >= MAX_MESSAGES or (
+            messages[i].role == "user"
+            and (
+                messages[i].said_at - messages[i - 1].said_at >= GAP
+                or (length >= MIN_MESSAGES and _cohesion(vocabulary, i) < COHESION)
+            )
+        ):
             starts.append(i)
     return starts
 

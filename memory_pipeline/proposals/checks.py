@@ -25,6 +25,8 @@ def judge(lake: Lake, day: date, decided: dict[str, int]) -> Verdict:
     proposals = lake.read("proposals", [day])
     ids = proposals["proposal_id"].to_list()
     offenders = [f"{p} has {decided[p]} decisions" for p in ids if decided.get(p, 0) > 1]
-    offenders += [f"{p} was made twice" for p in proposals.filter(pl.col("proposal_id").is_duplicated())["proposal_id"].unique()]
+    offenders += [
+        f"{p} was made twice" for p in proposals.filter(pl.col("proposal_id").is_duplicated())["proposal_id"].unique()
+    ]
     pending = sum(p not in decided for p in ids)
     return Verdict(not offenders, {"proposals": len(ids), "pending": pending}, offenders)

@@ -23,15 +23,14 @@ def evidence_lines(settings: Settings, lake: Lake, proposals: Sequence[dict[str,
     return {p["proposal_id"]: _line(settings, p, observed, sessions) for p in proposals}
 
 
-def _line(
-    settings: Settings, proposal: dict[str, Any], observed: dict[str, Any], sessions: dict[str, Any]
-) -> str:
+def _line(settings: Settings, proposal: dict[str, Any], observed: dict[str, Any], sessions: dict[str, Any]) -> str:
     sources = [observed[s] for s in proposal["sources"] if s in observed]
     if not sources:
         return f"{proposal['day']} · said {proposal['support']} times"
     lead = sources[0]
     session = sessions.get(lead["session_id"], {})
     who = "you" if lead["trust"] == "user" else f"the {lead['trust']}"
-    line = f"{lead['observed_at'].astimezone(settings.zone):%Y-%m-%d %H:%M} · {who} in “{clip(session.get('name', ''), 50)}”"
+    said_at = lead["observed_at"].astimezone(settings.zone)
+    line = f"{said_at:%Y-%m-%d %H:%M} · {who} in “{clip(session.get('name', ''), 50)}”"
     spread = len({s["session_id"] for s in sources})
     return line + (f" · said {len(sources)} times in {spread} sessions" if len(sources) > 1 else "")

@@ -88,7 +88,9 @@ def settle_review(settings: Settings, lake: Lake, now: datetime) -> Settled:
             return b""
         decided = {p for p, s in with_status(lake).select("proposal_id", "status").iter_rows() if s != "pending"}
         day = day_of(now, settings.zone)
-        new = update_review(None if result.damaged else text, as_offered(settings, lake, shown), decided, day=day, now=now)
+        new = update_review(
+            None if result.damaged else text, as_offered(settings, lake, shown), decided, day=day, now=now
+        )
         # first the copy that tells what was shown, then the file: never a line in the file that we do not know of
         _write_shown(settings, new)
         return encode(new)
@@ -104,7 +106,9 @@ def promote(settings: Settings, lake: Lake, now: datetime) -> list[str]:
     A line that a person removed later does not come back: what was promoted once is on record.
     """
     done = set(lake.read("promotions")["proposal_id"])
-    rows = with_status(lake).filter((pl.col("status") == APPROVED) & ~pl.col("proposal_id").is_in(list(done))).to_dicts()
+    rows = (
+        with_status(lake).filter((pl.col("status") == APPROVED) & ~pl.col("proposal_id").is_in(list(done))).to_dicts()
+    )
     if not rows:
         return []
     texts = dict(lake.read("decisions").select("proposal_id", "text").iter_rows())
@@ -165,9 +169,7 @@ def _read_back(settings: Settings, lake: Lake, text: str | None, now: datetime, 
     result.rejected += rejected
 
 
-def _record(
-    settings: Settings, lake: Lake, decisions: list[tuple[str, str, str]], surface: str, now: datetime
-) -> None:
+def _record(settings: Settings, lake: Lake, decisions: list[tuple[str, str, str]], surface: str, now: datetime) -> None:
     if not decisions:
         return
     rows = [
@@ -182,7 +184,9 @@ def _append(lake: Lake, table: str, settings: Settings, now: datetime, rows: lis
     """Add rows to the day of `now`; a proposal that has one already keeps it."""
     day = day_of(now, settings.zone)
     old = lake.read(table, [day])
-    new = pl.DataFrame([{"day": day} | row for row in rows], schema_overrides=dict(old.schema), infer_schema_length=None)
+    new = pl.DataFrame(
+        [{"day": day} | row for row in rows], schema_overrides=dict(old.schema), infer_schema_length=None
+    )
     both = pl.concat([old, new.select(old.columns).cast(dict(old.schema))])  # type: ignore[arg-type]
     lake.replace(table, both.unique("proposal_id", keep="first", maintain_order=True), [day])
 
@@ -191,7 +195,8 @@ def _log_decisions(settings: Settings, lake: Lake, now: datetime) -> None:
     day = day_of(now, settings.zone)
     rows = lake.read("decisions", [day]).sort("decided_at", "proposal_id").iter_rows(named=True)
     lines = [
-        f"* {r['decided_at'].astimezone(settings.zone):%H:%M} {r['decision']} `{r['proposal_id']}` {r['text']}" for r in rows
+        f"* {r['decided_at'].astimezone(settings.zone):%H:%M} {r['decision']} `{r['proposal_id']}` {r['text']}"
+        for r in rows
     ]
     body = "### Decisions on memory proposals\n\n" + "\n".join(" ".join(line.split()) for line in lines)
     write_log_blocks(settings.daily_log(day), day, {"decisions": body}, backups=settings.backups)

@@ -38,6 +38,7 @@ class ProposalsStage:
         made = self.lake.read("proposals")
         of_day = made.filter(pl.col("day") == day)
         memory = self.settings.memory_file
+        offered = set(made["sources"].explode().drop_nulls())
         known = [content_words(text) for text in made["text"]]
         known += [content_words(line.text) for line in lines_of(memory.read_bytes() if memory.exists() else None)]
         observed = self._evidence_of(day)
@@ -45,7 +46,7 @@ class ProposalsStage:
         number = max((int(p.rsplit("-", 1)[1]) for p in of_day["proposal_id"]), default=0)
         for line in self._worth_offering(day):
             mine = content_words(line["text"])
-            if any(overlap(mine, other) >= SAME_LINE for other in known):
+            if offered.intersection(line["sources"]) or any(overlap(mine, other) >= SAME_LINE for other in known):
                 continue
             known.append(mine)
             number += 1
@@ -72,7 +73,7 @@ class ProposalsStage:
 
 
 def _is_notable(line: dict[str, Any]) -> bool:
-    return line["priority"] == HIGH or (line["priority"] == MEDIUM and line["sessions"] >= NOTABLE_SESSIONS)
+    return bool(line["priority"] == HIGH or (line["priority"] == MEDIUM and line["sessions"] >= NOTABLE_SESSIONS))
 
 
 def _row(day: date, number: int, line: dict[str, Any], observed: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:

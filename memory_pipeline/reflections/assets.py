@@ -36,8 +36,8 @@ def lookback_dep(asset: str) -> dg.AssetDep:
         table_spec(
             "reflections",
             deps=[lookback_dep("observations"), lookback_dep("embeddings")],
-            description="Over a lookback of days that ends with the partition, what says the same is one line with its support; "
-            "what is older than a day is condensed, from three days on to what was laid down or said again. "
+            description="Over a lookback of days that ends with the partition, what says the same is one line with its "
+            "support; what is older than a day is condensed, from three days on to what was laid down or said again. "
             "A day without observations has no rows.",
             group="reflecting",
         )

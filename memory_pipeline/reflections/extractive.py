@@ -25,6 +25,8 @@ SECTION_OF = {
     "state_change": ARCHITECTURE,
 }
 MIN_SUPPORT_OF_LOW = 2
+PASSING = ("progress", "statement")
+"""Kinds of the model's words that matter for the day's log and to nobody later."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class ExtractiveReflector:
     def reflect(
         self, day: date, observations: Sequence[Observed], vectors: Mapping[str, Sequence[float]]
     ) -> list[Line]:
-        usable = [o for o in observations if o.kind != "question"]
+        usable = [o for o in observations if not (o.kind == "question" or (o.trust != "user" and o.kind in PASSING))]
         # who leads a group gives it the words: the person before the model, high before low, the newest first
         ordered = sorted(
             usable, key=lambda o: (o.trust != "user", RANK[o.priority], -o.observed_at.timestamp(), o.observation_id)

@@ -42,7 +42,8 @@ class Line:
 class Reflector(Protocol):
     """`name` goes into `reflections.reflector`."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def reflect(
         self, day: date, observations: Sequence[Observed], vectors: Mapping[str, Sequence[float]]

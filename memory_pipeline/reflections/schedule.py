@@ -1,6 +1,7 @@
 """Reflection at six in the morning, for the day that ended."""
 
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 import dagster as dg
 
@@ -18,7 +19,7 @@ reflect_job = dg.define_asset_job(
 
 def day_that_ended(context: dg.ScheduleEvaluationContext) -> str:
     """The local day before the tick, also on the days of a clock change and when the tick runs late."""
-    local = context.scheduled_execution_time.astimezone(PARTITIONS.timezone_info)
+    local = context.scheduled_execution_time.astimezone(ZoneInfo(PARTITIONS.timezone))
     return f"{local.date() - timedelta(days=1)}"
 
 

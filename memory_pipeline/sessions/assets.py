@@ -26,15 +26,15 @@ GROUP = "reading"
         table_spec(
             "messages",
             deps=["sessions"],
-            description="Roles are user (what a person typed), assistant, tool (calls and results, clipped) and injected "
-            "(text that no person typed). Secrets are replaced by marks before anything is stored.",
+            description="Roles are user (what a person typed), assistant, tool (calls and results, clipped) and "
+            "injected (text that no person typed). Secrets are replaced by marks before anything is stored.",
             group=GROUP,
         ),
         table_spec(
             "windows",
             deps=["messages"],
-            description="Trigger `compaction`: what a compaction summarised away; `shutdown`: the rest once the session is "
-            "idle. `reason` says why a window is stored but not observed.",
+            description="Trigger `compaction`: what a compaction summarised away; `shutdown`: the rest once the "
+            "session is idle. `reason` says why a window is stored but not observed.",
             group=GROUP,
         ),
     ],

@@ -30,7 +30,9 @@ def session_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> d
     seen = catalogue.refresh(find_files(roots(settings)), seconds=SECONDS)
     due = due_days(settings, tables, catalogue, now)
     if not due:
-        return dg.SkipReason(f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read; no day is due.")
+        return dg.SkipReason(
+            f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read; no day is due."
+        )
     requests = [
         dg.RunRequest(run_key=f"{day}:{fingerprint}", partition_key=f"{day}")
         for day, fingerprint in list(due.items())[-MOST_DAYS:]

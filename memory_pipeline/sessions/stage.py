@@ -46,9 +46,7 @@ class SessionsStage:
             idle = self.catalogue.is_idle(path, self.now)
             _add_session(rows, session, path, day, seen, self.settings, idle=idle)
         kept = _kept_rows(self.lake, day, reread, seen)
-        return {
-            name: pl.concat([pl.DataFrame(rows[name], schema=TABLES[name].columns), kept[name]]) for name in NAMES
-        }
+        return {name: pl.concat([pl.DataFrame(rows[name], schema=TABLES[name].columns), kept[name]]) for name in NAMES}
 
 
 def _add_session(

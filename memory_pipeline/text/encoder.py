@@ -52,7 +52,9 @@ class Encoder:
             os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads starve a shared machine
             try:
                 from sentence_transformers import SentenceTransformer
+                from transformers.utils import logging as transformers_logging
 
+                transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
                 self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
             except (ImportError, OSError, ValueError) as error:
                 raise EncoderUnavailable(

@@ -25,7 +25,7 @@ DIFFERENCES = {
     "claude/entireio-cli__full-2026-02-03-c25d66.jsonl": (3, "line 6 is 'Operation stopped by hook: …'"),
     "claude/jazzyalex-agent-sessions__small-2025-12-16-af5cd6.jsonl": (
         1,
-        "the uuids of lines 49, 60, 62, 63 and 87 were all trimmed to the same text, which line 36 has already; "
+        "the uuids of lines 49, 60, 62, 63 and 87 were all trimmed to the same text, which line 43 has already; "
         "line 39 is a queued prompt, which the other count does not know",
     ),
 }

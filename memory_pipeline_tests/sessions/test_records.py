@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,7 +144,9 @@ def test_voices(text: str, roles: list[str]) -> None:
 
 
 def test_the_words_of_a_command_are_the_users() -> None:
-    text = "<command-message>pr</command-message>\n<command-name>/pr</command-name>\n<command-args>to main</command-args>"
+    text = (
+        "<command-message>pr</command-message>\n<command-name>/pr</command-name>\n<command-args>to main</command-args>"
+    )
     voices = split_voices(text)
     assert voices[-1] == ("user", "to main")
     assert voices[0][0] == "injected" and "to main" not in voices[0][1]
@@ -192,3 +196,74 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
     with pytest.raises(NotASession, match="no such file"):
         parse_file(tmp_path / "gone.jsonl")
+
+
+STAMP = "2026-05-01T12:00:00Z"
+SAMPLES: dict[str, list[dict[str, Any]]] = {
+    "pi": [
+        {"type": "session", "version": 3, "id": "s", "timestamp": STAMP, "cwd": "/"},
+        {"type": "message", "id": "1", "timestamp": STAMP, "message": {"role": "user", "content": "hi"}},
+        {"type": "message", "timestamp": STAMP, "message": {"role": "assistant", "content": [
+            {"type": "text", "text": "a"},
+            {"type": "toolCall", "id": "t", "name": "read", "arguments": {"path": "x"}}]}},
+        {"type": "message", "id": "3", "timestamp": STAMP, "message": {"role": "toolResult", "toolCallId": "t",
+            "toolName": "read", "isError": False,
+            "content": [{"type": "image", "mimeType": "image/png", "data": "x"}]}},
+        {"type": "compaction", "id": "4", "timestamp": STAMP, "summary": "s", "firstKeptEntryId": "1"},
+        {"type": "session_info", "id": "5", "timestamp": STAMP, "name": "n"},
+    ],
+    "claude_code": [
+        {"type": "user", "uuid": "1", "sessionId": "s", "timestamp": STAMP, "cwd": "/", "origin": {"kind": "human"},
+         "message": {"role": "user", "content": "hi"}},
+        {"type": "assistant", "uuid": "2", "sessionId": "s", "timestamp": STAMP, "message": {"content": [
+            {"type": "text", "text": "a"},
+            {"type": "tool_use", "id": "t", "name": "Read", "input": {"file_path": "x"}}]}},
+        {"type": "user", "uuid": "3", "sessionId": "s", "timestamp": STAMP, "message": {"content": [
+            {"type": "tool_result", "tool_use_id": "t", "content": ["r"], "is_error": True}]}},
+        {"type": "attachment", "uuid": "4", "sessionId": "s", "attachment": {"type": "queued_command", "prompt": "p"}},
+        {"type": "system", "uuid": "5", "sessionId": "s", "subtype": "compact_boundary",
+         "compactMetadata": {"preservedSegment": {"headUuid": "1", "tailUuid": "2"}}},
+        {"type": "summary", "summary": "s", "leafUuid": "1"},
+        {"type": "custom-title", "customTitle": "c", "sessionId": "s"},
+    ],
+    "codex": [
+        {"timestamp": STAMP, "type": "session_meta", "payload": {"id": "s", "cwd": "/", "source": {"subagent": "x"}}},
+        {"timestamp": STAMP, "type": "event_msg", "payload": {"type": "user_message", "message": "hi", "images": []}},
+        {"timestamp": STAMP, "type": "response_item", "payload": {"type": "message", "role": "assistant",
+            "content": [{"type": "output_text", "text": "a"}]}},
+        {"timestamp": STAMP, "type": "response_item", "payload": {"type": "function_call", "name": "shell",
+            "arguments": "{}", "call_id": "c"}},
+        {"timestamp": STAMP, "type": "response_item", "payload": {"type": "function_call_output", "call_id": "c",
+            "output": {"output": "x", "metadata": {"exit_code": 1}}}},
+        {"timestamp": STAMP, "type": "event_msg", "payload": {"type": "patch_apply_end", "call_id": "c",
+            "changes": {"a": {}}, "success": True}},
+        {"timestamp": STAMP, "type": "compacted", "payload": {"message": "m"}},
+    ],
+}  # fmt: skip
+JUNK = [None, True, -1, 1e300, "", "x", [], [None], [[]], {}, {"type": []}]
+
+
+def mutations(value: Any) -> Iterator[Any]:
+    """Copies of a value in which one part, at any depth, is missing or of another kind."""
+    yield from JUNK
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in list(parts):
+        for other in mutations(part):
+            copy = value.copy()
+            copy[key] = other
+            yield copy
+        if isinstance(value, dict):
+            yield {name: kept for name, kept in value.items() if name != key}
+
+
+@pytest.mark.parametrize("harness", SAMPLES)
+def test_any_field_may_be_missing_or_of_another_kind(harness: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    lines = SAMPLES[harness]
+    for position, line in enumerate(lines):
+        for mutation in mutations(line):
+            path.write_text(
+                "\n".join(json.dumps(other) for other in (*lines[:position], mutation, *lines[position + 1 :]))
+            )
+            session = parse_file(path)
+            assert session.harness == harness and session.messages

@@ -62,7 +62,9 @@ _REFUSED = ("exec command rejected by user", "failed in sandbox", "aborted by us
 
 def recognises(first_records: Sequence[Record]) -> bool:
     """The wrapper that every line of a rollout has."""
-    return any(record.get("type") in _TYPES and isinstance(record.get("payload"), dict) for record in first_records)
+    return any(
+        text_of(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict) for record in first_records
+    )
 
 
 def parse(path: Path, *, tool_text_limit: int = 1500) -> ParsedSession:

@@ -35,9 +35,12 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
 def recognises(first_records: Sequence[Record]) -> bool:
-    """A header record; a fork writes a `title` before it, so it need not be the first."""
+    """A header, though not as the first record in some forks; or messages, where the header was lost."""
     return any(
-        record.get("type") == "session" and isinstance(record.get("id"), str) and "timestamp" in record
+        (record.get("type") == "session" and isinstance(record.get("id"), str) and "timestamp" in record)
+        or (
+            record.get("type") == "message" and isinstance(message := record.get("message"), dict) and "role" in message
+        )
         for record in first_records
     )
 

@@ -231,7 +231,6 @@ def _value_text(value: object, limit: int) -> str:
 
 _REMINDER = re.compile(r"(<system-reminder>.*?(?:</system-reminder>|\Z))", re.DOTALL)
 _TAG = re.compile(r"<([A-Za-z][\w:-]*)(?:\s[^<>]*)?/?>")
-_COMMAND_ARGS = re.compile(r"(?<=<command-args>)(.*?)(?=</command-args>)", re.DOTALL)
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]\n]*\]")
 _IDE_REQUEST = "## My request for Codex:"
 _IDE_HEADERS = ("# Context from my IDE setup", "# Files mentioned by the user")
@@ -294,9 +293,10 @@ def _split_lead(text: str) -> Iterator[Voice]:
             heading = text.rfind(_IDE_REQUEST)
             end = heading + len(_IDE_REQUEST) if heading >= 0 else len(text)
         elif tag and tag[1].startswith("command-"):
-            yield "injected", _COMMAND_ARGS.sub("", text)
-            for typed in _COMMAND_ARGS.findall(text):
-                yield "user", typed.strip()
+            before, opening, rest = text.partition("<command-args>")
+            typed, closing, after = rest.partition("</command-args>")
+            yield "injected", before + opening + closing + after
+            yield "user", typed.strip()
             return
         elif tag and tag[1] != "private" and (tag[1] in _WRAPPERS or f"</{tag[1]}>" in text):
             close = text.find(f"</{tag[1]}>")
@@ -334,7 +334,7 @@ class Transcript:
         self._messages: list[tuple[int, Message]] = []
         self._untimed: list[int] = []
         self._seen: set[str] = set()
-        self._occurrences: Counter[tuple[object, ...]] = Counter()
+        self._occurrences: Counter[str] = Counter()
         self._compactions: list[tuple[int, range]] = []
         self._time: datetime | None = None
         self._first_time: datetime | None = None
@@ -357,8 +357,9 @@ class Transcript:
 
     def occurrence(self, *identity: object) -> int:
         """How often this identity came before, for records that carry no id of their own."""
-        self._occurrences[identity] += 1
-        return self._occurrences[identity]
+        key = repr(identity)
+        self._occurrences[key] += 1
+        return self._occurrences[key]
 
     def add(
         self,
