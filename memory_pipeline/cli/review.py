@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, out, print_json
+from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.lifecycle import (
@@ -54,14 +54,11 @@ def review(
         print_json({"promoted": promoted, "decided": decisions, "pending": pending_rows})
         return
     for proposal_id in promoted:
-        out.print(f"{proposal_id} is in {settings.memory_file}", highlight=False, soft_wrap=True)
+        say(f"{proposal_id} is in {settings.memory_file}")
     for proposal_id in [*settled.rejected, *(reject or [])]:
-        out.print(f"{proposal_id} rejected", highlight=False)
+        say(f"{proposal_id} rejected")
     for row in rows:
-        out.print(f"\n{row['proposal_id']} {EMOJI[row['priority']]} {row['section']}", style="bold", highlight=False)
-        out.print(f"  {row['text']}", highlight=False, markup=False, soft_wrap=True)
-        out.print(f"  {offered[row['proposal_id']]}", style="dim", highlight=False, markup=False, soft_wrap=True)
-    out.print(
-        f"\n{len(rows)} pending. `memory review --approve ID`, `--reject ID`, or edit {settings.review_file}",
-        soft_wrap=True,
-    )
+        say(f"\n{row['proposal_id']} {EMOJI[row['priority']]} {row['section']}", "bold")
+        say(f"  {row['text']}")
+        say(f"  {offered[row['proposal_id']]}", "dim")
+    say(f"\n{len(rows)} pending. `memory review --approve ID`, `--reject ID`, or edit {settings.review_file}")

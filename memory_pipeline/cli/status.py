@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, one_sentence, out, print_json
+from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake import Lake
 from memory_pipeline.planning import Stages
@@ -15,6 +15,8 @@ from memory_pipeline.sessions.discovery import find_files, roots
 from memory_pipeline.settings import WrongSetting, unknown_variables
 
 SHOWN = 10
+SECONDS = 20.0
+"""Time for reading new files; a first look at years of history is the work of `memory run`."""
 
 
 def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
@@ -24,12 +26,13 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     catalogue = Catalogue(lake, settings)
     with one_sentence(WrongSetting, code=MISUSED):
         directories = roots(settings)
-    catalogue.refresh(find_files(directories))
+    left = catalogue.refresh(find_files(directories), seconds=SECONDS).left
     stages = Stages.of(settings, catalogue)
     days = catalogue.days()
     data = {
         "workspace": str(settings.workspace),
         "session_directories": [str(d) for d in directories],
+        "files_still_to_be_read": left,
         **_files(lake),
         "days_with_sessions": len(days),
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
@@ -63,33 +66,32 @@ def _files(lake: Lake) -> dict[str, Any]:
 
 
 def _print(data: dict[str, Any]) -> None:
-    def line(name: str, value: object) -> None:
-        out.print(f"{name:<24}{value}", highlight=False, markup=False, soft_wrap=True)
-
-    line("workspace", data["workspace"])
-    line("session directories", ", ".join(data["session_directories"]) or "none found")
+    say_pair("workspace", data["workspace"])
+    say_pair("session directories", ", ".join(data["session_directories"]) or "none found")
     read = ", ".join(f"{n} {harness}" for harness, n in data["session_files"].items())
-    line("session files read", read or "none; `memory run` reads them")
+    say_pair("session files read", read or "none; `memory run` reads them")
+    if data["files_still_to_be_read"]:
+        say_pair("files still to be read", f"{data['files_still_to_be_read']}; `memory run --all` reads them")
     _list("files not read", [f"{path}: {reason}" for path, reason in data["files_not_read"].items()])
     _list("records not read", data["records_not_read"])
     unknown = [f"{name} ×{n}" for name, n in data["unknown_record_types"].items()]
-    line("unknown record types", f"{len(unknown)}" + (f" ({', '.join(unknown[:SHOWN])})" if unknown else ""))
+    say_pair("unknown record types", f"{len(unknown)}" + (f" ({', '.join(unknown[:SHOWN])})" if unknown else ""))
     for reason, n in data["windows_not_observed"].items():
-        line("windows not observed", f"{n}: {reason}")
+        say_pair("windows not observed", f"{n}: {reason}")
     out_of_date = data["days_out_of_date"]
-    line("days with sessions", data["days_with_sessions"])
-    line(
+    say_pair("days with sessions", data["days_with_sessions"])
+    say_pair(
         "days out of date",
         f"{len(out_of_date)}" + (f" (last {out_of_date[-1]}); `memory run --all`" if out_of_date else ""),
     )
-    line("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
+    say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
     if data["unknown_settings"]:
         err.print(f"No such setting: {', '.join(data['unknown_settings'])}; README.md lists them.", style="yellow")
 
 
 def _list(name: str, lines: list[str]) -> None:
-    out.print(f"{name:<24}{len(lines)}", highlight=False)
+    say_pair(name, len(lines))
     for text in lines[:SHOWN]:
-        out.print(f"  {text}", highlight=False, markup=False, soft_wrap=True)
+        say(f"  {text}")
     if len(lines) > SHOWN:
-        out.print(f"  … {len(lines) - SHOWN} more with --json", style="dim")
+        say(f"  … {len(lines) - SHOWN} more with --json", "dim")

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
-from rich.table import Table
-
-from memory_pipeline.cli.console import out
+from memory_pipeline.cli.console import say, say_pair
 from memory_pipeline.cli.dagster_runs import check_results
 from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.lifecycle import with_status
@@ -64,31 +62,24 @@ def _patterns(lake: Lake, days: Sequence[date]) -> list[dict[str, Any]]:
 
 
 def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
-    table = Table(show_header=False, box=None, padding=(0, 2))
-    add = table.add_row
-    days = summary["days"]
-    add("days", f"{len(days)}" + (f" ({days[0]} to {days[-1]})" if days else ""))
-    unread = summary["session_files"]["not_read"]
-    add("sessions", f"{summary['sessions']}" + (f" ({unread} files not read: see `memory status`)" if unread else ""))
-    add("messages", f"{summary['messages']}, {summary['user_messages']} of them typed by a person")
-    add("windows", f"{summary['windows']['observed']} observed, {summary['windows']['stored_only']} only stored")
-    add("observations", "  ".join(f"{EMOJI[p]} {n} {p}" for p, n in summary["observations"].items()))
-    proposals = summary["proposals"]
-    add(
-        "proposals",
-        f"{proposals['pending']} pending, {proposals['approved']} approved, {proposals['rejected']} rejected",
+    days, unread = summary["days"], summary["session_files"]["not_read"]
+    say_pair("days", f"{len(days)}" + (f" ({days[0]} to {days[-1]})" if days else ""))
+    say_pair(
+        "sessions", f"{summary['sessions']}" + (f" ({unread} files not read: see `memory status`)" if unread else "")
     )
-    add("friction", f"{len(summary['friction'])} patterns over more than one session")
+    say_pair("messages", f"{summary['messages']}, {summary['user_messages']} of them typed by a person")
+    windows = summary["windows"]
+    say_pair("windows", f"{windows['observed']} observed, {windows['stored_only']} only stored")
+    say_pair("observations", "  ".join(f"{EMOJI[p]} {n} {p}" for p, n in summary["observations"].items()))
+    say_pair("proposals", ", ".join(f"{n} {state}" for state, n in summary["proposals"].items()))
+    say_pair("friction", f"{len(summary['friction'])} patterns over more than one session")
     for pattern in summary["friction"][:3]:
-        add("", f"{pattern['id']}  {pattern['title']} ({pattern['sessions']} sessions)")
+        say_pair("", f"{pattern['id']}  {pattern['title']} ({pattern['sessions']} sessions)")
     checks = summary["checks"]
-    add("checks", f"{checks['passed']} passed, {checks['failed']} failed")
+    say_pair("checks", f"{checks['passed']} passed, {checks['failed']} failed")
     for name, failed in checks["failing"].items():
-        add("", f"[yellow]{name}[/] on {', '.join(failed[:5])}" + (" …" if len(failed) > 5 else ""))
-    add("money spent", f"${summary['spent_usd']:.2f}")
+        say_pair("", f"{name} on {', '.join(failed[:5])}" + (" …" if len(failed) > 5 else ""))
+    say_pair("money spent", f"${summary['spent_usd']:.2f}")
     for name, place in summary["places"].items():
-        add(name, place)
-    out.print(table, soft_wrap=True)
-    out.print(
-        f"\nReview the proposals: {settings.review_file} or `memory review`. The Dagster UI: `make ui`.", soft_wrap=True
-    )
+        say_pair(name, place)
+    say(f"\nReview the proposals: {settings.review_file} or `memory review`. The Dagster UI: `make ui`.")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import duckdb
 import typer
 
-from memory_pipeline.cli.console import MISUSED, fail, out, print_json
+from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake import Lake
 from memory_pipeline.settings import Settings
@@ -59,8 +59,8 @@ def _history(connection: duckdb.DuckDBPyConnection, identifier: str) -> list[dic
     """What became of a proposal: its decision and its promotion."""
     return _all(
         connection,
-        "SELECT decided_at AS at, decision AS event, surface AS detail FROM decisions WHERE proposal_id = ? "
-        "UNION ALL SELECT promoted_at, 'in MEMORY.md', section FROM promotions WHERE proposal_id = ? ORDER BY at",
+        "SELECT decided_at AS moment, decision AS event, surface AS detail FROM decisions WHERE proposal_id = ? "
+        "UNION ALL SELECT promoted_at, 'in MEMORY.md', section FROM promotions WHERE proposal_id = ? ORDER BY moment",
         identifier,
         identifier,
     )
@@ -104,15 +104,12 @@ def _said(
 
 
 def _print(found: dict[str, Any]) -> None:
-    def say(text: str, style: str = "") -> None:
-        out.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
-
     row = found["row"]
     say(f"{found['id']}  {row.get('text') or row.get('title')}", "bold")
     details = {k: row[k] for k in ("day", "section", "priority", "kind", "support", "severity", "change") if row.get(k)}
     say("  ".join(f"{name} {value}" for name, value in details.items()), "dim")
     for event in found["history"]:
-        say(f"{event['at']:%Y-%m-%d %H:%M} UTC  {event['event']} ({event['detail']})")
+        say(f"{event['moment']:%Y-%m-%d %H:%M} UTC  {event['event']} ({event['detail']})")
     for said in found["said"]:
         if said.get("missing"):
             say(f"\nmessage {said['message_id']} is no longer in the tables", "yellow")

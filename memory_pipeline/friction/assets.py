@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any
 
 import dagster as dg
+from dagster_duckdb import DuckDBResource
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import (
@@ -37,8 +38,11 @@ from memory_pipeline.reflections.assets import lookback_dep
     pool=INDEX_POOL,
     retry_policy=MODEL_RETRY,
 )
-def find_friction(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
+def find_friction(
+    context: dg.AssetExecutionContext, lake: LakeResource, duckdb: DuckDBResource
+) -> Iterator[dg.MaterializeResult[Any]]:
     stage, tables = lake.stages().friction_clusters, lake.open()
+    stage.connect = duckdb.get_connection
     yield from run_stage(context, tables, stage, lambda table, day: describe(tables, day))
 
 

@@ -71,7 +71,7 @@ def failures(signs: Sequence[Sign]) -> list[Cluster]:
     """Clusters of tool failures with one and the same error, apart from numbers and names in it."""
     same: dict[str, list[Sign]] = defaultdict(list)
     for sign in sorted(signs, key=lambda s: (s.at, s.sign_id)):
-        same[signature(sign.tool or "", sign.text)].append(sign)
+        same[signature(sign.text)].append(sign)
     return [
         Cluster(
             kind=kind_of_failure(members[-1].text),

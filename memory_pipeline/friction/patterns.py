@@ -28,7 +28,7 @@ _MISUSE = re.compile(
     re.I,
 )
 _CONFIGURATION = re.compile(
-    r"command not found|no module named|modulenotfounderror|cannot find module|permission denied|already in use|"
+    r"command not found|no module named|modulenotfounderror|cannot find module|permission denied|already (in use|allocated)|"
     r"address already|connection refused|not installed|environment variable|could not connect|version mismatch|eacces",
     re.I,
 )
@@ -65,9 +65,10 @@ def error_line(text: str) -> str | None:
     return next((line for line in lines if _TELLING.search(line)), lines[-1] if lines else None)
 
 
-def signature(tool: str, line: str) -> str:
-    """The error without what differs from time to time: numbers, hashes, paths, quoted values."""
-    return f"{tool}: " + " ".join(_NOISE.sub("…", line).lower().split())[:160]
+def signature(line: str) -> str:
+    """The error without what differs from time to time: numbers, hashes, paths, quoted values. Without the
+    tool too: every harness names its shell differently."""
+    return " ".join(_NOISE.sub("…", line).lower().split())[:160]
 
 
 def kind_of_failure(line: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from datetime import date
 
+import duckdb
 import polars as pl
 
 from memory_pipeline.days import lookback
@@ -20,6 +22,10 @@ from memory_pipeline.text.encoder import Encoder
 VERSION = "1"
 CORRECTING = ("correction", "rule", "preference")
 MOST_A_DAY = 10
+_FAILED = """
+    SELECT message_id, day, session_id, said_at, text, tool_name FROM messages
+    WHERE day BETWEEN ? AND ? AND role = 'tool' AND is_error ORDER BY said_at, message_id
+"""
 
 
 class FrictionStage:
@@ -29,6 +35,8 @@ class FrictionStage:
 
     def __init__(self, settings: Settings, lake: Lake, encoder: Encoder) -> None:
         self.settings, self.lake, self.encoder = settings, lake, encoder
+        self.connect: Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]] = duckdb.connect
+        """Opens the query engine; inside Dagster, the `duckdb` resource does."""
 
     def fingerprint(self, day: date) -> str:
         days = lookback(day, self.settings.lookback_days)
@@ -56,17 +64,15 @@ class FrictionStage:
             yield Sign(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans)
 
     def _failures(self, days: list[date]) -> Iterator[Sign]:
-        for m in (
-            self.lake.read("messages", days)
-            .filter((pl.col("role") == "tool") & pl.col("is_error"))
-            .iter_rows(named=True)
-        ):
-            line = error_line(m["text"])
+        with self.connect() as connection:
+            self.lake.attach_views(connection)
+            rows = connection.execute(_FAILED, [days[0], days[-1]]).fetchall()
+        for message_id, day, session_id, said_at, text, tool in rows:
+            line = error_line(text)
             if line:
-                start = m["text"].find(line)
-                spans = ((m["message_id"], start, start + len(line)),)
-                tool = m["tool_name"] or "a tool"
-                yield Sign(m["message_id"], m["day"], m["session_id"], m["said_at"], line, spans, tool)
+                start = text.find(line)
+                spans = ((message_id, start, start + len(line)),)
+                yield Sign(message_id, day, session_id, said_at, line, spans, tool or "a tool")
 
 
 def _row(day: date, number: int, cluster: Cluster) -> dict[str, object]:

@@ -21,8 +21,8 @@ GROUP = "reviewing"
         table_spec(
             "proposals",
             deps=["reflections"],
-            description="High lines and notable medium ones, each offered once; what stands in MEMORY.md or was offered "
-            "before is not offered again. A person decides in REVIEW.md or with `memory review`.",
+            description="High lines and notable medium ones, each offered once; what stands in MEMORY.md or was "
+            "offered before is not offered again. A person decides in REVIEW.md or with `memory review`.",
             group=GROUP,
         )
     ],

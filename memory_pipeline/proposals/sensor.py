@@ -1,12 +1,14 @@
 """Watches REVIEW.md: what a person decides there is done within a minute."""
 
 import hashlib
+import time
 
 import dagster as dg
 
 from memory_pipeline.orchestration import LakeResource
 
 REVIEW_JOB = "review_job"
+SETTLED_SECONDS = 3.0
 review_job = dg.define_asset_job(
     REVIEW_JOB,
     selection=dg.AssetSelection.assets("memory_file"),
@@ -25,6 +27,8 @@ def review_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg
     path, shown = settings.review_file, settings.backups / "REVIEW.md.shown"
     if not path.exists():
         return dg.SkipReason("There is no REVIEW.md yet.")
+    if time.time() - path.stat().st_mtime < SETTLED_SECONDS:
+        return dg.SkipReason("REVIEW.md was saved just now; an editor may still be writing.")
     data = path.read_bytes()
     digest = hashlib.sha256(data).hexdigest()
     if digest == context.cursor or (shown.exists() and shown.read_bytes() == data):

@@ -56,7 +56,7 @@ class Encoder:
 
                 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
                 self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-            except (ImportError, OSError, ValueError) as error:
+            except Exception as error:  # a damaged model fails in as many ways as it has files
                 raise EncoderUnavailable(
                     f"EMBEDDING_MODEL={self.name!r} cannot be loaded from this machine ({type(error).__name__}); "
                     "fetch the model first, or unset the variable for the bundled one."

@@ -10,7 +10,7 @@ _COMMON = frozenset(
     a an and are as at be been but by can could did do does for from had has have he her his how i if in into is
     it its just like me my no not of on or our out please she should so some than that the their them then there
     these they this to up us was we were what when where which who why will with would you your
-    """.split()
+    """.split()  # noqa: SIM905 - a list of words reads better as text
 )
 
 
