@@ -1,0 +1,180 @@
+"""`memory run` on a machine without sessions: the bundled examples, end to end, then a review by hand.
+
+One run in a process of its own; every test looks at what it left.
+"""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_pipeline.cli.workspace import EXAMPLES
+from memory_pipeline_tests.cli.command import memory, memory_json
+
+FAKE_SECRETS = ("ghp_M4deUpT0kenN0tRea11234567890abcdefgh", "n0t-a-real-pw-7731")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """The home after the first run, with what it printed."""
+    home = tmp_path_factory.mktemp("demo")
+    result = memory(home, "run")
+    assert result.returncode == 0, result.stderr
+    return home, result.stdout, result.stderr
+
+
+@pytest.fixture
+def home(demo: tuple[Path, str, str], tmp_path: Path) -> Path:
+    """A copy of that home to change."""
+    return Path(shutil.copytree(demo[0], tmp_path / "home"))
+
+
+def workspace(home: Path) -> Path:
+    return home / ".memory-pipeline" / "examples"
+
+
+def files(root: Path) -> dict[str, bytes]:
+    """Every file of the workspace but Dagster's own records, which tell when runs happened."""
+    found = (p for p in sorted(root.rglob("*")) if p.is_file() and "dagster" not in p.relative_to(root).parts)
+    return {str(p.relative_to(root)): p.read_bytes() for p in found}
+
+
+def rows(home: Path, query: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = memory_json(home, "sql", query)
+    return found
+
+
+def test_the_summary_says_what_came_of_it(demo: tuple[Path, str, str]) -> None:
+    _, out, err = demo
+    assert "bundled examples are used" in err
+    assert re.search(r"^days +4 \(2026-03-02 to 2026-03-05\)$", out, re.M)
+    assert re.search(r"^sessions +11$", out, re.M)
+    assert re.search(r"^messages +\d+, 95 of them typed by a person$", out, re.M)
+    assert re.search(r"^observations +🔴 [1-9]\d* high", out, re.M)
+    assert re.search(r"^checks +32 passed, 0 failed$", out, re.M)
+    assert re.search(r"^money spent +\$0\.00$", out, re.M)
+    for place in ("MEMORY.md", "REVIEW.md", "daily logs", "tables", "vector index"):
+        assert re.search(rf"^{place} +/", out, re.M)
+    assert "make ui" in out
+
+
+def test_nothing_is_written_outside_of_the_workspace(demo: tuple[Path, str, str]) -> None:
+    home = demo[0]
+    assert {p.name for p in home.iterdir()} == {".memory-pipeline"}
+    assert {p.name for p in (home / ".memory-pipeline").iterdir()} == {"examples"}
+    made = {p.name for p in workspace(home).iterdir()}
+    assert made == {"REVIEW.md", "memory", "lake", "index", "dagster", "backups"}
+
+
+def test_the_planted_secrets_reach_no_file(demo: tuple[Path, str, str]) -> None:
+    planted = "\n".join(p.read_text("utf-8") for p in EXAMPLES.rglob("*.jsonl"))
+    for secret in FAKE_SECRETS:
+        assert secret in planted
+        holding = [p for p in demo[0].rglob("*") if p.is_file() and secret.encode() in p.read_bytes()]
+        assert holding == []
+    assert rows(demo[0], "select count(*) n from messages where text like '%[redacted:%'")[0]["n"] >= 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "decision: we use Postgres LISTEN/NOTIFY for status events, not Redis, because at 40 changes a minute",
+        "always use uv, never pip install",
+        "i prefer small commits, and the message says why the change was made",
+        "Root cause of the double mails: the notifier runs uvicorn with `--workers 2`",
+        "production migrations always use create index concurrently",
+    ],
+)
+def test_what_was_laid_down_is_a_high_observation(demo: tuple[Path, str, str], words: str) -> None:
+    found = rows(demo[0], f"select priority from observations where contains(text, '{words}')")
+    assert [r["priority"] for r in found] == ["high"]
+
+
+def test_what_was_asked_or_guessed_is_no_high_observation(demo: tuple[Path, str, str]) -> None:
+    high = [r["text"] for r in rows(demo[0], "select text from observations where priority = 'high'")]
+    assert not any("kubernetes" in text for text in high)
+    assert not any(text.rstrip().endswith("?") for text in high)
+    assert not any("retries its webhook because our endpoint answers too slowly" in text for text in high)
+
+
+def test_a_session_over_midnight_lies_in_two_days(demo: tuple[Path, str, str]) -> None:
+    query = "select day from windows where observed group by session_id, day having count(*) > 0 order by day"
+    assert rows(demo[0], query)
+    both = rows(demo[0], "select session_id from sessions group by session_id having count(distinct day) = 2")
+    assert len(both) == 1
+
+
+def test_a_compaction_has_a_window_of_its_own(demo: tuple[Path, str, str]) -> None:
+    found = rows(demo[0], "select user_messages, observed from windows where trigger = 'compaction'")
+    assert found == [{"user_messages": 7, "observed": True}]
+
+
+def test_the_correction_of_three_days_is_one_friction_pattern(demo: tuple[Path, str, str]) -> None:
+    query = "select sessions, kind from friction_clusters where day = '2026-03-05' and contains(title, 'pip install')"
+    assert rows(demo[0], query) == [{"sessions": 3, "kind": "repeated_correction"}]
+
+
+def test_an_image_leaves_a_mark_and_no_base64(demo: tuple[Path, str, str]) -> None:
+    assert rows(demo[0], "select count(*) n from messages where contains(text, '[image: image/png')")[0]["n"] == 1
+    assert rows(demo[0], "select count(*) n from messages where contains(text, 'iVBORw0KGgo')")[0]["n"] == 0
+
+
+def test_a_second_run_changes_no_byte(home: Path) -> None:
+    before = files(workspace(home))
+    result = memory(home, "run")
+    assert result.returncode == 0
+    assert "all up to date" in result.stderr
+    assert files(workspace(home)) == before
+
+
+def test_a_review_by_hand_and_by_command_ends_in_memory_md_once(home: Path) -> None:
+    """Approve, edit, reject and delete in REVIEW.md, approve and reject by command, with a person's own text around."""
+    root = workspace(home)
+    pending = memory_json(home, "review")["pending"]
+    approved, edited, rejected, deleted, by_command, against = [p["proposal_id"] for p in pending[:6]]
+    texts = {p["proposal_id"]: p["text"] for p in pending}
+    review = (root / "REVIEW.md").read_text("utf-8")
+    review = review.replace(f"- [ ] `{approved}`", f"- [x] `{approved}`")
+    review = review.replace(f"- [ ] `{edited}` {texts[edited]}", f"- [x] `{edited}` {texts[edited]} (as I put it)")
+    review = review.replace(f"- [ ] `{rejected}`", f"- [-] `{rejected}`")
+    review = re.sub(rf"- \[ \] `{deleted}`.*\n.*\n", "", review) + "\nMy note on the review.\n"
+    (root / "REVIEW.md").write_text(review, "utf-8")
+    (root / "MEMORY.md").write_text("# My memory\n\nI wrote this.\n", "utf-8")
+    log = root / "memory" / "2026-03-02.md"
+    log.write_text(log.read_text("utf-8") + "\nMy own line.\n", "utf-8")
+
+    assert memory(home, "run").returncode == 0
+    decided = memory(home, "review", "--approve", by_command, "--reject", against)
+    assert decided.returncode == 0, decided.stderr
+
+    memory_md = (root / "MEMORY.md").read_text("utf-8")
+    assert memory_md.startswith("# My memory\n\nI wrote this.\n")
+    for proposal_id, text in [(approved, texts[approved]), (edited, "(as I put it)"), (by_command, texts[by_command])]:
+        assert memory_md.count(f"<!-- {proposal_id} -->") == 1
+        assert text in memory_md
+    for proposal_id in (rejected, deleted, against):
+        assert proposal_id not in memory_md
+    assert memory_json(home, "status")["proposals"] == {"approved": 3, "pending": len(pending) - 6, "rejected": 3}
+
+    before = files(root)
+    assert memory(home, "run", "--all").returncode == 0
+    assert memory(home, "review").returncode == 0
+    assert files(root) == before
+    assert "My note on the review." in (root / "REVIEW.md").read_text("utf-8")
+    assert "My own line." in log.read_text("utf-8")
+
+
+def test_why_leads_back_to_the_words_and_the_file(demo: tuple[Path, str, str]) -> None:
+    home = demo[0]
+    proposal = next(p for p in memory_json(home, "review")["pending"] if "404, not 403" in p["text"])
+    found = memory_json(home, "why", proposal["proposal_id"])
+    said = found["said"][0]
+    path, line = said["source"].rsplit(":", 1)
+    assert "404, not 403" in said["quote"]
+    assert said["role"] == "user"
+    assert "404, not 403" in Path(path).read_text("utf-8").splitlines()[int(line) - 1]
+    reflection, observation = found["row"]["sources"][:2]
+    for identifier in (reflection, observation, rows(home, "select pattern_id from friction_clusters")[0]["pattern_id"]):
+        assert memory_json(home, "why", identifier)["said"]

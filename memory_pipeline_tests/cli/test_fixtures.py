@@ -1,0 +1,80 @@
+"""The real sessions beside the project: all of them through the whole chain, twice.
+
+They are not part of the project, so these tests skip where they are not there. No test here is timed: the
+benchmark is `benchmarks/chain.py`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_pipeline_tests.cli.command import memory, memory_json
+
+FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
+pytestmark = pytest.mark.skipif(not FIXTURES.is_dir(), reason="../shared/fixtures, the real sessions, are not there")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("fixtures")
+    result = memory(home, "run", "--all", "--sessions", str(FIXTURES))
+    assert result.returncode == 0, result.stderr
+    return home
+
+
+def rows(home: Path, query: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = memory_json(home, "sql", query)
+    return found
+
+
+def test_every_file_is_read_or_named_with_its_reason(home: Path) -> None:
+    known = {r["path"]: r["reason"] for r in rows(home, "select path, reason from files")}
+    assert len(known) == 70
+    unread = {Path(path).parent.name for path, reason in known.items() if reason}
+    assert unread == {"gemini"}
+    assert all("Gemini CLI" in reason for reason in known.values() if reason)
+
+
+def test_every_read_file_has_messages_in_the_tables(home: Path) -> None:
+    read = {r["path"] for r in rows(home, "select path from files where reason is null and messages > 0")}
+    stored = {r["source_file"] for r in rows(home, "select distinct source_file from messages")}
+    copies = read - stored
+    assert copies == set()
+
+
+def test_every_check_passed_on_every_day(home: Path) -> None:
+    env = {"MEMORY_SESSION_DIRS": str(FIXTURES), "MEMORY_DEFAULT_SESSION_DIRS": "false"}
+    summary = memory_json(home, "run", "--all", env=env)
+    days = len(summary["days"])
+    assert days > 40
+    assert summary["checks"] == {"passed": 8 * days, "failed": 0, "failing": {}}
+
+
+def test_every_observation_stands_word_for_word_in_its_message(home: Path) -> None:
+    """Not by the project's own check, but by a query: the quoted span, without marks, has the observation's words."""
+    query = """
+        WITH spans AS (SELECT observation_id, text, unnest(evidence) AS e FROM observations)
+        SELECT s.observation_id, s.text, substr(m.text, s.e.start + 1, s.e.end - s.e.start) AS quote
+        FROM spans s LEFT JOIN messages m ON m.message_id = s.e.message_id
+    """
+    found = rows(home, query)
+    assert len(found) > 300
+    for row in found:
+        quote, text = (_letters(row[name] or "") for name in ("quote", "text"))
+        assert quote
+        assert set(text) <= set(quote)
+        assert text[:20] in quote
+
+
+def test_again_changes_no_byte_of_any_table(home: Path) -> None:
+    lake = home / ".memory-pipeline" / "lake"
+    before = {p: p.read_bytes() for p in lake.rglob("*.parquet")}
+    result = memory(home, "run", "--all", "--sessions", str(FIXTURES))
+    assert result.returncode == 0
+    assert "all up to date" in result.stderr
+    assert {p: p.read_bytes() for p in lake.rglob("*.parquet")} == before
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text if c.isalnum())
