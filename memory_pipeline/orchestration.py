@@ -49,7 +49,7 @@ class LakeResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         return Lake(self.settings().lake_dir)
 
     def stages(self) -> Stages:
-        """Every stage, after a look at the session directories."""
+        """Every stage, without a new look at the session directories."""
         return Stages.of(self.settings())
 
 

@@ -18,7 +18,6 @@ from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.discovery import find_files, roots
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import Stage, is_current
@@ -41,11 +40,9 @@ class Stages:
 
     @classmethod
     def of(cls, settings: Settings, catalogue: Catalogue | None = None, now: datetime | None = None) -> Self:
-        """The stages of a workspace. Without a catalogue the session directories are looked at now."""
+        """The stages of a workspace, with what its catalogue knows of the session files."""
         lake = Lake(settings.lake_dir)
-        if catalogue is None:
-            catalogue = Catalogue(lake, settings)
-            catalogue.refresh(find_files(roots(settings)))
+        catalogue = catalogue or Catalogue(lake, settings)
         encoder = _encoder(settings.embedding_model)
         return cls(
             SessionsStage(settings, lake, catalogue, now or datetime.now(UTC)),

@@ -35,6 +35,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "files_still_to_be_read": left,
         **_files(lake),
         "days_with_sessions": len(days),
+        "days_before_start_or_in_future": [f"{day}" for day in catalogue.days_outside()],
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
         "proposals": dict(with_status(lake).group_by("status").len().sort("status").iter_rows()),
         "unknown_settings": unknown_variables(),
@@ -80,6 +81,9 @@ def _print(data: dict[str, Any]) -> None:
         say_pair("windows not observed", f"{n}: {reason}")
     out_of_date = data["days_out_of_date"]
     say_pair("days with sessions", data["days_with_sessions"])
+    outside = data["days_before_start_or_in_future"]
+    if outside:
+        say_pair("days not kept", f"{len(outside)}, before MEMORY_START_DATE or in the future ({outside[0]} …)")
     say_pair(
         "days out of date",
         f"{len(out_of_date)}" + (f" (last {out_of_date[-1]}); `memory run --all`" if out_of_date else ""),

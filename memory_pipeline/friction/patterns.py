@@ -28,8 +28,9 @@ _MISUSE = re.compile(
     re.I,
 )
 _CONFIGURATION = re.compile(
-    r"command not found|no module named|modulenotfounderror|cannot find module|permission denied|already (in use|allocated)|"
-    r"address already|connection refused|not installed|environment variable|could not connect|version mismatch|eacces",
+    r"command not found|no module named|modulenotfounderror|cannot find module|permission denied|eacces|not installed|"
+    r"already (in use|allocated)|address already|connection refused|could not connect|environment variable|"
+    r"version mismatch",
     re.I,
 )
 _NOISE = re.compile(

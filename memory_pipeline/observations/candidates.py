@@ -25,7 +25,7 @@ UNIT = 420
 MIN_USER = 12
 """Characters below which a person's sentence says nothing by itself."""
 MIN_ASSISTANT = 40
-MOMENTARY_KINDS = ("statement", "state_change", "progress", "decision", "convention")
+MOMENTARY_KINDS = ("statement", "state_change", "progress", "decision", "convention", "root_cause")
 CUES = (
     ("root_cause", cues.ROOT_CAUSE),
     ("rule", cues.RULE),
@@ -90,7 +90,8 @@ def _of_user(position: int, message: Said) -> Iterator[Candidate]:
         )
         if kind in MOMENTARY_KINDS and cues.MOMENTARY.search(words):
             score -= 1.6
-        is_firm = is_short and not _is_question(words) and not cues.HEDGE.search(words)
+            kind = "statement"
+        is_firm = is_short and not (_is_question(words) or cues.HEDGE.search(words) or cues.FOR_NOW.search(words))
         if kind == "correction":  # "no, leave it" is about the moment, "no, it must not poll" is about the thing
             is_firm = is_firm and any(c.search(words) for c in (cues.REASON, cues.DECISION, cues.OBLIGATION))
         yield Candidate(position, unit.start, unit.end, words, kind, "user", _sigmoid(score), is_firm)
@@ -133,7 +134,7 @@ def _is_passing(words: str) -> bool:
 
 
 def _is_question(words: str) -> bool:
-    return words.rstrip("\"')” ").endswith(("?", "？"))
+    return words.rstrip("\"')” ").endswith(("?", "？")) or bool(cues.ASKING.search(words))
 
 
 def kind_of_user(words: str) -> str:
@@ -156,7 +157,7 @@ def _of_assistant(
     verified = any(m.role == "tool" and not m.is_error for m in messages[position + 1 : position + 7])
     for unit in _units(message.text):
         words = squeeze(message.text[unit.start : unit.end])
-        if len(words) < MIN_ASSISTANT or words.endswith(("?", "？", ":")) or _is_noise(words):
+        if len(words) < MIN_ASSISTANT or words.endswith(("?", "？", ":")) or is_noise(words):
             continue
         kind = next((kind for kind, cue in CUES if cue.search(words)), "statement")
         if kind == "preference":
@@ -181,7 +182,8 @@ def _units(text: str) -> Iterator[Sentence]:
                 yield Sentence(first.start, last.end, first.kind, first.paragraph)
 
 
-def _is_noise(words: str) -> bool:
+def is_noise(words: str) -> bool:
+    """A plan, an offer or praise of the model."""
     return any(cue.search(words) for cue in (cues.PLAN, cues.OFFER, cues.PRAISE))
 
 

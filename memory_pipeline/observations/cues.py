@@ -10,9 +10,9 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 RULE = _any(
-    r"\b(always|never|must(n't)?|from now on|under no circumstances|at all times)\b",
+    r"\b(always|never(?! mind)|must(n't)?|from now on|under no circumstances|at all times)\b",
     r"(^|[.,;:!?]\s*|\b(please|and|but|so|again|then|just)\s+)(do not|don'?t|stop|avoid)\s+(ever\s+)?(?!know|"
-    r"think|mind)\w+",
+    r"think|mind|worry)\w+",
     r"\b(only|every) (use|run|commit|push|write|change|\w+ must)\b",
     r"\b(should|shall|may|can) (always|never|not|only)\b",
 )
@@ -21,11 +21,11 @@ PREFERENCE = _any(
     r"\b(prefer|please use|use \S+( \S+)? (instead|not|over|rather))\b",
 )
 DECISION = _any(
-    r"\b(let'?s|we('ll| will| should)?) (go with|use|keep|drop|stick|switch|move to|adopt|do)\b",
+    r"\b(let'?s|we('ll| will| should)?) (go with|use|keep|drop|stick|switch|move to|adopt)\b",
     r"\b(decided|decision|agreed|settled on|go(ing)? with|chose|we('re| are) (using|keeping|dropping|going))\b",
     r"\b(instead of|rather than|in favou?r of)\b",
 )
-OBLIGATION = _any(r"\b(should|must|has to|have to|needs? to|shall|may not|can'?t|cannot|not acceptable|only)\b")
+OBLIGATION = _any(r"\b(must|has to|have to|needs? to|shall|may not|can'?t|cannot|not acceptable|only)\b")
 CORRECTION = _any(
     r"^\W*(no|nope|wrong|again|stop|wait|not quite|that('s| is) (not|wrong))\b",
     r"\b(i (said|told you|meant|asked)|not what i|you('re| are) wrong|that('s| is) (wrong|not (right|true|it|how)))\b",
@@ -34,7 +34,15 @@ CORRECTION = _any(
 OPEN = _any(
     r"\b(i('m| am)? (don'?t|do not|not) (know|sure)|no idea|open question|still open|to be decided|undecided|tbd)\b"
 )
-"""Something that nobody knows yet: a question without a question mark."""
+"""Something that nobody knows yet."""
+ASKING = _any(
+    r"^\W*((so|and|but|ok(ay)?|also|well)[,:]?\s+)*((should|shall|can|could|would|will) (i|we|it|they|this|that|the)|"
+    r"(do|have) (i|we|you|they)|(is|are|was|were|does|did|has) (i|we|you|it|they|this|that|these|those|there|the)|"
+    r"(why|how|where|when|what|who) (should|shall|do|don'?t|does|did|can|could|would|is|are|was|were) "
+    r"(i|we|you|it|they|this|that|there|the)|(i('m| am| was| just)? (just )?|just )wonder(ing)? (if|whether|why|how)|"
+    r"any idea|(please )?(tell me|let me know|ask|check|clarify) (if|whether|why|how))\b"
+)
+"""A question that does without its mark."""
 CORRECTING_QUESTION = _any(
     r"^\W*(why (are|did|do|would) you|didn'?t (i|we)|shouldn'?t (it|this|that|we|you)|isn'?t (it|this|that)|don'?t you)"
 )
@@ -61,7 +69,7 @@ FOUND = _any(
 REASON = _any(r"\b(because|so that|since|otherwise|in order to|reason)\b")
 
 ACCEPTANCE = re.compile(
-    r"^\W*(ok(ay)?|yes|yep|yeah|sure|thanks?( you)?|thx|great|good|nice|perfect|cool|done|continue|proceed|go( ahead)?|"
+    r"^(ok(ay)?|yes|yep|yeah|sure|thanks?( you)?|thx|great|good|nice|perfect|cool|done|continue|proceed|go( ahead)?|"
     r"do it|please( do)?|sounds good|lgtm|agreed|right|correct|exactly|next|and|now|it|then|1|2|3|a|b|c|\W)+$",
     re.I,
 )
@@ -73,7 +81,7 @@ MOMENTARY = _any(
     r"retry|fix|add|create|write|update|remove|delete|implement|make|find|search|analy[sz]e|review|think|help|"
     r"deploy|clone|"
     r"put|do|go|start|move|rename|drop|let|make sure|investigate|provide)\b",
-    r"^\W*(i want you to|i need you to|how (can|do) i)\b",
+    r"^\W*(i want you to|i need you to|how (can|do) i|(can|could|should) we)\b",
 )
 """An instruction for this moment, done when it is done."""
 
@@ -97,6 +105,8 @@ HEDGE = _any(
     r"presumably|should be able|my (guess|hypothesis|assumption))\b"
 )
 LATER = _any(r"\b(maybe later|at some point|some day|someday|for later|one day|eventually|out of scope|not now)\b")
+FOR_NOW = _any(r"\b(yet|(for|right|just) now|this time|(for|at) the moment)\b")
+"""What makes also a rule one for this moment."""
 NEGATIVE_REPLY = _any(
     r"^\W*(no|nope|wrong|stop|wait|that'?s (not|wrong)|not\b|still (not|fail|broken|doesn)|"
     r"it (still )?(doesn'?t|does not|isn'?t)|"

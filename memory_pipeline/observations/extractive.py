@@ -7,10 +7,10 @@ of tokens, so that a fact is always somebody's own words with the place where th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memory_pipeline.observations.candidates import Candidate, candidates
+from memory_pipeline.observations.candidates import Candidate, candidates, is_noise
 from memory_pipeline.observations.observer import Fact, Said, Segment, Span
 from memory_pipeline.observations.segmentation import segment_starts
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
@@ -31,6 +31,8 @@ SHORT_REMARK = 8
 LASTING = ("rule", "preference", "decision", "correction", "root_cause")
 COST, COST_OF_HIGH = 0.4, 0.1
 """Exponents of the tokens in worth per cost: small ones let a whole sentence win over a fragment of it."""
+MIN_ENDING = 20
+"""Characters of a sentence that can tell how a segment ended."""
 REPEATS = 0.6
 """Overlap from which a span says what another already said."""
 
@@ -80,7 +82,7 @@ class ExtractiveObserver:
                     other.position == candidate.position and other.start < candidate.end > candidate.start < other.end
                 )
                 repeated[i] = max(repeated[i], overlap(mine, theirs))
-                if same_place or repeated[i] >= REPEATS:
+                if same_place or repeated[i] >= REPEATS or estimate(other.text) > room:
                     open_ones.discard(i)
         return sorted(kept, key=lambda c: (c.position, c.start))
 
@@ -118,10 +120,17 @@ def priority_of(candidate: Candidate) -> str:
 def narrative(messages: Sequence[Said]) -> str:
     """What was asked and how it ended, in the words that were used."""
     asked = next((m.text for m in messages if m.role == "user" and len(m.text.strip()) > 11), None)
-    told = [m.text for m in messages if m.role == "assistant" and m.text.strip()]
+    ending = next(_endings(messages), None)
     parts = [f"Asked: {clip(squeeze(asked), 160)}"] if asked else []
-    if told:
-        ending = next((s for s in sentences(told[-1]) if s.kind != "heading"), None)
-        if ending:
-            parts.append(f"Ended with: {clip(squeeze(told[-1][ending.start : ending.end]), 160)}")
+    parts += [f"Ended with: {clip(ending, 160)}"] if ending else []
     return " ".join(parts) or "Only tools and injected text."
+
+
+def _endings(messages: Sequence[Said]) -> Iterator[str]:
+    """What the model said, the last message first, without plans, offers and praise."""
+    for message in reversed(messages):
+        if message.role == "assistant":
+            for sentence in sentences(message.text):
+                words = squeeze(message.text[sentence.start : sentence.end])
+                if len(words) >= MIN_ENDING and not words.endswith(":") and not is_noise(words):
+                    yield words

@@ -66,7 +66,7 @@ class ObservationsStage:
             files_modified=len(session["files_modified"]),
             segments=[
                 LogSegment(
-                    title=clip(s.narrative.removeprefix("Asked: ").split(" Ended with: ")[0], 70),
+                    title=clip(s.narrative.removeprefix("Asked: ").split("Ended with: ")[0] or s.narrative, 70),
                     narrative=s.narrative,
                     facts=[LogFact(f.priority, f"{f.observed_at.astimezone(zone):%H:%M}", f.text) for f in s.facts],
                 )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from filelock import FileLock
 
 from memory_pipeline.days import day_of
 from memory_pipeline.files.daily_log import write_log_blocks
@@ -22,6 +23,7 @@ from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.memory_file import Promotion, add_lines
 from memory_pipeline.proposals.review_file import Proposal, last_updated_in, read_decisions, update_review
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import RANK
 
@@ -176,24 +178,24 @@ def _record(settings: Settings, lake: Lake, decisions: list[tuple[str, str, str]
         {"proposal_id": p, "decision": d, "decided_at": now, "surface": surface, "text": text}
         for p, d, text in decisions
     ]
+    # the log first: once the rows are there, no later run would know that the log still lacks them
+    _log_decisions(settings, lake, now, rows)
     _append(lake, "decisions", settings, now, rows)
-    _log_decisions(settings, lake, now)
 
 
 def _append(lake: Lake, table: str, settings: Settings, now: datetime, rows: list[dict[str, Any]]) -> None:
     """Add rows to the day of `now`; a proposal that has one already keeps it."""
     day = day_of(now, settings.zone)
-    old = lake.read(table, [day])
-    new = pl.DataFrame(
-        [{"day": day} | row for row in rows], schema_overrides=dict(old.schema), infer_schema_length=None
-    )
-    both = pl.concat([old, new.select(old.columns).cast(dict(old.schema))])  # type: ignore[arg-type]
-    lake.replace(table, both.unique("proposal_id", keep="first", maintain_order=True), [day])
+    settings.backups.mkdir(parents=True, exist_ok=True)
+    new = pl.DataFrame([{"day": day} | row for row in rows], schema=TABLES[table].columns)
+    with FileLock(settings.backups / f"{table}.lock"):  # a command and a sensor's run may decide at once
+        both = pl.concat([lake.read(table, [day]), new])
+        lake.replace(table, both.unique("proposal_id", keep="first", maintain_order=True), [day])
 
 
-def _log_decisions(settings: Settings, lake: Lake, now: datetime) -> None:
+def _log_decisions(settings: Settings, lake: Lake, now: datetime, new: list[dict[str, Any]]) -> None:
     day = day_of(now, settings.zone)
-    rows = lake.read("decisions", [day]).sort("decided_at", "proposal_id").iter_rows(named=True)
+    rows = sorted([*lake.read("decisions", [day]).to_dicts(), *new], key=lambda r: (r["decided_at"], r["proposal_id"]))
     lines = [
         f"* {r['decided_at'].astimezone(settings.zone):%H:%M} {r['decision']} `{r['proposal_id']}` {r['text']}"
         for r in rows

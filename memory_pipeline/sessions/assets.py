@@ -42,8 +42,9 @@ GROUP = "reading"
     backfill_policy=ONE_RUN,
 )
 def read_sessions(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
-    stage = lake.stages().sessions
-    tables = lake.open()
+    stage, tables = lake.stages().sessions, lake.open()
+    seen = stage.look()
+    context.log.info(f"{seen.files} session files, {seen.changed} new or changed")
     yield from run_stage(context, tables, stage, lambda table, day: describe(tables, table, day))
 
 

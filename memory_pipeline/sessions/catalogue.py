@@ -16,6 +16,7 @@ from typing import Any
 
 import polars as pl
 
+from memory_pipeline.days import today
 from memory_pipeline.lake import Lake, fingerprint_of
 from memory_pipeline.sessions.harnesses import parse_file
 from memory_pipeline.sessions.model import NotASession, ParsedSession
@@ -41,6 +42,11 @@ class Refresh:
 @lru_cache(maxsize=32)
 def _read(path: str, size: int, modified_ns: int, tool_text_limit: int) -> ParsedSession:
     return parse_file(Path(path), tool_text_limit=tool_text_limit)
+
+
+def _key(path: Path) -> str:
+    """The path as it is stored: a table holds only text that can be encoded."""
+    return str(path).encode(errors="backslashreplace").decode()
 
 
 @dataclass
@@ -71,13 +77,13 @@ class Catalogue:
         changed = left = 0
         self.present = set()
         for path in paths:
-            self.present.add(str(path))
+            self.present.add(_key(path))
             if not self._is_stale(path):
                 continue
             if end is not None and time.monotonic() > end:
                 left += 1
                 continue
-            self.rows[str(path)] = self._row(path)
+            self.rows[_key(path)] = self._row(path)
             changed += 1
             if on_file:
                 on_file(path)
@@ -93,11 +99,22 @@ class Catalogue:
         except (OSError, NotASession):
             return None
 
+    def is_unreadable(self, path: str) -> bool:
+        """Whether no session could be read from the file when it was last looked at."""
+        return path in self.rows and self.rows[path]["reason"] is not None
+
     def days(self) -> list[date]:
         """Days with messages, from the start date on and not in the future, oldest first."""
-        last = datetime.now(self.settings.zone).date()
-        found = {entry["day"] for row in self.rows.values() for entry in row["days"] or []}
-        return sorted(day for day in found if self.settings.start_date <= day <= last)
+        last = today(self.settings.zone)
+        return [day for day in self._all_days() if self.settings.start_date <= day <= last]
+
+    def days_outside(self) -> list[date]:
+        """Days with messages that are no partition: before the start date, or by a clock that ran ahead."""
+        inside = set(self.days())
+        return [day for day in self._all_days() if day not in inside]
+
+    def _all_days(self) -> list[date]:
+        return sorted({entry["day"] for row in self.rows.values() for entry in row["days"] or []})
 
     def files_of(self, day: date) -> dict[str, str]:
         """Paths that hold messages of the day, with the digest of what they hold."""
@@ -125,7 +142,7 @@ class Catalogue:
         return f"{READER_VERSION}/{self.settings.timezone}/{self.settings.tool_text_limit}"
 
     def _is_stale(self, path: Path) -> bool:
-        row = self.rows.get(str(path))
+        row = self.rows.get(_key(path))
         try:
             stat = path.stat()
         except OSError:
@@ -137,12 +154,17 @@ class Catalogue:
         )
 
     def _row(self, path: Path) -> dict[str, Any]:
-        row: dict[str, Any] = {"path": str(path), "reader": self._reader(), "messages": 0, "records": 0}
+        row: dict[str, Any] = {"path": _key(path), "reader": self._reader(), "messages": 0, "records": 0}
+        row |= {"size": None, "modified_ns": None}
         try:
             stat = path.stat()
             row |= {"size": stat.st_size, "modified_ns": stat.st_mtime_ns}
+            if _key(path) != str(path):
+                raise NotASession("The file's name is not UTF-8; rename it to have it read.")
             session = _read(str(path), stat.st_size, stat.st_mtime_ns, self.settings.tool_text_limit)
         except (OSError, NotASession) as error:
+            if isinstance(error.__cause__, OSError):
+                row["modified_ns"] = None  # it may become readable without a change: look again each time
             reason = str(error) if isinstance(error, NotASession) else f"cannot be opened: {error.strerror}"
             return row | {"reason": reason, "days": [], "problems": [], "unknown_records": []}
         days = windows_by_day(session, self.settings.zone)

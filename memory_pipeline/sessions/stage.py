@@ -10,7 +10,8 @@ import polars as pl
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.schemas import TABLES
-from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.catalogue import Catalogue, Refresh
+from memory_pipeline.sessions.discovery import find_files, roots
 from memory_pipeline.sessions.model import ParsedSession
 from memory_pipeline.sessions.windows import Window, cut_windows, reason_not_observed, windows_by_day
 from memory_pipeline.settings import Settings
@@ -26,6 +27,10 @@ class SessionsStage:
     def __init__(self, settings: Settings, lake: Lake, catalogue: Catalogue, now: datetime) -> None:
         self.settings, self.lake, self.catalogue, self.now = settings, lake, catalogue, now
 
+    def look(self) -> Refresh:
+        """Bring the catalogue up to date with the session directories."""
+        return self.catalogue.refresh(find_files(roots(self.settings)))
+
     def fingerprint(self, day: date) -> str:
         return self.catalogue.fingerprint(day, self.now)
 
@@ -37,7 +42,7 @@ class SessionsStage:
         """
         rows: dict[str, list[dict[str, Any]]] = {name: [] for name in NAMES}
         seen: set[str] = set()
-        reread = set(self.catalogue.present)
+        reread = {path for path in self.catalogue.present if not self.catalogue.is_unreadable(path)}
         for path in self.catalogue.files_of(day):
             session = self.catalogue.session(path) if path in self.catalogue.present else None
             if session is None:
