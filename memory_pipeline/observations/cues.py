@@ -18,7 +18,7 @@ RULE = _any(
 )
 PREFERENCE = _any(
     r"\bi('d| would)? (rather|prefer|hate|love|don'?t (like|want)|like (it )?when|want (all|every|no))\b",
-    r"\b(prefer|please use|use \S+( \S+)? (instead|not|over|rather))\b",
+    r"\b(prefer|please use|use (\S+ ){1,6}(instead|not|over|rather|no))\b",
 )
 DECISION = _any(
     r"\b(let'?s|we('ll| will| should)?) (go with|use|keep|drop|stick|switch|move to|adopt)\b",
