@@ -7,6 +7,7 @@ which is how a stage knows that a day is up to date.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
@@ -45,7 +46,7 @@ class Lake:
         else:
             paths = [self.path(table, day) for day in (self.days(table) if days is None else sorted(set(days)))]
         empty = pl.DataFrame(schema=TABLES[table].columns)
-        frames = [self._conform(table, pl.read_parquet(path)) for path in paths if path.exists()]
+        frames = [self._conform(table, pl.read_parquet(path, glob=False)) for path in paths if path.exists()]
         return pl.concat([empty, *frames]) if frames else empty
 
     def replace(
@@ -96,7 +97,7 @@ class Lake:
             columns = ", ".join(f'CAST(NULL AS {duckdb_type(t)}) AS "{c}"' for c, t in table.columns.items())
             query = f"SELECT {columns} WHERE false"
             if any((self.root / name).glob("*.parquet")):
-                files = str(self.root / name / "*.parquet").replace("'", "''")
+                files = f"{glob.escape(str(self.root / name))}/*.parquet".replace("'", "''")
                 query += f" UNION ALL BY NAME SELECT * FROM read_parquet('{files}', union_by_name = true)"
             connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
 

@@ -13,7 +13,6 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.planning import Stages
 from memory_pipeline.schemas import TABLES, duckdb_type
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.stage import Stage, bring_up_to_date
@@ -47,10 +46,6 @@ class LakeResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     def open(self) -> Lake:
         return Lake(self.settings().lake_dir)
-
-    def stages(self) -> Stages:
-        """Every stage, without a new look at the session directories."""
-        return Stages.of(self.settings())
 
 
 def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, group: str) -> dg.AssetSpec:
@@ -127,12 +122,12 @@ def report_by_day(
 ) -> dg.AssetCheckResult:
     """Judge every day of the run and store a result per day, also after a run over a range.
 
-    Dagster 1.13 stores one result without a partition when a run has a range, and the days then read as
-    skipped; so the days are reported one by one, and the sum is what the step returns.
+    Dagster 1.13 stores one result without a partition when a run has a range, even of one day, and the days
+    then read as skipped; so the days are reported one by one, and the sum is what the step returns.
     """
     days = days_of(context)
     verdicts = {day: judge(day) for day in days}
-    if len(days) > 1:
+    if not context.has_partition_key:
         for day, verdict in verdicts.items():
             context.instance.report_runless_asset_event(
                 dg.AssetCheckEvaluation(

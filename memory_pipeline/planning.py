@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import lru_cache
 from typing import Self
 
 from memory_pipeline.days import stretches
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.lake import Lake
-from memory_pipeline.observations.extractive import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import Stage, is_current
-from memory_pipeline.text.encoder import Encoder
 
 BRIDGED_DAYS = 10
 """Days without sessions that a run goes through rather than end: a run costs about as much as ten empty days."""
@@ -42,15 +38,13 @@ class Stages:
     def of(cls, settings: Settings, catalogue: Catalogue | None = None, now: datetime | None = None) -> Self:
         """The stages of a workspace, with what its catalogue knows of the session files."""
         lake = Lake(settings.lake_dir)
-        catalogue = catalogue or Catalogue(lake, settings)
-        encoder = _encoder(settings.embedding_model)
         return cls(
-            SessionsStage(settings, lake, catalogue, now or datetime.now(UTC)),
-            ObservationsStage(settings, lake, ExtractiveObserver(settings.observation_budget)),
-            EmbeddingsStage(settings, lake, encoder),
-            ReflectionsStage(settings, lake, ExtractiveReflector(), encoder),
+            SessionsStage(settings, lake, catalogue or Catalogue(lake, settings), now or datetime.now(UTC)),
+            ObservationsStage.of(settings, lake),
+            EmbeddingsStage.of(settings, lake),
+            ReflectionsStage.of(settings, lake),
             ProposalsStage(settings, lake),
-            FrictionStage(settings, lake, encoder),
+            FrictionStage.of(settings, lake),
         )
 
     def all(self) -> tuple[Stage, ...]:
@@ -76,9 +70,3 @@ class Stages:
         ordered = sorted(days)
         stale = next((i for i, day in enumerate(ordered) if not self.is_current(day)), len(ordered))
         return stretches(ordered[stale:], BRIDGED_DAYS)
-
-
-@lru_cache(maxsize=1)
-def _encoder(model: str) -> Encoder:
-    """One per process: loading it again would cost seconds and memory."""
-    return Encoder(model)

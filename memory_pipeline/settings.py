@@ -29,7 +29,9 @@ class Settings(BaseSettings):
     Field `x` is the environment variable `MEMORY_X` unless its description names another.
     """
 
-    model_config = SettingsConfigDict(env_prefix="MEMORY_", extra="ignore", populate_by_name=True, frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="MEMORY_", env_ignore_empty=True, extra="ignore", populate_by_name=True, frozen=True
+    )
 
     workspace: Path = Field(
         Path("~/.memory-pipeline"),
@@ -74,7 +76,7 @@ class Settings(BaseSettings):
     @field_validator("workspace")
     @classmethod
     def _absolute(cls, value: Path) -> Path:
-        path = Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - resolve() would follow a workspace symlink
+        path = Path(os.path.abspath(_expanded(value)))  # noqa: PTH100 - resolve() would follow a workspace symlink
         if path.exists() and not path.is_dir():
             raise ValueError("expected a directory")
         return path
@@ -83,7 +85,7 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: Any) -> Any:
         parts = value.split(os.pathsep) if isinstance(value, str) else value
-        return tuple(Path(part).expanduser().absolute() for part in parts if str(part).strip())
+        return tuple(_expanded(Path(part)).absolute() for part in parts if str(part).strip())
 
     @field_validator("timezone")
     @classmethod
@@ -127,6 +129,13 @@ class Settings(BaseSettings):
     def sections(self) -> tuple[str, ...]:
         """The sections of MEMORY.md, in order."""
         return (self.user_name, "Hard Rules", "System Architecture", "Patterns")
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise ValueError("expected a directory; there is no such user") from None
 
 
 def variable(field: str) -> str:

@@ -18,6 +18,9 @@ class Stage(Protocol):
     the version of the code. While it is equal to the one stored with the rows, the day is up to date.
     """
 
+    is_complete: bool
+    """Whether the day that was built last has all that it can have."""
+
     @property
     def tables(self) -> tuple[str, ...]: ...
 
@@ -39,6 +42,8 @@ def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> bool:
         return False
     fingerprint = stage.fingerprint(day)  # before building: what changes meanwhile is found by the next run
     frames = stage.build(day)
+    if not stage.is_complete:
+        fingerprint = ""  # no day's own: what is missing now is looked for again by every run
     for table in stage.tables:
         lake.replace(table, frames[table], [day], {day: fingerprint})
     return True

@@ -55,6 +55,8 @@ def test_the_version_has_an_entry_in_the_changelog() -> None:
 def test_every_dependency_is_pinned() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    pinned = {line.split("==")[0].lower().replace("_", "-") for line in (TOP / "constraints.txt").read_text().splitlines()}
+    pinned = {
+        line.split("==")[0].lower().replace("_", "-") for line in (TOP / "constraints.txt").read_text().splitlines()
+    }
     names = {name.split(">")[0].split("=")[0].split("<")[0].lower() for name in wanted}
     assert names - pinned == set()

@@ -12,7 +12,7 @@ from rich.console import Console
 PIPED_WIDTH = 240
 """Columns when nobody looks at a terminal: a table that is squeezed into 80 cannot be searched."""
 out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
-err = Console(stderr=True)
+err = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH)
 
 FAILED, MISUSED = 1, 2
 """Exit codes: something went wrong; the call or a setting was wrong."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.orchestration import (
     INDEX_POOL,
     MODEL_RETRY,
@@ -36,12 +37,16 @@ LEXICAL_ONLY = "lexical_only"
     retry_policy=MODEL_RETRY,
 )
 def embed(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
-    stage, tables, model = lake.stages().embeddings, lake.open(), lake.settings().embedding_model
+    tables, settings = lake.open(), lake.settings()
+    stage = EmbeddingsStage.of(settings, tables)
     yield from run_stage(
         context,
         tables,
         stage,
-        lambda table, day: {"model": model, "mode": LEXICAL_ONLY if stage.unavailable else "vectors"},
+        lambda table, day: {
+            "model": settings.embedding_model,
+            "mode": LEXICAL_ONLY if stage.unavailable else "vectors",
+        },
     )
     if stage.unavailable:
         context.log.warning(f"No vectors, by words only: {stage.unavailable}")

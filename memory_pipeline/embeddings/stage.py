@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import date
-from typing import Any
+from typing import Any, Self
 from uuid import NAMESPACE_URL, uuid5
 
 import polars as pl
@@ -14,7 +14,7 @@ from memory_pipeline.embeddings.opening import generation, open_index
 from memory_pipeline.lake import Lake, fingerprint_of
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.encoder import Encoder, EncoderUnavailable
+from memory_pipeline.text.encoder import Encoder, EncoderUnavailable, encoder_of
 
 VERSION = "1"
 PAYLOAD_VERSION = 1
@@ -32,9 +32,14 @@ class EmbeddingsStage:
 
     def __init__(self, settings: Settings, lake: Lake, encoder: Encoder) -> None:
         self.settings, self.lake, self.encoder = settings, lake, encoder
+        self.is_complete = True
         self.unavailable: str | None = None
         """Why there are no vectors: the pipeline then goes on by words alone."""
         self.encoded = 0
+
+    @classmethod
+    def of(cls, settings: Settings, lake: Lake) -> Self:
+        return cls(settings, lake, encoder_of(settings.embedding_model))
 
     def fingerprint(self, day: date) -> str:
         return fingerprint_of(
@@ -44,11 +49,12 @@ class EmbeddingsStage:
     def build(self, day: date) -> dict[str, pl.DataFrame]:
         observations = self.lake.read("observations", [day]).to_dicts()
         old = {row["source_id"]: row for row in self.lake.read("embeddings", [day]).iter_rows(named=True)}
+        self.is_complete = True
         try:
             rows = [self._row(day, o) for o in observations]
             self._store(day, observations, rows, old)
         except EncoderUnavailable as error:
-            self.unavailable = str(error)
+            self.unavailable, self.is_complete = str(error), False
             rows = []
         return {"embeddings": pl.DataFrame(rows, schema=TABLES["embeddings"].columns)}
 
@@ -102,9 +108,12 @@ class EmbeddingsStage:
 
 
 def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str]) -> dict[str, list[float]]:
-    """The stored vectors by observation id; those without one are left out."""
+    """The stored vectors by observation id; those without one are left out, without a model all of them."""
     if not observation_ids:
         return {}
     by_point = {point_id(o): o for o in observation_ids}
-    with open_index(settings, encoder) as index:
-        return {by_point[p]: v for p, v in index.vectors(by_point.keys()).items()}
+    try:
+        with open_index(settings, encoder) as index:
+            return {by_point[p]: v for p, v in index.vectors(by_point.keys()).items()}
+    except EncoderUnavailable:  # rows from days before the model went missing
+        return {}

@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 from dagster_duckdb import DuckDBResource
 
+from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import (
     INDEX_POOL,
@@ -41,7 +42,8 @@ from memory_pipeline.reflections.assets import lookback_dep
 def find_friction(
     context: dg.AssetExecutionContext, lake: LakeResource, duckdb: DuckDBResource
 ) -> Iterator[dg.MaterializeResult[Any]]:
-    stage, tables = lake.stages().friction_clusters, lake.open()
+    tables = lake.open()
+    stage = FrictionStage.of(lake.settings(), tables)
     stage.connect = duckdb.get_connection
     yield from run_stage(context, tables, stage, lambda table, day: describe(tables, day))
 

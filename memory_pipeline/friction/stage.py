@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import date
+from typing import Self
 
 import duckdb
 import polars as pl
@@ -17,7 +18,7 @@ from memory_pipeline.lake import Lake, fingerprint_of
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.encoder import Encoder, encoder_of
 
 VERSION = "1"
 CORRECTING = ("correction", "rule", "preference")
@@ -32,11 +33,16 @@ class FrictionStage:
     """Looks for patterns that span sessions and that this day added to; at most ten a day, the worst first."""
 
     tables = ("friction_clusters",)
+    is_complete = True
 
     def __init__(self, settings: Settings, lake: Lake, encoder: Encoder) -> None:
         self.settings, self.lake, self.encoder = settings, lake, encoder
         self.connect: Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]] = duckdb.connect
         """Opens the query engine; inside Dagster, the `duckdb` resource does."""
+
+    @classmethod
+    def of(cls, settings: Settings, lake: Lake) -> Self:
+        return cls(settings, lake, encoder_of(settings.embedding_model))
 
     def fingerprint(self, day: date) -> str:
         days = lookback(day, self.settings.lookback_days)

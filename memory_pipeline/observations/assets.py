@@ -8,6 +8,7 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.lake import Lake
+from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, run_stage, table_spec
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import EMOJI, PRIORITIES
@@ -38,9 +39,10 @@ PREVIEWED = 40
     backfill_policy=ONE_RUN,
 )
 def observe(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
-    stages, tables, settings = lake.stages(), lake.open(), lake.settings()
-    yield from run_stage(context, tables, stages.observations, lambda t, day: describe(tables, settings, t, day))
-    for key in stages.observations.log_blocks_edited:
+    tables, settings = lake.open(), lake.settings()
+    stage = ObservationsStage.of(settings, tables)
+    yield from run_stage(context, tables, stage, lambda t, day: describe(tables, settings, t, day))
+    for key in stage.log_blocks_edited:
         context.log.warning(f"A block of the daily log was edited by hand and left as it is: {key}")
 
 

@@ -88,7 +88,7 @@ def _of_user(position: int, message: Said) -> Iterator[Candidate]:
         score += (
             0.6 * bool(cues.REASON.search(words)) - 1.2 * (kind == "question") - 0.8 * bool(cues.LATER.search(words))
         )
-        if kind in MOMENTARY_KINDS and cues.MOMENTARY.search(words):
+        if _is_momentary(kind, words):
             score -= 1.6
             kind = "statement"
         is_firm = is_short and not (_is_question(words) or cues.HEDGE.search(words) or cues.FOR_NOW.search(words))
@@ -130,7 +130,13 @@ def _is_passing(words: str) -> bool:
     """Consent, thanks, or an order for this moment."""
     if cues.ACCEPTANCE.match(words) or len(words) < MIN_USER:
         return True
-    return bool(cues.MOMENTARY.search(words)) and kind_of_user(words) in MOMENTARY_KINDS
+    return _is_momentary(kind_of_user(words), words)
+
+
+def _is_momentary(kind: str, words: str) -> bool:
+    """An order for this moment; a decision that gives its reason ("let's go with it because …") outlasts it."""
+    has_reason = kind == "decision" and bool(cues.REASON.search(words))
+    return kind in MOMENTARY_KINDS and not has_reason and bool(cues.MOMENTARY.search(words))
 
 
 def _is_question(words: str) -> bool:

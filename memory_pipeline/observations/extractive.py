@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from memory_pipeline.observations.candidates import Candidate, candidates, is_noise
 from memory_pipeline.observations.observer import Fact, Said, Segment, Span
@@ -48,7 +49,7 @@ class ExtractiveObserver:
         kept = self._select(messages)
         starts = segment_starts(messages)
         segments = []
-        for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
+        for start, end in pairwise([*starts, len(messages)]):
             facts = [_fact(c, messages) for c in kept if start <= c.position < end]
             segments.append(
                 Segment(

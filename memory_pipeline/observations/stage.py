@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import date
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 
 from memory_pipeline.files.daily_log import LogFact, LogSegment, LogWindow, write_daily_log
 from memory_pipeline.lake import Lake, fingerprint_of
+from memory_pipeline.observations.extractive import ExtractiveObserver
 from memory_pipeline.observations.observer import Fact, Observer, Said, Segment
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
@@ -25,11 +26,17 @@ class ObservationsStage:
     """Observes the windows of a day that are to be observed and writes them into the daily log."""
 
     tables = ("segments", "observations")
+    is_complete = True
 
     def __init__(self, settings: Settings, lake: Lake, observer: Observer) -> None:
         self.settings, self.lake, self.observer = settings, lake, observer
         self.log_blocks_edited: list[str] = []
         """Blocks of the daily log that a person has changed and that were therefore left alone."""
+
+    @classmethod
+    def of(cls, settings: Settings, lake: Lake) -> Self:
+        """With the observer that the settings ask for."""
+        return cls(settings, lake, ExtractiveObserver(settings.observation_budget))
 
     def fingerprint(self, day: date) -> str:
         inputs = [self.lake.digest(table, [day]) for table in ("messages", "windows")]

@@ -11,6 +11,7 @@ from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, markdown_table, run_stage, table_spec
 from memory_pipeline.proposals.lifecycle import Settled, promote, settle_review, with_status
 from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.stage import ProposalsStage
 
 GROUP = "reviewing"
 
@@ -30,9 +31,10 @@ GROUP = "reviewing"
     backfill_policy=ONE_RUN,
 )
 def propose(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
-    stage, tables = lake.stages().proposals, lake.open()
+    tables, settings = lake.open(), lake.settings()
+    stage = ProposalsStage(settings, tables)
     yield from run_stage(context, tables, stage, lambda table, day: describe(tables, day))
-    _report(context, settle_review(lake.settings(), tables, datetime.now(UTC)))
+    _report(context, settle_review(settings, tables, datetime.now(UTC)))
 
 
 @dg.asset(

@@ -27,6 +27,7 @@ class ProposalsStage:
     """Offers high lines and notable medium ones, each once. A proposal that was made is never changed or taken back."""
 
     tables = ("proposals",)
+    is_complete = True
 
     def __init__(self, settings: Settings, lake: Lake) -> None:
         self.settings, self.lake = settings, lake

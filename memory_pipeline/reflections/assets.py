@@ -17,6 +17,7 @@ from memory_pipeline.orchestration import (
     run_stage,
     table_spec,
 )
+from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import load_settings
 
 
@@ -48,7 +49,8 @@ def lookback_dep(asset: str) -> dg.AssetDep:
     retry_policy=MODEL_RETRY,
 )
 def reflect(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
-    stage, tables = lake.stages().reflections, lake.open()
+    tables = lake.open()
+    stage = ReflectionsStage.of(lake.settings(), tables)
     yield from run_stage(context, tables, stage, lambda table, day: describe(tables, day))
 
 

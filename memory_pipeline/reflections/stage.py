@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from datetime import date
+from typing import Self
 
 import polars as pl
 
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake import Lake, fingerprint_of
+from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.reflector import Line, Observed, Reflector
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
 
 VERSION = "1"
@@ -23,9 +25,15 @@ class ReflectionsStage:
     """Reflects on a lookback of days that ends with the day. A day without observations has nothing new to say."""
 
     tables = ("reflections",)
+    is_complete = True
 
     def __init__(self, settings: Settings, lake: Lake, reflector: Reflector, encoder: Encoder) -> None:
         self.settings, self.lake, self.reflector, self.encoder = settings, lake, reflector, encoder
+
+    @classmethod
+    def of(cls, settings: Settings, lake: Lake) -> Self:
+        """With the reflector that the settings ask for."""
+        return cls(settings, lake, ExtractiveReflector(), encoder_of(settings.embedding_model))
 
     def days_before(self, day: date) -> list[date]:
         return lookback(day, self.settings.lookback_days)

@@ -9,6 +9,7 @@ import polars as pl
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, markdown_table, run_stage, table_spec
+from memory_pipeline.sessions.stage import SessionsStage
 
 GROUP = "reading"
 
@@ -42,7 +43,8 @@ GROUP = "reading"
     backfill_policy=ONE_RUN,
 )
 def read_sessions(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
-    stage, tables = lake.stages().sessions, lake.open()
+    tables = lake.open()
+    stage = SessionsStage.of(lake.settings(), tables)
     seen = stage.look()
     context.log.info(f"{seen.files} session files, {seen.changed} new or changed")
     yield from run_stage(context, tables, stage, lambda table, day: describe(tables, table, day))

@@ -25,7 +25,7 @@ def judge_windows(lake: Lake, day: date) -> Verdict:
     windows = lake.read("windows", [day])
     twice = messages.group_by("message_id").len().filter(pl.col("len") > 1)["message_id"].to_list()
     known = windows["dedupe_key"].to_list()
-    homeless = messages.filter(~pl.col("dedupe_key").is_in(known))["message_id"].to_list()
+    homeless = messages.filter(~pl.col("dedupe_key").is_in(known).fill_null(False))["message_id"].to_list()
     counted = messages.group_by("dedupe_key").len().join(windows, on="dedupe_key", how="right")
     miscounted = counted.filter(pl.col("len").fill_null(0) != pl.col("messages"))["dedupe_key"].to_list()
     offenders = [f"message {m} is there more than once" for m in twice]

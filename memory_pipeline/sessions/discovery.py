@@ -15,11 +15,11 @@ def default_roots() -> list[Path]:
     """Where pi, Claude Code and Codex keep sessions, with the variables by which each can be moved."""
     home = Path.home()
     env = os.environ
-    pi = env.get("PI_CODING_AGENT_SESSION_DIR") or Path(env.get("PI_CODING_AGENT_DIR", home / ".pi/agent")) / "sessions"
-    codex = Path(env.get("CODEX_HOME", home / ".codex"))
+    agent = env.get("PI_CODING_AGENT_DIR") or home / ".pi/agent"
+    codex = Path(env.get("CODEX_HOME") or home / ".codex")
     return [
-        Path(pi),
-        Path(env.get("CLAUDE_CONFIG_DIR", home / ".claude")) / "projects",
+        Path(env.get("PI_CODING_AGENT_SESSION_DIR") or Path(agent, "sessions")),
+        Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude", "projects"),
         codex / "sessions",
         codex / "archived_sessions",
     ]
@@ -49,6 +49,7 @@ def find_files(directories: list[Path]) -> Iterator[Path]:
             subfolders.sort()
             for name in sorted(names):
                 path = Path(folder, name)
-                if name.endswith(SUFFIXES) and path not in seen and path.is_file():
+                # Path.is_file() raises where a parent may not be entered
+                if name.endswith(SUFFIXES) and path not in seen and os.path.isfile(path):  # noqa: PTH113
                     seen.add(path)
                     yield path

@@ -8,9 +8,6 @@ A secret with neither a known format nor such a name beside it is not found. Wha
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-
-from memory_pipeline.sessions.model import ParsedSession
 
 # A text without any of these holds no token of a known format; most texts are done with after this search. Each begins
 # with the rarest character of its format and looks back from there, which makes the search three times as fast.
@@ -88,6 +85,11 @@ _PLAIN_WORDS = {
     "authentication",
     "authorization",
 }
+# What is redacted around an excerpt: longer than nearly any token. At its outer edge half a token may stand.
+_MARGIN = 1024
+_EDGE = 256
+# These are known by their beginning, which may lie far before the end of the text.
+_LONG_SECRETS = ("PRIVATE KEY-----", "<private>")
 
 
 def redact(text: str) -> str:
@@ -105,6 +107,27 @@ def redact(text: str) -> str:
         text = _BEARER.sub(r"\1[redacted:bearer-token]", text)
         lowered = text.lower()
     return _redact_assignments(text, lowered)
+
+
+def excerpt(text: str, limit: int) -> str:
+    """The text, redacted; of one longer than `limit` its head and tail, with a mark that says how much is gone.
+
+    It is redacted before it is cut: half a token at the cut would no longer be recognised as one.
+    """
+    if len(text) <= limit:
+        return redact(text)
+    mark = f"\n[… {len(text) - limit:,} characters left out …]\n"
+    room = max(limit - len(mark), 0)
+    tail_size = room // 3
+    head_size = room - tail_size
+    if len(text) <= limit + 2 * _MARGIN or any(opening in text for opening in _LONG_SECRETS):
+        head = tail = redact(text)
+        if len(head) <= limit:
+            return head
+    else:
+        head = redact(text[: head_size + _MARGIN])[:-_EDGE]
+        tail = redact(text[-tail_size - _MARGIN :])[_EDGE:]
+    return head[:head_size] + mark + tail[len(tail) - tail_size :]
 
 
 def _redact_assignments(text: str, lowered: str) -> str:
@@ -136,18 +159,3 @@ def _is_secret(found: re.Match[str]) -> bool:
         return True
     # without quotes it may as well be code, except in a listing of the environment
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-
-
-def redact_session(session: ParsedSession) -> ParsedSession:
-    """The session with every string that will be stored redacted; ids and marks of lines stay as they are."""
-    return replace(
-        session,
-        name=redact(session.name),
-        cwd=redact(session.cwd),
-        messages=tuple(
-            message if (text := redact(message.text)) == message.text else replace(message, text=text)
-            for message in session.messages
-        ),
-        files_read=tuple(map(redact, session.files_read)),
-        files_modified=tuple(map(redact, session.files_modified)),
-    )

@@ -8,6 +8,7 @@ from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_files, roots
+from memory_pipeline.sessions.stage import NAMES
 from memory_pipeline.settings import Settings
 
 DAY_JOB = "day_job"
@@ -51,6 +52,6 @@ def due_days(settings: Settings, lake: Lake, catalogue: Catalogue, now: datetime
         if not all(catalogue.is_idle(path, now) for path in paths):
             continue
         fingerprint = catalogue.fingerprint(day, now)
-        if lake.fingerprint("sessions", day) != fingerprint:
+        if any(lake.fingerprint(table, day) != fingerprint for table in NAMES):
             due[day] = fingerprint
     return due

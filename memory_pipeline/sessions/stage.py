@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date, datetime
-from typing import Any
+from datetime import UTC, date, datetime
+from typing import Any, Self
 
 import polars as pl
 
@@ -23,9 +23,15 @@ class SessionsStage:
     """Reads the session files that touch a day. `now` decides which sessions are idle."""
 
     tables = NAMES
+    is_complete = True
 
     def __init__(self, settings: Settings, lake: Lake, catalogue: Catalogue, now: datetime) -> None:
         self.settings, self.lake, self.catalogue, self.now = settings, lake, catalogue, now
+
+    @classmethod
+    def of(cls, settings: Settings, lake: Lake) -> Self:
+        """With what the stored catalogue knows, as of now."""
+        return cls(settings, lake, Catalogue(lake, settings), datetime.now(UTC))
 
     def look(self) -> Refresh:
         """Bring the catalogue up to date with the session directories."""

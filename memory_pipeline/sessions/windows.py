@@ -107,6 +107,6 @@ def digest(session: ParsedSession, windows: Iterable[Window]) -> str:
     for window in windows:
         total.update(f"{window.dedupe_key}{window.trigger}".encode())
         for m in window.messages:
-            total.update(repr((m.message_id, m.role, m.said_at, m.text, m.line, m.is_error)).encode())
+            total.update(repr(m).encode())
     total.update(repr((session.files_read, session.files_modified)).encode())
     return total.hexdigest()

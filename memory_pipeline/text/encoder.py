@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,12 @@ class Encoder:
                     "fetch the model first, or unset the variable for the bundled one."
                 ) from error
         return self._model
+
+
+@lru_cache(maxsize=1)
+def encoder_of(name: str) -> Encoder:
+    """The process's one encoder of that name: loading it again would cost seconds and memory."""
+    return Encoder(name)
 
 
 def bundled_folder() -> Path:

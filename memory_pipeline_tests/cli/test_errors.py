@@ -110,5 +110,9 @@ def _said(number: int, text: str) -> dict[str, object]:
         "id": f"m{number}",
         "parentId": f"m{number - 1}" if number else None,
         "timestamp": moment,
-        "message": {"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1772445600000 + number * 60000},
+        "message": {
+            "role": "user",
+            "content": [{"type": "text", "text": text}],
+            "timestamp": 1772445600000 + number * 60000,
+        },
     }

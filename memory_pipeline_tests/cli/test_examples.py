@@ -176,5 +176,9 @@ def test_why_leads_back_to_the_words_and_the_file(demo: tuple[Path, str, str]) -
     assert said["role"] == "user"
     assert "404, not 403" in Path(path).read_text("utf-8").splitlines()[int(line) - 1]
     reflection, observation = found["row"]["sources"][:2]
-    for identifier in (reflection, observation, rows(home, "select pattern_id from friction_clusters")[0]["pattern_id"]):
+    for identifier in (
+        reflection,
+        observation,
+        rows(home, "select pattern_id from friction_clusters")[0]["pattern_id"],
+    ):
         assert memory_json(home, "why", identifier)["said"]

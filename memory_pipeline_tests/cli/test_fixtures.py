@@ -4,6 +4,7 @@ They are not part of the project, so these tests skip where they are not there. 
 benchmark is `benchmarks/chain.py`.
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +63,8 @@ def test_every_observation_stands_word_for_word_in_its_message(home: Path) -> No
     assert len(found) > 300
     for row in found:
         quote, text = (_letters(row[name] or "") for name in ("quote", "text"))
-        assert quote
-        assert set(text) <= set(quote)
-        assert text[:20] in quote
+        assert text
+        assert text in quote
 
 
 def test_again_changes_no_byte_of_any_table(home: Path) -> None:
@@ -77,4 +77,5 @@ def test_again_changes_no_byte_of_any_table(home: Path) -> None:
 
 
 def _letters(text: str) -> str:
-    return "".join(c for c in text if c.isalnum())
+    """Letters and digits only, without the targets of links: what the observer may leave out of a quote."""
+    return "".join(c for c in re.sub(r"(?<=\])\([^)\s]*\)", "", text) if c.isalnum())

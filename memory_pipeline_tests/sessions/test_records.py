@@ -11,17 +11,11 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.harnesses import parse_file
-from memory_pipeline.sessions.harnesses.records import (
-    clean,
-    clip,
-    content_text,
-    message_id,
-    one_line,
-    read_records,
-    split_voices,
-    to_time,
-)
+from memory_pipeline.sessions.harnesses import parse_file, pi
+from memory_pipeline.sessions.harnesses.content import content_text
+from memory_pipeline.sessions.harnesses.records import message_id, read_records, to_time
+from memory_pipeline.sessions.harnesses.transcript import clean, one_line
+from memory_pipeline.sessions.harnesses.voices import split_voices
 from memory_pipeline.sessions.model import NotASession, Problem
 
 GOOD = '{"type":"message","timestamp":"2026-01-01T00:00:00Z","n":1}'
@@ -95,22 +89,6 @@ def test_a_problem_never_quotes_the_line(tmp_path: Path) -> None:
 )
 def test_times(value: object, expected: datetime | None) -> None:
     assert to_time(value) == expected
-
-
-def test_clip_keeps_head_and_tail_and_says_how_much_is_gone() -> None:
-    text = "a" * 5000 + "b" * 5000
-    short = clip(text, 300)
-    assert len(short) <= 300
-    assert short.startswith("aaa") and short.endswith("bbb")
-    assert "[… 9,700 characters left out …]" in short
-    assert clip("short", 300) == "short"
-
-
-def test_clip_never_cuts_a_secret_in_half() -> None:
-    token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
-    for offset in range(100, 320, 7):
-        short = clip("x" * offset + " " + token + " " + "y " * 2000, 300)
-        assert "ghp_" not in short
 
 
 def test_shared_helpers() -> None:
@@ -196,6 +174,40 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
     with pytest.raises(NotASession, match="no such file"):
         parse_file(tmp_path / "gone.jsonl")
+
+
+@pytest.mark.parametrize("part", ["recognises", "parse"])
+@pytest.mark.parametrize("mistake", [KeyError, TypeError, RecursionError])
+def test_a_mistake_in_a_reader_costs_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, mistake: type[Exception]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise mistake("hunter2")
+
+    monkeypatch.setattr(pi, part, fail)
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"type":"session","id":"s","timestamp":"2026-05-01T12:00:00Z"}')
+    with pytest.raises(NotASession) as caught:
+        parse_file(path)
+    assert str(caught.value) == f"It could not be read: {mistake.__name__} in the reader of pi; please report it."
+
+
+def test_every_text_of_a_session_can_be_stored(tmp_path: Path) -> None:
+    calls = [{"type": "toolCall", "name": name, "arguments": {"path": "a\ud800"}} for name in ("read", "new\ud800")]
+    records = [
+        {"type": "message", "timestamp": STAMP, "message": {"role": "user", "content": "\x00\ud800"}},
+        {"type": "message", "timestamp": STAMP, "message": {"role": "assistant", "content": calls}},
+        {"type": "\ud800new"},
+    ]
+    path = tmp_path / "a.jsonl"
+    for identity in ("s\ud800", ""):
+        header = {"type": "session", "id": identity, "timestamp": STAMP, "cwd": "/\ud800"}
+        path.write_text("\n".join(map(json.dumps, [header, *records])))
+        session = parse_file(path)
+        assert session.session_id == (identity[:1] or "a") and session.cwd == "/"
+        assert [message.tool_name for message in session.messages] == ["read", "new"]
+        assert session.files_read == ("a",) and session.unknown_records == {"new": 1}
+        path = path.rename(os.fsdecode(os.fsencode(tmp_path / "a") + b"\xff.jsonl"))
 
 
 STAMP = "2026-05-01T12:00:00Z"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.sessions.harnesses import parse_file
-from memory_pipeline.sessions.redaction import redact
+from memory_pipeline.sessions.redaction import excerpt, redact
 
 # Put together here, so that no scanner takes this file for a leak.
 A36 = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
@@ -126,15 +126,59 @@ def test_long_texts_are_quick() -> None:
         assert time.perf_counter() - started < 2, text[:20]
 
 
+def test_an_excerpt_has_head_and_tail_and_says_how_much_is_gone() -> None:
+    text = "a" * 5000 + "b" * 5000
+    short = excerpt(text, 300)
+    assert len(short) == 300
+    assert short.startswith("aaa") and short.endswith("bbb")
+    assert "[… 9,700 characters left out …]" in short
+    assert excerpt("short", 300) == "short"
+
+
+@pytest.mark.parametrize("length", [300, 4000])
+def test_an_excerpt_has_no_half_of_a_token(length: int) -> None:
+    token = "ghp_" + A36
+    for offset in range(100, length, 7):
+        short = excerpt("x" * offset + " " + token + " " + "y " * (length // 2), 300)
+        assert "ghp_" not in short and A36[-8:] not in short
+
+
+def test_an_excerpt_has_no_half_of_a_token_where_long_ones_before_it_became_short() -> None:
+    jwt = "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + A36 * 30
+    token = "ghp_" + A36
+    for offset in range(120):
+        short = excerpt(f"{jwt} " + "x" * offset + f" {token} " + "y " * 5000, 300)
+        assert "ghp_" not in short
+
+
+def test_an_excerpt_of_what_is_short_once_redacted_is_the_whole() -> None:
+    assert excerpt(f"before {PEM.format('')} after", 100) == "before [redacted:private-key] after"
+
+
+def test_a_title_has_no_half_of_a_token(tmp_path: Path) -> None:
+    prompt = "x" * 50 + " ghp_" + A36
+    message = {"type": "message", "id": "1", "timestamp": "2026-05-01T12:00:00Z"}
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(message | {"message": {"role": "user", "content": prompt}}))
+    assert parse_file(path).name == "x" * 50 + " [redacted:github-token]"
+
+
 def test_nothing_leaves_parse_file_unredacted(tmp_path: Path) -> None:
     secret = "ghp_" + A36
     stamp = "2026-05-01T12:00:00Z"
     call = {"type": "toolCall", "id": "t", "name": "write", "arguments": {"path": f"/x/{secret}", "content": secret}}
+    unknown_call = {"type": "toolCall", "id": "u", "name": secret, "arguments": {"note": "x " * 800 + secret}}
     records = [
         {"type": "session", "version": 3, "id": "s", "timestamp": stamp, "cwd": f"/home/{secret}"},
         {"type": "session_info", "id": "1", "timestamp": stamp, "name": f"with {secret}"},
         {"type": "message", "id": "2", "timestamp": stamp, "message": {"role": "user", "content": f"use {secret}"}},
-        {"type": "message", "id": "3", "timestamp": stamp, "message": {"role": "assistant", "content": [call]}},
+        {
+            "type": "message",
+            "id": "3",
+            "timestamp": stamp,
+            "message": {"role": "assistant", "content": [call, unknown_call]},
+        },
+        {"type": secret},
     ]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(map(json.dumps, records)) + "\n" + f'{{"broken {secret}')

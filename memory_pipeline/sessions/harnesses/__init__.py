@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -11,7 +13,6 @@ import orjson
 from memory_pipeline.sessions.harnesses import claude_code, codex, pi
 from memory_pipeline.sessions.harnesses.records import Record, decode_damaged
 from memory_pipeline.sessions.model import NotASession, ParsedSession
-from memory_pipeline.sessions.redaction import redact_session
 
 # To add a harness, write its module with HARNESS, recognises() and parse(), and add it here.
 HARNESSES: tuple[ModuleType, ...] = (
@@ -33,19 +34,33 @@ def parse_file(path: Path, *, tool_text_limit: int = 1500) -> ParsedSession:
     """
     try:
         harness = _harness_of(path)
-        session: ParsedSession = harness.parse(path, tool_text_limit=tool_text_limit)
+        with _mistakes_named(harness):
+            session: ParsedSession = harness.parse(path, tool_text_limit=tool_text_limit)
     except OSError as error:
         raise NotASession(f"The file cannot be read: {(error.strerror or 'input/output error').lower()}.") from error
     if not session.messages:
         raise NotASession(f"It is a {harness.HARNESS} file, but nobody says anything in it.")
-    return redact_session(session)
+    return session
+
+
+@contextmanager
+def _mistakes_named(harness: ModuleType) -> Iterator[None]:
+    """A mistake in a reader costs the one file, never the run; the reason quotes nothing of the file."""
+    try:
+        yield
+    except (OSError, NotASession):
+        raise
+    except Exception as error:
+        mistake = f"{type(error).__name__} in the reader of {harness.HARNESS}"
+        raise NotASession(f"It could not be read: {mistake}; please report it.") from error
 
 
 def _harness_of(path: Path) -> ModuleType:
     records, size = _head(path)
     for harness in HARNESSES:
-        if harness.recognises(records):
-            return harness
+        with _mistakes_named(harness):
+            if harness.recognises(records):
+                return harness
     if size == 0:
         raise NotASession("The file is empty.")
     if not records:

@@ -9,18 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from memory_pipeline.sessions.harnesses.records import (
-    Place,
-    Record,
-    Transcript,
-    call_text,
-    clip,
-    content_text,
-    split_voices,
-    text_of,
-    voices,
-    words,
-)
+from memory_pipeline.sessions.harnesses.content import call_text, content_text
+from memory_pipeline.sessions.harnesses.records import Record, text_of, words
+from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
+from memory_pipeline.sessions.harnesses.voices import Voice, split_voices, voices
 from memory_pipeline.sessions.model import ParsedSession, Role
 
 HARNESS = "claude_code"
@@ -158,9 +150,9 @@ class _Reader:
     def _user(self, record: Record, content: object) -> None:
         results = [block for block in content if _is(block, "tool_result")] if isinstance(content, list) else []
         for block in results:
-            text = clip(content_text(block.get("content"), self.place.line), self.transcript.limit)
+            text = content_text(block.get("content"), self.place.line) or "(no output)"
             name = self.tools.get(text_of(block.get("tool_use_id")), "")
-            self._add("tool", text or "(no output)", name, block.get("is_error") is True)
+            self._add("tool", text, name, block.get("is_error") is True)
         if isinstance(content, list) and results:
             # what stands beside a result was put there by the program
             rest = content_text([block for block in content if block not in results], self.place.line)
@@ -168,7 +160,7 @@ class _Reader:
         else:
             self._voices(record, voices(content, self.place.line))
 
-    def _voices(self, record: Record, parts: Sequence[tuple[Role, str]]) -> None:
+    def _voices(self, record: Record, parts: Sequence[Voice]) -> None:
         """A prompt; what a model wrote for a sub-agent and what the program wrote is nobody's typing."""
         machine_made = (
             record.get("isMeta") is True
@@ -193,7 +185,7 @@ class _Reader:
     def _call(self, block: Record) -> None:
         name, arguments = text_of(block.get("name")), block.get("input")
         self.tools[text_of(block.get("id"))] = name
-        self._add("tool", call_text(name, arguments, self.transcript.limit), name)
+        self._add("tool", call_text(name, arguments), name)
         if not isinstance(arguments, dict):
             return
         if (path := text_of(arguments.get(_READS.get(name, "")))) != "":

@@ -12,21 +12,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import orjson
-
-from memory_pipeline.sessions.harnesses.records import (
-    Place,
-    Record,
-    Transcript,
-    call_text,
-    clip,
-    content_text,
-    image_mark,
-    split_voices,
-    text_of,
-    voices,
-    words,
-)
+from memory_pipeline.sessions.harnesses.codex_tools import CALL_TYPES, OUTPUT_TYPES, read_call, read_output
+from memory_pipeline.sessions.harnesses.content import call_text, content_text, image_mark
+from memory_pipeline.sessions.harnesses.records import Record, text_of, words
+from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
+from memory_pipeline.sessions.harnesses.voices import Voice, split_voices, voices
 from memory_pipeline.sessions.model import ParsedSession, Role
 
 HARNESS = "codex"
@@ -45,19 +35,7 @@ _IGNORED_EVENTS = words(
     "collab_waiting_end collab_close_end"
 )
 _IGNORED_ITEMS = words("reasoning ghost_snapshot compaction compaction_summary")
-_CALL_ARGUMENTS = {
-    "function_call": "arguments",
-    "custom_tool_call": "input",
-    "local_shell_call": "action",
-    "web_search_call": "action",
-    "tool_search_call": "arguments",
-    "image_generation_call": "revised_prompt",
-}
-_OUTPUTS = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output"))
-_PATCHED_FILE = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\n]+)")
-_EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)")
 _ROLLOUT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-_REFUSED = ("exec command rejected by user", "failed in sandbox", "aborted by user")
 
 
 def recognises(first_records: Sequence[Record]) -> bool:
@@ -83,7 +61,7 @@ class _Reader:
         self.place = Place(0, 0, None, None)
         # What may stand there twice is sorted out when all of it is known.
         self.prompts: list[tuple[str, Place]] = []
-        self.prompt_items: list[tuple[list[tuple[Role, str]], Place]] = []
+        self.prompt_items: list[tuple[list[Voice], Place]] = []
         self.answers: list[tuple[str, Place]] = []
         self.answer_items: Counter[str] = Counter()
 
@@ -150,9 +128,9 @@ class _Reader:
         kind = text_of(payload.get("type"))
         if kind == "message":
             self._message(payload.get("role"), payload.get("content"))
-        elif kind in _CALL_ARGUMENTS:
-            self._call(payload, kind)
-        elif kind in _OUTPUTS:
+        elif kind in CALL_TYPES:
+            self._call(payload)
+        elif kind in OUTPUT_TYPES:
             self._output(payload)
         elif kind == "agent_message":
             # from another agent, so no person typed it
@@ -200,46 +178,28 @@ class _Reader:
             else:
                 self._add("assistant", text, place)
 
-    def _call(self, payload: Record, kind: str) -> None:
-        name = text_of(payload.get("name")) or kind.removesuffix("_call")
-        arguments = payload.get(_CALL_ARGUMENTS[kind])
-        if kind == "function_call" and isinstance(arguments, str):
-            arguments = _decoded(arguments)
-        call_id = text_of(payload.get("call_id"))
-        self.tools[call_id] = name
-        text = call_text(name, arguments, self.transcript.limit)
-        self._add("tool", text, None, name, said=_plain(payload.get(_CALL_ARGUMENTS[kind])) + call_id)
-        patch = "\n".join(_strings(arguments))
-        if "*** Begin Patch" in patch:
-            self.patches.setdefault(call_id, [path.strip() for path in _PATCHED_FILE.findall(patch)])
+    def _call(self, payload: Record) -> None:
+        call = read_call(payload)
+        self.tools[call.call_id] = call.name
+        text = call_text(call.name, call.arguments)
+        self._add("tool", text, tool_name=call.name, said=call.identity)
+        if call.patched:
+            self.patches.setdefault(call.call_id, call.patched)
 
     def _output(self, payload: Record) -> None:
-        output = payload.get("output")
-        exit_code: object = None
-        if isinstance(output, str) and output.startswith('{"'):
-            output = _decoded(output)
-        if isinstance(output, dict):
-            metadata = output.get("metadata")
-            exit_code = metadata.get("exit_code") if isinstance(metadata, dict) else None
-            output = output.get("output", output.get("content"))
-        text = content_text(output, self.place.line)
-        if exit_code is None and (found := _EXIT_CODE.search(text, 0, 400)):
-            exit_code = int(found[1])
-        failed = exit_code not in (None, 0) or text.startswith(_REFUSED)
-        call_id = text_of(payload.get("call_id"))
-        if failed:
-            self.patches.pop(call_id, None)
-        shown = clip(text, self.transcript.limit) or "(no output)"
-        name = self.tools.get(call_id, "")
-        self._add("tool", shown, None, name, said=_plain(payload.get("output")) + call_id, is_error=failed)
+        output = read_output(payload, self.place.line)
+        if output.failed:
+            self.patches.pop(output.call_id, None)
+        text, name = output.text or "(no output)", self.tools.get(output.call_id, "")
+        self._add("tool", text, tool_name=name, said=output.identity, is_error=output.failed)
 
     def _add(
         self,
         role: Role,
         text: str,
         place: Place | None = None,
-        tool_name: str | None = None,
         *,
+        tool_name: str | None = None,
         said: str = "",
         is_error: bool = False,
     ) -> None:
@@ -255,24 +215,3 @@ class _Reader:
 def _bare(text: str) -> str:
     """The text without the marks of images, which name the line that they stand on."""
     return re.sub(r"\[image: [^\]]*\]", "", text).strip() if "[image: " in text else text.strip()
-
-
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else repr(value)
-
-
-def _decoded(text: str) -> object:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-
-
-def _strings(value: object) -> list[str]:
-    """The strings in the arguments of a call, which hold a patch whole or as one word of a command."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        parts = (part if isinstance(part, list) else [part] for part in value)
-        return [text for part in parts for text in part if isinstance(text, str)]
-    return [value] if isinstance(value, str) else []

@@ -10,17 +10,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from memory_pipeline.sessions.harnesses.records import (
-    Place,
-    Record,
-    Transcript,
-    call_text,
-    clip,
-    content_text,
-    text_of,
-    voices,
-    words,
-)
+from memory_pipeline.sessions.harnesses.content import call_text, content_text
+from memory_pipeline.sessions.harnesses.records import Record, text_of, words
+from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
+from memory_pipeline.sessions.harnesses.voices import voices
 from memory_pipeline.sessions.model import ParsedSession, Role
 
 HARNESS = "pi"
@@ -117,13 +110,12 @@ class _Reader:
         elif role == "assistant":
             self._assistant(content)
         elif role == "toolResult":
-            text = clip(content_text(content, self.place.line), self.transcript.limit) or "(no output)"
+            text = content_text(content, self.place.line) or "(no output)"
             self._add("tool", text, text_of(message.get("toolName")), message.get("isError") is True)
         elif role == "bashExecution":
             # a command that the user ran with `!`: the call and its output are one message
             output = f"bash(command={text_of(message.get('command'))})\n{text_of(message.get('output'))}"
-            failed = message.get("exitCode") not in (0, None)
-            self._add("tool", clip(output, self.transcript.limit), "bash", failed)
+            self._add("tool", output, "bash", message.get("exitCode") not in (0, None))
         elif role in ("custom", "hookMessage", "branchSummary", "compactionSummary"):
             self._add("injected", text_of(message.get("summary")) or content_text(content, self.place.line))
         elif role != "system":
@@ -142,7 +134,7 @@ class _Reader:
                 self._add("assistant", text_of(block.get("text")))
 
     def _call(self, name: str, arguments: object) -> None:
-        self._add("tool", call_text(name, arguments, self.transcript.limit), name)
+        self._add("tool", call_text(name, arguments), name)
         path = arguments.get("path") if isinstance(arguments, dict) else None
         if isinstance(path, str) and path and not _URL.match(path):
             if name == "read":

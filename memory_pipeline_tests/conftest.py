@@ -1,0 +1,156 @@
+"""What every test stands on: an environment of its own, and pi sessions written in a few words.
+
+::
+
+    path = write_session(tmp_path / "one.jsonl", *conversation("2025-03-05T09:00:00", users=5))
+    write_session(path, user("2025-03-05T09:00:00", "Never use npm."), compaction("2025-03-05T09:05:00"))
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CLEANED = ("MEMORY_", "PI_", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "DAGSTER_HOME", "EMBEDDING_MODEL", "QDRANT_")
+"""Variables that begin so would let the machine's own sessions or settings into a test."""
+PARTITIONED_BY = {"MEMORY_TIMEZONE": "UTC", "MEMORY_START_DATE": "2025-01-01"}
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+def _cleaned() -> list[str]:
+    return [name for name in os.environ if name.startswith(CLEANED)]
+
+
+# memory_pipeline.orchestration makes its partitions from the settings when it is imported, before any fixture
+for _name in _cleaned():
+    del os.environ[_name]
+os.environ.update(PARTITIONED_BY)
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of this machine is read, and nothing is written outside of the test's own directories."""
+    for name in _cleaned():
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    monkeypatch.setenv("MEMORY_WORKSPACE", str(tmp_path / "workspace"))
+    monkeypatch.setenv("MEMORY_DEFAULT_SESSION_DIRS", "false")
+    for name, value in PARTITIONED_BY.items():
+        monkeypatch.setenv(name, value)
+
+
+def pytest_report_header() -> list[str]:
+    versions = ", ".join(f"{name} {version(name)}" for name in ("dagster", "polars", "duckdb"))
+    return [versions, f"shared fixtures: {SHARED if SHARED.is_dir() else 'not there, their tests skip'}"]
+
+
+def utc(text: str) -> datetime:
+    """A moment written as ISO 8601, in UTC unless it says otherwise."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One record of a pi session, still without the id of the record before it."""
+
+    at: datetime
+    fields: dict[str, Any]
+    id: str | None = None
+
+
+def user(at: str | datetime, text: str, id: str | None = None) -> Entry:
+    return _message(at, id, {"role": "user", "content": [{"type": "text", "text": text}]})
+
+
+def assistant(at: str | datetime, text: str, id: str | None = None) -> Entry:
+    return _message(at, id, {"role": "assistant", "content": [{"type": "text", "text": text}]})
+
+
+def tool(at: str | datetime, text: str, id: str | None = None, *, name: str = "bash", is_error: bool = False) -> Entry:
+    """The result of a tool call."""
+    content = [{"type": "text", "text": text}]
+    return _message(at, id, {"role": "toolResult", "toolName": name, "content": content, "isError": is_error})
+
+
+def compaction(at: str | datetime, kept: str | None = None, id: str | None = None) -> Entry:
+    """All before the record with the id `kept` (None: all before this one) is summarised away."""
+    fields = {"type": "compaction", "summary": "What was said so far.", "firstKeptEntryId": kept, "tokensBefore": 100}
+    return Entry(_moment(at), fields, id)
+
+
+def conversation(start: str | datetime, users: int = 5, topic: str = "the parcel service") -> list[Entry]:
+    """A person and a model in turn, a minute apart; ids begin with the topic's words."""
+    first = _moment(start)
+    found = []
+    for turn in range(users):
+        asked, name = first + timedelta(minutes=2 * turn), f"{topic} {turn}"
+        found.append(user(asked, f"Please look at {topic}, part {turn}.", f"{name} asked"))
+        found.append(assistant(asked + timedelta(minutes=1), f"I looked at {topic}, part {turn}.", f"{name} answered"))
+    return found
+
+
+def write_session(path: Path, *entries: Entry, session_id: str | None = None, cwd: str = "/src/parcels") -> Path:
+    """A pi v3 session file with these entries; its session id is the file's stem unless another is given.
+
+    An entry without an id gets its number in the file, so that a longer file has the same ids at its beginning.
+    """
+    start = min((entry.at for entry in entries), default=datetime(2025, 1, 1, tzinfo=UTC))
+    header = {"type": "session", "version": 3, "id": session_id or path.stem, "timestamp": _text(start), "cwd": cwd}
+    lines, parent = [header], None
+    for number, entry in enumerate(entries):
+        name = entry.id or f"{session_id or path.stem}-{number}"
+        lines.append({"id": name, "parentId": parent, "timestamp": _text(entry.at), **entry.fields})
+        parent = name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    return path
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[None]:
+    """From where a test asks for it, it runs without root's right to read everything; ask after `open_tmp`."""
+    if os.getuid():
+        yield
+        return
+    os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+@pytest.fixture
+def open_tmp() -> Iterator[Path]:
+    """A directory that any user may write to; those of pytest may be entered by their owner only."""
+    path = Path(tempfile.mkdtemp())
+    path.chmod(0o777)
+    yield path
+    for folder in [path, *path.rglob("*")]:
+        if not folder.is_symlink():
+            folder.chmod(0o755)
+    shutil.rmtree(path)
+
+
+def _message(at: str | datetime, id: str | None, message: dict[str, Any]) -> Entry:
+    moment = _moment(at)
+    message["timestamp"] = round(moment.timestamp() * 1000)
+    return Entry(moment, {"type": "message", "message": message}, id)
+
+
+def _moment(at: str | datetime) -> datetime:
+    return utc(at) if isinstance(at, str) else at
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,226 @@
+"""What a sentence is taken for: its kind, and whether it is high. Each case has its reason."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from memory_pipeline.observations.candidates import Candidate, candidates
+from memory_pipeline.observations.extractive import KEEP, priority_of
+from memory_pipeline.observations.observer import Said
+from memory_pipeline.text.sentences import squeeze
+
+START = datetime(2025, 3, 5, 9, tzinfo=UTC)
+
+
+def kept(role: str, text: str, *later: str) -> list[Candidate]:
+    """The candidates of one message that are worth keeping; `later` are the messages after it, as `role: text`."""
+    turns = [(role, text), *(tuple(turn.split(": ", 1)) for turn in later)]
+    said = [Said(f"m{i}", r, START + timedelta(minutes=i), t) for i, (r, t) in enumerate(turns)]
+    found = [c for c in candidates(said) if c.position == 0]
+    assert all(squeeze(text[c.start : c.end]) == c.text for c in found)
+    return [c for c in found if c.probability >= KEEP]
+
+
+def only(role: str, text: str, *later: str) -> tuple[str, bool]:
+    """Kind of the one thing kept, and whether it is high."""
+    (found,) = kept(role, text, *later)
+    return found.kind, priority_of(found) == "high"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Never use npm in this repository.", "rule"),  # a ban
+        ("Always run the linter before you commit.", "rule"),  # a duty
+        ("From now on every commit must reference a ticket.", "rule"),  # a change of rules
+        ("Don't ever push to main directly.", "rule"),  # a ban in the imperative
+        ("no that's wrong, it must not poll", "rule"),  # a correction that lays down a rule
+        ("I prefer short functions over long ones.", "preference"),
+        ("please use pnpm instead of npm", "preference"),  # polite, and still laid down
+        ("Let's go with Postgres because the team knows it.", "decision"),
+        ("We decided to keep the monolith, because splitting costs more than it brings.", "decision"),
+        ("No, use the staging database, because production is read-only.", "correction"),  # with its reason
+        ("That's not what I asked, the export should be CSV only.", "correction"),  # says what it should be
+        ("The root cause was the missing index on orders.user_id.", "root_cause"),
+    ],
+)
+def test_what_a_person_lays_down_is_high(text: str, kind: str) -> None:
+    assert only("user", text) == (kind, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("No, leave it.", "correction"),  # about the moment
+        ("Maybe we should always use uv.", "rule"),  # a doubt
+        ("I think we should never use pip.", "rule"),  # an opinion
+        ("Don't push yet.", "rule"),  # holds until it is done
+        ("Don't run the tests right now.", "rule"),  # for now
+        ("We moved the worker to its own service yesterday.", "state_change"),  # a fact, no rule
+        ("Never mind the tests, they are slow anyway.", "statement"),  # "never" that forbids nothing
+        ("the staging host is db-2.internal", "statement"),  # worth keeping, not a rule
+    ],
+)
+def test_what_is_said_in_passing_is_kept_and_not_high(text: str, kind: str) -> None:
+    assert only("user", text) == (kind, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Should we always use uv for Python?",
+        "should we always use uv for python",  # without its mark
+        "We must never use pip, right?",  # an assertion until its last word
+        "Is it true that we decided to go with Postgres?”",  # the mark stands inside of quotation marks
+        "Should we never deploy on a Friday？",  # a mark of another script
+        "Is the root cause of the crash known yet",
+        "I was wondering whether we should always use uv.",  # asked indirectly
+        "Please tell me if we must never force push.",  # a question in the imperative
+        "ok so do we always have to run the tests before pushing",  # behind consent
+        "What do you think: should we decide to go with Postgres instead of MySQL",
+        "I don't know whether we should always squash.",  # nobody knows yet
+        "Any idea why it always fails on CI",
+        "Sollen wir immer uv verwenden?",
+        "Can you tell me whether we agreed on never using npm?",
+    ],
+)
+def test_a_question_is_never_high_in_any_disguise(text: str) -> None:
+    found = kept("user", text)
+    assert {c.kind for c in found} <= {"question"}
+    assert {priority_of(c) for c in found} <= {"low"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Why did you use pip instead of uv?",
+        "Didn't we agree to always use uv?",
+        "Shouldn't this always run in CI?",
+        "why are you always writing comments in German",  # without its mark
+    ],
+)
+def test_a_question_that_corrects_is_a_correction_and_still_not_high(text: str) -> None:
+    assert only("user", text) == ("correction", False)
+
+
+def test_an_answer_beside_a_question_is_not_drawn_down_by_it() -> None:
+    question, rule = kept("user", "Is it true that we deploy on Fridays? We never deploy on Fridays.")
+    assert (question.kind, priority_of(question)) == ("question", "low")
+    assert (rule.text, priority_of(rule)) == ("We never deploy on Fridays.", "high")
+
+
+@pytest.mark.parametrize(
+    "text", ["ok", "yes please do it", "ok, continue", "Sounds good, thanks!", "1", "👍", "LGTM", "go ahead", "…"]
+)
+def test_acceptance_alone_says_nothing(text: str) -> None:
+    assert list(candidates([Said("m0", "user", START, text)])) == []
+
+
+def test_acceptance_and_orders_around_a_rule_are_not_part_of_it() -> None:
+    (found,) = kept("user", "ok, thanks. Never use npm here. Now run the tests again.")
+    assert found.text == "Never use npm here."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "run the tests again",
+        "Please push it to the remote.",
+        "fix the failing test in src/app.py",
+        "ok now commit and push",
+        "can you look at the log of the worker",  # polite, and gone when it is done
+    ],
+)
+def test_an_order_for_the_moment_is_not_kept(text: str) -> None:
+    assert kept("user", text) == []
+
+
+LOG = "error at foo.py in line 12 of the log\n" * 40
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Never use npm here.\n{LOG}",  # words above a paste: kept, but who knows whose they are
+        f"{LOG}\nNever retry more than twice.",  # and below it
+        "You must always answer in JSON. " * 30,  # a pasted prompt
+    ],
+)
+def test_a_long_pasted_message_is_never_high(text: str) -> None:
+    found = kept("user", text)
+    assert found
+    assert "high" not in {priority_of(c) for c in found}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me look at the configuration file to see what must always be set.",  # a plan
+        "I'll now fix the failing test in src/app.py and run it again.",
+        "Next, I will check the logs of the worker for errors.",
+        "Would you like me to also add a test for the new endpoint?",  # an offer
+        "Let me know if you want me to change the retry policy as well.",
+        "You're absolutely right, I should have used uv here.",  # praise
+        "Perfect! The tests pass.",
+    ],
+)
+def test_plans_offers_and_praise_of_the_model_are_not_kept(text: str) -> None:
+    assert kept("assistant", text) == []
+
+
+CAUSE = "The root cause was a stale lock file in /var/run/worker.pid."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (CAUSE, ("root_cause", True)),  # told as found
+        ("The root cause might be a stale lock file in /var/run/worker.pid.", ("root_cause", False)),  # a guess
+        ("I think the problem was the stale lock file in /var/run/worker.pid.", ("root_cause", False)),
+        ("Never use the global client, it is not thread-safe at all.", ("rule", False)),  # rules are for people
+        ("I renamed `user_id` to `account_id` in src/models.py.", ("state_change", False)),
+        ("All 42 tests pass now and the build is green again on CI.", ("progress", False)),
+    ],
+)
+def test_of_the_models_words_only_a_cause_that_it_found_is_high(text: str, expected: tuple[str, bool]) -> None:
+    assert only("assistant", text, "user: thanks") == expected
+
+
+@pytest.mark.parametrize("reply", ["no, that is not it", "still broken", "why do you think so?", "that's not true"])
+def test_a_claim_that_the_person_rejects_is_not_high(reply: str) -> None:
+    assert "high" not in {priority_of(c) for c in kept("assistant", CAUSE, f"user: {reply}")}
+
+
+@pytest.mark.parametrize(
+    "retraction",
+    [
+        "assistant: I was wrong, the stale lock file was not the cause.",
+        "assistant: The stale lock file is innocent, the worker runs out of memory.",
+        "user: the stale lock file had nothing to do with it",
+    ],
+)
+def test_a_claim_that_is_taken_back_later_is_dropped(retraction: str) -> None:
+    assert kept("assistant", CAUSE, "tool: ok", retraction) == []
+
+
+def test_a_retraction_of_something_else_drops_nothing() -> None:
+    assert kept("assistant", CAUSE, "tool: ok", "assistant: I was wrong about the colour of the button.")
+
+
+@pytest.mark.parametrize("role", ["tool", "injected"])
+def test_nothing_comes_from_tools_and_injected_text(role: str) -> None:
+    assert kept(role, "Never use npm. The root cause was a stale lock file in /var/run.") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "永远不要在这个仓库里使用npm，请使用pnpm。",
+        "我们决定使用Postgres因为团队熟悉它",
+        "Bitte immer uv statt pip verwenden, weil es schneller ist.",
+        "Niemals direkt auf main pushen!",
+        "Wir haben uns für Postgres entschieden.",
+    ],
+)
+def test_a_short_message_in_another_language_is_kept_whole(text: str) -> None:
+    assert [c.text for c in kept("user", text)] == [text]

@@ -1,0 +1,112 @@
+"""Through Dagster, every check leaves a result for every day of a run.
+
+Dagster 1.13 stores one result without a day when a run has a range, and its days read as skipped.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.observations.extractive import ExtractiveObserver
+from memory_pipeline_tests.rows import DAY, FakeEncoder, MissingEncoder, at, day_after, say, workspace
+
+TURNS = (
+    "user: Never deploy on a Friday, because nobody is there to watch it.",
+    "assistant: The root cause was a stale lock file in /var/run/worker.pid that nobody removed.",
+    "tool!: Error: exit 1",
+    "user: From now on we always use uv instead of pip for Python.",
+    *["assistant: I am looking at the configuration of the worker to see where the retries come from."] * 8,
+)
+DAYS = [f"{day_after(i)}" for i in range(3)]
+RANGE = {"dagster/asset_partition_range_start": DAYS[0], "dagster/asset_partition_range_end": DAYS[-1]}
+CHECKS = {
+    ("windows", "every_message_in_one_window"),
+    ("observations", "hallucinated_timestamps"),
+    ("observations", "evidence_is_verbatim"),
+    ("observations", "compression_ratio"),
+    ("observations", "no_silent_zero"),
+    ("embeddings", "points_equal_rows"),
+    ("reflections", "compression_ratio"),
+    ("proposals", "one_decision_each"),
+}
+
+
+def run(instance: dg.DagsterInstance, **how: Any) -> dg.ExecuteInProcessResult:
+    from memory_pipeline import definitions
+
+    defs = definitions.defs
+    return dg.materialize(
+        [*(defs.assets or []), *(defs.asset_checks or [])],
+        instance=instance,
+        resources=defs.resources,
+        raise_on_error=False,
+        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        **how,
+    )
+
+
+def stored(instance: dg.DagsterInstance, asset: str, check: str) -> dict[str | None, bool]:
+    """Day to verdict; the day of a result without one is None."""
+    key = dg.AssetCheckKey(dg.AssetKey(asset), check)
+    records = instance.event_log_storage.get_asset_check_execution_history(key, limit=50)
+    found = {}
+    for record in reversed(records):
+        event = record.event and record.event.dagster_event
+        if event and event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+            found[event.asset_check_evaluation_data.partition] = event.asset_check_evaluation_data.passed
+    return found
+
+
+@pytest.fixture
+def three_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """A workspace with a session on each of three days, an encoder that loads no model, and no session files."""
+    encoder = FakeEncoder("uv", "friday", "lock", dimension=384)
+    monkeypatch.setattr("memory_pipeline.planning._encoder", lambda model: encoder)
+    _, lake = workspace(tmp_path / "workspace")
+    for back in range(3):
+        say(lake, f"s{back}", *TURNS, day=day_after(back))
+    return lake
+
+
+def test_a_run_of_one_day_stores_one_result_of_each_check_for_that_day(three_days: Lake) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert run(instance, partition_key=f"{DAY}").success
+        assert {pair: stored(instance, *pair) for pair in CHECKS} == dict.fromkeys(CHECKS, {f"{DAY}": True})
+
+
+def test_a_run_over_three_days_stores_a_result_per_day(three_days: Lake) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert run(instance, tags=RANGE).success
+        for pair in CHECKS:
+            by_day = stored(instance, *pair)
+            assert {day: by_day.get(day) for day in DAYS} == dict.fromkeys(DAYS, True), pair
+        for table in ("sessions", "observations", "embeddings", "reflections", "proposals", "friction_clusters"):
+            assert instance.get_materialized_partitions(dg.AssetKey(table)) == set(DAYS)
+
+
+def test_a_bad_day_in_a_range_is_the_one_that_is_red(three_days: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    say(three_days, "lost", *TURNS, day=day_after(1), clock="12:00")
+    observe = ExtractiveObserver.observe
+
+    def forgetful(self: ExtractiveObserver, messages: Any) -> Any:
+        return [] if messages[0].said_at == at("12:00", day_after(1)) else observe(self, messages)
+
+    monkeypatch.setattr(ExtractiveObserver, "observe", forgetful)
+    with dg.DagsterInstance.ephemeral() as instance:
+        run(instance, tags=RANGE)
+        by_day = stored(instance, "observations", "no_silent_zero")
+    assert {day: by_day[day] for day in DAYS} == {DAYS[0]: True, DAYS[1]: False, DAYS[2]: True}
+
+
+def test_a_missing_model_is_a_warning_and_stops_nothing(three_days: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_pipeline.planning._encoder", lambda model: MissingEncoder())
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert run(instance, partition_key=f"{DAY}").success
+        assert stored(instance, "embeddings", "points_equal_rows") == {f"{DAY}": False}
+        for table in ("embeddings", "reflections", "proposals", "friction_clusters", "memory_file"):
+            assert instance.get_latest_materialization_event(dg.AssetKey(table)), table
+    assert three_days.read("embeddings").is_empty()
+    assert three_days.read("proposals").height

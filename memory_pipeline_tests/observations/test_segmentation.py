@@ -1,0 +1,72 @@
+"""Where a conversation turns to another topic."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.segmentation import GAP, MAX_MESSAGES, MIN_MESSAGES, segment_starts
+
+START = datetime(2025, 3, 5, 9, tzinfo=UTC)
+QUEUE = "the redis queue drops jobs of the worker"
+STYLE = "button colours and margins in the stylesheet"
+
+
+def talk(texts: Iterable[str], roles: str = "ua", minutes: Iterable[int] = ()) -> list[Said]:
+    """Messages a minute apart, roles in turn; `minutes` are pauses before the messages."""
+    names = {"u": "user", "a": "assistant", "t": "tool"}
+    pauses = list(minutes)
+    said, now = [], START
+    for i, text in enumerate(texts):
+        now += timedelta(minutes=pauses[i] if i < len(pauses) else 1)
+        said.append(Said(f"m{i}", names[roles[i % len(roles)]], now, text))
+    return said
+
+
+def test_nothing_said_is_no_segment() -> None:
+    assert segment_starts([]) == []
+
+
+def test_a_short_talk_on_one_thing_is_one_segment() -> None:
+    assert segment_starts(talk([QUEUE] * 9)) == [0]
+
+
+def test_other_words_begin_another_segment() -> None:
+    assert segment_starts(talk([QUEUE] * 12 + [STYLE] * 12)) == [0, 12]
+
+
+def test_a_segment_begins_with_the_person() -> None:
+    """The model alone turning to other words is no new topic: the person has not gone along."""
+    assert segment_starts(talk([QUEUE] * 12 + [STYLE] * 12, roles="au")) == [0]
+
+
+def test_a_change_of_words_within_the_first_ten_messages_is_no_new_topic() -> None:
+    starts = segment_starts(talk([QUEUE] * 4 + [STYLE] * 30))
+    assert all(b - a >= MIN_MESSAGES for a, b in zip(starts, starts[1:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("pause", "starts"),
+    [
+        (30, [0, 4]),  # half an hour is a break, however little was said before it
+        (29, [0]),
+    ],
+)
+def test_a_pause_begins_another_segment(pause: int, starts: list[int]) -> None:
+    assert timedelta(minutes=30) == GAP
+    assert segment_starts(talk([QUEUE] * 8, minutes=[0, 1, 1, 1, pause])) == starts
+
+
+def test_a_pause_of_the_model_is_just_a_long_command() -> None:
+    assert segment_starts(talk([QUEUE] * 8, minutes=[0, 1, 1, 60])) == [0]
+
+
+def test_a_segment_that_grows_too_long_is_cut_whoever_speaks() -> None:
+    assert segment_starts(talk([QUEUE] * 120, roles="a")) == [0, MAX_MESSAGES, 2 * MAX_MESSAGES]
+
+
+def test_words_of_tools_are_no_topic() -> None:
+    """A log between two questions about the same thing does not cut them apart."""
+    texts = [QUEUE, "zzz yyy xxx www"] * 12
+    assert segment_starts(talk(texts, roles="ut")) == [0]

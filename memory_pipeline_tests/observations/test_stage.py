@@ -1,0 +1,155 @@
+"""A day's segments and observations as rows, and the day's log."""
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.observations.extractive import ExtractiveObserver
+from memory_pipeline.observations.stage import ObservationsStage
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import bring_up_to_date, is_current
+from memory_pipeline_tests.rows import DAY, bytes_of, day_after, say, window_key, workspace
+
+TURNS = (
+    "user: Never deploy on a Friday, because nobody is there to watch it.",
+    "assistant: The root cause was a stale lock file in /var/run/worker.pid that nobody removed.",
+    "tool!: Error: exit 1",
+    "user: From now on we always use uv instead of pip for Python.",
+    *["assistant: I am looking at the configuration of the worker to see where the retries come from."] * 8,
+)
+
+
+@dataclass
+class Work:
+    settings: Settings
+    lake: Lake
+
+    def run(self, day: date = DAY) -> ObservationsStage:
+        stage = ObservationsStage(self.settings, self.lake, ExtractiveObserver(self.settings.observation_budget))
+        bring_up_to_date(stage, self.lake, day)
+        return stage
+
+    def log(self) -> str:
+        return self.settings.daily_log(DAY).read_text("utf-8")
+
+    def ids(self) -> list[str]:
+        return self.lake.read("observations")["observation_id"].to_list()
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    settings, lake = workspace(tmp_path)
+    say(lake, "s1", *TURNS)
+    return Work(settings, lake)
+
+
+def test_the_rows_of_a_day(work: Work) -> None:
+    work.run()
+    (segment,) = work.lake.read("segments").to_dicts()
+    assert segment["dedupe_key"] == window_key("s1")
+    assert segment["position"] == 0
+    assert (segment["first_message_id"], segment["last_message_id"]) == ("s1-05-09:00-0", "s1-05-09:00-11")
+    rows = {o["text"]: o for o in work.lake.read("observations").iter_rows(named=True)}
+    rule = rows[TURNS[0].removeprefix("user: ")]
+    assert rule["segment_id"] == segment["segment_id"]
+    assert (rule["priority"], rule["kind"], rule["trust"], rule["observer"]) == ("high", "rule", "user", "extractive-1")
+    assert (rule["session_id"], rule["day"]) == ("s1", DAY)
+    assert rule["evidence"] == [{"message_id": "s1-05-09:00-0", "start": 0, "end": 62}]
+    assert len(set(work.ids())) == len(work.ids()) >= 3
+
+
+def test_only_windows_that_are_to_be_observed_are(work: Work) -> None:
+    say(work.lake, "short", *TURNS, clock="15:00", observed=False)
+    work.run()
+    assert set(work.lake.read("observations")["session_id"]) == {"s1"}
+    assert set(work.lake.read("segments")["session_id"]) == {"s1"}
+    assert "session short" not in work.log()
+
+
+def test_a_day_without_windows_becomes_an_empty_day_without_a_log(work: Work) -> None:
+    work.run(day_after(1))
+    assert work.lake.days("observations") == [day_after(1)]
+    assert work.lake.read("observations").is_empty()
+    assert not work.settings.daily_log(day_after(1)).exists()
+
+
+def test_the_log_has_the_facts_with_their_local_times(tmp_path: Path) -> None:
+    settings, lake = workspace(tmp_path, timezone="Asia/Tokyo")
+    say(lake, "s1", *TURNS)
+    work = Work(settings, lake)
+    work.run()
+    assert "### 🔭 Observations (session: session s1, 18:00)" in work.log()
+    assert "* 🔴 (18:03) From now on we always use uv instead of pip for Python." in work.log()
+
+
+def test_what_a_person_wrote_into_the_log_stays(work: Work) -> None:
+    log = work.settings.daily_log(DAY)
+    log.parent.mkdir()
+    log.write_text("# My Wednesday\n\nBought milk.\n", "utf-8")
+    work.run()
+    assert work.log().startswith("# My Wednesday\n\nBought milk.\n")
+    log.write_text(work.log() + "\nAnd bread.\n", "utf-8")
+    say(work.lake, "s2", *TURNS, clock="14:00")
+    work.run()
+    assert "Bought milk." in work.log()
+    assert "And bread." in work.log()
+    assert "session s2" in work.log()
+
+
+def test_a_block_that_a_person_edited_is_left_and_named(work: Work) -> None:
+    work.run()
+    log = work.settings.daily_log(DAY)
+    log.write_text(work.log().replace("Never deploy", "Hardly ever deploy"), "utf-8")
+    say(work.lake, "s2", *TURNS, clock="14:00")
+    stage = work.run()
+    assert "Hardly ever deploy" in work.log()
+    assert stage.log_blocks_edited == [window_key("s1")]
+
+
+def test_running_again_changes_no_byte(work: Work, tmp_path: Path) -> None:
+    stage = work.run()
+    before = bytes_of(tmp_path)
+    assert is_current(stage, work.lake, DAY)
+    work.run()
+    assert bytes_of(tmp_path) == before
+    work.lake.replace("observations", work.lake.read("observations")[:0], [DAY])  # lost, and made again
+    work.run()
+    assert bytes_of(tmp_path) == before
+
+
+def test_ids_stay_when_the_day_grows_or_the_budget_changes(work: Work) -> None:
+    work.run()
+    first = set(work.ids())
+    say(work.lake, "s2", *TURNS, clock="14:00")
+    work.run()
+    assert first < set(work.ids())
+    more = Work(work.settings.model_copy(update={"observation_budget": 0.5}), work.lake)
+    more.run()
+    assert first <= set(more.ids())
+
+
+@pytest.mark.parametrize("change", ["message", "budget", "window"])
+def test_a_changed_input_makes_the_day_stale(work: Work, change: str) -> None:
+    stage = work.run()
+    if change == "budget":
+        settings = work.settings.model_copy(update={"observation_budget": 0.2})
+        stage = ObservationsStage(settings, work.lake, ExtractiveObserver(0.2))
+    else:
+        table = f"{change}s"
+        frame = work.lake.read(table)
+        changed = {"message": {"text": "Something else."}, "window": {"current_task": "Another task."}}[change]
+        rows = [frame.to_dicts()[0] | changed, *frame.to_dicts()[1:]]
+        work.lake.replace(table, type(frame)(rows, schema=frame.schema), [DAY])
+    assert not is_current(stage, work.lake, DAY)
+
+
+def test_days_do_not_touch_each_other(work: Work) -> None:
+    say(work.lake, "s1", *TURNS, day=day_after(1))
+    work.run()
+    before = work.lake.path("observations", DAY).read_bytes()
+    work.run(day_after(1))
+    assert work.lake.path("observations", DAY).read_bytes() == before
+    assert set(work.lake.read("observations", [day_after(1)])["dedupe_key"]) == {window_key("s1", day_after(1))}

@@ -1,0 +1,289 @@
+"""The life of proposals, as a story: offered, marked by a person, promoted once, and never taken back."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.proposals.lifecycle import (
+    APPROVED,
+    REJECTED,
+    Settled,
+    UnknownProposal,
+    decide,
+    pending,
+    promote,
+    settle_review,
+    with_status,
+)
+from memory_pipeline.settings import Settings
+from memory_pipeline_tests.rows import DAY, at, bytes_of, day_after, decision, proposal, put, workspace
+
+NOW = at("18:00")
+UV, FRIDAY, TABS, UTC, LINT = (f"p-20250305-00{n}" for n in range(1, 6))
+TEXTS = {
+    UV: "Use uv for Python.",
+    FRIDAY: "Never deploy on a Friday.",
+    TABS: "Indent Makefiles with tabs.",
+    UTC: "Store every time in UTC.",
+    LINT: "Run ruff before each commit.",
+}
+
+
+class Story:
+    """A workspace with five proposals in REVIEW.md, and the few things that happen to it."""
+
+    def __init__(self, folder: Path, **settings: int) -> None:
+        self.settings, self.lake = workspace(folder, **settings)
+        self.review, self.memory = self.settings.review_file, self.settings.memory_file
+        put(self.lake, "proposals", *(proposal(n, text) for n, text in enumerate(TEXTS.values(), 1)))
+        self.settled = settle_review(self.settings, self.lake, NOW)
+
+    def edit(self, old: str, new: str) -> None:
+        """A person edits REVIEW.md."""
+        text = self.review.read_text("utf-8")
+        assert old in text
+        self.review.write_text(text.replace(old, new), "utf-8")
+
+    def mark(self, proposal_id: str, mark: str) -> None:
+        self.edit(f"- [ ] `{proposal_id}`", f"- [{mark}] `{proposal_id}`")
+
+    def run(self, minutes: int = 1) -> Settled:
+        """What the sensor's job does."""
+        now = NOW + timedelta(minutes=minutes)
+        self.settled = settle_review(self.settings, self.lake, now)
+        promote(self.settings, self.lake, now)
+        return self.settled
+
+    def status(self) -> dict[str, str]:
+        return dict(with_status(self.lake).select("proposal_id", "status").iter_rows())
+
+    def remembered(self) -> str:
+        return self.memory.read_text("utf-8") if self.memory.exists() else ""
+
+    def shown(self) -> list[str]:
+        text = self.review.read_text("utf-8")
+        return [p for p in TEXTS if f"] `{p}`" in text]
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path)
+
+
+def test_everything_is_pending_until_somebody_decides(story: Story) -> None:
+    story.run()
+    assert story.status() == dict.fromkeys(TEXTS, "pending")
+    assert story.shown() == list(TEXTS)
+    assert not story.memory.exists()
+
+
+def test_what_a_person_marks_is_done_once(story: Story) -> None:
+    story.mark(UV, "x")
+    story.mark(FRIDAY, "x")
+    story.edit("Never deploy on a Friday.", "Deploy from Monday to Thursday only.")
+    story.mark(TABS, "-")
+    story.edit(f"- [ ] `{UTC}` {TEXTS[UTC]}\n", "")
+    settled = story.run()
+    assert (settled.approved, settled.rejected, settled.ignored, settled.damaged) == (
+        [UV, FRIDAY],
+        [TABS, UTC],
+        [],
+        None,
+    )
+    assert story.status() == {UV: APPROVED, FRIDAY: APPROVED, TABS: REJECTED, UTC: REJECTED, LINT: "pending"}
+    assert story.shown() == [LINT]
+    assert story.remembered().count("Use uv for Python.") == 1
+    assert "Deploy from Monday to Thursday only." in story.remembered()  # as edited
+    assert "Never deploy on a Friday." not in story.remembered()
+    assert story.lake.read("decisions").height == 4
+    assert story.lake.read("promotions")["proposal_id"].to_list() == [UV, FRIDAY]
+
+
+def test_a_decision_keeps_the_words_that_were_decided_on(story: Story) -> None:
+    story.mark(UV, "x")
+    story.edit(TEXTS[UV], "Use uv, always.")
+    story.mark(FRIDAY, "-")
+    story.run()
+    texts = dict(story.lake.read("decisions").select("proposal_id", "text").iter_rows())
+    assert texts == {UV: "Use uv, always.", FRIDAY: TEXTS[FRIDAY]}
+    assert set(story.lake.read("decisions")["surface"]) == {"REVIEW.md"}
+
+
+def test_decisions_stand_in_the_log_of_their_day_beside_the_persons_own_words(story: Story) -> None:
+    log = story.settings.daily_log(DAY)
+    log.parent.mkdir()
+    log.write_text("# 2025-03-05\n\nBought milk.\n", "utf-8")
+    story.mark(UV, "x")
+    story.run()
+    text = log.read_text("utf-8")
+    assert text.startswith("# 2025-03-05\n\nBought milk.\n")
+    assert f"* 18:01 approved `{UV}` Use uv for Python." in text
+
+
+def test_deciding_at_the_command_line_is_deciding(story: Story) -> None:
+    decide(story.settings, story.lake, {UV: APPROVED, TABS: REJECTED}, NOW)
+    story.run()
+    assert story.shown() == [FRIDAY, UTC, LINT]
+    assert "Use uv for Python." in story.remembered()
+    assert set(story.lake.read("decisions")["surface"]) == {"command"}
+
+
+@pytest.mark.parametrize(
+    ("decisions", "said"),
+    [
+        ({"p-20250305-099": APPROVED}, "no proposal p-20250305-099"),  # never made
+        ({UV: REJECTED}, f"{UV} is approved already"),  # a decision is taken once
+        ({FRIDAY: APPROVED, UV: APPROVED}, f"{UV} is approved already"),  # all or none
+    ],
+)
+def test_a_wrong_decision_is_refused_before_anything_is_recorded(
+    story: Story, decisions: dict[str, str], said: str
+) -> None:
+    decide(story.settings, story.lake, {UV: APPROVED}, NOW)
+    before = story.lake.read("decisions")
+    with pytest.raises(UnknownProposal, match=said):
+        decide(story.settings, story.lake, decisions, NOW)
+    assert story.lake.read("decisions").equals(before)
+
+
+def test_a_mark_after_a_decision_elsewhere_decides_nothing(story: Story) -> None:
+    decide(story.settings, story.lake, {UV: REJECTED}, NOW)
+    story.mark(UV, "x")
+    story.run()
+    assert story.status()[UV] == REJECTED
+    assert not story.memory.exists()
+
+
+def test_running_again_changes_no_byte_of_any_file(story: Story, tmp_path: Path) -> None:
+    story.mark(UV, "x")
+    story.mark(TABS, "-")
+    story.run()
+    before = bytes_of(tmp_path)
+    for minutes in (2, 3, 60 * 24 * 3):
+        settled = story.run(minutes)
+        assert (settled.approved, settled.rejected, settled.ignored) == ([], [], [])
+    assert bytes_of(tmp_path) == before
+
+
+def test_a_line_that_a_person_removed_from_memory_does_not_come_back(story: Story) -> None:
+    story.mark(UV, "x")
+    story.mark(FRIDAY, "x")
+    story.run()
+    lines = story.remembered().splitlines(keepends=True)
+    story.memory.write_text("".join(line for line in lines if UV not in line), "utf-8")
+    story.mark(LINT, "x")
+    story.run(2)
+    assert "Use uv" not in story.remembered()
+    assert "Run ruff" in story.remembered()
+
+
+def test_a_line_that_stands_in_memory_already_is_recorded_and_not_doubled(story: Story) -> None:
+    story.memory.write_text("# Memory\n\n## Hard Rules\n- Use uv for Python\n", "utf-8")
+    before = story.memory.read_bytes()
+    story.mark(UV, "x")
+    story.run()
+    assert story.memory.read_bytes() == before
+    assert story.lake.read("promotions")["already_there"].to_list() == [True]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.unlink(),  # deleted by accident
+        lambda path: path.write_bytes(b""),  # a full disk
+        lambda path: path.write_text("x] something else entirely"),
+        lambda path: path.write_bytes(path.read_bytes()[:150]),  # cut off
+    ],
+)
+def test_a_damaged_review_file_takes_no_decision_and_comes_back(story: Story, damage: object) -> None:
+    story.mark(UV, "x")
+    damage(story.review)  # type: ignore[operator]
+    left = story.review.read_bytes() if story.review.exists() else b""
+    settled = story.run()
+    assert settled.damaged
+    assert story.status() == dict.fromkeys(TEXTS, "pending")
+    assert story.shown() == list(TEXTS)
+    kept = [p.read_bytes() for p in story.settings.backups.glob("REVIEW.md.2*")]
+    assert not left or left in kept  # what was there is not lost
+    assert story.run(2).damaged is None
+
+
+def test_an_older_copy_that_an_editor_saves_over_ours_rejects_nothing(story: Story) -> None:
+    old = story.review.read_bytes()  # open in an editor
+    put(story.lake, "proposals", proposal(6, "Name branches after tickets.", day=day_after(1)))
+    story.run()
+    story.review.write_bytes(old)  # saved there, without the sixth
+    settled = story.run(2)
+    assert settled.rejected == []
+    assert set(story.status().values()) == {"pending"}
+    assert "p-20250306-001" not in story.status()
+    assert "`p-20250306-006`" in story.review.read_text("utf-8")
+
+
+def test_only_so_many_are_shown_and_the_queue_moves_up(tmp_path: Path) -> None:
+    story = Story(tmp_path, pending_limit=2)
+    assert story.shown() == [UV, FRIDAY]
+    story.mark(UV, "x")
+    story.run()
+    assert story.shown() == [FRIDAY, TABS]  # what was shown stays, the next one moves up
+    story.mark(FRIDAY, "-")
+    story.mark(TABS, "-")
+    story.run(2)
+    assert story.shown() == [UTC, LINT]
+    assert story.status()[LINT] == "pending"
+
+
+def test_what_matters_most_is_shown_first(tmp_path: Path) -> None:
+    settings, lake = workspace(tmp_path, pending_limit=2)
+    put(
+        lake,
+        "proposals",
+        proposal(1, "Seldom said, and medium.", priority="medium", support=9),
+        proposal(2, "High, said once."),
+        proposal(3, "High, said thrice.", support=3),
+    )
+    assert [p["proposal_id"][-1] for p in pending(lake)] == ["3", "2", "1"]
+    settle_review(settings, lake, NOW)
+    text = settings.review_file.read_text("utf-8")
+    assert "said thrice" in text
+    assert "said once" in text
+    assert "and medium" not in text
+
+
+def test_without_proposals_no_file_is_made(tmp_path: Path) -> None:
+    settings, lake = workspace(tmp_path)
+    settle_review(settings, lake, NOW)
+    assert promote(settings, lake, NOW) == []
+    assert bytes_of(tmp_path) == {}
+
+
+def test_the_persons_own_words_in_review_stay(story: Story) -> None:
+    story.edit("## Proposed for: Hard Rules\n", "## Proposed for: Hard Rules\n\nAsk Ann about these.\n\n")
+    story.mark(UV, "x")
+    story.run()
+    assert "\nAsk Ann about these.\n" in story.review.read_text("utf-8")
+
+
+def test_a_save_while_we_write_is_read_again(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The person saves between our reading and our writing: their second mark counts too."""
+    story.mark(UV, "x")
+    saved = []
+
+    def save_meanwhile(settings: Settings, text: str) -> None:
+        if not saved:
+            saved.append(True)
+            story.mark(FRIDAY, "x")
+
+    monkeypatch.setattr("memory_pipeline.proposals.lifecycle._write_shown", save_meanwhile)
+    story.run()
+    assert story.settled.approved == [UV, FRIDAY]
+    assert story.status()[FRIDAY] == APPROVED
+
+
+def test_of_two_decisions_on_one_proposal_the_first_counts(story: Story) -> None:
+    """Two machines that share a workspace can both take one; the check `one_decision_each` tells of it."""
+    late = at("09:00", day_after(1))
+    put(story.lake, "decisions", decision(UV, REJECTED, day=day_after(1)) | {"decided_at": late})
+    put(story.lake, "decisions", decision(UV, APPROVED))
+    assert story.status() == dict.fromkeys(TEXTS, "pending") | {UV: APPROVED}

@@ -1,0 +1,96 @@
+"""The sensor on REVIEW.md: it asks for a run when a person saved the file, and only then."""
+
+import os
+import time
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from memory_pipeline.orchestration import LakeResource
+from memory_pipeline.proposals.lifecycle import settle_review
+from memory_pipeline.proposals.sensor import review_sensor
+from memory_pipeline_tests.rows import at, proposal, put, workspace
+
+
+class Review:
+    """REVIEW.md with a proposal, and the sensor that watches it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings, self.lake = workspace(folder / "workspace")
+        put(self.lake, "proposals", proposal(1, "Use uv for Python."))
+        settle_review(self.settings, self.lake, at("18:00"))
+        self.cursor: str | None = None
+        self.age()
+
+    def age(self) -> None:
+        """The file was saved a minute ago."""
+        moment = time.time() - 60
+        os.utime(self.settings.review_file, (moment, moment))
+
+    def save(self, text: str) -> None:
+        self.settings.review_file.write_text(text, "utf-8")
+        self.age()
+
+    def text(self) -> str:
+        return self.settings.review_file.read_text("utf-8")
+
+    def tick(self) -> list[str | None]:
+        """The run keys that the sensor asks for; remembers its cursor as the daemon does."""
+        context = dg.build_sensor_context(cursor=self.cursor, resources={"lake": LakeResource()})
+        result = review_sensor(context)
+        if isinstance(result, dg.SkipReason):
+            return []
+        assert isinstance(result, dg.SensorResult)
+        self.cursor = result.cursor
+        return [request.run_key for request in result.run_requests or []]
+
+
+@pytest.fixture
+def review(tmp_path: Path) -> Review:
+    return Review(tmp_path)
+
+
+def test_without_a_review_file_there_is_nothing_to_read(review: Review) -> None:
+    review.settings.review_file.unlink()
+    assert review.tick() == []
+
+
+def test_the_file_as_we_wrote_it_asks_for_nothing(review: Review) -> None:
+    assert review.tick() == []
+
+
+def test_a_save_asks_for_one_run(review: Review) -> None:
+    review.save(review.text().replace("[ ]", "[x]"))
+    assert len(review.tick()) == 1
+    assert review.tick() == []  # until it is saved again
+
+
+def test_each_version_is_a_run_of_its_own(review: Review) -> None:
+    review.save(review.text().replace("- [ ]", "- [x]"))
+    first = review.tick()
+    review.save(review.text().replace("uv", "uv, always,"))
+    second = review.tick()
+    assert len(first) == len(second) == 1
+    assert first != second
+
+
+def test_what_the_run_itself_writes_asks_for_nothing(review: Review) -> None:
+    review.save(review.text().replace("- [ ]", "- [x]"))
+    review.tick()
+    settle_review(review.settings, review.lake, at("18:01"))
+    review.age()
+    assert review.tick() == []
+
+
+def test_a_file_that_is_still_being_saved_waits_for_the_next_tick(review: Review) -> None:
+    review.settings.review_file.write_text(review.text().replace("[ ]", "[x]"), "utf-8")
+    assert review.tick() == []
+    review.age()
+    assert len(review.tick()) == 1
+
+
+def test_a_touched_file_is_no_saved_one(review: Review) -> None:
+    review.settings.review_file.touch()
+    review.age()
+    assert review.tick() == []

@@ -1,0 +1,204 @@
+"""Which reflections are offered for MEMORY.md: what lasts, each once, with its evidence."""
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.checks import judge
+from memory_pipeline.proposals.evidence import evidence_lines
+from memory_pipeline.proposals.lifecycle import REJECTED, decide
+from memory_pipeline.proposals.stage import ProposalsStage
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline_tests.rows import (
+    DAY,
+    Row,
+    at,
+    bytes_of,
+    day_after,
+    decision,
+    observation,
+    observation_id,
+    proposal,
+    put,
+    reflection,
+    say,
+    workspace,
+)
+
+UV, FRIDAY, TABS = "Use uv for Python.", "Never deploy on a Friday.", "Indent Makefiles with tabs."
+
+
+@dataclass
+class Work:
+    settings: Settings
+    lake: Lake
+
+    def reflect(self, text: str, *, day: date = DAY, session: str = "s1", **other: Any) -> None:
+        """The text was observed on the day and reflected on it."""
+        put(self.lake, "observations", observation(text, day=day, session=session))
+        sources = [observation_id(text, day, session)]
+        put(self.lake, "reflections", reflection(text, day=day, **{"sources": sources} | other))
+
+    def run(self, day: date = DAY) -> dict[str, str]:
+        """Bring the day up to date; returns the ends of its ids with their texts."""
+        bring_up_to_date(ProposalsStage(self.settings, self.lake), self.lake, day)
+        return {p["proposal_id"]: p["text"] for p in self.rows(day)}
+
+    def rows(self, day: date = DAY) -> list[Row]:
+        return self.lake.read("proposals", [day]).to_dicts()
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return Work(*workspace(tmp_path))
+
+
+def test_a_rule_is_offered_with_everything_that_it_came_from(work: Work) -> None:
+    again = observation("Take uv, not pip.", day=day_after(-1), session="s2")
+    put(work.lake, "observations", again)
+    work.reflect(UV, sources=[observation_id(UV), again["observation_id"]], support=2, sessions=2)
+    work.run()
+    (row,) = work.rows()
+    line = work.lake.read("reflections").to_dicts()[0]
+    assert row["proposal_id"] == "p-20250305-001"
+    assert (row["section"], row["text"], row["priority"], row["support"]) == ("Hard Rules", UV, "high", 2)
+    assert row["sources"] == [line["reflection_id"], observation_id(UV), again["observation_id"]]
+    (first,) = observation(UV)["evidence"]
+    assert row["evidence"] == [first, *again["evidence"]]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_offered"),
+    [
+        ({"priority": "high"}, True),
+        ({"priority": "medium", "sessions": 2}, True),  # said again: notable
+        ({"priority": "medium", "sessions": 1, "support": 5}, False),  # five times in one session is once
+        ({"priority": "low", "sessions": 9}, False),
+        ({"kind": "preference"}, True),
+        ({"kind": "decision"}, True),
+        ({"kind": "correction"}, True),
+        ({"kind": "root_cause"}, True),
+        ({"kind": "convention"}, True),
+        ({"kind": "progress"}, False),  # does not last
+        ({"kind": "statement"}, False),
+        ({"kind": "state_change"}, False),
+    ],
+)
+def test_what_is_worth_offering(work: Work, line: dict[str, Any], is_offered: bool) -> None:
+    work.reflect(UV, **line)
+    assert bool(work.run()) is is_offered
+
+
+def test_only_what_this_day_said_is_offered_on_it(work: Work) -> None:
+    """Reflections look back a week; their days have offered what is theirs."""
+    put(work.lake, "observations", observation(UV, day=day_after(-1)))
+    work.reflect(UV, sources=[observation_id(UV, day_after(-1))])
+    assert work.run() == {}
+
+
+def test_the_best_comes_first(work: Work) -> None:
+    work.reflect("Medium, but said in three sessions.", priority="medium", sessions=3, support=3)
+    work.reflect("Said once.")
+    work.reflect("Told in two conversations.", sessions=2, support=2)
+    assert [t.split()[0] for t in work.run().values()] == ["Told", "Said", "Medium,"]
+
+
+def test_ids_stay_when_a_day_is_built_again_with_more(work: Work) -> None:
+    work.reflect(UV)
+    first = work.run()
+    work.reflect(FRIDAY, support=9, sessions=9)  # would have come first
+    assert work.run() == first | {"p-20250305-002": FRIDAY}
+
+
+def test_what_was_offered_stays_also_when_its_reflection_is_gone(work: Work) -> None:
+    work.reflect(UV)
+    first = work.run()
+    work.lake.replace("reflections", work.lake.read("reflections")[:0], [DAY])
+    work.reflect(FRIDAY)
+    assert work.run() == first | {"p-20250305-002": FRIDAY}
+
+
+def test_running_again_changes_no_byte(work: Work, tmp_path: Path) -> None:
+    work.reflect(UV)
+    work.run()
+    before = bytes_of(tmp_path)
+    work.run()
+    assert bytes_of(tmp_path) == before
+
+
+SAME = "Use uv for all Python."
+
+
+@pytest.mark.parametrize("state", ["pending", "rejected", "approved"])
+def test_what_was_offered_before_is_not_offered_again(work: Work, state: str) -> None:
+    put(work.lake, "proposals", proposal(1, UV, day=day_after(-9)))
+    if state != "pending":
+        put(work.lake, "decisions", decision("p-20250224-001", state, day=day_after(-8)))
+    work.reflect(SAME)
+    work.reflect(FRIDAY)
+    assert list(work.run().values()) == [FRIDAY]
+
+
+def test_what_stands_in_memory_is_not_offered(work: Work) -> None:
+    """Also when a person wrote it there by hand."""
+    work.settings.memory_file.write_text(f"# Memory\n\n## Patterns\n- {SAME}\n", "utf-8")
+    work.reflect(UV)
+    work.reflect(FRIDAY)
+    assert list(work.run().values()) == [FRIDAY]
+
+
+def test_what_comes_from_the_same_words_is_not_offered_again_however_it_is_put(work: Work) -> None:
+    source = observation_id(UV)
+    put(work.lake, "proposals", proposal(1, "Entirely other wording.", day=day_after(1), sources=["r-1", source]))
+    work.reflect(UV)
+    assert work.run() == {}
+
+
+def test_two_lines_of_one_day_that_say_the_same_are_offered_once(work: Work) -> None:
+    work.reflect(UV, support=2)
+    work.reflect(SAME)
+    assert list(work.run().values()) == [UV]
+
+
+def test_a_later_day_is_not_silenced_by_itself(work: Work) -> None:
+    """The second run of a day knows its own proposals, and offers what came in between."""
+    work.reflect(UV)
+    work.run()
+    work.reflect(TABS, session="s2")
+    assert set(work.run().values()) == {UV, TABS}
+
+
+def test_the_reviewer_sees_who_said_it_when_and_where(work: Work) -> None:
+    say(work.lake, "s1", f"user: {UV}")
+    say(work.lake, "s2", f"user: {UV}", day=day_after(-1))
+    other = observation(UV, day=day_after(-1), session="s2")
+    put(work.lake, "observations", other)
+    work.reflect(UV, sources=[observation_id(UV), other["observation_id"]], support=2, sessions=2)
+    work.reflect(FRIDAY)
+    work.run()
+    lines = evidence_lines(work.settings, work.lake, work.rows())
+    assert lines == {
+        "p-20250305-001": "2025-03-05 09:00 · you in “session s1” · said 2 times in 2 sessions",
+        "p-20250305-002": "2025-03-05 09:00 · you in “session s1”",
+    }
+
+
+def test_the_reviewer_sees_the_day_also_when_the_observations_are_gone(work: Work) -> None:
+    lines = evidence_lines(work.settings, work.lake, [proposal(1, UV)])
+    assert lines == {"p-20250305-001": "2025-03-05 · said 1 times"}
+
+
+def test_the_judge_finds_a_proposal_with_two_ends_or_two_rows(work: Work) -> None:
+    put(work.lake, "proposals", proposal(1, UV), proposal(2, FRIDAY), proposal(3, TABS))
+    decide(work.settings, work.lake, {"p-20250305-001": REJECTED}, at("18:00"))
+    verdict = judge(work.lake, DAY, {"p-20250305-001": 1})
+    assert verdict.passed
+    assert verdict.numbers == {"proposals": 3, "pending": 2}
+    assert judge(work.lake, DAY, {"p-20250305-001": 2}).offenders == ["p-20250305-001 has 2 decisions"]
+    put(work.lake, "proposals", proposal(3, "Another text."))
+    assert judge(work.lake, DAY, {}).offenders == ["p-20250305-003 was made twice"]

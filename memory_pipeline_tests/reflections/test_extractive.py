@@ -1,0 +1,166 @@
+"""The extractive reflector: what says the same is one line, what is old fades, what was asked is nothing."""
+
+from typing import Any
+
+import pytest
+
+from memory_pipeline.reflections.extractive import ARCHITECTURE, PATTERNS, RULES, USER, ExtractiveReflector
+from memory_pipeline.reflections.reflector import Line, Observed
+from memory_pipeline_tests.rows import DAY, FakeEncoder, at, day_after
+
+ENCODER = FakeEncoder("uv", "friday", "tabs", "queue")
+UV, UV_AGAIN, FRIDAY = "Use uv for Python.", "uv is what we take, everywhere.", "Never deploy on a friday."
+
+
+def said(text: str, *, ago: int = 0, session: str = "s1", clock: str = "09:00", **other: Any) -> Observed:
+    """A high rule of the person, said so many days ago."""
+    day = day_after(-ago)
+    fields = {"priority": "high", "kind": "rule", "trust": "user", "tokens": 10} | other
+    return Observed(
+        observation_id=f"{text}/{ago}/{session}/{clock}",
+        day=day,
+        session_id=session,
+        observed_at=at(clock, day),
+        text=text,
+        **fields,
+    )
+
+
+def reflect(*observed: Observed, vectors: bool = True) -> list[Line]:
+    known = {o.observation_id: ENCODER.vector(o.text) for o in observed} if vectors else {}
+    return ExtractiveReflector().reflect(DAY, observed, known)
+
+
+def test_nothing_observed_is_nothing_to_say() -> None:
+    assert reflect() == []
+
+
+def test_what_says_the_same_is_one_line_with_all_its_sources() -> None:
+    (line,) = reflect(said(UV, ago=2), said(UV_AGAIN, session="s2"), said(UV, ago=1))
+    assert line.text == UV_AGAIN  # the newest words
+    assert line.sources == (f"{UV_AGAIN}/0/s2/09:00", f"{UV}/1/s1/09:00", f"{UV}/2/s1/09:00")
+    assert line.sessions == 2
+    assert (line.first_seen, line.last_seen) == (at(day=day_after(-2)), at(day=DAY))
+
+
+def test_what_says_something_else_stays_apart() -> None:
+    assert {line.text for line in reflect(said(UV), said(FRIDAY))} == {UV, FRIDAY}
+
+
+def test_without_vectors_words_decide() -> None:
+    lines = reflect(said(UV), said("Use uv for all Python.", session="s2"), said(UV_AGAIN), vectors=False)
+    assert sorted(len(line.sources) for line in lines) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "leads"),
+    [
+        ({"trust": "user", "priority": "medium"}, {"trust": "assistant"}, 0),  # the person before the model
+        ({"priority": "high"}, {"priority": "medium", "clock": "11:00"}, 0),  # high before medium
+        ({"clock": "09:00"}, {"clock": "11:00"}, 1),  # the newer words
+    ],
+)
+def test_who_gives_a_line_its_words(first: dict[str, Any], second: dict[str, Any], leads: int) -> None:
+    texts = [UV, UV_AGAIN]
+    (line,) = reflect(said(UV, **first), said(UV_AGAIN, **second))
+    assert line.text == texts[leads]
+    assert line.priority == "high"  # the highest of all
+
+
+@pytest.mark.parametrize("vectors", [True, False])
+def test_the_order_of_observations_does_not_matter(vectors: bool) -> None:
+    observed = [said(UV), said(UV_AGAIN, session="s2"), said(FRIDAY, ago=1), said(UV, ago=2), said("tabs", ago=1)]
+    assert reflect(*observed, vectors=vectors) == reflect(*reversed(observed), vectors=vectors)
+
+
+@pytest.mark.parametrize(
+    ("ago", "priority", "trust", "is_kept"),
+    [
+        # up to a day old: everything but low
+        (0, "high", "user", True),
+        (0, "medium", "assistant", True),
+        (0, "low", "user", False),
+        (1, "medium", "assistant", True),
+        (1, "low", "user", False),
+        # from the second day on: the person's words, and highs
+        (2, "high", "assistant", True),
+        (2, "medium", "user", True),
+        (2, "medium", "assistant", False),
+        # from the third day on: highs only
+        (3, "high", "user", True),
+        (3, "medium", "user", False),
+        (6, "high", "assistant", True),
+        (6, "medium", "assistant", False),
+    ],
+)
+def test_what_is_said_once_fades_with_its_age(ago: int, priority: str, trust: str, is_kept: bool) -> None:
+    lines = reflect(said(UV, ago=ago, priority=priority, trust=trust))
+    assert bool(lines) is is_kept
+
+
+@pytest.mark.parametrize(
+    ("ago", "priority", "is_kept"),
+    [
+        (1, "low", True),  # even a remark, when it comes back
+        (2, "low", True),
+        (3, "low", False),
+        (3, "medium", True),
+        (6, "medium", True),
+    ],
+)
+def test_what_is_said_in_two_sessions_lasts_longer(ago: int, priority: str, is_kept: bool) -> None:
+    twice = [said(UV, ago=ago, priority=priority, session=s) for s in ("s1", "s2")]
+    assert bool(reflect(*twice)) is is_kept
+    once = [said(UV, ago=ago, priority=priority, session="s1", clock=c) for c in ("09:00", "10:00")]
+    if priority == "low" or ago >= 3:  # said twice in one session is said once
+        assert not reflect(*once)
+
+
+def test_the_newest_time_that_it_was_said_decides_its_age() -> None:
+    (line,) = reflect(said(UV, ago=6, priority="medium"), said(UV_AGAIN, ago=0, priority="medium"))
+    assert len(line.sources) == 2
+
+
+@pytest.mark.parametrize("priority", ["high", "medium", "low"])
+def test_a_question_is_never_remembered(priority: str) -> None:
+    asked = {"kind": "question", "priority": priority}
+    assert reflect(said("Should we use uv?", **asked), said("Shall we use uv?", session="s2", **asked)) == []
+
+
+def test_a_question_gives_no_support_to_what_it_asks_about() -> None:
+    (line,) = reflect(said(UV), said("Should we use uv?", kind="question", session="s2"))
+    assert (len(line.sources), line.sessions) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "trust", "is_kept"),
+    [
+        ("progress", "assistant", False),  # matters for the day's log
+        ("statement", "assistant", False),
+        ("root_cause", "assistant", True),
+        ("progress", "user", True),
+        ("statement", "user", True),
+    ],
+)
+def test_passing_words_of_the_model_are_left_to_the_log(kind: str, trust: str, is_kept: bool) -> None:
+    assert bool(reflect(said(UV, kind=kind, trust=trust, priority="medium"))) is is_kept
+
+
+@pytest.mark.parametrize(
+    ("kind", "sessions", "section"),
+    [
+        ("preference", ["s1"], USER),
+        ("rule", ["s1"], RULES),
+        ("decision", ["s1"], ARCHITECTURE),
+        ("state_change", ["s1"], ARCHITECTURE),
+        ("root_cause", ["s1"], PATTERNS),
+        ("convention", ["s1"], PATTERNS),
+        ("statement", ["s1"], PATTERNS),
+        ("correction", ["s1"], PATTERNS),
+        ("correction", ["s1", "s2"], RULES),  # what has to be corrected again is a rule
+    ],
+)
+def test_the_section_of_a_line(kind: str, sessions: list[str], section: int) -> None:
+    (line,) = reflect(*(said(UV, kind=kind, session=s) for s in sessions))
+    assert line.section == section
+    assert line.kind == ("rule" if section == RULES else kind)

@@ -1,0 +1,247 @@
+"""Rows for tests: a small lake is said in a few words, everything else has a sensible default.
+
+::
+
+    settings, lake = workspace(tmp_path)
+    say(lake, "s1", "user: Never use npm.", "assistant: The cause was a stale lock.", "tool!: exit 1")
+    put(lake, "observations", observation("Never use npm.", session="s1"))
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.encoder import EncoderUnavailable
+from memory_pipeline.text.similarity import words
+from memory_pipeline.text.tokens import estimate
+
+DAY = date(2025, 3, 5)
+SECTIONS = ("User", "Hard Rules", "System Architecture", "Patterns")
+Row = dict[str, Any]
+
+
+def day_after(days: int) -> date:
+    """A day so many days after `DAY` (before it: negative)."""
+    return DAY + timedelta(days=days)
+
+
+def at(clock: str = "09:00", day: date = DAY) -> datetime:
+    """A moment in UTC."""
+    return datetime.combine(day, time.fromisoformat(clock), UTC)
+
+
+def workspace(folder: Path, **settings: Any) -> tuple[Settings, Lake]:
+    """An empty workspace in the folder, its days in UTC."""
+    made = Settings(workspace=folder, **{"timezone": "UTC", "default_session_dirs": False} | settings)
+    return made, Lake(made.lake_dir)
+
+
+def put(lake: Lake, table: str, *rows: Row) -> None:
+    """Add rows to their days; a day that is named keeps the rows that it has."""
+    if not rows:
+        return
+    days = sorted({row["day"] for row in rows})
+    frame = pl.DataFrame(list(rows), schema_overrides=TABLES[table].columns, infer_schema_length=None)
+    old = lake.read(table, days)
+    lake.replace(table, pl.concat([old, frame.select(old.columns)]) if old.height else frame, days)
+
+
+def say(
+    lake: Lake, session: str, *turns: str, day: date = DAY, clock: str = "09:00", observed: bool = True
+) -> list[Row]:
+    """A session on a day as one window, a message a minute; returns the message rows.
+
+    A turn is `role: text`; `tool!` is a tool that failed.
+    """
+    key = window_key(session, day)
+    messages = [_message(i, turn, session, day, clock, key) for i, turn in enumerate(turns)]
+    said = [m["text"] for m in messages if m["role"] in ("user", "assistant")]
+    counts = {"messages": len(messages), "user_messages": sum(m["role"] == "user" for m in messages)}
+    put(lake, "messages", *messages)
+    put(
+        lake,
+        "windows",
+        counts
+        | {
+            "day": day,
+            "dedupe_key": key,
+            "session_id": session,
+            "trigger": "shutdown",
+            "started_at": messages[0]["said_at"],
+            "tokens": sum(estimate(m["text"]) for m in messages),
+            "tokens_said": sum(map(estimate, said)),
+            "observed": observed,
+            "reason": None if observed else "fewer than 5 user messages",
+            "current_task": said[-1] if said else None,
+            "suggested_response": None,
+        },
+    )
+    put(lake, "sessions", counts | _session(session, day, messages))
+    return messages
+
+
+def window_key(session: str, day: date = DAY) -> str:
+    return hashlib.sha256(f"{session}{day}".encode()).hexdigest()
+
+
+def _message(position: int, turn: str, session: str, day: date, clock: str, key: str) -> Row:
+    role, text = turn.split(": ", 1)
+    moment = at(clock, day) + timedelta(minutes=position)
+    return {
+        "day": day,
+        "session_id": session,
+        "message_id": f"{session}-{day:%d}-{clock}-{position}",
+        "role": role.rstrip("!"),
+        "said_at": moment,
+        "written_at": moment,
+        "text": text,
+        "tool_name": "Bash" if role.startswith("tool") else None,
+        "is_error": role == "tool!",
+        "source_file": f"/sessions/{session}.jsonl",
+        "source_line": position + 1,
+        "dedupe_key": key,
+    }
+
+
+def _session(session: str, day: date, messages: Sequence[Row]) -> Row:
+    return {
+        "day": day,
+        "session_id": session,
+        "harness": "pi",
+        "name": f"session {session}",
+        "cwd": "/repo",
+        "source_file": f"/sessions/{session}.jsonl",
+        "started_at": messages[0]["said_at"],
+        "ended_at": messages[-1]["said_at"],
+        "files_read": [],
+        "files_modified": [],
+    }
+
+
+def observation(text: str, *, day: date = DAY, session: str = "s1", clock: str = "09:00", **other: Any) -> Row:
+    """A firm rule of the person, unless told otherwise. Its id comes from day, session and text."""
+    return {
+        "day": day,
+        "observation_id": observation_id(text, day, session),
+        "segment_id": f"s-{session}",
+        "dedupe_key": window_key(session, day),
+        "session_id": session,
+        "priority": "high",
+        "kind": "rule",
+        "observed_at": at(clock, day),
+        "referenced_at": None,
+        "text": text,
+        "evidence": [{"message_id": f"{session}-{day:%d}-{clock}-0", "start": 0, "end": len(text)}],
+        "observer": "extractive-1",
+        "trust": "user",
+        "flags": [],
+        "tokens": estimate(text),
+    } | other
+
+
+def observation_id(text: str, day: date = DAY, session: str = "s1") -> str:
+    return "o-" + hashlib.sha256(f"{day}{session}{text}".encode()).hexdigest()[:12]
+
+
+def reflection(text: str, *, day: date = DAY, sources: Sequence[str] = (), **other: Any) -> Row:
+    """A high rule from one session, from the observation of that text unless told otherwise."""
+    return {
+        "day": day,
+        "reflection_id": "r-" + hashlib.sha256(f"{day}{text}".encode()).hexdigest()[:12],
+        "level": 1,
+        "section": "Hard Rules",
+        "text": text,
+        "priority": "high",
+        "kind": "rule",
+        "support": 1,
+        "sessions": 1,
+        "sources": list(sources) or [observation_id(text, day)],
+        "first_seen": at(day=day),
+        "last_seen": at(day=day),
+        "input_tokens": 1000,
+        "tokens": estimate(text),
+        "reflector": "extractive-1",
+    } | other
+
+
+def proposal(number: int, text: str, *, day: date = DAY, **other: Any) -> Row:
+    """`p-<day>-<number>`: a high line for Hard Rules."""
+    return {
+        "day": day,
+        "proposal_id": f"p-{day:%Y%m%d}-{number:03d}",
+        "section": "Hard Rules",
+        "text": text,
+        "priority": "high",
+        "sources": [f"r-{number}", observation_id(text, day)],
+        "support": 1,
+        "content_hash": hashlib.sha256(text.encode()).hexdigest(),
+        "evidence": [{"message_id": f"s1-{day:%d}-09:00-0", "start": 0, "end": len(text)}],
+    } | other
+
+
+def decision(proposal_id: str, decided: str = "approved", *, day: date = DAY, text: str = "") -> Row:
+    return {
+        "day": day,
+        "proposal_id": proposal_id,
+        "decision": decided,
+        "decided_at": at("18:00", day),
+        "surface": "command",
+        "text": text,
+    }
+
+
+class FakeEncoder:
+    """Counts the chosen words: one place of the vector each, and a last one for texts that have none of them.
+
+    So the cosine of two texts can be told by hand. `encoded` is every text that was given to `encode`.
+    """
+
+    def __init__(self, *chosen: str, name: str = "fake", dimension: int | None = None) -> None:
+        self.name, self.chosen = name, chosen
+        self.dimension = dimension or len(chosen) + 1
+        self.encoded: list[str] = []
+
+    def encode(self, texts: Sequence[str]) -> list[list[float]]:
+        self.encoded += texts
+        return [self.vector(text) for text in texts]
+
+    def vector(self, text: str) -> list[float]:
+        found = words(text)
+        counts = [float(found.count(word)) for word in self.chosen] + [0.0] * (self.dimension - len(self.chosen))
+        if not any(counts):
+            counts[-1] = 1.0
+        length = math.sqrt(sum(x * x for x in counts))
+        return [x / length for x in counts]
+
+
+class MissingEncoder(FakeEncoder):
+    """A model that is not on this machine: neither its vectors nor their length are to be had."""
+
+    def __init__(self) -> None:
+        self.name, self.encoded = "missing", []
+
+    @property
+    def dimension(self) -> int:  # type: ignore[override]
+        raise EncoderUnavailable("EMBEDDING_MODEL='missing' cannot be loaded from this machine.")
+
+    def encode(self, texts: Sequence[str]) -> list[list[float]]:
+        raise EncoderUnavailable("EMBEDDING_MODEL='missing' cannot be loaded from this machine.")
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """Every file below the folder with its bytes; locks, which are empty, are left out."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".lock"
+    }

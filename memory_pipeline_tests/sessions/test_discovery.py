@@ -1,0 +1,164 @@
+"""Which directories are read and which of their files may be sessions; nothing in a directory stops the walk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.sessions.discovery import default_roots, find_files, roots
+from memory_pipeline.settings import Settings, WrongSetting, load_settings
+
+
+def named(*directories: Path, defaults: bool = False) -> Settings:
+    return load_settings().model_copy(update={"session_dirs": directories, "default_session_dirs": defaults})
+
+
+def make(*files: Path) -> None:
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}")
+
+
+# --- directories ---
+
+
+def test_named_directories_are_read_in_their_order_each_once(tmp_path: Path) -> None:
+    one, two = tmp_path / "b", tmp_path / "a"
+    one.mkdir(), two.mkdir()
+    assert roots(named(one, two, one)) == [one, two]
+
+
+def test_a_named_directory_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    """A person counts on its files; going on without them would look like all is well."""
+    with pytest.raises(WrongSetting, match=r"/gone is not a directory that can be read"):
+        roots(named(tmp_path / "gone"))
+
+
+def test_a_named_file_is_no_directory(tmp_path: Path) -> None:
+    make(tmp_path / "a.jsonl")
+    with pytest.raises(WrongSetting, match="not a directory that can be read"):
+        roots(named(tmp_path / "a.jsonl"))
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o444, 0o111], ids=["nothing", "list only", "enter only"])
+def test_a_named_directory_that_cannot_be_read_is_an_error(
+    mode: int, open_tmp: Path, request: pytest.FixtureRequest
+) -> None:
+    (open_tmp / "closed").mkdir()
+    (open_tmp / "closed").chmod(mode)
+    settings = named(open_tmp / "closed")
+    request.getfixturevalue("as_nobody")
+    with pytest.raises(WrongSetting, match=r"/closed is not a directory that can be read"):
+        roots(settings)
+
+
+def test_no_directory_at_all_is_no_error() -> None:
+    assert roots(named(defaults=True)) == []
+
+
+def test_default_directories_are_those_that_exist() -> None:
+    places = [".pi/agent/sessions", ".claude/projects", ".codex/sessions", ".codex/archived_sessions"]
+    assert default_roots() == [Path.home() / place for place in places]
+    (Path.home() / ".codex/sessions").mkdir(parents=True)
+    (Path.home() / ".claude").mkdir()
+    (Path.home() / ".claude/projects").write_text("a file")
+    assert roots(named(defaults=True)) == [Path.home() / ".codex/sessions"]
+    assert roots(named(defaults=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("PI_CODING_AGENT_DIR", "/x", "/x/sessions"),
+        ("PI_CODING_AGENT_SESSION_DIR", "/x/flat", "/x/flat"),
+        ("CLAUDE_CONFIG_DIR", "/x", "/x/projects"),
+        ("CODEX_HOME", "/x", "/x/sessions"),
+        ("CODEX_HOME", "/x", "/x/archived_sessions"),
+    ],
+)
+def test_a_harness_that_was_moved_is_found(
+    variable: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert Path(expected) in default_roots()
+
+
+@pytest.mark.parametrize(
+    "variable", ["PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR", "CLAUDE_CONFIG_DIR", "CODEX_HOME"]
+)
+def test_an_empty_variable_does_not_make_the_current_directory_a_harness(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unset = default_roots()
+    monkeypatch.setenv(variable, "")
+    assert default_roots() == unset
+
+
+# --- files ---
+
+
+def found(*directories: Path) -> list[str]:
+    return [str(path.relative_to(directories[0])) for path in find_files(list(directories))]
+
+
+def test_session_files_are_found_at_any_depth_in_order(tmp_path: Path) -> None:
+    make(tmp_path / "b/c.jsonl", tmp_path / "a/2026/03/d.json", tmp_path / "z.jsonl", tmp_path / "b/a.jsonl")
+    assert found(tmp_path) == ["z.jsonl", "a/2026/03/d.json", "b/a.jsonl", "b/c.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.bak", "a.jsonl.tmp", "a.md", "a.JSONL", "jsonl", "a.jsonl.zst", "a.json5"])
+def test_other_files_are_passed_over(name: str, tmp_path: Path) -> None:
+    make(tmp_path / name)
+    assert found(tmp_path) == []
+
+
+def test_a_file_below_two_named_directories_is_found_once(tmp_path: Path) -> None:
+    make(tmp_path / "a/b/c.jsonl")
+    assert found(tmp_path, tmp_path / "a") == ["a/b/c.jsonl"]
+
+
+def test_a_loop_of_links_does_not_trap_the_walk(tmp_path: Path) -> None:
+    make(tmp_path / "a/s.jsonl")
+    (tmp_path / "a/up").symlink_to(tmp_path)
+    (tmp_path / "self.jsonl").symlink_to(tmp_path / "self.jsonl")
+    (tmp_path / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    assert found(tmp_path) == ["a/s.jsonl"]
+
+
+def test_a_link_to_a_session_file_is_one(tmp_path: Path) -> None:
+    make(tmp_path / "elsewhere/s.jsonl")
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/link.jsonl").symlink_to(tmp_path / "elsewhere/s.jsonl")
+    assert found(tmp_path / "here") == ["link.jsonl"]
+
+
+def test_what_would_block_a_reader_is_passed_over(tmp_path: Path) -> None:
+    """Opening a FIFO waits for a writer, perhaps for ever."""
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "null.json").symlink_to("/dev/zero")
+    (tmp_path / "folder.jsonl").mkdir()
+    make(tmp_path / "s.jsonl")
+    assert found(tmp_path) == ["s.jsonl"]
+
+
+def test_a_directory_that_may_not_be_entered_does_not_stop_the_others(
+    open_tmp: Path, request: pytest.FixtureRequest
+) -> None:
+    make(open_tmp / "a/listed.jsonl", open_tmp / "b/s.jsonl", open_tmp / "c/hidden.jsonl")
+    (open_tmp / "link.jsonl").symlink_to(open_tmp / "a/listed.jsonl")
+    (open_tmp / "a").chmod(0o644)  # its names can be listed, its files not looked at
+    (open_tmp / "c").chmod(0o000)
+    request.getfixturevalue("as_nobody")
+    assert found(open_tmp) == ["b/s.jsonl"]
+
+
+def test_looking_changes_nothing(tmp_path: Path) -> None:
+    make(tmp_path / "a/s.jsonl")
+    before = {path: path.stat() for path in [tmp_path, *tmp_path.rglob("*")]}
+    list(find_files([tmp_path]))
+    after = {path: path.stat() for path in [tmp_path, *tmp_path.rglob("*")]}
+    assert {p: (s.st_mtime_ns, s.st_ctime_ns) for p, s in after.items()} == {
+        p: (s.st_mtime_ns, s.st_ctime_ns) for p, s in before.items()
+    }

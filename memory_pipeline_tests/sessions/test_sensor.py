@@ -1,0 +1,240 @@
+"""The session sensor: a day is asked for when its sessions are idle and are not what its tables say."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from memory_pipeline.definitions import defs
+from memory_pipeline.lake import Lake
+from memory_pipeline.orchestration import LakeResource
+from memory_pipeline.sessions import sensor as module
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.sensor import MOST_DAYS, session_sensor
+from memory_pipeline.sessions.stage import SessionsStage
+from memory_pipeline.settings import WrongSetting, load_settings
+from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline_tests.conftest import conversation, user, utc, write_session
+
+DAY = date(2025, 3, 5)
+NINE = utc("2025-03-05T09:00")
+
+
+@pytest.fixture(autouse=True)
+def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "sessions"
+    path.mkdir()
+    monkeypatch.setenv("MEMORY_SESSION_DIRS", str(path))
+    return path
+
+
+def tick() -> dg.SensorResult | dg.SkipReason:
+    """One evaluation, with the lake and the settings of this environment."""
+    with dg.build_sensor_context(resources={"lake": LakeResource()}) as context:
+        answer = session_sensor(context)
+    assert isinstance(answer, dg.SensorResult | dg.SkipReason)
+    return answer
+
+
+def asked() -> dict[str, str]:
+    """The partitions that a tick asks for, with their run keys; none when it skips."""
+    answer = tick()
+    if isinstance(answer, dg.SkipReason):
+        return {}
+    requests = answer.run_requests or []
+    assert requests, "a result without requests would be a tick that says nothing"
+    found = {f"{request.partition_key}": f"{request.run_key}" for request in requests}
+    assert len(found) == len(requests)
+    return found
+
+
+def skipped() -> str:
+    answer = tick()
+    assert isinstance(answer, dg.SkipReason)
+    return f"{answer.skip_message}"
+
+
+def materialize(*days: date) -> None:
+    """What a run of these days does to the tables that the sensor looks at."""
+    stages = LakeResource().stages()
+    stages.sessions.look()
+    for day in days:
+        bring_up_to_date(stages.sessions, stages.sessions.lake, day)
+
+
+# --- what is asked for ---
+
+
+def test_a_new_file_asks_for_its_day_once(sessions: Path) -> None:
+    write_session(sessions / "a.jsonl", *conversation(NINE))
+    (key,) = (first := asked()).values()
+    assert list(first) == [f"{DAY}"]
+    assert key.startswith(f"{DAY}:")
+    assert asked() == first  # the same key, so Dagster does not start it twice
+
+
+def test_dagster_turns_the_answer_into_a_run_of_that_partition(sessions: Path) -> None:
+    write_session(sessions / "a.jsonl", *conversation(NINE))
+    repository = defs.get_repository_def()
+    with dg.DagsterInstance.ephemeral() as instance:
+        context = dg.build_sensor_context(instance, repository_def=repository, resources={"lake": LakeResource()})
+        (request,) = repository.get_sensor_def("session_sensor").evaluate_tick(context).run_requests or []
+    assert request.tags["dagster/partition"] == f"{DAY}"
+    assert repository.has_job("day_job")
+
+
+def test_a_session_over_two_days_asks_for_both(sessions: Path) -> None:
+    write_session(sessions / "a.jsonl", *conversation(utc("2025-03-05T23:58")))
+    assert list(asked()) == ["2025-03-05", "2025-03-06"]
+
+
+def test_many_files_of_a_day_are_one_run(sessions: Path) -> None:
+    for number in range(5):
+        write_session(sessions / f"{number}.jsonl", *conversation(NINE, topic=f"topic {number}"))
+    assert list(asked()) == [f"{DAY}"]
+
+
+def test_nothing_new_is_a_skip_that_says_what_was_looked_at(sessions: Path) -> None:
+    write_session(sessions / "a.jsonl", *conversation(NINE))
+    (sessions / "notes.json").write_text("{}")
+    materialize(DAY)
+    assert skipped() == "2 session files, 0 changed, 0 still to be read; no day is due."
+
+
+def test_a_grown_file_asks_again_under_another_key(sessions: Path) -> None:
+    path = write_session(sessions / "a.jsonl", *conversation(NINE))
+    first = asked()
+    materialize(DAY)
+    assert asked() == {}
+    write_session(path, *conversation(NINE), user(NINE + timedelta(hours=1), "more"))
+    second = asked()
+    assert list(second) == list(first) == [f"{DAY}"]
+    assert second != first
+    materialize(DAY)
+    assert asked() == {}
+
+
+def test_growth_on_a_new_day_asks_for_that_day_only(sessions: Path) -> None:
+    path = write_session(sessions / "a.jsonl", *conversation(NINE))
+    materialize(DAY)
+    write_session(path, *conversation(NINE), user(NINE + timedelta(days=2), "more"))
+    assert list(asked()) == ["2025-03-07"]
+
+
+def test_a_file_that_was_touched_asks_for_nothing(sessions: Path) -> None:
+    """It is read again, but holds what it held."""
+    path = write_session(sessions / "a.jsonl", *conversation(NINE))
+    materialize(DAY)
+    os.utime(path)
+    assert skipped() == "1 session files, 1 changed, 0 still to be read; no day is due."
+
+
+def test_a_vanished_file_asks_for_nothing(sessions: Path) -> None:
+    path = write_session(sessions / "a.jsonl", *conversation(NINE))
+    materialize(DAY)
+    path.unlink()
+    assert asked() == {}
+
+
+def test_a_run_that_died_between_two_tables_is_asked_for(sessions: Path) -> None:
+    write_session(sessions / "a.jsonl", *conversation(NINE))
+    materialize(DAY)
+    Lake(load_settings().lake_dir).path("windows", DAY).unlink()
+    assert list(asked()) == [f"{DAY}"]
+
+
+def test_a_setting_that_changes_rows_asks_for_all_days_again(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_session(sessions / "a.jsonl", *conversation(NINE))
+    materialize(DAY)
+    monkeypatch.setenv("MEMORY_MIN_USER_MESSAGES", "1")
+    assert list(asked()) == [f"{DAY}"]
+
+
+def test_days_that_are_no_partition_are_not_asked_for(sessions: Path) -> None:
+    """Dagster would refuse the whole tick."""
+    write_session(sessions / "a.jsonl", user("2024-12-31T09:00", "x"), user(datetime(2031, 1, 1, tzinfo=UTC), "y"))
+    assert asked() == {}
+
+
+# --- sessions that go on ---
+
+
+def test_an_active_session_waits_until_it_is_idle(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime.now(UTC)
+    write_session(sessions / "a.jsonl", user(now - timedelta(minutes=1), "still typing"))
+    assert asked() == {}
+    monkeypatch.setenv("MEMORY_IDLE_MINUTES", "1")
+    assert list(asked()) == [f"{(now - timedelta(minutes=1)).date()}"]
+
+
+def test_an_active_session_holds_back_only_its_own_days(sessions: Path) -> None:
+    write_session(sessions / "active.jsonl", user(datetime.now(UTC), "still typing"))
+    write_session(sessions / "done.jsonl", *conversation(NINE))
+    assert list(asked()) == [f"{DAY}"]
+
+
+# --- limits of one tick ---
+
+
+def test_at_most_twenty_days_are_asked_for_newest_first_and_the_rest_later(sessions: Path) -> None:
+    days = [DAY + timedelta(days=number) for number in range(MOST_DAYS + 3)]
+    for day in days:
+        write_session(sessions / f"{day}.jsonl", user(datetime(day.year, day.month, day.day, 9, tzinfo=UTC), "x"))
+    first = list(asked())
+    assert MOST_DAYS == 20
+    assert first == [f"{day}" for day in days[3:]]
+    materialize(*days[3:])
+    assert list(asked()) == [f"{day}" for day in days[:3]]
+
+
+def test_a_tick_without_time_left_says_so_and_the_next_goes_on(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_session(sessions / "a.jsonl", *conversation(NINE))
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "SECONDS", -1.0)
+        assert skipped() == "1 session files, 0 changed, 1 still to be read; no day is due."
+    assert list(asked()) == [f"{DAY}"]
+
+
+# --- directories ---
+
+
+def test_no_session_directory_is_a_skip(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MEMORY_SESSION_DIRS")
+    monkeypatch.setenv("MEMORY_DEFAULT_SESSION_DIRS", "true")
+    assert skipped() == "0 session files, 0 changed, 0 still to be read; no day is due."
+
+
+def test_a_named_directory_that_is_missing_fails_the_tick(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It shows red in the UI; a skip would look as if there were nothing to do."""
+    monkeypatch.setenv("MEMORY_SESSION_DIRS", f"{sessions}:{sessions}/gone")
+    with pytest.raises(WrongSetting, match="/gone is not a directory that can be read"):
+        tick()
+
+
+def test_a_broken_file_does_not_fail_the_tick(sessions: Path) -> None:
+    (sessions / "a.jsonl").write_bytes(bytes(range(256)))
+    write_session(sessions / "b.jsonl", *conversation(NINE))
+    assert list(asked()) == [f"{DAY}"]
+
+
+def test_a_tick_writes_only_the_catalogue(sessions: Path, tmp_path: Path) -> None:
+    write_session(sessions / "a.jsonl", *conversation(NINE))
+    tick()
+    written = [path.relative_to(tmp_path / "workspace") for path in (tmp_path / "workspace").rglob("*.*")]
+    assert written == [Path("lake/files/all.parquet")]
+
+
+def test_the_run_stores_the_fingerprint_that_its_key_names(sessions: Path) -> None:
+    """Else the sensor would ask for the day for ever."""
+    write_session(sessions / "a.jsonl", *conversation(NINE))
+    (key,) = asked().values()
+    settings = load_settings()
+    lake = Lake(settings.lake_dir)
+    stage = SessionsStage(settings, lake, Catalogue(lake, settings), datetime.now(UTC))
+    stage.look()
+    bring_up_to_date(stage, lake, DAY)
+    assert key == f"{DAY}:{lake.fingerprint('sessions', DAY)}"

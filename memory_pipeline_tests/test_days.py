@@ -1,0 +1,117 @@
+"""A day is a local calendar day: 23 hours in spring, 25 in autumn, 24 else."""
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_pipeline.days import bounds, day_of, lookback, parse_day, stretches, today
+from memory_pipeline_tests.conftest import utc
+
+LONDON = ZoneInfo("Europe/London")
+ZONES = ["UTC", "Europe/London", "America/New_York", "Pacific/Kiritimati", "Asia/Kolkata", "Asia/Beirut"]
+
+
+@pytest.mark.parametrize(
+    ("day", "start", "hours"),
+    [
+        (date(2025, 3, 29), "2025-03-29T00:00", 24),
+        (date(2025, 3, 30), "2025-03-30T00:00", 23),  # 01:00 GMT is 02:00 BST
+        (date(2025, 3, 31), "2025-03-30T23:00", 24),
+        (date(2025, 10, 25), "2025-10-24T23:00", 24),
+        (date(2025, 10, 26), "2025-10-25T23:00", 25),  # 02:00 BST is 01:00 GMT
+        (date(2025, 10, 27), "2025-10-27T00:00", 24),
+    ],
+)
+def test_bounds_of_london_days_around_both_clock_changes(day: date, start: str, hours: int) -> None:
+    assert bounds(day, LONDON) == (utc(start), utc(start) + timedelta(hours=hours))
+
+
+@pytest.mark.parametrize(
+    ("moment", "day"),
+    [
+        ("2025-03-29T23:59:59.999999", date(2025, 3, 29)),
+        ("2025-03-30T00:00", date(2025, 3, 30)),
+        ("2025-03-30T22:59", date(2025, 3, 30)),  # 23:59 BST
+        ("2025-03-30T23:00", date(2025, 3, 31)),  # midnight BST, still the 30th in UTC
+        ("2025-10-25T22:59", date(2025, 10, 25)),
+        ("2025-10-25T23:00", date(2025, 10, 26)),
+        ("2025-10-26T23:59", date(2025, 10, 26)),  # GMT again
+        ("2025-03-31T01:30+05:30", date(2025, 3, 30)),  # the zone it was written in does not matter
+    ],
+)
+def test_the_day_of_a_moment_in_london(moment: str, day: date) -> None:
+    assert day_of(utc(moment), LONDON) == day
+
+
+def test_a_day_whose_midnight_does_not_exist_begins_with_its_first_moment() -> None:
+    """In Beirut clocks went from 23:59 to 01:00 on 2025-03-30."""
+    start, end = bounds(date(2025, 3, 30), ZoneInfo("Asia/Beirut"))
+    assert (start, end - start) == (utc("2025-03-29T22:00"), timedelta(hours=23))
+
+
+@given(st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)), st.sampled_from(ZONES))
+def test_every_moment_lies_within_the_bounds_of_its_day(naive: datetime, zone_name: str) -> None:
+    moment, zone = naive.replace(tzinfo=UTC), ZoneInfo(zone_name)
+    start, end = bounds(day_of(moment, zone), zone)
+    assert start <= moment < end
+
+
+@given(st.dates(date(2020, 1, 1), date(2030, 1, 1)), st.sampled_from(ZONES))
+def test_days_follow_each_other_without_gap(day: date, zone_name: str) -> None:
+    zone = ZoneInfo(zone_name)
+    assert bounds(day, zone)[1] == bounds(day + timedelta(days=1), zone)[0]
+
+
+def test_today_is_the_zones_day() -> None:
+    """These two zones are 25 hours apart, so they never have the same day."""
+    assert today(ZoneInfo("Pacific/Kiritimati")) > today(ZoneInfo("Pacific/Pago_Pago"))
+
+
+def test_a_lookback_ends_with_its_day_oldest_first() -> None:
+    assert lookback(date(2025, 3, 2), 3) == [date(2025, 2, 28), date(2025, 3, 1), date(2025, 3, 2)]
+    assert lookback(date(2025, 3, 2), 1) == [date(2025, 3, 2)]
+
+
+def test_a_day_is_written_as_iso() -> None:
+    assert parse_day("2025-03-05") == date(2025, 3, 5)
+
+
+@pytest.mark.parametrize("text", ["", "today", "5.3.2025", "2025-02-30", "2025-03-05T10:00"])
+def test_what_is_not_a_day_is_told_how_to_write_one(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a day; write it as YYYY-MM-DD") as caught:
+        parse_day(text)
+    assert repr(text) in str(caught.value)
+
+
+def march(*days: int) -> list[date]:
+    return [date(2025, 3, day) for day in days]
+
+
+def spans(days: list[date], bridged: int = 0) -> list[tuple[int, int]]:
+    return [(first.day, last.day) for first, last in stretches(days, bridged)]
+
+
+@pytest.mark.parametrize(
+    ("days", "bridged", "expected"),
+    [
+        (march(), 0, []),
+        (march(5), 0, [(5, 5)]),
+        (march(5, 6, 7), 0, [(5, 7)]),
+        (march(7, 5, 6, 5), 0, [(5, 7)]),  # any order, twice
+        (march(5, 7), 0, [(5, 5), (7, 7)]),  # one day is missing
+        (march(5, 7), 1, [(5, 7)]),
+        (march(5, 8), 1, [(5, 5), (8, 8)]),  # two are
+        (march(1, 3, 5, 20), 1, [(1, 5), (20, 20)]),  # each gap is bridged for itself
+        (march(1, 12), 10, [(1, 12)]),
+        (march(1, 13), 10, [(1, 1), (13, 13)]),
+    ],
+)
+def test_stretches_of_days(days: list[date], bridged: int, expected: list[tuple[int, int]]) -> None:
+    assert spans(days, bridged) == expected
+
+
+def test_a_stretch_goes_over_the_end_of_a_month() -> None:
+    assert stretches([date(2024, 2, 29), date(2024, 3, 1)]) == [(date(2024, 2, 29), date(2024, 3, 1))]

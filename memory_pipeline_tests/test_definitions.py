@@ -1,0 +1,223 @@
+"""What Dagster loads: names, policies and times. A rename or a dropped check shows up here first."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from memory_pipeline.definitions import defs
+from memory_pipeline_tests.rows import at, day_after
+
+ASSETS = {
+    "sessions": "reading",
+    "messages": "reading",
+    "windows": "reading",
+    "segments": "observing",
+    "observations": "observing",
+    "embeddings": "embedding",
+    "reflections": "reflecting",
+    "proposals": "reviewing",
+    "memory_file": "reviewing",
+    "friction_clusters": "friction",
+}
+"""Every asset and its group."""
+UNPARTITIONED = {"memory_file"}
+CHECKS = {
+    "windows:every_message_in_one_window",
+    "observations:hallucinated_timestamps",
+    "observations:evidence_is_verbatim",
+    "observations:compression_ratio",
+    "observations:no_silent_zero",
+    "embeddings:points_equal_rows",
+    "reflections:compression_ratio",
+    "proposals:one_decision_each",
+}
+BLOCKING = {
+    "windows:every_message_in_one_window",
+    "observations:hallucinated_timestamps",
+    "observations:evidence_is_verbatim",
+}
+JOBS = {
+    "day_job": set(ASSETS),
+    "reflect_job": set(ASSETS) - {"memory_file", "friction_clusters"},
+    "friction_job": {"friction_clusters"},
+    "review_job": {"memory_file"},
+}
+REPOSITORY = defs.get_repository_def()
+GRAPH = REPOSITORY.asset_graph
+
+
+def test_the_assets_and_their_groups() -> None:
+    found = {key.to_user_string(): GRAPH.get(key).group_name for key in GRAPH.materializable_asset_keys}
+    assert found == ASSETS
+
+
+@pytest.mark.parametrize("name", ASSETS)
+def test_every_asset_says_what_it_is(name: str) -> None:
+    node = GRAPH.get(dg.AssetKey(name))
+    assert len(node.description or "") > 100
+    if name not in UNPARTITIONED:
+        schema = node.metadata["dagster/column_schema"]
+        assert schema.columns[0].name == "day"
+        assert all(c.type for c in schema.columns)
+
+
+@pytest.mark.parametrize("name", sorted(set(ASSETS) - UNPARTITIONED))
+def test_every_table_is_partitioned_by_day_and_a_range_is_one_run(name: str) -> None:
+    node = GRAPH.get(dg.AssetKey(name))
+    assert node.backfill_policy == dg.BackfillPolicy.single_run()
+    days = node.partitions_def
+    assert isinstance(days, dg.DailyPartitionsDefinition)
+    assert days.end_offset == 1  # today is a partition too
+
+
+def test_the_arrows_between_the_assets() -> None:
+    arrows = {name: {p.to_user_string() for p in GRAPH.get(dg.AssetKey(name)).parent_keys} for name in ASSETS}
+    assert arrows == {
+        "sessions": set(),
+        "messages": {"sessions"},
+        "windows": {"messages"},
+        "segments": {"messages", "windows"},
+        "observations": {"messages", "windows"},
+        "embeddings": {"observations"},
+        "reflections": {"observations", "embeddings"},
+        "proposals": {"reflections"},
+        "memory_file": {"proposals"},
+        "friction_clusters": {"messages", "observations", "embeddings"},
+    }
+
+
+def test_a_reflection_depends_on_seven_days_also_at_the_very_beginning() -> None:
+    reflections = GRAPH.get(dg.AssetKey("reflections"))
+    mapping = reflections.partition_mappings[dg.AssetKey("observations")]
+    days = reflections.partitions_def
+
+    def upstream(day: str) -> list[str]:
+        subset = days.subset_with_partition_keys([day])
+        return sorted(
+            mapping.get_upstream_mapped_partitions_result_for_partitions(
+                subset, days, days
+            ).partitions_subset.get_partition_keys()
+        )
+
+    assert upstream("2025-03-05") == [f"{day_after(back)}" for back in range(-6, 1)]
+    assert upstream("2025-01-02") == ["2025-01-01", "2025-01-02"]
+
+
+def test_the_checks_and_which_of_them_stop_what_comes_after() -> None:
+    specs = {spec.key.to_user_string(): spec for check in defs.asset_checks or [] for spec in check.check_specs}
+    assert set(specs) == CHECKS
+    assert {name for name, spec in specs.items() if spec.blocking} == BLOCKING
+    assert all(spec.description for spec in specs.values())
+    assert all(isinstance(spec.partitions_def, dg.DailyPartitionsDefinition) for spec in specs.values())
+
+
+def test_the_jobs_and_what_they_materialize() -> None:
+    made = {
+        name: {key.to_user_string() for key in REPOSITORY.get_job(name).asset_layer.executable_asset_keys}
+        for name in JOBS
+    }
+    assert made == JOBS
+    assert {job.name for job in REPOSITORY.get_all_jobs()} - {"__ASSET_JOB"} == set(JOBS)
+
+
+def test_steps_run_in_one_process() -> None:
+    """A process per step would load the embedding model for each of them."""
+    assert defs.executor is dg.in_process_executor
+    assert all(job.executor_def is dg.in_process_executor for job in REPOSITORY.get_all_jobs())
+
+
+def test_the_schedules() -> None:
+    found = {s.name: (s.job_name, s.cron_schedule, s.default_status.value) for s in REPOSITORY.schedule_defs}
+    assert found == {
+        "reflect_at_six": ("reflect_job", "0 6 * * *", "RUNNING"),
+        "friction_at_seven": ("friction_job", "0 7 * * *", "RUNNING"),
+    }
+    zones = {s.execution_timezone for s in REPOSITORY.schedule_defs}
+    assert zones == {GRAPH.get(dg.AssetKey("sessions")).partitions_def.timezone}
+
+
+def test_the_sensors() -> None:
+    found = {s.name: (s.job_name, s.minimum_interval_seconds, s.default_status.value) for s in REPOSITORY.sensor_defs}
+    assert found == {"session_sensor": ("day_job", 60, "RUNNING"), "review_sensor": ("review_job", 30, "RUNNING")}
+
+
+def test_what_uses_the_index_takes_turns() -> None:
+    pools = {op.name: op.pool for job in REPOSITORY.get_all_jobs() for op in job.all_node_defs if hasattr(op, "pool")}
+    users = {name for name, pool in pools.items() if pool == "vector_index"}
+    assert users == {"embed", "reflect", "find_friction", "embeddings_points_equal_rows"}
+
+
+def in_a_new_process(code: str, home: Path, **env: str) -> object:
+    """What the code prints as JSON, in a process with this environment."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("MEMORY_", "DAGSTER_"))}
+    place = {"HOME": str(home), "MEMORY_WORKSPACE": str(home / "w")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=clean | place | env, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_loading_the_definitions_loads_no_model_and_writes_nothing(tmp_path: Path) -> None:
+    """The code server, each tick and `memory --help` would pay seconds and a gigabyte for it."""
+    heavy = ["torch", "sentence_transformers", "transformers", "qdrant_client", "qdrant_edge"]
+    code = f"import sys, json, memory_pipeline.definitions; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
+    assert in_a_new_process(code, tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+SCHEDULES = """
+import json
+from datetime import datetime
+import dagster as dg
+from memory_pipeline.definitions import defs
+
+found = {}
+for at in %r:
+    moment = datetime.fromisoformat(at)
+    context = dg.build_schedule_context(scheduled_execution_time=moment, repository_def=defs.get_repository_def())
+    asked = defs.get_schedule_def("reflect_at_six").evaluate_tick(context).run_requests
+    found[at] = [(r.partition_key, r.run_key) for r in asked]
+zones = {s.execution_timezone for s in defs.get_repository_def().schedule_defs}
+print(json.dumps({"asked": found, "zones": sorted(zones)}))
+"""
+
+
+def test_the_schedules_ask_for_the_day_that_ended_also_when_the_clock_changes(tmp_path: Path) -> None:
+    cases = {
+        "2025-03-30T06:00:00+01:00": "2025-03-29",  # the night had 23 hours of day: the clock went forward at 01:00
+        "2025-03-31T06:00:00+01:00": "2025-03-30",  # the day that ended had 23 hours
+        "2025-10-26T06:00:00+00:00": "2025-10-25",  # the clock went back at 02:00
+        "2025-10-27T06:00:00+00:00": "2025-10-26",  # the day that ended had 25 hours
+        "2025-07-01T05:00:00+00:00": "2025-06-30",  # 06:00 in London, given in UTC
+        "2025-07-01T22:59:00+00:00": "2025-06-30",  # a late tick of the same day: 23:59 in London
+    }
+    result = in_a_new_process(SCHEDULES % list(cases), tmp_path, MEMORY_TIMEZONE="Europe/London")
+    assert result == {
+        "asked": {at: [[day, f"reflect:{day}"]] for at, day in cases.items()},
+        "zones": ["Europe/London"],
+    }
+
+
+def tick_at_seven(instance: dg.DagsterInstance) -> Any:
+    context = dg.build_schedule_context(
+        instance=instance, scheduled_execution_time=at("07:00", day_after(1)), repository_def=REPOSITORY
+    )
+    return defs.get_schedule_def("friction_at_seven").evaluate_tick(context)
+
+
+def test_friction_waits_for_the_reflections_of_its_day(tmp_path: Path) -> None:
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        skipped = tick_at_seven(instance)
+        assert not skipped.run_requests
+        assert "2025-03-05 has not been reflected on" in (skipped.skip_message or "")
+        for day in ("2025-03-04", "2025-03-05"):
+            instance.report_runless_asset_event(dg.AssetMaterialization("reflections", partition=day))
+            requests = tick_at_seven(instance).run_requests or []
+            assert [r.partition_key for r in requests] == (["2025-03-05"] if day == "2025-03-05" else [])

