@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.schemas import TABLES
@@ -245,3 +246,9 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".lock"
     }
+
+
+def use_encoder(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
+    """Make this the encoder that every stage and check gets, for the length of a test."""
+    for module in ("embeddings.stage", "embeddings.checks", "reflections.stage", "friction.stage"):
+        monkeypatch.setattr(f"memory_pipeline.{module}.encoder_of", lambda name: encoder)

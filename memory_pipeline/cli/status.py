@@ -49,9 +49,12 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
 def _files(lake: Lake) -> dict[str, Any]:
     files = lake.read("files")
     unread = files.filter(pl.col("reason").is_not_null())
-    bad = files.select("path", "problems").explode("problems").drop_nulls().unnest("problems")
+    bad = files.select("path", "problems").explode("problems", empty_as_null=True).drop_nulls().unnest("problems")
     unknown = (
-        files.select("harness", "unknown_records").explode("unknown_records").drop_nulls().unnest("unknown_records")
+        files.select("harness", "unknown_records")
+        .explode("unknown_records", empty_as_null=True)
+        .drop_nulls()
+        .unnest("unknown_records")
     )
     counted = unknown.group_by("harness", "type").agg(pl.col("count").sum()).sort("count", "type", descending=True)
     windows = lake.read("windows").filter(~pl.col("observed"))

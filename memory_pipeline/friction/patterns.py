@@ -34,9 +34,10 @@ _CONFIGURATION = re.compile(
     re.I,
 )
 _NOISE = re.compile(
-    r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*|(?:/|\b[A-Za-z]:\\)[^\s:'\"]+|['\"`][^'\"`]{1,80}['\"`]|\x1b\[[0-9;]*m",
+    r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*|(?:/|\b[A-Za-z]:\\)[^\s:'\"]+|['\"`][^'\"`]{1,80}['\"`]",
     re.I,
 )
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _TELLING = re.compile(
     r"error|fail|denied|not found|refused|in use|cannot|exception|invalid|missing|unknown|no such", re.I
 )
@@ -69,7 +70,7 @@ def error_line(text: str) -> str | None:
 def signature(line: str) -> str:
     """The error without what differs from time to time: numbers, hashes, paths, quoted values. Without the
     tool too: every harness names its shell differently."""
-    return " ".join(_NOISE.sub("…", line).lower().split())[:160]
+    return " ".join(_NOISE.sub("…", _COLOUR.sub("", line)).lower().split())[:160]
 
 
 def kind_of_failure(line: str) -> str:

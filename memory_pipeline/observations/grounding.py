@@ -48,6 +48,7 @@ def invented_times(observation: Mapping[str, Any], window: Iterable[tuple[dateti
     moments, spoken = set(), set()
     for said_at, text in window:
         moments.add(said_at)
-        spoken |= {f"{said_at.astimezone(zone):%H:%M}"} | clock_times(text)
+        # as written, and as observations quote it: "1**2:30**" becomes 12:30
+        spoken |= {f"{said_at.astimezone(zone):%H:%M}"} | clock_times(text) | clock_times(squeeze(text))
     wrong = [f"{observation['observed_at']:%H:%M} UTC"] if observation["observed_at"] not in moments else []
     return wrong + sorted(clock_times(observation["text"]) - spoken)

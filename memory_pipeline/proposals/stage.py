@@ -39,7 +39,7 @@ class ProposalsStage:
         made = self.lake.read("proposals")
         of_day = made.filter(pl.col("day") == day)
         memory = self.settings.memory_file
-        offered = set(made["sources"].explode().drop_nulls())
+        offered = {source for sources in made["sources"] for source in sources}
         known = [content_words(text) for text in made["text"]]
         known += [content_words(line.text) for line in lines_of(memory.read_bytes() if memory.exists() else None)]
         observed = self._evidence_of(day)
@@ -67,7 +67,7 @@ class ProposalsStage:
 
     def _evidence_of(self, day: date) -> dict[str, list[dict[str, Any]]]:
         reflections = self.lake.read("reflections", [day])
-        wanted = set(reflections["sources"].explode().drop_nulls())
+        wanted = {source for sources in reflections["sources"] for source in sources}
         days = [d for d in self.lake.days("observations") if d <= day][-self.settings.lookback_days :]
         rows = self.lake.read("observations", days).iter_rows(named=True)
         return {row["observation_id"]: row["evidence"] for row in rows if row["observation_id"] in wanted}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Self
 
 import polars as pl
 
+from memory_pipeline.days import day_of
 from memory_pipeline.lake import Lake
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.sessions.catalogue import Catalogue, Refresh
 from memory_pipeline.sessions.discovery import find_files, roots
-from memory_pipeline.sessions.model import ParsedSession
-from memory_pipeline.sessions.windows import Window, cut_windows, reason_not_observed, windows_by_day
+from memory_pipeline.sessions.model import Message, ParsedSession
+from memory_pipeline.sessions.windows import Window, cut_windows, reason_not_observed
 from memory_pipeline.settings import Settings
 
 NAMES = ("sessions", "messages", "windows")
@@ -46,57 +47,65 @@ class SessionsStage:
         Harnesses delete old transcripts and a run may look at other directories than the one before:
         rows of a file that this run cannot see stay as they are.
         """
+        readable = {path for path in self.catalogue.present if not self.catalogue.is_unreadable(path)}
+        live: dict[str, ParsedSession] = {}
+        for path in self._in_order(day):
+            session = self.catalogue.session(path) if path in readable else None
+            if session:
+                live[path] = session
+            else:
+                readable.discard(path)
+        longest = {s.session_id: len(self._of_day(s, day)) for s in reversed(live.values())}
+        kept = _kept_rows(self.lake, day, readable, longest)
+        seen = set(kept["messages"]["message_id"])
         rows: dict[str, list[dict[str, Any]]] = {name: [] for name in NAMES}
-        seen: set[str] = set()
-        reread = {path for path in self.catalogue.present if not self.catalogue.is_unreadable(path)}
-        for path in self.catalogue.files_of(day):
-            session = self.catalogue.session(path) if path in self.catalogue.present else None
-            if session is None:
-                reread.discard(path)
-                continue
-            idle = self.catalogue.is_idle(path, self.now)
-            _add_session(rows, session, path, day, seen, self.settings, idle=idle)
-        kept = _kept_rows(self.lake, day, reread, seen)
+        for path, session in live.items():
+            new = [m for m in self._of_day(session, day) if m.message_id not in seen]
+            seen.update(m.message_id for m in new)
+            if new:
+                self._add(rows, session, path, day, new)
         return {name: pl.concat([pl.DataFrame(rows[name], schema=TABLES[name].columns), kept[name]]) for name in NAMES}
 
+    def _of_day(self, session: ParsedSession, day: date) -> list[Message]:
+        """The session's messages of the day, in the order in which they were said."""
+        return [m for m in session.messages if day_of(m.said_at, self.settings.zone) == day]
 
-def _add_session(
-    rows: dict[str, list[dict[str, Any]]],
-    session: ParsedSession,
-    path: str,
-    day: date,
-    seen: set[str],
-    settings: Settings,
-    *,
-    idle: bool,
-) -> None:
-    """Append what this session adds to the day; messages that another file already gave are left out."""
-    of_day = [m for w in windows_by_day(session, settings.zone).get(day, []) for m in w.messages]
-    messages = sorted((m for m in of_day if m.message_id not in seen), key=lambda m: (m.said_at, m.line))
-    if not messages:
-        return
-    seen.update(m.message_id for m in messages)
-    windows = cut_windows(session, messages, settings.zone)
-    rows["sessions"].append(
-        {
-            "day": day,
-            "session_id": session.session_id,
-            "harness": session.harness,
-            "name": session.name,
-            "cwd": session.cwd,
-            "source_file": path,
-            "started_at": messages[0].said_at,
-            "ended_at": messages[-1].said_at,
-            "messages": len(messages),
-            "user_messages": sum(m.role == "user" for m in messages),
-            "files_read": list(session.files_read),
-            "files_modified": list(session.files_modified),
-        }
-    )
-    for window in windows:
-        reason = reason_not_observed(window, idle=idle, min_user_messages=settings.min_user_messages)
-        rows["windows"].append(_window_row(window, reason))
-        rows["messages"].extend(_message_rows(window, path))
+    def _in_order(self, day: date) -> list[str]:
+        """The day's files, of several copies of one session the longest first: the others then add nothing."""
+        files = {path: self.catalogue.rows[path] for path in self.catalogue.files_of(day)}
+        first = {row["session_id"]: path for path, row in sorted(files.items(), reverse=True)}
+        return sorted(files, key=lambda path: (first[files[path]["session_id"]], -files[path]["messages"], path))
+
+    def _add(
+        self,
+        rows: dict[str, list[dict[str, Any]]],
+        session: ParsedSession,
+        path: str,
+        day: date,
+        messages: list[Message],
+    ) -> None:
+        """Append what this file adds to the day."""
+        rows["sessions"].append(
+            {
+                "day": day,
+                "session_id": session.session_id,
+                "harness": session.harness,
+                "name": session.name,
+                "cwd": session.cwd,
+                "source_file": path,
+                "started_at": messages[0].said_at,
+                "ended_at": messages[-1].said_at,
+                "messages": len(messages),
+                "user_messages": sum(m.role == "user" for m in messages),
+                "files_read": list(session.files_read),
+                "files_modified": list(session.files_modified),
+            }
+        )
+        idle = self.catalogue.is_idle(path, self.now)
+        for window in cut_windows(session, messages, self.settings.zone):
+            reason = reason_not_observed(window, idle=idle, min_user_messages=self.settings.min_user_messages)
+            rows["windows"].append(_window_row(window, reason))
+            rows["messages"].extend(_message_rows(window, path))
 
 
 def _window_row(window: Window, reason: str | None) -> dict[str, Any]:
@@ -135,13 +144,16 @@ def _message_rows(window: Window, path: str) -> Iterable[dict[str, Any]]:
         }
 
 
-def _kept_rows(lake: Lake, day: date, reread: set[str], seen: set[str]) -> dict[str, pl.DataFrame]:
-    """The day's stored rows that come from files which were not read again."""
-    messages = lake.read("messages", [day]).filter(
-        ~pl.col("source_file").is_in(list(reread)) & ~pl.col("message_id").is_in(list(seen))
-    )
-    keys = messages["dedupe_key"].unique().to_list()
-    files = messages["source_file"].unique().to_list()
+def _kept_rows(lake: Lake, day: date, readable: set[str], live: Mapping[str, int]) -> dict[str, pl.DataFrame]:
+    """The day's stored rows from files that cannot be read now, unless a live file has as much of their session.
+
+    `live` has the messages of the day by session.
+    """
+    stored = lake.read("messages", [day]).filter(~pl.col("source_file").is_in(list(readable)))
+    counts = dict(stored.group_by("session_id").len().iter_rows())
+    gone = [session for session, count in counts.items() if live.get(session, 0) < count]
+    messages = stored.filter(pl.col("session_id").is_in(gone))
+    keys, files = messages["dedupe_key"].unique().to_list(), messages["source_file"].unique().to_list()
     return {
         "messages": messages,
         "windows": lake.read("windows", [day]).filter(pl.col("dedupe_key").is_in(keys)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_WORD = re.compile(r"[^\W_][\w./@:#+-]*\w|[一-鿿]|\w")
+_WORD = re.compile(r"[一-鿿]|[^\W_一-鿿](?:(?:(?![一-鿿])[\w./@:#+-])*(?![一-鿿])\w)?|\w")
 _COMMON = frozenset(
     """
     a an and are as at be been but by can could did do does for from had has have he her his how i if in into is

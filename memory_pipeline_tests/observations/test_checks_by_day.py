@@ -11,7 +11,7 @@ import pytest
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.observations.extractive import ExtractiveObserver
-from memory_pipeline_tests.rows import DAY, FakeEncoder, MissingEncoder, at, day_after, say, workspace
+from memory_pipeline_tests.rows import DAY, FakeEncoder, MissingEncoder, at, day_after, say, use_encoder, workspace
 
 TURNS = (
     "user: Never deploy on a Friday, because nobody is there to watch it.",
@@ -64,7 +64,7 @@ def stored(instance: dg.DagsterInstance, asset: str, check: str) -> dict[str | N
 def three_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """A workspace with a session on each of three days, an encoder that loads no model, and no session files."""
     encoder = FakeEncoder("uv", "friday", "lock", dimension=384)
-    monkeypatch.setattr("memory_pipeline.planning._encoder", lambda model: encoder)
+    use_encoder(monkeypatch, encoder)
     _, lake = workspace(tmp_path / "workspace")
     for back in range(3):
         say(lake, f"s{back}", *TURNS, day=day_after(back))
@@ -74,7 +74,7 @@ def three_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
 def test_a_run_of_one_day_stores_one_result_of_each_check_for_that_day(three_days: Lake) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         assert run(instance, partition_key=f"{DAY}").success
-        assert {pair: stored(instance, *pair) for pair in CHECKS} == dict.fromkeys(CHECKS, {f"{DAY}": True})
+        assert {pair: stored(instance, *pair) for pair in CHECKS} == {pair: {f"{DAY}": True} for pair in CHECKS}
 
 
 def test_a_run_over_three_days_stores_a_result_per_day(three_days: Lake) -> None:
@@ -102,7 +102,7 @@ def test_a_bad_day_in_a_range_is_the_one_that_is_red(three_days: Lake, monkeypat
 
 
 def test_a_missing_model_is_a_warning_and_stops_nothing(three_days: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_pipeline.planning._encoder", lambda model: MissingEncoder())
+    use_encoder(monkeypatch, MissingEncoder())
     with dg.DagsterInstance.ephemeral() as instance:
         assert run(instance, partition_key=f"{DAY}").success
         assert stored(instance, "embeddings", "points_equal_rows") == {f"{DAY}": False}

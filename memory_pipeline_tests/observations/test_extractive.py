@@ -37,7 +37,7 @@ def room(messages: list[Said], budget: float) -> float:
     return max(budget * said, min(MIN_BUDGET, SHORT_SHARE * said))
 
 
-WORDS = "river stone cloud maple amber cobalt falcon harbor ember velvet marble canyon".split()
+WORDS = "river stone cloud maple amber cobalt falcon harbor ember velvet marble canyon".split()  # noqa: SIM905
 RULES = [
     f"user: Never mix {one}{other} with {other}-{one}.{n}, because it breaks {one}_{n}."
     for n, (one, other) in enumerate(product(WORDS, WORDS))
@@ -125,9 +125,22 @@ def test_nothing_said_gives_nothing() -> None:
     assert segment.facts == ()
 
 
+WORDS_SAID = "never always must use npm pip because no, ok the root cause was don't we I prefer 永远不要 für 12:30 9:05"
 PIECES = st.sampled_from(
-    "never always must use npm pip because no, ok the root cause was 12:30 9:05 **bold** `code` - * # | ``` ? ！ 。 "
-    "don't we I prefer maybe 永远不要 für 👍 \u200b \n \n\n \t ... [x](y) 1. </tag> \ud800".split(" ")
+    [
+        *WORDS_SAID.split(),
+        *"-*#|?！。👍",
+        "1**2:30",
+        "**bold**",
+        "`code`",
+        "```",
+        "1️⃣",
+        "\u200b",
+        " ",
+        "\n",
+        "\n\n",
+        "...",
+    ]
 )
 TEXTS = st.one_of(st.text(max_size=300), st.lists(PIECES, max_size=80).map(" ".join), st.lists(PIECES).map("".join))
 MESSAGES = st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool", "injected"]), TEXTS), max_size=12)

@@ -39,10 +39,11 @@ def test_clock_times(text: str, times: set[str]) -> None:
         ("we met at 09:00", ["09:00"]),  # UTC is nobody's clock
         ("deploy at 16:30", []),  # was said
         ("deploy at 16:31 or 04:00", ["04:00", "16:31"]),
+        ("lunch is at 12:30", []),  # was said in Markdown
     ],
 )
 def test_invented_times(text: str, wrong: list[str]) -> None:
-    window = [(NINE, "The deployment is at 16:30.")]
+    window = [(NINE, "The deployment is at 16:30, lunch at 12**:30**.")]
     assert invented_times({"text": text, "observed_at": NINE}, window, LONDON) == wrong
 
 

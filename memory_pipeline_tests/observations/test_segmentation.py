@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_a_segment_begins_with_the_person() -> None:
 
 def test_a_change_of_words_within_the_first_ten_messages_is_no_new_topic() -> None:
     starts = segment_starts(talk([QUEUE] * 4 + [STYLE] * 30))
-    assert all(b - a >= MIN_MESSAGES for a, b in zip(starts, starts[1:], strict=False))
+    assert all(b - a >= MIN_MESSAGES for a, b in pairwise(starts))
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,9 @@ class Work:
         return ReflectionsStage(self.settings, self.lake, ExtractiveReflector(), FakeEncoder("uv", "friday"))
 
     def run(self, day: date = DAY) -> bool:
-        for back in range(6, -1, -1):
-            embeddings = EmbeddingsStage(self.settings, self.lake, FakeEncoder("uv", "friday"))  # type: ignore[arg-type]
-            bring_up_to_date(embeddings, self.lake, day_after(-back + (day - DAY).days))
+        for observed in self.lake.days("observations"):
+            embeddings = EmbeddingsStage(self.settings, self.lake, FakeEncoder("uv", "friday"))
+            bring_up_to_date(embeddings, self.lake, observed)
         return bring_up_to_date(self.stage(), self.lake, day)
 
     def lines(self, day: date = DAY) -> dict[str, int]:

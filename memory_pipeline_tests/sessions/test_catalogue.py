@@ -138,6 +138,16 @@ def test_a_file_that_vanished_keeps_its_row_but_is_not_present(workspace: Worksp
     assert catalogue.session(str(path)) is None
 
 
+def test_present_is_what_the_last_look_saw(workspace: Workspace) -> None:
+    """Rows of a file that is taken for present would be dropped instead of kept."""
+    path = write_session(workspace.sessions / "a.jsonl", *conversation(NINE))
+    catalogue, *_ = workspace.look()
+    assert catalogue.present == {str(path)}
+    path.unlink()
+    catalogue.refresh(find_files([workspace.sessions]))
+    assert catalogue.present == set()
+
+
 def test_a_file_that_vanishes_while_the_directory_is_read_is_no_error(workspace: Workspace) -> None:
     catalogue = workspace.catalogue()
     gone = write_session(workspace.sessions / "a.jsonl", *conversation(NINE))

@@ -14,6 +14,7 @@ from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import LakeResource, Verdict
 from memory_pipeline.sessions.assets import read_sessions
 from memory_pipeline.sessions.checks import every_message_in_one_window, judge_windows
+from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.conftest import conversation, utc, write_session
@@ -29,7 +30,8 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     for topic in ("parcels", "invoices"):
         write_session(tmp_path / f"sessions/{topic}.jsonl", *conversation(NINE, topic=topic))
     monkeypatch.setenv("MEMORY_SESSION_DIRS", str(tmp_path / "sessions"))
-    stage = LakeResource().stages().sessions
+    settings = load_settings()
+    stage = SessionsStage.of(settings, Lake(settings.lake_dir))
     stage.look()
     assert bring_up_to_date(stage, stage.lake, DAY)
     return Lake(load_settings().lake_dir)

@@ -60,10 +60,11 @@ def skipped() -> str:
 
 def materialize(*days: date) -> None:
     """What a run of these days does to the tables that the sensor looks at."""
-    stages = LakeResource().stages()
-    stages.sessions.look()
+    settings = load_settings()
+    stage = SessionsStage.of(settings, Lake(settings.lake_dir))
+    stage.look()
     for day in days:
-        bring_up_to_date(stages.sessions, stages.sessions.lake, day)
+        bring_up_to_date(stage, stage.lake, day)
 
 
 # --- what is asked for ---

@@ -263,7 +263,6 @@ def test_a_fork_adds_only_what_was_said_in_it(sessions: Path) -> None:
     assert len(set(rows(lake, "messages", "message_id"))) == 20
 
 
-@pytest.mark.xfail(strict=True, reason="a kept window still counts the messages that another file gives now")
 def test_a_fork_that_outlives_its_original_leaves_the_original_whole(sessions: Path) -> None:
     """The fork has the original's first messages; then the harness deletes the original and the fork grows."""
     shared = conversation(NINE, topic="parcels")
@@ -277,7 +276,6 @@ def test_a_fork_that_outlives_its_original_leaves_the_original_whole(sessions: P
     assert len(texts(lake)) == 21
 
 
-@pytest.mark.xfail(strict=True, reason="dedupe comes before counting, so neither part has five user messages")
 def test_a_partial_copy_does_not_keep_a_session_from_being_observed(sessions: Path) -> None:
     """A backup of this morning beside the session of today, under a name that sorts first."""
     whole = conversation(NINE, users=6)

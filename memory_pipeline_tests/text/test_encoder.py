@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import socket
 import sys
@@ -34,6 +35,17 @@ def package_with(folder: Path, weights: bytes | None) -> Path:
     (folder / PACKAGE / "__init__.py").write_text("")
     if weights is not None:
         (folder / PACKAGE / "model" / "model.safetensors").write_bytes(weights)
+    return folder
+
+
+def model_with(folder: Path, name: str, content: bytes) -> Path:
+    """The bundled model with another content of one of its files."""
+    for source in filter(Path.is_file, bundled_folder().rglob("*")):
+        target = folder / source.relative_to(bundled_folder())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.symlink_to(source)
+    (folder / name).unlink()
+    (folder / name).write_bytes(content)
     return folder
 
 
@@ -72,13 +84,7 @@ def test_a_model_that_is_not_here_is_refused_without_looking_elsewhere(name: str
 )
 def test_a_damaged_model_is_refused_with_the_settings_name(damaged: str, content: bytes, tmp_path: Path) -> None:
     """Whatever its library raises, the pipeline can go on without vectors."""
-    copy = tmp_path / "model"
-    for source in filter(Path.is_file, bundled_folder().rglob("*")):
-        target = copy / source.relative_to(bundled_folder())
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.symlink_to(source)
-    (copy / damaged).unlink()
-    (copy / damaged).write_bytes(content)
+    copy = model_with(tmp_path / "model", damaged, content)
     with pytest.raises(EncoderUnavailable, match=r"^EMBEDDING_MODEL='/"):
         Encoder(str(copy)).encode(["a sentence"])
 
@@ -110,3 +116,12 @@ def test_the_bundled_model_gives_unit_vectors_by_meaning(no_network: list[object
     assert dot(install, manager) > dot(install, weather) + 0.3
     assert encoder.encode(["Install the packages with pnpm."])[0] == pytest.approx(install, abs=1e-5)
     assert no_network == []
+
+
+def test_a_model_that_does_not_normalise_gives_unit_vectors_too(tmp_path: Path) -> None:
+    """Scores of the index are dot products."""
+    modules = json.loads((bundled_folder() / "modules.json").read_text())
+    assert [module["type"].rsplit(".")[-1] for module in modules][2:] == ["Normalize"]
+    encoder = Encoder(str(model_with(tmp_path / "model", "modules.json", json.dumps(modules[:2]).encode())))
+    assert encoder.dimension == BUNDLED_DIMENSION
+    assert math.hypot(*encoder.encode(["Use pnpm."])[0]) == pytest.approx(1.0, abs=1e-5)
