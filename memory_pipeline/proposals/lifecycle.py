@@ -86,8 +86,6 @@ def settle_review(settings: Settings, lake: Lake, now: datetime) -> Settled:
         on_file = set(_ID.findall(text or ""))
         shown = [p for p in waiting if p["proposal_id"] in on_file]
         shown += [p for p in waiting if p["proposal_id"] not in on_file][: max(0, settings.pending_limit - len(shown))]
-        if not shown and current is None:
-            return b""
         decided = {p for p, s in with_status(lake).select("proposal_id", "status").iter_rows() if s != "pending"}
         day = day_of(now, settings.zone)
         new = update_review(
