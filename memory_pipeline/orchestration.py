@@ -13,7 +13,7 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.schemas import TABLES, duckdb_type
+from memory_pipeline.schemas import COLUMN_NOTES, TABLES, duckdb_type
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.stage import Stage, bring_up_to_date
 
@@ -27,6 +27,8 @@ PARTITIONS = dg.DailyPartitionsDefinition(
 )
 """One partition per local day; today is one too."""
 ONE_RUN = dg.BackfillPolicy.single_run()
+GROUP = "memory"
+"""One for all: the UI folds several groups away, and the first thing to see should be the assets."""
 INDEX_POOL = "vector_index"
 MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
 """For steps that wait for the index's lock or a server; bad data is not retried."""
@@ -48,20 +50,21 @@ class LakeResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         return Lake(self.settings().lake_dir)
 
 
-def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, group: str) -> dg.AssetSpec:
+def table_spec(table: str, *, deps: Sequence[Any] = (), description: str) -> dg.AssetSpec:
     """An asset that is a table of the lake."""
     return dg.AssetSpec(
         table,
         deps=list(deps),
         description=f"One row is {TABLES[table].row}.\n\n{description}",
-        group_name=group,
+        group_name=GROUP,
         kinds={"parquet", "polars"},
         metadata={"dagster/column_schema": table_schema(table)},
     )
 
 
 def table_schema(table: str) -> dg.TableSchema:
-    return dg.TableSchema([dg.TableColumn(name, duckdb_type(kind)) for name, kind in TABLES[table].columns.items()])
+    columns = TABLES[table].columns.items()
+    return dg.TableSchema([dg.TableColumn(name, duckdb_type(kind), COLUMN_NOTES.get(name)) for name, kind in columns])
 
 
 def days_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> list[date]:
@@ -89,7 +92,8 @@ def run_stage(
             continue
         built += is_new
         for table in stage.tables:
-            metadata = {"rows": lake.read(table, [day]).height, "rebuilt": is_new} | dict(describe(table, day))
+            rows = lake.read(table, [day]).height
+            metadata = {"rows": rows, "dagster/row_count": rows, "rebuilt": is_new} | dict(describe(table, day))
             context.add_asset_metadata(metadata, asset_key=table, partition_key=f"{day}")
         if report:
             report(stage.tables[-1], day)
@@ -147,9 +151,20 @@ def report_by_day(
     return dg.AssetCheckResult(passed=total.passed, severity=severity, metadata=_metadata(total))
 
 
+def judge_ratio(tokens: int, of: int, band: tuple[float, float], least: int) -> Verdict:
+    """Whether `tokens` condense the tokens they came from within the band; with less than `least` it says nothing."""
+    numbers: dict[str, float | int | str] = {"tokens": tokens, "of_tokens": of, "band": f"{band[0]} to {band[1]}"}
+    if of < least:
+        return Verdict(True, numbers | {"judged": f"not below {least} tokens"})
+    ratio = tokens / of
+    passed = band[0] <= ratio <= band[1]
+    offenders = [] if passed else [f"{tokens} tokens of {of} is {ratio:.1%}"]
+    return Verdict(passed, numbers | {"ratio": round(ratio, 4)}, offenders)
+
+
 def _metadata(verdict: Verdict) -> dict[str, Any]:
-    offenders = "\n".join(f"- {line}" for line in verdict.offenders[:10]) or "none"
-    return verdict.numbers | {"first_offenders": dg.MetadataValue.md(offenders)}
+    offenders = "\n".join(f"- {line}" for line in verdict.offenders[:10])
+    return verdict.numbers | ({"first_offenders": dg.MetadataValue.md(offenders)} if offenders else {})
 
 
 def markdown_table(frame: pl.DataFrame, limit: int = 20) -> dg.MarkdownMetadataValue:

@@ -245,6 +245,46 @@ TABLES: dict[str, Table] = {
 }
 
 
+COLUMN_NOTES = {
+    "day": "local calendar day",
+    "session_id": "the harness's own id of the session",
+    "source_file": "path of the session file",
+    "source_line": "line in the session file, from 1",
+    "role": "user, assistant, tool or injected",
+    "said_at": "when it was said, UTC",
+    "written_at": "when the harness wrote it down, UTC",
+    "dedupe_key": "id of the window: sha256 of session, trigger and time of its first entry",
+    "trigger": "compaction or shutdown",
+    "tokens": "estimated tokens",
+    "tokens_said": "estimated tokens of people and the model, without tools",
+    "observed": "whether the window is observed; if not, `reason` says why",
+    "current_task": "what the person asked for last",
+    "suggested_response": "the question of the model that still waits for its answer",
+    "narrative": "what was asked and how it ended, quoted",
+    "priority": "high (weeks), medium (days) or low (hours)",
+    "kind": "what sort of fact, vector or pattern it is",
+    "observed_at": "when it was said, UTC",
+    "referenced_at": "the time that it speaks of, where it names one",
+    "evidence": "the spans of the messages that carry it: characters start to end of messages.text",
+    "observer": "which observer made the row",
+    "trust": "whose words they are",
+    "flags": "warnings about the row",
+    "content_hash": "sha256 of the text",
+    "level": "1: from observations",
+    "section": "section of MEMORY.md",
+    "support": "observations that say it",
+    "sources": "ids of the rows it was made from",
+    "decision": "approved or rejected",
+    "surface": "where it was decided: REVIEW.md or command",
+    "already_there": "the line stood in MEMORY.md before",
+    "severity": "occurrences times what one costs a person",
+    "confidence": "that it is a pattern and no accident, 0 to 1",
+    "change": "what would end it",
+    "target_file": "where the change belongs",
+}
+"""What columns mean that do not say it themselves; the same name means the same in every table."""
+
+
 def duckdb_type(kind: pl.DataType) -> str:
     """The DuckDB type that reads a column of this type back from Parquet."""
     if isinstance(kind, pl.List):

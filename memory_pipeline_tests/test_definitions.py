@@ -14,18 +14,17 @@ from memory_pipeline.definitions import defs
 from memory_pipeline_tests.rows import at, day_after
 
 ASSETS = {
-    "sessions": "reading",
-    "messages": "reading",
-    "windows": "reading",
-    "segments": "observing",
-    "observations": "observing",
-    "embeddings": "embedding",
-    "reflections": "reflecting",
-    "proposals": "reviewing",
-    "memory_file": "reviewing",
-    "friction_clusters": "friction",
+    "sessions",
+    "messages",
+    "windows",
+    "segments",
+    "observations",
+    "embeddings",
+    "reflections",
+    "proposals",
+    "memory_file",
+    "friction_clusters",
 }
-"""Every asset and its group."""
 UNPARTITIONED = {"memory_file"}
 CHECKS = {
     "windows:every_message_in_one_window",
@@ -43,8 +42,8 @@ BLOCKING = {
     "observations:evidence_is_verbatim",
 }
 JOBS = {
-    "day_job": set(ASSETS),
-    "reflect_job": set(ASSETS) - {"memory_file", "friction_clusters"},
+    "day_job": ASSETS,
+    "reflect_job": ASSETS - {"memory_file", "friction_clusters"},
     "friction_job": {"friction_clusters"},
     "review_job": {"memory_file"},
 }
@@ -52,12 +51,12 @@ REPOSITORY = defs.get_repository_def()
 GRAPH = REPOSITORY.asset_graph
 
 
-def test_the_assets_and_their_groups() -> None:
+def test_the_assets_are_in_one_group_that_the_ui_opens_unfolded() -> None:
     found = {key.to_user_string(): GRAPH.get(key).group_name for key in GRAPH.materializable_asset_keys}
-    assert found == ASSETS
+    assert found == dict.fromkeys(ASSETS, "memory")
 
 
-@pytest.mark.parametrize("name", ASSETS)
+@pytest.mark.parametrize("name", sorted(ASSETS))
 def test_every_asset_says_what_it_is(name: str) -> None:
     node = GRAPH.get(dg.AssetKey(name))
     assert len(node.description or "") > 100
@@ -67,7 +66,7 @@ def test_every_asset_says_what_it_is(name: str) -> None:
         assert all(c.type for c in schema.columns)
 
 
-@pytest.mark.parametrize("name", sorted(set(ASSETS) - UNPARTITIONED))
+@pytest.mark.parametrize("name", sorted(ASSETS - UNPARTITIONED))
 def test_every_table_is_partitioned_by_day_and_a_range_is_one_run(name: str) -> None:
     node = GRAPH.get(dg.AssetKey(name))
     assert node.backfill_policy == dg.BackfillPolicy.single_run()
@@ -197,6 +196,7 @@ def test_the_schedules_ask_for_the_day_that_ended_also_when_the_clock_changes(tm
         "2025-10-27T06:00:00+00:00": "2025-10-26",  # the day that ended had 25 hours
         "2025-07-01T05:00:00+00:00": "2025-06-30",  # 06:00 in London, given in UTC
         "2025-07-01T22:59:00+00:00": "2025-06-30",  # a late tick of the same day: 23:59 in London
+        "2025-07-01T23:30:00+00:00": "2025-07-01",  # it is tomorrow in London, and not yet in UTC
     }
     result = in_a_new_process(SCHEDULES % list(cases), tmp_path, MEMORY_TIMEZONE="Europe/London")
     assert result == {

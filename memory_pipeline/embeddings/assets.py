@@ -28,7 +28,6 @@ LEXICAL_ONLY = "lexical_only"
             description="The vectors themselves lie in the index (index/, or the server of QDRANT_URL), which can be "
             "rebuilt from this table's sources at any time. Without an embedding model there are no rows, `mode` says "
             "`lexical_only`, and later stages compare by words.",
-            group="embedding",
         )
     ],
     partitions_def=PARTITIONS,

@@ -31,7 +31,6 @@ from memory_pipeline.reflections.assets import lookback_dep
             description="Corrections and tool failures of the last days that say the same and span sessions, with "
             "every place where they happened. Severity is occurrences times what one costs. A day has the patterns "
             "that it added to.",
-            group="friction",
         )
     ],
     partitions_def=PARTITIONS,

@@ -18,9 +18,9 @@ friction_job = dg.define_asset_job(
     cron_schedule="0 7 * * *",
     execution_timezone=PARTITIONS.timezone,
     default_status=dg.DefaultScheduleStatus.RUNNING,
+    description="Look for patterns in the days up to yesterday, once these have been reflected on.",
 )
 def friction_at_seven(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-    """07:00: look for patterns in the days up to yesterday, once these have been reflected on."""
     day = day_that_ended(context)
     key = dg.AssetKey("reflections")
     if day not in context.instance.get_materialized_partitions(key):

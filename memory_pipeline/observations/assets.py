@@ -9,11 +9,10 @@ import polars as pl
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, run_stage, table_spec
+from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, markdown_table, run_stage, table_spec
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import EMOJI, PRIORITIES
 
-GROUP = "observing"
 PREVIEWED = 40
 
 
@@ -25,14 +24,12 @@ PREVIEWED = 40
             deps=["messages", "windows"],
             description="A topic ends where the words change or after a pause. The narrative quotes what was asked "
             "and how it ended.",
-            group=GROUP,
         ),
         table_spec(
             "observations",
             deps=["messages", "windows"],
             description="Verbatim facts with priority, time and the spans that carry them. Only windows marked "
             "`observed` have rows. Also written to the day's log, memory/YYYY-MM-DD.md.",
-            group=GROUP,
         ),
     ],
     partitions_def=PARTITIONS,
@@ -49,7 +46,8 @@ def observe(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[d
 def describe(lake: Lake, settings: Settings, table: str, day: date) -> Mapping[str, Any]:
     frame = lake.read(table, [day])
     if table == "segments":
-        return {"windows": frame["dedupe_key"].n_unique()}
+        narratives = frame.sort("dedupe_key", "position").select("narrative")
+        return {"windows": frame["dedupe_key"].n_unique(), "preview": markdown_table(narratives)}
     said = int(lake.read("windows", [day]).filter(pl.col("observed"))["tokens_said"].sum())
     tokens = int(frame["tokens"].sum())
     counts = {priority: int((frame["priority"] == priority).sum()) for priority in PRIORITIES}

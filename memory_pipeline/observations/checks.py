@@ -7,7 +7,7 @@ import polars as pl
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.observations.grounding import invented_times, missing_evidence
-from memory_pipeline.orchestration import PARTITIONS, LakeResource, Verdict, report_by_day
+from memory_pipeline.orchestration import PARTITIONS, LakeResource, Verdict, judge_ratio, report_by_day
 from memory_pipeline.settings import Settings
 
 TIMESTAMPS = "hallucinated_timestamps"
@@ -45,7 +45,7 @@ def evidence_is_verbatim(context: dg.AssetCheckExecutionContext, lake: LakeResou
 
 @dg.asset_check(asset="observations", name=COMPRESSION, partitions_def=PARTITIONS)
 def compression_ratio(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> dg.AssetCheckResult:
-    """The observations are a small share of what was said, and not nothing."""
+    """Tokens of the observations per token said lie in the band: condensed, and not nothing."""
     tables = lake.open()
     return report_by_day(
         context, "observations", COMPRESSION, lambda day: judge_compression(tables, day), dg.AssetCheckSeverity.WARN
@@ -87,12 +87,7 @@ def judge_compression(lake: Lake, day: date) -> Verdict:
     windows = lake.read("windows", [day]).filter(pl.col("observed"))
     said = int(windows["tokens_said"].sum())
     tokens = int(lake.read("observations", [day])["tokens"].sum())
-    if said < MIN_TOKENS_SAID:
-        return Verdict(True, {"tokens": tokens, "tokens_said": said, "judged": "too little was said"})
-    ratio = tokens / said
-    passed = BAND[0] <= ratio <= BAND[1]
-    offenders = [] if passed else [f"{tokens} tokens of {said} said is outside of {BAND[0]:.1%} to {BAND[1]:.0%}"]
-    return Verdict(passed, {"ratio": round(ratio, 4), "tokens": tokens, "tokens_said": said}, offenders)
+    return judge_ratio(tokens, said, BAND, MIN_TOKENS_SAID)
 
 
 def judge_silent_zero(lake: Lake, day: date) -> Verdict:

@@ -8,12 +8,20 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, markdown_table, run_stage, table_spec
+from memory_pipeline.orchestration import (
+    GROUP,
+    ONE_RUN,
+    PARTITIONS,
+    LakeResource,
+    markdown_table,
+    run_stage,
+    table_spec,
+)
 from memory_pipeline.proposals.lifecycle import Settled, promote, settle_review, with_status
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.stage import ProposalsStage
 
-GROUP = "reviewing"
+PREVIEWED = 40
 
 
 @dg.multi_asset(
@@ -24,7 +32,6 @@ GROUP = "reviewing"
             deps=["reflections"],
             description="High lines and notable medium ones, each offered once; what stands in MEMORY.md or was "
             "offered before is not offered again. A person decides in REVIEW.md or with `memory review`.",
-            group=GROUP,
         )
     ],
     partitions_def=PARTITIONS,
@@ -45,15 +52,16 @@ def propose(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[d
 def memory_file(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.MaterializeResult[Any]:
     """MEMORY.md: the lines that a person approved, each under its section, once.
 
-    One file for all days, so it has no partitions. Decisions are read back from REVIEW.md and stored as rows
-    of `decisions`; approved lines are added to MEMORY.md and stored as rows of `promotions`. Nothing that a
-    person wrote is changed, and a line that a person removed does not come back.
+    One file for all days, so it has no partitions. Decisions are read back from REVIEW.md and kept in the lake's
+    table `decisions`, approved lines are added to MEMORY.md and kept in `promotions` (`memory sql` shows both).
+    Nothing that a person wrote is changed, and a line that a person removed does not come back.
     """
     tables, settings, now = lake.open(), lake.settings(), datetime.now(UTC)
     settled = settle_review(settings, tables, now)
     _report(context, settled)
     added = promote(settings, tables, now)
     path = settings.memory_file
+    lines = lines_of(path.read_bytes()) if path.exists() else []
     status = with_status(tables)["status"]
     return dg.MaterializeResult(
         metadata={
@@ -61,7 +69,8 @@ def memory_file(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.Mat
             "approved_now": len(settled.approved),
             "rejected_now": len(settled.rejected),
             "pending": int((status == "pending").sum()),
-            "lines": len(lines_of(path.read_bytes())) if path.exists() else 0,
+            "lines": len(lines),
+            "preview": dg.MetadataValue.md("\n".join(f"* {line.section}: {line.text}" for line in lines[-PREVIEWED:])),
             "path": dg.MetadataValue.path(path),
         }
     )

@@ -20,9 +20,9 @@ review_job = dg.define_asset_job(
     job_name=REVIEW_JOB,
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.RUNNING,
+    description="REVIEW.md was saved by a person: read the decisions and bring MEMORY.md up to date.",
 )
 def review_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult | dg.SkipReason:
-    """REVIEW.md was saved by a person: read the decisions and bring MEMORY.md up to date."""
     settings = lake.settings()
     path, shown = settings.review_file, settings.backups / "REVIEW.md.shown"
     if not path.exists():

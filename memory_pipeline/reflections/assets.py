@@ -40,7 +40,6 @@ def lookback_dep(asset: str) -> dg.AssetDep:
             description="Over a lookback of days that ends with the partition, what says the same is one line with its "
             "support; what is older than a day is condensed, from three days on to what was laid down or said again. "
             "A day without observations has no rows.",
-            group="reflecting",
         )
     ],
     partitions_def=PARTITIONS,

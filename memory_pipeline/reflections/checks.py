@@ -5,7 +5,7 @@ from datetime import date
 import dagster as dg
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.orchestration import PARTITIONS, LakeResource, Verdict, report_by_day
+from memory_pipeline.orchestration import PARTITIONS, LakeResource, Verdict, judge_ratio, report_by_day
 
 COMPRESSION = "compression_ratio"
 BAND = (0.02, 0.95)
@@ -27,9 +27,4 @@ def judge_compression(lake: Lake, day: date) -> Verdict:
     frame = lake.read("reflections", [day])
     spent = int(frame["input_tokens"].max() or 0)  # type: ignore[arg-type]
     tokens = int(frame["tokens"].sum())
-    if spent < MIN_INPUT_TOKENS:
-        return Verdict(True, {"tokens": tokens, "input_tokens": spent, "judged": "too little to condense"})
-    ratio = tokens / spent
-    passed = BAND[0] <= ratio <= BAND[1]
-    offenders = [] if passed else [f"{tokens} tokens from {spent} is outside of {BAND[0]:.0%} to {BAND[1]:.0%}"]
-    return Verdict(passed, {"ratio": round(ratio, 4), "tokens": tokens, "input_tokens": spent}, offenders)
+    return judge_ratio(tokens, spent, BAND, MIN_INPUT_TOKENS)

@@ -28,8 +28,8 @@ def day_that_ended(context: dg.ScheduleEvaluationContext) -> str:
     cron_schedule="0 6 * * *",
     execution_timezone=PARTITIONS.timezone,
     default_status=dg.DefaultScheduleStatus.RUNNING,
+    description="Reflect on the day that ended and offer what is worth remembering in REVIEW.md.",
 )
 def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-    """06:00: reflect on the day that ended and offer what is worth remembering in REVIEW.md."""
     day = day_that_ended(context)
     return dg.RunRequest(run_key=f"reflect:{day}", partition_key=day)

@@ -11,8 +11,6 @@ from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, markdown_table, run_stage, table_spec
 from memory_pipeline.sessions.stage import SessionsStage
 
-GROUP = "reading"
-
 
 @dg.multi_asset(
     name="read_sessions",
@@ -22,21 +20,18 @@ GROUP = "reading"
             description="Read from the session files of pi, Claude Code and Codex, which are never written to. "
             "A session over midnight has a row on each of its days. Wrong when a file touches the day and is not here: "
             "`memory status` names the files that could not be read.",
-            group=GROUP,
         ),
         table_spec(
             "messages",
             deps=["sessions"],
             description="Roles are user (what a person typed), assistant, tool (calls and results, clipped) and "
             "injected (text that no person typed). Secrets are replaced by marks before anything is stored.",
-            group=GROUP,
         ),
         table_spec(
             "windows",
             deps=["messages"],
             description="Trigger `compaction`: what a compaction summarised away; `shutdown`: the rest once the "
             "session is idle. `reason` says why a window is stored but not observed.",
-            group=GROUP,
         ),
     ],
     partitions_def=PARTITIONS,

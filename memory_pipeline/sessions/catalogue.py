@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.days import today
+from memory_pipeline.days import day_of, today
 from memory_pipeline.lake import Lake, fingerprint_of
 from memory_pipeline.sessions.harnesses import parse_file
 from memory_pipeline.sessions.model import NotASession, ParsedSession
@@ -125,8 +125,13 @@ class Catalogue:
             if entry["day"] == day
         }
 
-    def is_idle(self, path: str, now: datetime) -> bool:
-        """Whether nothing was written to the session for the configured time."""
+    def is_idle(self, path: str, day: date, now: datetime) -> bool:
+        """Whether the session's part on this day is over: the day is, or nothing was written for the configured time.
+
+        A session that is taken up again days later must not take back what was observed of it.
+        """
+        if day < day_of(now, self.settings.zone):
+            return True
         row = self.rows[path]
         last: datetime = row["last_said_at"]
         if last > now:  # a clock that ran ahead: the file's own time decides
@@ -135,7 +140,7 @@ class Catalogue:
 
     def fingerprint(self, day: date, now: datetime) -> str:
         """Of everything that decides the day's sessions, messages and windows."""
-        files = [(path, digest, self.is_idle(path, now)) for path, digest in self.files_of(day).items()]
+        files = [(path, digest, self.is_idle(path, day, now)) for path, digest in self.files_of(day).items()]
         return fingerprint_of(self._reader(), self.settings.min_user_messages, files)
 
     def _reader(self) -> str:

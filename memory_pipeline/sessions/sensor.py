@@ -1,19 +1,23 @@
 """Watches the session directories. The directories are the queue: a rescan finds whatever was missed."""
 
+from collections import Counter
 from datetime import UTC, date, datetime
 
 import dagster as dg
 
-from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_files, roots
 from memory_pipeline.sessions.stage import NAMES
-from memory_pipeline.settings import Settings
 
 DAY_JOB = "day_job"
 MOST_DAYS = 20
 """Runs asked for in one tick; the rest is found again by the next."""
+MOST_ATTEMPTS = 3
+"""Runs for one and the same input, when they fail; a day that fails for good must not keep the others waiting."""
+RUNS_LOOKED_AT = 500
+INPUT_TAG = "memory/input"
+"""Names the state of the session files that a run was asked for."""
 SECONDS = 20.0
 """Time for reading changed files in one tick; a tick may take 60 s in all."""
 day_job = dg.define_asset_job(
@@ -23,35 +27,54 @@ day_job = dg.define_asset_job(
 )
 
 
-@dg.sensor(job_name=DAY_JOB, minimum_interval_seconds=60, default_status=dg.DefaultSensorStatus.RUNNING)
+@dg.sensor(
+    job_name=DAY_JOB,
+    minimum_interval_seconds=60,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Session files are new or have grown and are idle: materialize the days that they touch.",
+)
 def session_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult | dg.SkipReason:
-    """Session files are new or have grown and are idle: materialize the days that they touch."""
     settings, tables, now = lake.settings(), lake.open(), datetime.now(UTC)
     catalogue = Catalogue(tables, settings)
     seen = catalogue.refresh(find_files(roots(settings)), seconds=SECONDS)
-    due = due_days(settings, tables, catalogue, now)
-    if not due:
-        return dg.SkipReason(
-            f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read; no day is due."
-        )
+    failed = failed_runs(context.instance)
+    due = {
+        day: fingerprint
+        for day, fingerprint in settled_days(catalogue, now).items()
+        if failed[fingerprint] or any(tables.fingerprint(table, day) != fingerprint for table in NAMES)
+    }
+    hopeless = [day for day, fingerprint in due.items() if failed[fingerprint] >= MOST_ATTEMPTS]
+    told = f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read"
+    if hopeless:
+        told += f"; {MOST_ATTEMPTS} runs failed for {', '.join(map(str, hopeless))}: see why and run these by hand"
     requests = [
-        dg.RunRequest(run_key=f"{day}:{fingerprint}", partition_key=f"{day}")
-        for day, fingerprint in list(due.items())[-MOST_DAYS:]
+        dg.RunRequest(run_key=f"{day}:{key}:{failed[key]}", partition_key=f"{day}", tags={INPUT_TAG: key})
+        for day, key in due.items()
+        if day not in hopeless
     ]
-    return dg.SensorResult(run_requests=requests)
+    context.log.info(told)
+    return dg.SensorResult(run_requests=requests[-MOST_DAYS:]) if requests else dg.SkipReason(f"{told}; no day is due.")
 
 
-def due_days(settings: Settings, lake: Lake, catalogue: Catalogue, now: datetime) -> dict[date, str]:
-    """Days whose sessions are not what the tables say, with the fingerprint that they would have.
-
-    A day waits while one of its sessions is being written to: it will be due once it is idle.
-    """
-    due = {}
+def settled_days(catalogue: Catalogue, now: datetime) -> dict[date, str]:
+    """Days none of whose sessions is being written to, with the fingerprint of what their files hold."""
+    found = {}
     for day in catalogue.days():
         paths = [path for path in catalogue.files_of(day) if path in catalogue.present]
-        if not all(catalogue.is_idle(path, now) for path in paths):
-            continue
-        fingerprint = catalogue.fingerprint(day, now)
-        if any(lake.fingerprint(table, day) != fingerprint for table in NAMES):
-            due[day] = fingerprint
-    return due
+        if all(catalogue.is_idle(path, day, now) for path in paths):
+            found[day] = catalogue.fingerprint(day, now)
+    return found
+
+
+def failed_runs(instance: dg.DagsterInstance) -> Counter[str]:
+    """By input fingerprint: how many of this sensor's latest runs failed with no success after them."""
+    runs = instance.get_runs(dg.RunsFilter(job_name=DAY_JOB), limit=RUNS_LOOKED_AT)  # newest first
+    failed: Counter[str] = Counter()
+    done: set[str] = set()
+    for run in runs:
+        key = run.tags.get(INPUT_TAG)
+        if key and run.status == dg.DagsterRunStatus.SUCCESS:
+            done.add(key)
+        elif key and run.status == dg.DagsterRunStatus.FAILURE and key not in done:
+            failed[key] += 1
+    return failed

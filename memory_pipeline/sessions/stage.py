@@ -101,7 +101,7 @@ class SessionsStage:
                 "files_modified": list(session.files_modified),
             }
         )
-        idle = self.catalogue.is_idle(path, self.now)
+        idle = self.catalogue.is_idle(path, day, self.now)
         for window in cut_windows(session, messages, self.settings.zone):
             reason = reason_not_observed(window, idle=idle, min_user_messages=self.settings.min_user_messages)
             rows["windows"].append(_window_row(window, reason))

@@ -354,8 +354,8 @@ def test_days_before_the_start_date_and_in_the_future_are_left_out(workspace: Wo
 def test_a_session_is_idle_once_nothing_was_said_for_the_configured_time(workspace: Workspace) -> None:
     path = str(write_session(workspace.sessions / "a.jsonl", user(NINE, "x"), assistant("2025-03-05T09:05", "y")))
     catalogue, *_ = workspace.look(idle_minutes=10)
-    assert not catalogue.is_idle(path, utc("2025-03-05T09:14:59"))
-    assert catalogue.is_idle(path, utc("2025-03-05T09:15:00"))
+    assert not catalogue.is_idle(path, NINE.date(), utc("2025-03-05T09:14:59"))
+    assert catalogue.is_idle(path, NINE.date(), utc("2025-03-05T09:15:00"))
 
 
 def test_a_session_of_the_future_is_idle_by_the_time_of_its_file(workspace: Workspace) -> None:
@@ -363,8 +363,8 @@ def test_a_session_of_the_future_is_idle_by_the_time_of_its_file(workspace: Work
     path = write_session(workspace.sessions / "a.jsonl", user("2031-01-01T00:00", "x"))
     os.utime(path, (NINE.timestamp(), NINE.timestamp()))
     catalogue, *_ = workspace.look(idle_minutes=10)
-    assert not catalogue.is_idle(str(path), NINE + timedelta(minutes=9))
-    assert catalogue.is_idle(str(path), NINE + timedelta(minutes=10))
+    assert not catalogue.is_idle(str(path), NINE.date(), NINE + timedelta(minutes=9))
+    assert catalogue.is_idle(str(path), NINE.date(), NINE + timedelta(minutes=10))
 
 
 # --- the fingerprint of a day ---

@@ -32,10 +32,13 @@ def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def tick() -> dg.SensorResult | dg.SkipReason:
-    """One evaluation, with the lake and the settings of this environment."""
-    with dg.build_sensor_context(resources={"lake": LakeResource()}) as context:
-        answer = session_sensor(context)
+def tick(*runs: dg.DagsterRun) -> dg.SensorResult | dg.SkipReason:
+    """One evaluation, with the lake and the settings of this environment, after these runs (oldest first)."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        for run in runs:
+            instance.add_run(run)
+        with dg.build_sensor_context(instance, resources={"lake": LakeResource()}) as context:
+            answer = session_sensor(context)
     assert isinstance(answer, dg.SensorResult | dg.SkipReason)
     return answer
 
@@ -238,4 +241,45 @@ def test_the_run_stores_the_fingerprint_that_its_key_names(sessions: Path) -> No
     stage = SessionsStage(settings, lake, Catalogue(lake, settings), datetime.now(UTC))
     stage.look()
     bring_up_to_date(stage, lake, DAY)
-    assert key == f"{DAY}:{lake.fingerprint('sessions', DAY)}"
+    assert key == f"{DAY}:{lake.fingerprint('sessions', DAY)}:0"
+
+
+# --- runs that failed ---
+
+
+def run_of(request: dg.RunRequest, status: dg.DagsterRunStatus) -> dg.DagsterRun:
+    return dg.DagsterRun(job_name=module.DAY_JOB, tags=dict(request.tags), status=status)
+
+
+def test_a_failed_run_is_asked_for_again_under_another_key_three_times_in_all(sessions: Path) -> None:
+    write_session(sessions / "a.jsonl", *conversation(NINE))
+    (first,) = tick().run_requests or []  # type: ignore[union-attr]
+    keys, failed = {first.run_key}, []
+    for _ in range(module.MOST_ATTEMPTS - 1):
+        failed.append(run_of(first, dg.DagsterRunStatus.FAILURE))
+        (again,) = tick(*failed).run_requests or []  # type: ignore[union-attr]
+        assert again.run_key not in keys
+        keys.add(again.run_key)
+    answer = tick(*failed, run_of(first, dg.DagsterRunStatus.FAILURE))
+    assert isinstance(answer, dg.SkipReason)
+    assert f"3 runs failed for {DAY}" in f"{answer.skip_message}"
+
+
+def test_a_day_that_failed_after_its_sessions_were_stored_is_asked_for_again(sessions: Path) -> None:
+    """The tables of this stage are right; a later stage of the run was not."""
+    write_session(sessions / "a.jsonl", *conversation(NINE))
+    (first,) = tick().run_requests or []  # type: ignore[union-attr]
+    materialize(DAY)
+    assert tick(run_of(first, dg.DagsterRunStatus.FAILURE)).run_requests  # type: ignore[union-attr]
+    failed, mended = (run_of(first, s) for s in (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS))
+    assert isinstance(tick(failed, mended), dg.SkipReason)
+
+
+def test_days_that_fail_for_good_keep_no_other_day_waiting(sessions: Path) -> None:
+    days = [DAY + timedelta(days=number) for number in range(MOST_DAYS + 1)]
+    for day in days:
+        write_session(sessions / f"{day}.jsonl", *conversation(f"{day}T09:00", topic=f"{day}"))
+    requests = tick().run_requests or []  # type: ignore[union-attr]
+    hopeless = [run_of(r, dg.DagsterRunStatus.FAILURE) for r in requests for _ in range(module.MOST_ATTEMPTS)]
+    (last,) = tick(*hopeless).run_requests or []  # type: ignore[union-attr]
+    assert last.partition_key == f"{days[0]}"

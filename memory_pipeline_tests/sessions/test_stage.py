@@ -131,7 +131,6 @@ def test_an_active_session_is_stored_and_observed_once_idle(sessions: Path) -> N
     assert (built, rows(lake, "windows", "observed", "reason")) == ([DAY], [(True, None)])
 
 
-@pytest.mark.xfail(strict=True, reason="a session is active or idle as a whole, on all of its days")
 def test_a_session_that_is_taken_up_again_leaves_the_observed_days_before_it(sessions: Path) -> None:
     """Nothing of that day has changed, so none of its bytes may; until it is idle its observations are gone."""
     path = write_session(sessions / "s.jsonl", *conversation(NINE))

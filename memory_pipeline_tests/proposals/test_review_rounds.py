@@ -1,0 +1,120 @@
+"""REVIEW.md over time: damaged, saved from an older copy, saved while we write, and longer than its limit."""
+
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.proposals.lifecycle import APPROVED, decide, pending, promote, settle_review
+from memory_pipeline.settings import Settings
+from memory_pipeline_tests.proposals.test_lifecycle import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
+from memory_pipeline_tests.rows import bytes_of, day_after, proposal, put, workspace
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.unlink(),  # deleted by accident
+        lambda path: path.write_bytes(b""),  # a full disk
+        lambda path: path.write_text("x] something else entirely"),
+        lambda path: path.write_bytes(path.read_bytes()[:150]),  # cut off
+    ],
+)
+def test_a_damaged_review_file_takes_no_decision_and_comes_back(story: Story, damage: object) -> None:
+    story.mark(UV, "x")
+    damage(story.review)  # type: ignore[operator]
+    left = story.review.read_bytes() if story.review.exists() else b""
+    settled = story.run()
+    assert settled.damaged
+    assert story.status() == dict.fromkeys(TEXTS, "pending")
+    assert story.shown() == list(TEXTS)
+    kept = [p.read_bytes() for p in story.settings.backups.glob("REVIEW.md.2*")]
+    assert not left or left in kept  # what was there is not lost
+    assert story.run(2).damaged is None
+
+
+def test_an_older_copy_that_an_editor_saves_over_ours_rejects_nothing(story: Story) -> None:
+    old = story.review.read_bytes()  # open in an editor
+    put(story.lake, "proposals", proposal(6, "Name branches after tickets.", day=day_after(1)))
+    story.run()
+    story.review.write_bytes(old)  # saved there, without the sixth
+    settled = story.run(2)
+    assert settled.rejected == []
+    assert set(story.status().values()) == {"pending"}
+    assert "p-20250306-001" not in story.status()
+    assert "`p-20250306-006`" in story.review.read_text("utf-8")
+
+
+def test_an_older_copy_with_as_many_lines_rejects_nothing_either(story: Story) -> None:
+    old = story.review.read_bytes()
+    put(story.lake, "proposals", proposal(6, "Name branches after tickets.", day=day_after(1)))
+    decide(story.settings, story.lake, {UV: APPROVED}, NOW)
+    story.run()  # one went, one came: five again
+    story.review.write_bytes(old)
+    assert story.run(2).rejected == []
+    assert story.status()["p-20250306-006"] == "pending"
+    assert story.status()[UV] == APPROVED
+
+
+def test_only_so_many_are_shown_and_the_queue_moves_up(tmp_path: Path) -> None:
+    story = Story(tmp_path, pending_limit=2)
+    assert story.shown() == [UV, FRIDAY]
+    story.mark(UV, "x")
+    story.run()
+    assert story.shown() == [FRIDAY, TABS]  # what was shown stays, the next one moves up
+    story.mark(FRIDAY, "-")
+    story.mark(TABS, "-")
+    story.run(2)
+    assert story.shown() == [UTC, LINT]
+    assert story.status()[LINT] == "pending"
+
+
+def test_what_matters_most_is_shown_first(tmp_path: Path) -> None:
+    settings, lake = workspace(tmp_path, pending_limit=2)
+    put(
+        lake,
+        "proposals",
+        proposal(1, "Seldom said, and medium.", priority="medium", support=9),
+        proposal(2, "High, said once."),
+        proposal(3, "High, said thrice.", support=3),
+    )
+    assert [p["proposal_id"][-1] for p in pending(lake)] == ["3", "2", "1"]
+    settle_review(settings, lake, NOW)
+    text = settings.review_file.read_text("utf-8")
+    assert "said thrice" in text
+    assert "said once" in text
+    assert "and medium" not in text
+
+
+def test_without_proposals_no_file_is_made(tmp_path: Path) -> None:
+    settings, lake = workspace(tmp_path)
+    settle_review(settings, lake, NOW)
+    assert promote(settings, lake, NOW) == []
+    assert bytes_of(tmp_path) == {}
+
+
+def test_the_persons_own_words_in_review_stay(story: Story) -> None:
+    story.edit("## Proposed for: Hard Rules\n", "## Proposed for: Hard Rules\n\nAsk Ann about these.\n\n")
+    story.mark(UV, "x")
+    story.run()
+    assert "\nAsk Ann about these.\n" in story.review.read_text("utf-8")
+
+
+def test_a_save_while_we_write_is_read_again(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The person saves between our reading and our writing: their second mark counts too."""
+    story.mark(UV, "x")
+    saved = []
+
+    def save_meanwhile(settings: Settings, text: str) -> None:
+        if not saved:
+            saved.append(True)
+            story.mark(FRIDAY, "x")
+
+    monkeypatch.setattr("memory_pipeline.proposals.lifecycle._write_shown", save_meanwhile)
+    story.run()
+    assert story.settled.approved == [UV, FRIDAY]
+    assert story.status()[FRIDAY] == APPROVED
