@@ -121,4 +121,4 @@ RETRACTION = _any(
 SPECIFIC = re.compile(
     r"`[^`]+`|\b[\w.-]+/[\w./-]+|\b\w+\.\w{1,5}\b|\b\d+(\.\d+)+\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|\b\d{2,}\b|--\w+"
 )
-ENGLISH = _any(r"\b(the|is|to|and|of|that|this|for|with|not|it)\b")
+CHINESE = re.compile(r"[一-鿿]")

@@ -6,7 +6,6 @@ status is a join. Every step can be repeated: a crash between two of them costs 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,14 +21,13 @@ from memory_pipeline.files.safe_write import decode, encode, update_file, write_
 from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.memory_file import Promotion, add_lines
-from memory_pipeline.proposals.review_file import Proposal, last_updated_in, read_decisions, update_review
+from memory_pipeline.proposals.review_file import Proposal, last_updated_in, offered_in, read_decisions, update_review
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import RANK
 
 APPROVED, REJECTED = "approved", "rejected"
 REVIEW_SURFACE, COMMAND_SURFACE = "REVIEW.md", "command"
-_ID = re.compile(r"p-\d{8}-\d{3,}")
 
 
 class UnknownProposal(Exception):
@@ -47,10 +45,10 @@ class Settled:
 
 
 def with_status(lake: Lake) -> pl.DataFrame:
-    """Every proposal with its `status` (pending, or its decision), oldest first."""
+    """Every proposal with its `status` (pending, or its first decision) and that decision's text, oldest first."""
     decisions = lake.read("decisions").sort("decided_at").unique("proposal_id", keep="first")
     joined = lake.read("proposals").join(
-        decisions.select("proposal_id", pl.col("decision").alias("status"), "decided_at", "surface"),
+        decisions.select("proposal_id", pl.col("decision").alias("status"), pl.col("text").alias("decided_text")),
         on="proposal_id",
         how="left",
     )
@@ -83,7 +81,7 @@ def settle_review(settings: Settings, lake: Lake, now: datetime) -> Settled:
         text = decode(current) if current is not None else None
         _read_back(settings, lake, text, now, result)
         waiting = pending(lake)
-        on_file = set(_ID.findall(text or ""))
+        on_file = offered_in(text or "")
         shown = [p for p in waiting if p["proposal_id"] in on_file]
         shown += [p for p in waiting if p["proposal_id"] not in on_file][: max(0, settings.pending_limit - len(shown))]
         decided = {p for p, s in with_status(lake).select("proposal_id", "status").iter_rows() if s != "pending"}
@@ -111,8 +109,7 @@ def promote(settings: Settings, lake: Lake, now: datetime) -> list[str]:
     )
     if not rows:
         return []
-    texts = dict(lake.read("decisions").select("proposal_id", "text").iter_rows())
-    promotions = [Promotion(r["proposal_id"], r["section"], texts[r["proposal_id"]], r["day"]) for r in rows]
+    promotions = [Promotion(r["proposal_id"], r["section"], r["decided_text"], r["day"]) for r in rows]
     present: list[str] = []
 
     def edit(current: bytes | None) -> bytes:
@@ -152,7 +149,7 @@ def _read_back(settings: Settings, lake: Lake, text: str | None, now: datetime, 
     base_text = decode(base.read_bytes()) if base.exists() else None
     if text is None and base_text is None:
         return  # the first time: nothing was ever shown
-    ids = set(_ID.findall(base_text if base_text is not None else text or ""))
+    ids = offered_in(base_text if base_text is not None else text or "")
     waiting = {r["proposal_id"]: r for r in pending(lake)}
     known = with_status(lake).filter(pl.col("proposal_id").is_in(list(ids))).to_dicts()
     shown = {p.proposal_id: p for p in as_offered(settings, lake, known)}

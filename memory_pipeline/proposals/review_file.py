@@ -116,6 +116,11 @@ def last_updated_in(current: str) -> str | None:
     return None if count is None else count["stamp"]
 
 
+def offered_in(current: str) -> set[str]:
+    """Ids of the proposals that stand in the text as lines of their own; a note that names one is none."""
+    return {item.proposal_id for item in _items(split_lines(current))}
+
+
 def update_review(
     current: str | None, pending: Sequence[Proposal], decided: Collection[str], *, day: date, now: datetime
 ) -> str:

@@ -30,7 +30,7 @@ def review_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg
     if time.time() - path.stat().st_mtime < SETTLED_SECONDS:
         return dg.SkipReason("REVIEW.md was saved just now; an editor may still be writing.")
     data = path.read_bytes()
-    digest = hashlib.sha256(data).hexdigest()
-    if digest == context.cursor or (shown.exists() and shown.read_bytes() == data):
+    saved = f"{hashlib.sha256(data).hexdigest()}:{path.stat().st_mtime_ns}"
+    if saved == context.cursor or (shown.exists() and shown.read_bytes() == data):
         return dg.SkipReason("REVIEW.md is as it was written.")
-    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"review:{digest}")], cursor=digest)
+    return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"review:{saved}")], cursor=saved)
