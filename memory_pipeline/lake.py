@@ -10,8 +10,9 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     import duckdb
 
 _FINGERPRINT = "fingerprint"
+
+
+class DamagedTable(Exception):
+    """A file of a table cannot be read; the message names it and says what to do."""
 
 
 class Lake:
@@ -39,15 +44,19 @@ class Lake:
         """The days that have a file, empty ones included, oldest first."""
         return sorted(date.fromisoformat(p.stem) for p in (self.root / table).glob("????-??-??.parquet"))
 
-    def read(self, table: str, days: Iterable[date] | None = None) -> pl.DataFrame:
-        """The rows of these days (None: all), typed also when there are none."""
+    def read(
+        self, table: str, days: Iterable[date] | None = None, columns: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """The rows of these days (None: all), typed also when there are none; only some columns where named.
+
+        Raises `DamagedTable` when a file cannot be read.
+        """
         if not TABLES[table].daily:
             paths = [self.path(table)]
         else:
             paths = [self.path(table, day) for day in (self.days(table) if days is None else sorted(set(days)))]
-        empty = pl.DataFrame(schema=TABLES[table].columns)
-        frames = [self._conform(table, pl.read_parquet(path, glob=False)) for path in paths if path.exists()]
-        return pl.concat([empty, *frames]) if frames else empty
+        empty = pl.DataFrame(schema=TABLES[table].columns).select(columns or pl.all())
+        return pl.concat([empty, *(self._frame(table, path, columns) for path in paths if path.exists())])
 
     def replace(
         self,
@@ -74,11 +83,12 @@ class Lake:
         self._write(table, self._conform(table, frame), self.path(table), "")
 
     def fingerprint(self, table: str, day: date) -> str | None:
-        """What `replace` was told of the day's inputs; None when the day was never written."""
+        """What `replace` was told of the day's inputs; None when the day was never written or cannot be read."""
         path = self.path(table, day)
-        if not path.exists():
+        try:
+            return pl.read_parquet_metadata(path).get(_FINGERPRINT, "") if path.exists() else None
+        except pl.exceptions.PolarsError:
             return None
-        return pl.read_parquet_metadata(path).get(_FINGERPRINT, "")
 
     def digest(self, table: str, days: Iterable[date]) -> str:
         """A hash over the days' bytes: equal when nothing that a later stage reads has changed."""
@@ -86,8 +96,9 @@ class Lake:
         for day in sorted(set(days)):
             path = self.path(table, day)
             if path.exists():
+                stat = path.stat()
                 total.update(f"{day}".encode())
-                total.update(hashlib.sha256(path.read_bytes()).digest())
+                total.update(_file_digest(path, stat.st_size, stat.st_mtime_ns))
         return total.hexdigest()
 
     def attach_views(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -100,6 +111,14 @@ class Lake:
                 files = f"{glob.escape(str(self.root / name))}/*.parquet".replace("'", "''")
                 query += f" UNION ALL BY NAME SELECT * FROM read_parquet('{files}', union_by_name = true)"
             connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
+
+    def _frame(self, table: str, path: Path, columns: Sequence[str] | None) -> pl.DataFrame:
+        try:
+            stored = pl.read_parquet_schema(path) if columns else {}
+            wanted = [name for name in columns if name in stored] if columns else None
+            return self._conform(table, pl.read_parquet(path, glob=False, columns=wanted)).select(columns or pl.all())
+        except pl.exceptions.PolarsError as error:
+            raise DamagedTable(f"{path} cannot be read ({type(error).__name__}). {TABLES[table].mend}") from error
 
     def _conform(self, table: str, frame: pl.DataFrame) -> pl.DataFrame:
         """The frame with the table's columns in order; columns added since a file was written are null."""
@@ -115,9 +134,17 @@ class Lake:
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             frame.sort(list(TABLES[table].order)).write_parquet(temporary, metadata={_FINGERPRINT: fingerprint})
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())  # the rows before the name: no crash may leave an empty file in its place
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=20_000)
+def _file_digest(path: Path, size: int, modified_ns: int) -> bytes:
+    """Of the file as it was then: a plan looks at every file of the lookback of every day."""
+    return hashlib.sha256(path.read_bytes()).digest()
 
 
 def fingerprint_of(*parts: object) -> str:

@@ -11,11 +11,12 @@ from typing import Any
 
 import dagster as dg
 import polars as pl
+from dagster._core.events import DagsterEvent, DagsterEventType
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.schemas import COLUMN_NOTES, TABLES, duckdb_type
 from memory_pipeline.settings import Settings, load_settings
-from memory_pipeline.stage import Stage, bring_up_to_date
+from memory_pipeline.stage import Stage, TryAgainLater, bring_up_to_date
 
 # backfill policies are in beta and partitioned checks in preview in 1.13, which is why its version is pinned
 warnings.filterwarnings("ignore", category=dg.BetaWarning)
@@ -50,13 +51,14 @@ class LakeResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         return Lake(self.settings().lake_dir)
 
 
-def table_spec(table: str, *, deps: Sequence[Any] = (), description: str) -> dg.AssetSpec:
+def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, version: str) -> dg.AssetSpec:
     """An asset that is a table of the lake."""
     return dg.AssetSpec(
         table,
         deps=list(deps),
         description=f"One row is {TABLES[table].row}.\n\n{description}",
         group_name=GROUP,
+        code_version=version,
         kinds={"parquet", "polars"},
         metadata={"dagster/column_schema": table_schema(table)},
     )
@@ -89,6 +91,8 @@ def run_stage(
         except Exception as caught:
             context.log.exception(f"{stage.tables[-1]} of {day} failed")
             failed[day] = caught
+            if isinstance(caught, TryAgainLater):
+                break  # it would be the same for every other day
             continue
         built += is_new
         for table in stage.tables:
@@ -102,6 +106,7 @@ def run_stage(
         raise dg.Failure(
             f"{len(failed)} of {len(days_of(context))} days failed, first {first}: {type(error).__name__}: {error}",
             metadata={"failed_days": dg.MetadataValue.json([f"{d}: {e}" for d, e in failed.items()])},
+            allow_retries=isinstance(error, TryAgainLater),
         ) from error
     context.log.info(f"{', '.join(stage.tables)}: {built} of {len(days_of(context))} days were out of date")
     schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}
@@ -133,16 +138,19 @@ def report_by_day(
     verdicts = {day: judge(day) for day in days}
     if not context.has_partition_key:
         for day, verdict in verdicts.items():
-            context.instance.report_runless_asset_event(
-                dg.AssetCheckEvaluation(
-                    asset_key=dg.AssetKey(asset),
-                    check_name=check,
-                    passed=verdict.passed,
-                    partition=f"{day}",
-                    metadata=_metadata(verdict),
-                    severity=severity,
-                )
+            evaluation = dg.AssetCheckEvaluation(
+                asset_key=dg.AssetKey(asset),
+                check_name=check,
+                passed=verdict.passed,
+                partition=f"{day}",
+                metadata=_metadata(verdict),
+                severity=severity,
             )
+            event = DagsterEvent(
+                DagsterEventType.ASSET_CHECK_EVALUATION.value, context.run.job_name, event_specific_data=evaluation
+            )
+            # under this run's id: a runless event could be stored only once per day for ever
+            context.instance.report_dagster_event(event, context.run.run_id)
         bad = [f"{day}" for day, verdict in verdicts.items() if not verdict.passed]
         offenders = [f"{day}: {o}" for day, v in verdicts.items() for o in v.offenders]
         total = Verdict(not bad, {"days": len(days), "days_failed": len(bad)}, offenders)

@@ -10,7 +10,7 @@ from typing import Self
 from memory_pipeline.days import stretches
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.stage import FrictionStage
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake import Lake, fingerprint_of
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.stage import ReflectionsStage
@@ -61,6 +61,10 @@ class Stages:
         """Whether no stage has anything to do for the day, as far as can be told before running any."""
         lake = self.sessions.lake
         return all(is_current(stage, lake, day) for stage in self.all())
+
+    def fingerprint(self, day: date) -> str:
+        """Of everything that decides the day's rows in every stage, as the tables are now."""
+        return fingerprint_of(*(stage.fingerprint(day) for stage in self.all()))
 
     def runs_for(self, days: Iterable[date]) -> list[tuple[date, date]]:
         """The ranges (first day, last day) that bring these days up to date, one run each.

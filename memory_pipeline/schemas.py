@@ -24,6 +24,15 @@ class Table:
     order: tuple[str, ...]
     """Columns that rows are sorted by before they are written, so that equal rows are equal bytes."""
     daily: bool = True
+    is_derived: bool = True
+    """Whether the rows can be made again from the session files."""
+
+    @property
+    def mend(self) -> str:
+        """What to do when a file of the table cannot be read."""
+        if self.is_derived:
+            return "Delete it and run `memory run --all`: it is made again from the session files."
+        return "Put a copy of it back; it holds what was offered or decided and cannot be made again."
 
 
 TABLES: dict[str, Table] = {
@@ -185,6 +194,7 @@ TABLES: dict[str, Table] = {
             "evidence": EVIDENCE,
         },
         ("proposal_id",),
+        is_derived=False,
     ),
     "decisions": Table(
         "what became of a proposal, on the day it was decided",
@@ -197,6 +207,7 @@ TABLES: dict[str, Table] = {
             "text": pl.String(),
         },
         ("decided_at", "proposal_id"),
+        is_derived=False,
     ),
     "promotions": Table(
         "an approved proposal that reached MEMORY.md, on the day it did",
@@ -209,6 +220,7 @@ TABLES: dict[str, Table] = {
             "already_there": pl.Boolean(),
         },
         ("proposal_id",),
+        is_derived=False,
     ),
     "friction_clusters": Table(
         "one recurring pattern over the days that end with `day`",
@@ -269,7 +281,7 @@ COLUMN_NOTES = {
     "observer": "which observer made the row",
     "trust": "whose words they are",
     "flags": "warnings about the row",
-    "content_hash": "sha256 of the text",
+    "content_hash": "sha256 of what it stands for",
     "level": "1: from observations",
     "section": "section of MEMORY.md",
     "support": "observations that say it",

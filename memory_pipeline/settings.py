@@ -77,8 +77,9 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute(cls, value: Path) -> Path:
         path = Path(os.path.abspath(_expanded(value)))  # noqa: PTH100 - resolve() would follow a workspace symlink
-        if path.exists() and not path.is_dir():
-            raise ValueError("expected a directory")
+        existing = next(p for p in (path, *path.parents) if p.exists())
+        if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+            raise ValueError(f"expected a directory that can be written to, but {existing} is none")
         return path
 
     @field_validator("session_dirs", mode="before")
@@ -122,6 +123,11 @@ class Settings(BaseSettings):
     def review_file(self) -> Path:
         return self.workspace / "REVIEW.md"
 
+    @property
+    def review_shown(self) -> Path:
+        """REVIEW.md as it was last written: what was shown to the person."""
+        return self.backups / "REVIEW.md.shown"
+
     def daily_log(self, day: date) -> Path:
         return self.workspace / "memory" / f"{day:%Y-%m-%d}.md"
 
@@ -145,14 +151,35 @@ def variable(field: str) -> str:
 
 
 def load_settings() -> Settings:
-    """The settings of this process's environment.
+    """The settings of this process's environment, with the time zone that the workspace was made with.
 
-    Raises `WrongSetting` with one sentence per wrong variable.
+    Raises `WrongSetting` with one sentence per wrong variable, and when another zone is asked for than the
+    workspace's: its tables are cut by that zone's days, and two zones would hold every message twice.
     """
     try:
-        return Settings()
+        settings = Settings()
     except ValidationError as error:
         raise WrongSetting(" ".join(_sentence(dict(e)) for e in error.errors())) from None
+    mark = _zone_mark(settings)
+    zone = mark.read_text("utf-8").strip() if mark.exists() else settings.timezone
+    if zone != settings.timezone and "timezone" in settings.model_fields_set:
+        raise WrongSetting(
+            f"MEMORY_TIMEZONE={settings.timezone!r}: the workspace {settings.workspace} was made with {zone}; "
+            "keep that zone, or name another MEMORY_WORKSPACE."
+        )
+    return settings.model_copy(update={"timezone": zone})
+
+
+def keep_timezone(settings: Settings) -> None:
+    """Make the zone the workspace's own, so that a journey does not move its days."""
+    mark = _zone_mark(settings)
+    if not mark.exists():
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.write_text(f"{settings.timezone}\n", "utf-8")
+
+
+def _zone_mark(settings: Settings) -> Path:
+    return settings.lake_dir / "timezone"
 
 
 def unknown_variables() -> list[str]:

@@ -11,6 +11,10 @@ import polars as pl
 from memory_pipeline.lake import Lake
 
 
+class TryAgainLater(Exception):
+    """Something else is in the way for now: a lock, a server. The message says what to do if it stays."""
+
+
 class Stage(Protocol):
     """Makes the rows of its tables for one day from the tables before it.
 
@@ -32,18 +36,21 @@ class Stage(Protocol):
 
 def is_current(stage: Stage, lake: Lake, day: date) -> bool:
     """Whether the stored rows of the day were made from just these inputs."""
-    fingerprint = stage.fingerprint(day)
-    return all(lake.fingerprint(table, day) == fingerprint for table in stage.tables)
+    return _is_stored(stage, lake, day, stage.fingerprint(day))
 
 
 def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> bool:
     """Build and store the day unless it is up to date; True when it was built."""
-    if is_current(stage, lake, day):
-        return False
     fingerprint = stage.fingerprint(day)  # before building: what changes meanwhile is found by the next run
+    if _is_stored(stage, lake, day, fingerprint):
+        return False
     frames = stage.build(day)
     if not stage.is_complete:
         fingerprint = ""  # no day's own: what is missing now is looked for again by every run
     for table in stage.tables:
         lake.replace(table, frames[table], [day], {day: fingerprint})
     return True
+
+
+def _is_stored(stage: Stage, lake: Lake, day: date, fingerprint: str) -> bool:
+    return all(lake.fingerprint(table, day) == fingerprint for table in stage.tables)

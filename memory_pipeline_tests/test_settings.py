@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.settings import Settings, WrongSetting, load_settings, unknown_variables, variable
+from memory_pipeline.settings import Settings, WrongSetting, keep_timezone, load_settings, unknown_variables, variable
 
 EVERY = [
     # field, its variable, what is written, what is read
@@ -155,3 +155,23 @@ def test_settings_cannot_be_changed_under_a_run() -> None:
 def test_the_api_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QDRANT_API_KEY", "k-secret")
     assert "k-secret" not in repr(load_settings())
+
+
+def test_a_workspace_keeps_the_time_zone_that_it_was_made_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two zones in one workspace would hold every message twice; a journey with the machine must not do that."""
+    monkeypatch.delenv("MEMORY_TIMEZONE")
+    monkeypatch.setattr("memory_pipeline.settings.tzlocal.get_localzone_name", lambda: "Europe/London")
+    keep_timezone(load_settings())
+    monkeypatch.setattr("memory_pipeline.settings.tzlocal.get_localzone_name", lambda: "Asia/Tokyo")
+    assert load_settings().timezone == "Europe/London"
+    monkeypatch.setenv("MEMORY_TIMEZONE", "Asia/Tokyo")
+    with pytest.raises(WrongSetting, match=r"MEMORY_TIMEZONE='Asia/Tokyo'.* was made with Europe/London"):
+        load_settings()
+
+
+@pytest.mark.usefixtures("as_nobody")
+def test_a_workspace_that_cannot_be_made_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("/etc/passwd/memory", "/memory"):
+        monkeypatch.setenv("MEMORY_WORKSPACE", place)
+        with pytest.raises(WrongSetting, match="expected a directory that can be written to"):
+            load_settings()

@@ -56,26 +56,22 @@ def run_job(instance: Any, job: str, days: tuple[date, date] | None = None) -> s
 
 
 def check_results(instance: Any, days: set[date]) -> dict[str, dict[str, Any]]:
-    """Per check ("asset/check"): how many of the days passed and failed, and the days that failed."""
+    """Per check ("asset/check"): how many of the days passed, and which failed, by the latest result of each day."""
     from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus as Status
 
     from memory_pipeline.definitions import defs
 
-    judged_as = (Status.SUCCEEDED, Status.FAILED)
-    found = {}
-    for definition in defs.asset_checks or []:
-        for key in definition.check_keys:
-            latest: dict[str, bool] = {}
-            for record in instance.event_log_storage.get_asset_check_execution_history(key, limit=100_000):
-                if record.partition and record.status in judged_as:  # newest first
-                    latest.setdefault(record.partition, record.status is Status.SUCCEEDED)
-            judged = {day: latest[f"{day}"] for day in days if f"{day}" in latest}
-            failed = sorted(day for day, passed in judged.items() if not passed)
-            found[f"{key.asset_key.to_user_string()}/{key.name}"] = {
-                "passed": len(judged) - len(failed),
-                "failed": len(failed),
-                "failed_days": failed,
-            }
+    keys = [key for definition in defs.asset_checks or [] for key in definition.check_keys]
+    found: dict[str, dict[str, Any]] = {
+        f"{key.asset_key.to_user_string()}/{key.name}": {"passed": 0, "failed_days": []} for key in keys
+    }
+    wanted = [f"{day}" for day in days]
+    for record in instance.event_log_storage.get_asset_check_partition_info(keys, partition_keys=wanted):
+        result = found[f"{record.check_key.asset_key.to_user_string()}/{record.check_key.name}"]
+        if record.latest_execution_status is Status.SUCCEEDED:
+            result["passed"] += 1
+        elif record.latest_execution_status is Status.FAILED:
+            result["failed_days"].append(record.partition_key)
     return found
 
 

@@ -40,15 +40,16 @@ def run(
     files = list(find_files(directories))
     if not files and (sessions or settings.session_dirs):
         raise fail(f"There is no session file (.jsonl or .json) in {', '.join(map(str, directories))}.")
-    if not files:
+    catalogue = _look(settings, files)
+    if not catalogue.has_sessions and not (sessions or settings.session_dirs):
         settings = use_examples(settings)
         err.print(
             "No sessions of pi, Claude Code or Codex were found on this machine, so the bundled examples are used. "
             "They are written examples, not recorded sessions, and have a workspace of their own.",
             style="yellow",
         )
-        files = list(find_files(roots(settings)))
-    failure, days = _bring_up_to_date(settings, files, span, everything)
+        catalogue = _look(settings, list(find_files(roots(settings))))
+    failure, days = _bring_up_to_date(settings, catalogue, span, everything)
     with instance_of(settings) as instance:
         summary = summarise(settings, instance, days)
     print_json(summary) if as_json else print_summary(settings, summary)
@@ -68,15 +69,22 @@ def _span(first: str | None, last: str | None, everything: bool) -> tuple[date, 
         return start, end
 
 
-def _bring_up_to_date(
-    settings: Settings, files: list[Path], span: tuple[date, date] | None, everything: bool
-) -> tuple[str | None, list[date]]:
-    """Read what changed, run what is out of date; returns what failed, if anything, and the days chosen."""
+def _look(settings: Settings, files: list[Path]) -> Catalogue:
+    """Read the files that are new or changed."""
     catalogue = Catalogue(Lake(settings.lake_dir), settings)
-    with _progress() as bar:
-        reading = bar.add_task("reading session files", total=len(files))
-        refresh = catalogue.refresh(files, on_file=lambda _: bar.advance(reading))
-        bar.update(reading, completed=len(files))
+    if files:
+        with _progress() as bar:
+            reading = bar.add_task("reading session files", total=len(files))
+            refresh = catalogue.refresh(files, on_file=lambda _: bar.advance(reading))
+            bar.update(reading, completed=len(files))
+        err.print(f"{refresh.files} session files, {refresh.changed} new or changed.", style="dim")
+    return catalogue
+
+
+def _bring_up_to_date(
+    settings: Settings, catalogue: Catalogue, span: tuple[date, date] | None, everything: bool
+) -> tuple[str | None, list[date]]:
+    """Run what is out of date of the days asked for; returns what failed, if anything, and the days."""
     days = catalogue.days()
     if span:
         days = [day for day in days if span[0] <= day <= span[1]]
@@ -84,11 +92,10 @@ def _bring_up_to_date(
         days = days[-RECENT_DAYS:]
     ranges = Stages.of(settings, catalogue, datetime.now(UTC)).runs_for(days)
     out_of_date = sum((last - first).days + 1 for first, last in ranges)
-    err.print(
-        f"{refresh.files} session files, {refresh.changed} new or changed; {len(days)} days with sessions chosen, "
-        f"{'all up to date' if not ranges else f'{len(ranges)} run(s) over {out_of_date} days to do'}.",
-        style="dim",
-    )
+    todo = f"{len(ranges)} run(s) over {out_of_date} days to do" if ranges else "all up to date"
+    outside = len(catalogue.days_outside())
+    left_out = f" {outside} days before MEMORY_START_DATE or in the future are left out." if outside else ""
+    err.print(f"{len(days)} days with sessions chosen, {todo}.{left_out}", style="dim")
     with instance_of(settings) as instance:
         failures = _execute(instance, ranges, out_of_date) if ranges else [run_job(instance, "review_job")]
     return next((f for f in failures if f), None), days

@@ -15,11 +15,12 @@ from memory_pipeline.text.priorities import EMOJI, PRIORITIES
 def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[str, Any]:
     """Numbers over these days; proposals and their states over all days."""
     lake = Lake(settings.lake_dir)
-    messages, windows = lake.read("messages", days), lake.read("windows", days)
-    observations = lake.read("observations", days)
+    messages = lake.read("messages", days, ["role"])
+    windows = lake.read("windows", days, ["observed"])
+    observations = lake.read("observations", days, ["priority"])
     status = with_status(lake)["status"]
     checks = check_results(instance, set(days))
-    files = lake.read("files")
+    files = lake.read("files", columns=["reason"])
     return {
         "days": [str(day) for day in days],
         "session_files": {"read": files["reason"].is_null().sum(), "not_read": files["reason"].is_not_null().sum()},
@@ -34,8 +35,8 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
         "friction": _patterns(lake, days),
         "checks": {
             "passed": sum(c["passed"] for c in checks.values()),
-            "failed": sum(c["failed"] for c in checks.values()),
-            "failing": {k: [str(d) for d in c["failed_days"]] for k, c in checks.items() if c["failed"]},
+            "failed": sum(len(c["failed_days"]) for c in checks.values()),
+            "failing": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},
         },
         "spent_usd": float(lake.read("ledger", days)["cost_usd"].sum()),
         "places": {

@@ -34,10 +34,14 @@ def examples_workspace(settings: Settings) -> Path:
     return settings.workspace / "examples"
 
 
+def _has_been_run(workspace: Path) -> bool:
+    return (workspace / "lake" / "sessions").exists()
+
+
 def active_settings() -> Settings:
     """The settings of the workspace that has something to show: the examples' as long as there is nothing else."""
     settings = settings_of_call()
-    if not settings.lake_dir.exists() and (examples_workspace(settings) / "lake").exists():
+    if not _has_been_run(settings.workspace) and _has_been_run(examples_workspace(settings)):
         err.print("Showing the bundled examples: no session of yours has been read yet.", style="dim")
         return use_examples(settings)
     return settings

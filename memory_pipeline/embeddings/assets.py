@@ -5,7 +5,7 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.embeddings.stage import EmbeddingsStage
+from memory_pipeline.embeddings.stage import VERSION, EmbeddingsStage
 from memory_pipeline.orchestration import (
     INDEX_POOL,
     MODEL_RETRY,
@@ -25,6 +25,7 @@ LEXICAL_ONLY = "lexical_only"
         table_spec(
             "embeddings",
             deps=["observations"],
+            version=VERSION,
             description="The vectors themselves lie in the index (index/, or the server of QDRANT_URL), which can be "
             "rebuilt from this table's sources at any time. Without an embedding model there are no rows, `mode` says "
             "`lexical_only`, and later stages compare by words.",

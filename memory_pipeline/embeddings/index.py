@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Protocol, TypeVar
 
+from memory_pipeline.stage import TryAgainLater
+
 COLLECTION = "memory_observations"
 
 # Neither engine can compare "YYYY-MM-DD" strings, so the adapters store the day as a number too, under this reserved
@@ -46,7 +48,7 @@ class Hit:
     payload: dict[str, Any]
 
 
-class IndexUnavailable(Exception):
+class IndexUnavailable(TryAgainLater):
     """The index cannot be opened or reached; the message says why and what to do."""
 
 

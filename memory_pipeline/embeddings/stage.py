@@ -26,7 +26,7 @@ def point_id(observation_id: str) -> str:
 
 
 class EmbeddingsStage:
-    """Gives every observation of a day its vector. Unchanged texts are not encoded again."""
+    """Gives every observation of a day its vector. What has not changed is not encoded again."""
 
     tables = ("embeddings",)
 
@@ -66,7 +66,7 @@ class EmbeddingsStage:
             "source_id": observation["observation_id"],
             "model": self.settings.embedding_model,
             "dimension": self.encoder.dimension,
-            "content_hash": hashlib.sha256(observation["text"].encode()).hexdigest(),
+            "content_hash": hashlib.sha256(repr(sorted(self._payload(observation).items())).encode()).hexdigest(),
         }
 
     def _store(

@@ -56,6 +56,23 @@ def put_block(text: str, key: str, body: str) -> BlockResult:
     return BlockResult(text[: found.start("ours")] + inside + text[found.end("ours") :], "replaced")
 
 
+def remove_block(text: str, key: str) -> str:
+    """The text without the block and the blank line before it; as it is when the block is missing or was edited."""
+    found = _find_untouched(text, key)
+    if found is None:
+        return text
+    before, after = text[: found.start("ours")], text[found.end() :]
+    newline = newline_of(text)
+    return before.removesuffix(newline) + after.removeprefix("\r").removeprefix("\n")
+
+
+def keys_in(text: str, prefix: str) -> list[str]:
+    """Keys of the blocks that begin with the prefix, in order."""
+    return re.findall(
+        rf"^\ufeff?<!-- memory:({re.escape(prefix)}[\w.:-]*) [0-9a-f]{{12}} -->", text, re.ASCII | re.MULTILINE
+    )
+
+
 def split_lines(text: str) -> list[str]:
     """The lines of a text with their endings; only ``\\n`` (also after ``\\r``) ends one, unlike in str.splitlines."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from memory_pipeline.files.blocks import one_line, put_block
+from memory_pipeline.files.blocks import keys_in, one_line, put_block, remove_block
 from memory_pipeline.files.safe_write import decode, encode, update_file
+from memory_pipeline.text.priorities import EMOJI
 
-PRIORITY_EMOJI = {"high": "🔴", "medium": "🟡", "low": "🟢"}
+_OBSERVATIONS = "observations:"
 
 
 @dataclass(frozen=True)
@@ -79,26 +80,30 @@ def render_observations(window: LogWindow, day: date) -> str:
 def write_daily_log(path: Path, day: date, windows: Sequence[LogWindow], *, backups: Path) -> LogResult:
     """Bring the blocks ``observations:<first 12 of the key>`` of the log file up to date, new ones in the given order.
 
-    Text by hand stays as it is; so do blocks of windows that are not given. ``edited_by_hand`` holds window keys.
-    Raises what `safe_write.update_file` raises.
+    Text by hand stays as it is. Blocks of windows that are not given are taken out unless a person edited them.
+    ``edited_by_hand`` holds window keys. Raises what `safe_write.update_file` raises.
     """
-    blocks = {f"observations:{window.key[:12]}": render_observations(window, day) for window in windows}
-    result = write_log_blocks(path, day, blocks, backups=backups)
-    edited = [window.key for window in windows if f"observations:{window.key[:12]}" in result.edited_by_hand]
+    blocks = {f"{_OBSERVATIONS}{window.key[:12]}": render_observations(window, day) for window in windows}
+    result = write_log_blocks(path, day, blocks, backups=backups, replacing=_OBSERVATIONS)
+    edited = [window.key for window in windows if f"{_OBSERVATIONS}{window.key[:12]}" in result.edited_by_hand]
     return LogResult(result.changed, edited)
 
 
-def write_log_blocks(path: Path, day: date, blocks: dict[str, str], *, backups: Path) -> LogResult:
+def write_log_blocks(
+    path: Path, day: date, blocks: dict[str, str], *, backups: Path, replacing: str | None = None
+) -> LogResult:
     """Put blocks (key to body) into the log file, which is made with its heading when there is none.
 
-    For other parts of a day's log than observations; ``edited_by_hand`` holds block keys. Every text in a body must
-    have gone through `blocks.one_line`. Nothing happens without blocks.
+    With ``replacing``, other blocks whose keys begin so are taken out. ``edited_by_hand`` holds block keys. Every text
+    in a body must have gone through `blocks.one_line`. Without blocks no file is made.
     """
     edited: list[str] = []
 
     def edit(current: bytes | None) -> bytes:
         edited.clear()  # update_file may call again
         text = decode(current) if current else f"# {day.isoformat()}\n"
+        for key in keys_in(text, replacing) if replacing else []:
+            text = text if key in blocks else remove_block(text, key)
         for key, body in blocks.items():
             result = put_block(text, key, body)
             text = result.text
@@ -106,7 +111,7 @@ def write_log_blocks(path: Path, day: date, blocks: dict[str, str], *, backups: 
                 edited.append(key)
         return encode(text)
 
-    changed = update_file(path, edit, backups=backups) if blocks else False
+    changed = update_file(path, edit, backups=backups) if blocks or path.exists() else False
     return LogResult(changed, edited)
 
 
@@ -116,4 +121,4 @@ def _heading(segment: LogSegment) -> list[str]:
 
 
 def _fact(fact: LogFact) -> str:
-    return f"* {PRIORITY_EMOJI[fact.priority]} ({one_line(fact.time)}) {one_line(fact.text)}"
+    return f"* {EMOJI[fact.priority]} ({one_line(fact.time)}) {one_line(fact.text)}"

@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 from dagster_duckdb import DuckDBResource
 
-from memory_pipeline.friction.stage import FrictionStage
+from memory_pipeline.friction.stage import VERSION, FrictionStage
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import (
     INDEX_POOL,
@@ -28,6 +28,7 @@ from memory_pipeline.reflections.assets import lookback_dep
         table_spec(
             "friction_clusters",
             deps=[lookback_dep("messages"), lookback_dep("observations"), lookback_dep("embeddings")],
+            version=VERSION,
             description="Corrections and tool failures of the last days that say the same and span sessions, with "
             "every place where they happened. Severity is occurrences times what one costs. A day has the patterns "
             "that it added to.",

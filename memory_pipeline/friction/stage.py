@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import date
+from itertools import count
 from typing import Self
 
 import duckdb
@@ -15,7 +16,6 @@ from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.friction.clustering import Cluster, corrections, failures
 from memory_pipeline.friction.patterns import Sign, error_line
 from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import Encoder, encoder_of
@@ -46,20 +46,43 @@ class FrictionStage:
 
     def fingerprint(self, day: date) -> str:
         days = lookback(day, self.settings.lookback_days)
-        return fingerprint_of(VERSION, *(self.lake.digest(t, days) for t in ("messages", "observations", "embeddings")))
+        inputs = [self.lake.digest(t, days) for t in ("messages", "observations", "embeddings")]
+        return fingerprint_of(VERSION, *inputs, self._rules(day))
 
     def build(self, day: date) -> dict[str, pl.DataFrame]:
         days = lookback(day, self.settings.lookback_days)
         said = list(self._corrections(days))
         has_vector = set(self.lake.read("embeddings", days)["source_id"])
         vectors = vectors_of(self.settings, self.encoder, [s.sign_id for s in said if s.sign_id in has_vector])
-        memory = self.settings.memory_file
-        rules = [line.text for line in lines_of(memory.read_bytes() if memory.exists() else None)]
-        clusters = [*corrections(said, vectors, rules), *failures(list(self._failures(days)))]
+        clusters = [*corrections(said, vectors, self._rules(day)), *failures(list(self._failures(days)))]
         of_day = [c for c in clusters if any(m.day == day for m in c.members)]
         worst = sorted(of_day, key=lambda c: (-c.severity, c.title))[:MOST_A_DAY]
-        rows = [_row(day, number, cluster) for number, cluster in enumerate(worst, 1)]
+        numbers = self._numbers(day, worst)
+        rows = [_row(day, number, cluster) for number, cluster in zip(numbers, worst, strict=True)]
         return {"friction_clusters": pl.DataFrame(rows, schema=TABLES["friction_clusters"].columns)}
+
+    def _numbers(self, day: date, clusters: list[Cluster]) -> list[int]:
+        """A pattern that was found before keeps its number, so that its id goes on naming it."""
+        stored = self.lake.read("friction_clusters", [day]).iter_rows(named=True)
+        known = {
+            int(row["pattern_id"].rsplit("-", 1)[1]): (row["kind"], {span["message_id"] for span in row["evidence"]})
+            for row in stored
+        }
+        taken, numbers = set(known), []
+        for cluster in clusters:
+            places = {message_id for member in cluster.members for message_id, *_ in member.evidence}
+            number = next((n for n, (kind, old) in known.items() if kind == cluster.kind and old & places), None)
+            if number is None:
+                number = next(n for n in count(1) if n not in taken)
+            known.pop(number, None)
+            taken.add(number)
+            numbers.append(number)
+        return numbers
+
+    def _rules(self, day: date) -> list[str]:
+        """What stood in MEMORY.md on that day, as far as it came from here: approving today changes no day before."""
+        days = [promoted for promoted in self.lake.days("promotions") if promoted <= day]
+        return sorted(self.lake.read("promotions", days)["text"])
 
     def _corrections(self, days: list[date]) -> Iterator[Sign]:
         frame = self.lake.read("observations", days).filter(

@@ -8,7 +8,7 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.observations.stage import ObservationsStage
+from memory_pipeline.observations.stage import VERSION, ObservationsStage
 from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, markdown_table, run_stage, table_spec
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import EMOJI, PRIORITIES
@@ -22,12 +22,14 @@ PREVIEWED = 40
         table_spec(
             "segments",
             deps=["messages", "windows"],
+            version=VERSION,
             description="A topic ends where the words change or after a pause. The narrative quotes what was asked "
             "and how it ended.",
         ),
         table_spec(
             "observations",
             deps=["messages", "windows"],
+            version=VERSION,
             description="Verbatim facts with priority, time and the spans that carry them. Only windows marked "
             "`observed` have rows. Also written to the day's log, memory/YYYY-MM-DD.md.",
         ),

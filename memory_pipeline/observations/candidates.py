@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from memory_pipeline.observations import cues
 from memory_pipeline.observations.observer import Said
 from memory_pipeline.text.sentences import Sentence, sentences, squeeze
-from memory_pipeline.text.similarity import content_words, overlap
+from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 
 WHOLE_MESSAGE = 400
@@ -211,9 +211,3 @@ def _size(words: str) -> float:
 
 def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
-
-
-def redundancy(candidate: Candidate, kept: Sequence[frozenset[str]]) -> float:
-    """The largest overlap with what is kept already, 0 to 1."""
-    mine = content_words(candidate.text)
-    return max((overlap(mine, other) for other in kept), default=0.0)

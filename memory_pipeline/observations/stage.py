@@ -55,8 +55,6 @@ class ObservationsStage:
         return {name: pl.DataFrame(rows[name], schema=TABLES[name].columns) for name in self.tables}
 
     def _write_log(self, day: date, logs: Sequence[tuple[dict[str, Any], list[Segment]]]) -> None:
-        if not logs:
-            return
         sessions = {s["session_id"]: s for s in self.lake.read("sessions", [day]).iter_rows(named=True)}
         windows = [self._log_window(w, segments, sessions[w["session_id"]]) for w, segments in logs]
         result = write_daily_log(self.settings.daily_log(day), day, windows, backups=self.settings.backups)

@@ -19,7 +19,7 @@ from memory_pipeline.orchestration import (
 )
 from memory_pipeline.proposals.lifecycle import Settled, promote, settle_review, with_status
 from memory_pipeline.proposals.memory_file import lines_of
-from memory_pipeline.proposals.stage import ProposalsStage
+from memory_pipeline.proposals.stage import VERSION, ProposalsStage
 
 PREVIEWED = 40
 
@@ -30,6 +30,7 @@ PREVIEWED = 40
         table_spec(
             "proposals",
             deps=["reflections"],
+            version=VERSION,
             description="High lines and notable medium ones, each offered once; what stands in MEMORY.md or was "
             "offered before is not offered again. A person decides in REVIEW.md or with `memory review`.",
         )
@@ -40,7 +41,8 @@ PREVIEWED = 40
 def propose(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
     tables, settings = lake.open(), lake.settings()
     stage = ProposalsStage(settings, tables)
-    yield from run_stage(context, tables, stage, lambda table, day: describe(tables, day))
+    decided = dict(tables.read("decisions").select("proposal_id", "decision").iter_rows())
+    yield from run_stage(context, tables, stage, lambda table, day: describe(tables, day, decided))
     _report(context, settle_review(settings, tables, datetime.now(UTC)))
 
 
@@ -76,8 +78,9 @@ def memory_file(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.Mat
     )
 
 
-def describe(lake: Lake, day: date) -> Mapping[str, Any]:
-    frame = with_status(lake).filter(pl.col("day") == day)
+def describe(lake: Lake, day: date, decided: dict[str, str]) -> Mapping[str, Any]:
+    status = pl.col("proposal_id").replace_strict(decided, default="pending", return_dtype=pl.String)
+    frame = lake.read("proposals", [day]).with_columns(status.alias("status"))
     return {
         "pending": int((frame["status"] == "pending").sum()),
         "preview": markdown_table(frame.select("proposal_id", "section", "status", "text")),

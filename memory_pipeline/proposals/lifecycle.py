@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 from filelock import FileLock
 
 from memory_pipeline.days import day_of
+from memory_pipeline.files.blocks import one_line
 from memory_pipeline.files.daily_log import write_log_blocks
 from memory_pipeline.files.safe_write import decode, encode, update_file, write_atomically
 from memory_pipeline.lake import Lake
@@ -145,7 +145,7 @@ def as_offered(settings: Settings, lake: Lake, rows: Iterable[dict[str, Any]]) -
 
 
 def _read_back(settings: Settings, lake: Lake, text: str | None, now: datetime, result: Settled) -> None:
-    base = _shown_file(settings)
+    base = settings.review_shown
     base_text = decode(base.read_bytes()) if base.exists() else None
     if text is None and base_text is None:
         return  # the first time: nothing was ever shown
@@ -195,16 +195,12 @@ def _log_decisions(settings: Settings, lake: Lake, now: datetime, new: list[dict
         f"* {r['decided_at'].astimezone(settings.zone):%H:%M} {r['decision']} `{r['proposal_id']}` {r['text']}"
         for r in rows
     ]
-    body = "### Decisions on memory proposals\n\n" + "\n".join(" ".join(line.split()) for line in lines)
+    body = "### Decisions on memory proposals\n\n" + "\n".join(map(one_line, lines))
     write_log_blocks(settings.daily_log(day), day, {"decisions": body}, backups=settings.backups)
 
 
-def _shown_file(settings: Settings) -> Path:
-    return settings.backups / "REVIEW.md.shown"
-
-
 def _write_shown(settings: Settings, text: str) -> None:
-    path = _shown_file(settings)
+    path = settings.review_shown
     write_atomically(path, encode(text), expected=path.read_bytes() if path.exists() else None, backups=None)
 
 

@@ -31,12 +31,14 @@ class ProposalsStage:
 
     def __init__(self, settings: Settings, lake: Lake) -> None:
         self.settings, self.lake = settings, lake
+        self._made: pl.DataFrame | None = None
+        """All proposals, read once: a range of days adds to them as it goes."""
 
     def fingerprint(self, day: date) -> str:
         return fingerprint_of(VERSION, self.lake.digest("reflections", [day]))
 
     def build(self, day: date) -> dict[str, pl.DataFrame]:
-        made = self.lake.read("proposals")
+        made = self.lake.read("proposals") if self._made is None else self._made
         of_day = made.filter(pl.col("day") == day)
         memory = self.settings.memory_file
         offered = {source for sources in made["sources"] for source in sources}
@@ -53,6 +55,7 @@ class ProposalsStage:
             number += 1
             rows.append(_row(day, number, line, observed))
         fresh = pl.DataFrame(rows, schema=TABLES["proposals"].columns)
+        self._made = pl.concat([made, fresh])
         return {"proposals": pl.concat([of_day, fresh])}
 
     def _worth_offering(self, day: date) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from memory_pipeline.orchestration import (
     run_stage,
     table_spec,
 )
-from memory_pipeline.reflections.stage import ReflectionsStage
+from memory_pipeline.reflections.stage import VERSION, ReflectionsStage
 from memory_pipeline.settings import load_settings
 
 
@@ -37,6 +37,7 @@ def lookback_dep(asset: str) -> dg.AssetDep:
         table_spec(
             "reflections",
             deps=[lookback_dep("observations"), lookback_dep("embeddings")],
+            version=VERSION,
             description="Over a lookback of days that ends with the partition, what says the same is one line with its "
             "support; what is older than a day is condensed, from three days on to what was laid down or said again. "
             "A day without observations has no rows.",

@@ -9,6 +9,7 @@ import polars as pl
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, markdown_table, run_stage, table_spec
+from memory_pipeline.sessions.catalogue import READER_VERSION
 from memory_pipeline.sessions.stage import SessionsStage
 
 
@@ -17,6 +18,7 @@ from memory_pipeline.sessions.stage import SessionsStage
     specs=[
         table_spec(
             "sessions",
+            version=READER_VERSION,
             description="Read from the session files of pi, Claude Code and Codex, which are never written to. "
             "A session over midnight has a row on each of its days. Wrong when a file touches the day and is not here: "
             "`memory status` names the files that could not be read.",
@@ -24,12 +26,14 @@ from memory_pipeline.sessions.stage import SessionsStage
         table_spec(
             "messages",
             deps=["sessions"],
+            version=READER_VERSION,
             description="Roles are user (what a person typed), assistant, tool (calls and results, clipped) and "
             "injected (text that no person typed). Secrets are replaced by marks before anything is stored.",
         ),
         table_spec(
             "windows",
             deps=["messages"],
+            version=READER_VERSION,
             description="Trigger `compaction`: what a compaction summarised away; `shutdown`: the rest once the "
             "session is idle. `reason` says why a window is stored but not observed.",
         ),

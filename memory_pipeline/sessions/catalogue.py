@@ -21,7 +21,7 @@ from memory_pipeline.lake import Lake, fingerprint_of
 from memory_pipeline.sessions.harnesses import parse_file
 from memory_pipeline.sessions.model import NotASession, ParsedSession
 from memory_pipeline.sessions.windows import digest, windows_by_day
-from memory_pipeline.settings import Settings
+from memory_pipeline.settings import Settings, keep_timezone
 
 READER_VERSION = "1"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
@@ -87,7 +87,11 @@ class Catalogue:
             changed += 1
             if on_file:
                 on_file(path)
-        if changed:
+        gone = [p for p, row in self.rows.items() if row["reason"] and p not in self.present and not Path(p).exists()]
+        for path_gone in gone:  # nothing was read from it, so there is nothing to keep
+            del self.rows[path_gone]
+        if changed or gone:
+            keep_timezone(self.settings)
             self.lake.replace_all("files", pl.DataFrame(list(self.rows.values()), infer_schema_length=None))
         return Refresh(len(self.present), changed, left)
 
@@ -102,6 +106,11 @@ class Catalogue:
     def is_unreadable(self, path: str) -> bool:
         """Whether no session could be read from the file when it was last looked at."""
         return path in self.rows and self.rows[path]["reason"] is not None
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether any file was read."""
+        return any(not row["reason"] for row in self.rows.values())
 
     def days(self) -> list[date]:
         """Days with messages, from the start date on and not in the future, oldest first."""

@@ -29,7 +29,14 @@ def judge_windows(lake: Lake, day: date) -> Verdict:
     counted = messages.group_by("dedupe_key").len().join(windows, on="dedupe_key", how="right")
     miscounted = counted.filter(pl.col("len").fill_null(0) != pl.col("messages"))["dedupe_key"].to_list()
     offenders = [f"message {m} is there more than once" for m in twice]
+    if messages.is_empty():
+        offenders += [f"{path} has messages of this day, and none is stored" for path in _files_of(lake, day)]
     offenders += [f"message {m} is in no window" for m in homeless]
     offenders += [f"window {w[:12]} counts other messages than it has" for w in miscounted]
     offenders += [f"window {w[:12]} is there more than once" for w in {w for w in known if known.count(w) > 1}]
     return Verdict(not offenders, {"messages": messages.height, "windows": windows.height}, sorted(offenders))
+
+
+def _files_of(lake: Lake, day: date) -> list[str]:
+    files = lake.read("files", columns=["path", "days"])
+    return [path for path, days in files.iter_rows() if any(entry["day"] == day for entry in days or [])]

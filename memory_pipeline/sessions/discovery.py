@@ -34,6 +34,10 @@ def roots(settings: Settings) -> list[Path]:
     for root in settings.session_dirs:
         if not root.is_dir() or not os.access(root, os.R_OK | os.X_OK):
             raise WrongSetting(f"{root} is not a directory that can be read; name a directory with session files.")
+        if settings.workspace.is_relative_to(root):
+            raise WrongSetting(
+                f"MEMORY_WORKSPACE={settings.workspace} lies in the session directory {root}; move it out."
+            )
     standard = [root for root in default_roots() if root.is_dir()] if settings.default_session_dirs else []
     return list(dict.fromkeys([*settings.session_dirs, *standard]))
 

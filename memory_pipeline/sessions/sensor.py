@@ -1,4 +1,7 @@
-"""Watches the session directories. The directories are the queue: a rescan finds whatever was missed."""
+"""Watches the session directories. The directories are the queue: a rescan finds whatever was missed.
+
+It asks for whole days, so it stands above all stages and may know the plan.
+"""
 
 from collections import Counter
 from datetime import UTC, date, datetime
@@ -6,9 +9,9 @@ from datetime import UTC, date, datetime
 import dagster as dg
 
 from memory_pipeline.orchestration import LakeResource
+from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_files, roots
-from memory_pipeline.sessions.stage import NAMES
 
 DAY_JOB = "day_job"
 MOST_DAYS = 20
@@ -17,7 +20,7 @@ MOST_ATTEMPTS = 3
 """Runs for one and the same input, when they fail; a day that fails for good must not keep the others waiting."""
 RUNS_LOOKED_AT = 500
 INPUT_TAG = "memory/input"
-"""Names the state of the session files that a run was asked for."""
+"""Names the state of the inputs that a run was asked for."""
 SECONDS = 20.0
 """Time for reading changed files in one tick; a tick may take 60 s in all."""
 day_job = dg.define_asset_job(
@@ -37,12 +40,9 @@ def session_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> d
     settings, tables, now = lake.settings(), lake.open(), datetime.now(UTC)
     catalogue = Catalogue(tables, settings)
     seen = catalogue.refresh(find_files(roots(settings)), seconds=SECONDS)
+    stages = Stages.of(settings, catalogue, now)
+    due = {day: stages.fingerprint(day) for day in settled_days(catalogue, now) if not stages.is_current(day)}
     failed = failed_runs(context.instance)
-    due = {
-        day: fingerprint
-        for day, fingerprint in settled_days(catalogue, now).items()
-        if failed[fingerprint] or any(tables.fingerprint(table, day) != fingerprint for table in NAMES)
-    }
     hopeless = [day for day, fingerprint in due.items() if failed[fingerprint] >= MOST_ATTEMPTS]
     told = f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read"
     if hopeless:
@@ -53,21 +53,20 @@ def session_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> d
         if day not in hopeless
     ]
     context.log.info(told)
-    return dg.SensorResult(run_requests=requests[-MOST_DAYS:]) if requests else dg.SkipReason(f"{told}; no day is due.")
+    return dg.SensorResult(run_requests=requests[:MOST_DAYS]) if requests else dg.SkipReason(f"{told}; no day is due.")
 
 
-def settled_days(catalogue: Catalogue, now: datetime) -> dict[date, str]:
-    """Days none of whose sessions is being written to, with the fingerprint of what their files hold."""
-    found = {}
-    for day in catalogue.days():
-        paths = [path for path in catalogue.files_of(day) if path in catalogue.present]
-        if all(catalogue.is_idle(path, day, now) for path in paths):
-            found[day] = catalogue.fingerprint(day, now)
-    return found
+def settled_days(catalogue: Catalogue, now: datetime) -> list[date]:
+    """Days none of whose sessions is being written to, oldest first: a day looks back on those before it."""
+    return [
+        day
+        for day in catalogue.days()
+        if all(catalogue.is_idle(path, day, now) for path in catalogue.files_of(day) if path in catalogue.present)
+    ]
 
 
 def failed_runs(instance: dg.DagsterInstance) -> Counter[str]:
-    """By input fingerprint: how many of this sensor's latest runs failed with no success after them."""
+    """By fingerprint: how many of this sensor's latest runs failed with no success after them."""
     runs = instance.get_runs(dg.RunsFilter(job_name=DAY_JOB), limit=RUNS_LOOKED_AT)  # newest first
     failed: Counter[str] = Counter()
     done: set[str] = set()

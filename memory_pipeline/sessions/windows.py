@@ -63,7 +63,7 @@ def dedupe_key(session_id: str, trigger: str, first: datetime) -> str:
 
 def cut_windows(session: ParsedSession, messages: Sequence[Message], zone: ZoneInfo) -> list[Window]:
     """The windows of these messages (all or part of the session's), in order of their first message."""
-    compaction_of = {mid: number for number, ids in enumerate(session.compactions) for mid in ids}
+    compaction_of = _compactions_by_message(session, zone)
     groups: dict[tuple[date, int], list[Message]] = {}
     for message in messages:
         key = (day_of(message.said_at, zone), compaction_of.get(message.message_id, -1))
@@ -78,6 +78,20 @@ def cut_windows(session: ParsedSession, messages: Sequence[Message], zone: ZoneI
         taken.add(key_text)
         windows.append(Window(key_text, session.session_id, day, trigger, tuple(members)))
     return windows
+
+
+def _compactions_by_message(session: ParsedSession, zone: ZoneInfo) -> dict[str, int]:
+    """The compaction that summarised a message away, where both fell on one day.
+
+    What a compaction of a later day reaches back to was a window of its own day long before, and stays it:
+    otherwise observing today would take back what was observed yesterday.
+    """
+    day = {m.message_id: day_of(m.said_at, zone) for m in session.messages}
+    found: dict[str, int] = {}
+    for number, ids in enumerate(session.compactions):
+        last = max((day[i] for i in ids if i in day), default=None)
+        found |= {i: number for i in ids if day.get(i) == last}
+    return found
 
 
 def reason_not_observed(window: Window, *, idle: bool, min_user_messages: int) -> str | None:
@@ -102,11 +116,13 @@ def windows_by_day(session: ParsedSession, zone: ZoneInfo) -> dict[date, list[Wi
 
 
 def digest(session: ParsedSession, windows: Iterable[Window]) -> str:
-    """A hash over everything that a day's tables take from this session."""
-    total = hashlib.sha256(repr((session.session_id, session.name, session.cwd)).encode())
+    """A hash over what the session said on a day.
+
+    Its name and its files are left out: they change as it goes on, and the days before must stay as they are.
+    """
+    total = hashlib.sha256(repr((session.session_id, session.cwd)).encode())
     for window in windows:
         total.update(f"{window.dedupe_key}{window.trigger}".encode())
         for m in window.messages:
             total.update(repr(m).encode())
-    total.update(repr((session.files_read, session.files_modified)).encode())
     return total.hexdigest()

@@ -60,6 +60,14 @@ def test_the_summary_says_what_came_of_it(demo: tuple[Path, str, str]) -> None:
     assert "make ui" in out
 
 
+def test_the_readme_shows_just_this_summary(demo: tuple[Path, str, str]) -> None:
+    """All of it but the places, which begin with the person's home."""
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8").splitlines()
+    shown = [line for line in demo[1].splitlines() if "/" not in line and line]
+    assert len(shown) > 8
+    assert [line for line in shown if line not in readme] == []
+
+
 def test_nothing_is_written_outside_of_the_workspace(demo: tuple[Path, str, str]) -> None:
     home = demo[0]
     assert {p.name for p in home.iterdir()} == {".memory-pipeline"}

@@ -120,19 +120,27 @@ def test_without_windows_no_log_is_made(log: Path) -> None:
     assert not log.exists()
 
 
-def test_a_persons_text_and_windows_that_are_no_longer_there_stay(log: Path) -> None:
+def test_a_persons_text_stays_and_the_block_of_a_window_that_is_gone_goes(log: Path) -> None:
     log.parent.mkdir()
     log.write_bytes(b"# Thursday\r\n\r\nCalled the plumber.  ")
     other = replace(WINDOW, key="fedcba9876543210", session_name="other")
     write(log, WINDOW, other)
     with log.open("ab") as stream:
         stream.write(b"\r\nLate: \xff tea")
-    before = log.read_bytes()
     assert write(log, replace(WINDOW, files_read=13)) == (True, [])
     after = log.read_bytes()
     assert after.startswith(b"# Thursday\r\n\r\nCalled the plumber.  \r\n\r\n<!--")
-    assert after.endswith(before[before.index(b"<!-- memory:observations:fedcba987654") :])
+    assert after.endswith(b"\r\nLate: \xff tea")
+    assert b"fedcba987654" not in after
     assert b"13 read" in after and after.count(b"\n") == after.count(b"\r\n")
+
+
+def test_the_block_of_a_window_that_is_gone_stays_when_a_person_edited_it(log: Path) -> None:
+    other = replace(WINDOW, key="fedcba9876543210", session_name="other")
+    write(log, WINDOW, other)
+    log.write_text(log.read_text("utf-8").replace("(session: other", "(session: my own name for it"), "utf-8")
+    write(log, WINDOW)
+    assert "my own name for it" in log.read_text("utf-8")
 
 
 def test_a_window_that_a_person_edited_is_left_and_named(log: Path) -> None:

@@ -136,7 +136,7 @@ def test_what_is_no_failure(work: Work, text: str, mark: str) -> None:
 
 
 def test_a_remembered_rule_that_is_still_broken_is_stale_memory(work: Work) -> None:
-    work.settings.memory_file.write_text("# Memory\n\n## Hard Rules\n- (2025-02-01) Use uv, not pip.\n", "utf-8")
+    put(work.lake, "promotions", {"day": DAY, "proposal_id": "p-20250201-001", "text": "Use uv, not pip."})
     work.correct("Use uv, not pip.", "Again: use uv, not pip.")
     (row,) = work.run()
     assert (row["kind"], row["target_file"], row["severity"]) == ("stale_memory", "AGENTS.md", 8.0)

@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake import DamagedTable, Lake
 from memory_pipeline.observations.extractive import ExtractiveObserver
 from memory_pipeline_tests.rows import DAY, FakeEncoder, MissingEncoder, at, day_after, say, use_encoder, workspace
 
@@ -85,6 +85,32 @@ def test_a_run_over_three_days_stores_a_result_per_day(three_days: Lake) -> None
             assert {day: by_day.get(day) for day in DAYS} == dict.fromkeys(DAYS, True), pair
         for table in ("sessions", "observations", "embeddings", "reflections", "proposals", "friction_clusters"):
             assert instance.get_materialized_partitions(dg.AssetKey(table)) == set(DAYS)
+
+
+def test_the_same_range_again_with_other_rows_stores_the_new_results(three_days: Lake) -> None:
+    """Each run's results stand under its own id: the second must not collide with the first."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert run(instance, tags=RANGE).success
+        say(three_days, "later", *TURNS, day=day_after(1), clock="15:00")
+        again = run(instance, tags=RANGE)
+        assert again.success
+        records = instance.event_log_storage.get_asset_check_partition_info(
+            [dg.AssetCheckKey(dg.AssetKey("observations"), "no_silent_zero")], partition_keys=DAYS
+        )
+        assert {r.partition_key: r.latest_planned_run_id for r in records} == dict.fromkeys(DAYS, again.run_id)
+
+
+def test_a_damaged_table_is_a_sentence_and_a_derived_one_can_be_deleted(three_days: Lake) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert run(instance, tags=RANGE).success
+        damaged = three_days.path("reflections", day_after(1))
+        damaged.write_bytes(b"")
+        assert run(instance, tags=RANGE).success  # it is made again
+        assert three_days.read("reflections", [day_after(1)]).height
+    three_days.path("decisions", day_after(0)).parent.mkdir()
+    three_days.path("decisions", day_after(0)).write_bytes(b"")
+    with pytest.raises(DamagedTable, match=r"decisions/2025-03-05.parquet cannot be read .* Put a copy of it back"):
+        three_days.read("decisions")
 
 
 def test_a_bad_day_in_a_range_is_the_one_that_is_red(three_days: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

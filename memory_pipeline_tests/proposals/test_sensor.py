@@ -9,7 +9,7 @@ import pytest
 
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.proposals.lifecycle import settle_review
-from memory_pipeline.proposals.sensor import review_sensor
+from memory_pipeline.proposals.sensor import REVIEW_JOB, review_sensor
 from memory_pipeline_tests.rows import at, proposal, put, workspace
 
 
@@ -20,7 +20,7 @@ class Review:
         self.settings, self.lake = workspace(folder / "workspace")
         put(self.lake, "proposals", proposal(1, "Use uv for Python."))
         settle_review(self.settings, self.lake, at("18:00"))
-        self.cursor: str | None = None
+        self.instance = dg.DagsterInstance.ephemeral()
         self.age()
 
     def age(self) -> None:
@@ -35,14 +35,16 @@ class Review:
     def text(self) -> str:
         return self.settings.review_file.read_text("utf-8")
 
-    def tick(self) -> list[str | None]:
-        """The run keys that the sensor asks for; remembers its cursor as the daemon does."""
-        context = dg.build_sensor_context(cursor=self.cursor, resources={"lake": LakeResource()})
+    def tick(self, status: dg.DagsterRunStatus | None = None) -> list[str | None]:
+        """The run keys that the sensor asks for; with a status, their runs then end so."""
+        context = dg.build_sensor_context(self.instance, resources={"lake": LakeResource()})
         result = review_sensor(context)
         if isinstance(result, dg.SkipReason):
             return []
         assert isinstance(result, dg.SensorResult)
-        self.cursor = result.cursor
+        for request in result.run_requests or []:
+            if status:
+                self.instance.add_run(dg.DagsterRun(job_name=REVIEW_JOB, tags=dict(request.tags), status=status))
         return [request.run_key for request in result.run_requests or []]
 
 
@@ -62,8 +64,15 @@ def test_the_file_as_we_wrote_it_asks_for_nothing(review: Review) -> None:
 
 def test_a_save_asks_for_one_run(review: Review) -> None:
     review.save(review.text().replace("[ ]", "[x]"))
-    assert len(review.tick()) == 1
-    assert review.tick() == []  # until it is saved again
+    (key,) = review.tick()
+    assert review.tick() == [key]  # the same key, so Dagster does not start it twice
+
+
+def test_a_failed_run_is_asked_for_again_three_times_in_all(review: Review) -> None:
+    review.save(review.text().replace("[ ]", "[x]"))
+    keys = [review.tick(dg.DagsterRunStatus.FAILURE) for _ in range(4)]
+    assert [len(asked) for asked in keys] == [1, 1, 1, 0]
+    assert len({key for asked in keys for key in asked}) == 3
 
 
 def test_each_version_is_a_run_of_its_own(review: Review) -> None:

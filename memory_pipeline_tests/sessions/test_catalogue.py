@@ -378,7 +378,7 @@ def test_a_fingerprint_is_the_same_in_the_next_process(workspace: Workspace) -> 
     assert workspace.look()[0].fingerprint(DAY, NOW + timedelta(days=30)) == first
 
 
-@pytest.mark.parametrize("setting", [{"timezone": "Europe/London"}, {"tool_text_limit": 200}, {"min_user_messages": 2}])
+@pytest.mark.parametrize("setting", [{"tool_text_limit": 200}, {"min_user_messages": 2}])
 def test_a_fingerprint_follows_the_settings_that_decide_the_rows(setting: dict[str, Any], workspace: Workspace) -> None:
     write_session(workspace.sessions / "a.jsonl", *conversation(NINE))
     assert workspace.look(**setting)[0].fingerprint(DAY, NOW) != workspace.look()[0].fingerprint(DAY, NOW)
