@@ -30,7 +30,6 @@ PARTITIONS = dg.DailyPartitionsDefinition(
 ONE_RUN = dg.BackfillPolicy.single_run()
 GROUP = "memory"
 """One for all: the UI folds several groups away, and the first thing to see should be the assets."""
-INDEX_POOL = "vector_index"
 MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
 """For steps that wait for the index's lock or a server; bad data is not retried."""
 

@@ -1,6 +1,7 @@
 """Running jobs in this process, recorded in the workspace's Dagster instance so that the UI shows them."""
 
 import logging
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,10 +9,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 import memory_pipeline
 from memory_pipeline.settings import Settings
+from memory_pipeline.stage import TryAgainLater
 
 _START, _END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+_PROCESS = "memory/process"
 
 
 def dagster_yaml() -> Path:
@@ -31,20 +36,58 @@ def prepare_home(settings: Settings) -> Path:
 
 @contextmanager
 def instance_of(settings: Settings) -> Iterator[Any]:
+    """The workspace's Dagster instance, its databases made by one process at a time."""
     import dagster as dg
 
-    with dg.DagsterInstance.from_config(str(prepare_home(settings))) as instance:
+    home = prepare_home(settings)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    with FileLock(home / "instance.lock"):
+        instance = dg.DagsterInstance.from_config(str(home))
+        instance.get_runs_count()  # the databases are made when they are first asked
+        instance.event_log_storage.get_maximum_record_id()
+        instance.all_instigator_state()
+    with instance:
         yield instance
+
+
+@contextmanager
+def only_run(settings: Settings) -> Iterator[None]:
+    """One `memory run` at a time on a workspace. Raises `TryAgainLater`; a killed run leaves no lock behind."""
+    settings.workspace.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(settings.workspace / ".run.lock", timeout=0):
+            yield
+    except Timeout:
+        raise TryAgainLater(f"Another `memory run` works on {settings.workspace}; wait for it to end.") from None
+
+
+def close_dead_runs(instance: Any) -> None:
+    """Mark runs of the command line whose process is gone as failed: nobody else can tell that they were killed."""
+    import dagster as dg
+
+    for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+        process = run.tags.get(_PROCESS)
+        if process and not _is_alive(int(process)):
+            instance.report_run_failed(run, "The process of this run ended before the run did.")
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def run_job(instance: Any, job: str, days: tuple[date, date] | None = None) -> str | None:
     """Run to the end; None when it succeeded, else what failed first, in one line."""
     from memory_pipeline.definitions import defs
 
-    logging.getLogger("alembic").setLevel(logging.WARNING)
     result = defs.resolve_job_def(job).execute_in_process(
         instance=instance,
-        tags={_START: f"{days[0]}", _END: f"{days[1]}"} if days else {},
+        tags={_PROCESS: f"{os.getpid()}"} | ({_START: f"{days[0]}", _END: f"{days[1]}"} if days else {}),
         run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         raise_on_error=False,
     )

@@ -1,9 +1,11 @@
 """The `memory` command."""
 
 import typer
+from filelock import Timeout
 
 from memory_pipeline.cli import review, run, sql, status, ui, why
 from memory_pipeline.cli.console import fail
+from memory_pipeline.files.safe_write import ChangedMeanwhile
 from memory_pipeline.lake import DamagedTable
 from memory_pipeline.stage import TryAgainLater
 
@@ -25,8 +27,13 @@ def main() -> None:
     """Run the command; what a person can mend is a sentence, everything else a traceback."""
     try:
         app()
-    except (DamagedTable, TryAgainLater) as error:
+    except (DamagedTable, TryAgainLater, ChangedMeanwhile, Timeout) as error:
         raise SystemExit(fail(str(error)).exit_code) from None
+    except OSError as error:
+        if not error.filename:
+            raise
+        sentence = f"{error.filename}: {(error.strerror or 'cannot be used').lower()}. Mend that and run it again."
+        raise SystemExit(fail(sentence).exit_code) from None
 
 
 if __name__ == "__main__":

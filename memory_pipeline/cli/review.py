@@ -51,12 +51,16 @@ def review(
     if as_json:
         names = ("proposal_id", "section", "priority", "support", "text")
         pending_rows = [{n: r[n] for n in names} | {"evidence": offered[r["proposal_id"]]} for r in rows]
-        print_json({"promoted": promoted, "decided": decisions, "pending": pending_rows})
+        print_json(
+            {"promoted": promoted, "decided": decisions, "not_understood": settled.ignored, "pending": pending_rows}
+        )
         return
     for proposal_id in promoted:
         say(f"{proposal_id} is in {settings.memory_file}")
     for proposal_id in [*settled.rejected, *(reject or [])]:
         say(f"{proposal_id} rejected")
+    if settled.ignored:
+        say(f"not understood, still pending: {', '.join(settled.ignored)}", "yellow")
     for row in rows:
         say(f"\n{row['proposal_id']} {EMOJI[row['priority']]} {row['section']}", "bold")
         say(f"  {row['text']}")

@@ -8,7 +8,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json
-from memory_pipeline.cli.dagster_runs import instance_of, run_job
+from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, only_run, run_job
 from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.cli.workspace import settings_of_call, use_examples
 from memory_pipeline.days import parse_day
@@ -49,10 +49,13 @@ def run(
             style="yellow",
         )
         catalogue = _look(settings, list(find_files(roots(settings))))
-    failure, days = _bring_up_to_date(settings, catalogue, span, everything)
+    with only_run(settings):
+        failure, days = _bring_up_to_date(settings, catalogue, span, everything)
+    if failure:
+        err.print("The run did not finish; this is what is stored:", style="red")
     with instance_of(settings) as instance:
         summary = summarise(settings, instance, days)
-    print_json(summary) if as_json else print_summary(settings, summary)
+    print_json(summary | {"failure": failure}) if as_json else print_summary(settings, summary)
     if failure:
         raise fail(f"The run did not finish: {failure}")
 
@@ -97,6 +100,7 @@ def _bring_up_to_date(
     left_out = f" {outside} days before MEMORY_START_DATE or in the future are left out." if outside else ""
     err.print(f"{len(days)} days with sessions chosen, {todo}.{left_out}", style="dim")
     with instance_of(settings) as instance:
+        close_dead_runs(instance)
         failures = _execute(instance, ranges, out_of_date) if ranges else [run_job(instance, "review_job")]
     return next((f for f in failures if f), None), days
 

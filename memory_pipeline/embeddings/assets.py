@@ -7,7 +7,6 @@ import dagster as dg
 
 from memory_pipeline.embeddings.stage import VERSION, EmbeddingsStage
 from memory_pipeline.orchestration import (
-    INDEX_POOL,
     MODEL_RETRY,
     ONE_RUN,
     PARTITIONS,
@@ -33,7 +32,6 @@ LEXICAL_ONLY = "lexical_only"
     ],
     partitions_def=PARTITIONS,
     backfill_policy=ONE_RUN,
-    pool=INDEX_POOL,
     retry_policy=MODEL_RETRY,
 )
 def embed(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:

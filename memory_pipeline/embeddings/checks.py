@@ -5,13 +5,13 @@ from datetime import date
 import dagster as dg
 
 from memory_pipeline.embeddings.opening import open_index
-from memory_pipeline.orchestration import INDEX_POOL, PARTITIONS, LakeResource, Verdict, days_of, report_by_day
+from memory_pipeline.orchestration import PARTITIONS, LakeResource, Verdict, days_of, report_by_day
 from memory_pipeline.text.encoder import EncoderUnavailable, encoder_of
 
 PARITY = "points_equal_rows"
 
 
-@dg.asset_check(asset="embeddings", name=PARITY, partitions_def=PARTITIONS, pool=INDEX_POOL)
+@dg.asset_check(asset="embeddings", name=PARITY, partitions_def=PARTITIONS)
 def points_equal_rows(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> dg.AssetCheckResult:
     """Every observation of the day has its row and its point in the index, and no point is left over."""
     tables, settings = lake.open(), lake.settings()

@@ -10,7 +10,6 @@ from dagster_duckdb import DuckDBResource
 from memory_pipeline.friction.stage import VERSION, FrictionStage
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import (
-    INDEX_POOL,
     MODEL_RETRY,
     ONE_RUN,
     PARTITIONS,
@@ -36,7 +35,6 @@ from memory_pipeline.reflections.assets import lookback_dep
     ],
     partitions_def=PARTITIONS,
     backfill_policy=ONE_RUN,
-    pool=INDEX_POOL,
     retry_policy=MODEL_RETRY,
 )
 def find_friction(

@@ -20,6 +20,8 @@ WHOLE_MESSAGE = 400
 """Characters up to which a person's message is taken as a whole; what is longer is mostly pasted."""
 CLOSING = 200
 """Characters of a last paragraph below a paste that can still be the person's own."""
+OWN_LINES = 3
+"""Line breaks that a person types; a message with more of them holds something pasted."""
 UNIT = 420
 """Characters that two neighbouring sentences of the model may have together."""
 MIN_USER = 12
@@ -91,7 +93,11 @@ def _of_user(position: int, message: Said) -> Iterator[Candidate]:
         if _is_momentary(kind, words):
             score -= 1.6
             kind = "statement"
-        is_firm = is_short and not (_is_question(words) or cues.HEDGE.search(words) or cues.FOR_NOW.search(words))
+        is_firm = (
+            is_short
+            and text.count("\n") <= OWN_LINES
+            and not (_is_question(words) or cues.HEDGE.search(words) or cues.FOR_NOW.search(words))
+        )
         if kind == "correction":  # "no, leave it" is about the moment, "no, it must not poll" is about the thing
             is_firm = is_firm and any(c.search(words) for c in (cues.REASON, cues.DECISION, cues.OBLIGATION))
         yield Candidate(position, unit.start, unit.end, words, kind, "user", _sigmoid(score), is_firm)

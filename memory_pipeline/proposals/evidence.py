@@ -33,4 +33,5 @@ def _line(settings: Settings, proposal: dict[str, Any], observed: dict[str, Any]
     said_at = lead["observed_at"].astimezone(settings.zone)
     line = f"{said_at:%Y-%m-%d %H:%M} · {who} in “{clip(session.get('name', ''), 50)}”"
     spread = len({s["session_id"] for s in sources})
-    return line + (f" · said {len(sources)} times in {spread} sessions" if len(sources) > 1 else "")
+    times = f" · said {len(sources)} times" if len(sources) > 1 else ""
+    return line + times + (f" in {spread} sessions" if spread > 1 else "")

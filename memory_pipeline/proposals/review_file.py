@@ -101,11 +101,13 @@ def read_decisions(
             approved[proposal_id] = text
         elif mark == "-":
             rejected.append(proposal_id)
+    strange = [text for proposal_id, versions in items.items() if proposal_id not in shown for _, text in versions]
     count = _last_count(lines)
     ours = count is not None and int(count["count"]) == len(shown) and last_updated in (None, count["stamp"])
     for proposal_id in shown:
         if proposal_id not in items:
-            gone = ours and not _is_bent(lines, shown[proposal_id])
+            renamed = any(_plain(text) == _plain(shown[proposal_id].text) for text in strange)
+            gone = ours and not renamed and not _is_bent(lines, shown[proposal_id])
             (rejected if gone else ignored).append(proposal_id)
     return ReviewReading(approved, rejected, None, ignored)
 

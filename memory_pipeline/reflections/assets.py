@@ -8,7 +8,6 @@ import dagster as dg
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import (
-    INDEX_POOL,
     MODEL_RETRY,
     ONE_RUN,
     PARTITIONS,
@@ -45,7 +44,6 @@ def lookback_dep(asset: str) -> dg.AssetDep:
     ],
     partitions_def=PARTITIONS,
     backfill_policy=ONE_RUN,
-    pool=INDEX_POOL,
     retry_policy=MODEL_RETRY,
 )
 def reflect(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:

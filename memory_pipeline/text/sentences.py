@@ -12,6 +12,8 @@ _HEADING = re.compile(r"^\s*#{1,6}\s+\S|^\s*\*\*[^*]+\*\*:?\s*$")
 _TABLE_OR_RULE = re.compile(r"^\s*\||^\s*[-=_*]{3,}\s*$|^\s{4,}\S.*[;{}()=]\s*$")
 _END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)`*]*(?=\s)|[。！？]+")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)|\s[A-Za-z]|\d)\.$", re.I)
+_GOES_ON = ".!?…:;,。！？)\"'”’"
+"""Ends of a line after which the next one goes on with it."""
 LONGEST_ABBREVIATION = 8
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
 _DECORATION = re.compile(r"[\U0001F300-\U0001FAFF\u2600-\u27BF\u2B00-\u2BFF\uFE0F]")
@@ -47,6 +49,7 @@ def sentences(text: str) -> Iterator[Sentence]:
             paragraph += bool(bullet)
             begin = start + (bullet.end() if bullet else 0)
             yield from _of_line(text, begin, start + len(line), "bullet" if bullet else "prose", paragraph)
+            paragraph += line.rstrip()[-1] not in _GOES_ON  # a line that ends in the open is one of a list
 
 
 def _of_line(text: str, start: int, end: int, kind: str, paragraph: int) -> Iterator[Sentence]:
