@@ -53,12 +53,15 @@ def instance_of(settings: Settings) -> Iterator[Any]:
 @contextmanager
 def only_run(settings: Settings) -> Iterator[None]:
     """One `memory run` at a time on a workspace. Raises `TryAgainLater`; a killed run leaves no lock behind."""
-    settings.workspace.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(prepare_home(settings) / "run.lock", timeout=0)
     try:
-        with FileLock(settings.workspace / ".run.lock", timeout=0):
-            yield
+        lock.acquire()
     except Timeout:
         raise TryAgainLater(f"Another `memory run` works on {settings.workspace}; wait for it to end.") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def close_dead_runs(instance: Any) -> None:
