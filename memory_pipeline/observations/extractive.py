@@ -7,8 +7,10 @@ of tokens, so that a fact is always somebody's own words with the place where th
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 from memory_pipeline.observations.candidates import Candidate, candidates, is_noise
@@ -65,27 +67,43 @@ class ExtractiveObserver:
         """The best candidates that fit, in the order in which they were said."""
         said = sum(estimate(m.text) for m in messages if m.role in ("user", "assistant"))
         room = max(self.budget * said, min(MIN_BUDGET, SHORT_SHARE * said))
-        pool = [(c, content_words(c.text)) for c in candidates(messages) if c.probability >= KEEP]
-        repeated = [0.0] * len(pool)
-        open_ones = set(range(len(pool)))
-        kept: list[Candidate] = []
-        while open_ones:
-            best = max(open_ones, key=lambda i: (_value(pool[i][0], repeated[i]), -i))
-            open_ones.discard(best)
-            candidate, mine = pool[best]
-            if estimate(candidate.text) > room:
-                continue
-            room -= estimate(candidate.text)
-            kept.append(candidate)
-            for i in list(open_ones):
-                other, theirs = pool[i]
-                same_place = (
-                    other.position == candidate.position and other.start < candidate.end > candidate.start < other.end
-                )
-                repeated[i] = max(repeated[i], overlap(mine, theirs))
-                if same_place or repeated[i] >= REPEATS or estimate(other.text) > room:
-                    open_ones.discard(i)
-        return sorted(kept, key=lambda c: (c.position, c.start))
+        pool = [c for c in candidates(messages) if c.probability >= KEEP]
+        return sorted(_best(pool, room), key=lambda c: (c.position, c.start))
+
+
+def _best(pool: Sequence[Candidate], room: float) -> list[Candidate]:
+    """Take the most valuable candidate that fits, again and again.
+
+    What is kept makes others that repeat it worth less. Values only fall, so a heap with values that may be too high
+    is enough; and only candidates that share a word, or the place, are looked at again.
+    """
+    words = [content_words(c.text) for c in pool]
+    sharing: dict[object, list[int]] = defaultdict(list)
+    for i, candidate in enumerate(pool):
+        for key in (candidate.position, *words[i]):
+            sharing[key].append(i)
+    repeated = [0.0] * len(pool)
+    heap = [(-_value(candidate, 0.0), i) for i, candidate in enumerate(pool)]
+    heapify(heap)
+    kept: list[Candidate] = []
+    while heap:
+        value, i = heappop(heap)
+        candidate = pool[i]
+        if repeated[i] >= REPEATS or estimate(candidate.text) > room:
+            continue
+        if -_value(candidate, repeated[i]) > value:
+            heappush(heap, (-_value(candidate, repeated[i]), i))
+            continue
+        room -= estimate(candidate.text)
+        kept.append(candidate)
+        for j in {j for key in (candidate.position, *words[i]) for j in sharing[key]}:
+            repeated[j] = 1.0 if _overlaps(candidate, pool[j]) else max(repeated[j], overlap(words[i], words[j]))
+    return kept
+
+
+def _overlaps(one: Candidate, other: Candidate) -> bool:
+    """Whether the two stand in the same place of the same message, at least in part."""
+    return one.position == other.position and one.start < other.end and other.start < one.end
 
 
 def _value(candidate: Candidate, repeated: float) -> float:
