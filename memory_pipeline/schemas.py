@@ -204,6 +204,7 @@ TABLES: dict[str, Table] = {
             "decision": pl.String(),
             "decided_at": UTC_TIME,
             "surface": pl.String(),
+            "section": pl.String(),
             "text": pl.String(),
         },
         ("decided_at", "proposal_id"),

@@ -30,6 +30,10 @@ APPROVED, REJECTED = "approved", "rejected"
 REVIEW_SURFACE, COMMAND_SURFACE = "REVIEW.md", "command"
 
 
+_Decision = tuple[str, str, str, str | None]
+"""(proposal id, decision, text, section if a person chose another)"""
+
+
 class UnknownProposal(Exception):
     """No pending proposal has that id; the message says which state it is in."""
 
@@ -45,10 +49,15 @@ class Settled:
 
 
 def with_status(lake: Lake) -> pl.DataFrame:
-    """Every proposal with its `status` (pending, or its first decision) and that decision's text, oldest first."""
+    """Every proposal with its `status` (pending, or its first decision), that decision's text, and its section."""
     decisions = lake.read("decisions").sort("decided_at").unique("proposal_id", keep="first")
     joined = lake.read("proposals").join(
-        decisions.select("proposal_id", pl.col("decision").alias("status"), pl.col("text").alias("decided_text")),
+        decisions.select(
+            "proposal_id",
+            pl.col("decision").alias("status"),
+            pl.col("text").alias("decided_text"),
+            pl.col("section").alias("decided_section"),
+        ),
         on="proposal_id",
         how="left",
     )
@@ -70,7 +79,7 @@ def decide(settings: Settings, lake: Lake, decisions: dict[str, str], now: datet
         if status[proposal_id] != "pending":
             raise UnknownProposal(f"{proposal_id} is {status[proposal_id]} already; a decision is taken once.")
     texts = dict(lake.read("proposals").select("proposal_id", "text").iter_rows())
-    _record(settings, lake, [(p, d, texts[p]) for p, d in decisions.items()], COMMAND_SURFACE, now)
+    _record(settings, lake, [(p, d, texts[p], None) for p, d in decisions.items()], COMMAND_SURFACE, now)
 
 
 def settle_review(settings: Settings, lake: Lake, now: datetime) -> Settled:
@@ -109,7 +118,9 @@ def promote(settings: Settings, lake: Lake, now: datetime) -> list[str]:
     )
     if not rows:
         return []
-    promotions = [Promotion(r["proposal_id"], r["section"], r["decided_text"], r["day"]) for r in rows]
+    promotions = [
+        Promotion(r["proposal_id"], r["decided_section"] or r["section"], r["decided_text"], r["day"]) for r in rows
+    ]
     present: list[str] = []
 
     def edit(current: bytes | None) -> bytes:
@@ -159,19 +170,20 @@ def _read_back(settings: Settings, lake: Lake, text: str | None, now: datetime, 
     result.ignored = [p for p in reading.ignored if p in waiting or p not in shown]
     approved = {p: t for p, t in reading.approved.items() if p in waiting}
     rejected = [p for p in reading.rejected if p in waiting]
-    decisions = [(p, APPROVED, t) for p, t in approved.items()]
-    decisions += [(p, REJECTED, waiting[p]["text"]) for p in rejected]
+    sections = offered_in(text or "")  # a line that a person moved to another group belongs there
+    decisions = [(p, APPROVED, t, sections[p]) for p, t in approved.items()]
+    decisions += [(p, REJECTED, waiting[p]["text"], None) for p in rejected]
     _record(settings, lake, decisions, REVIEW_SURFACE, now)
     result.approved += list(approved)
     result.rejected += rejected
 
 
-def _record(settings: Settings, lake: Lake, decisions: list[tuple[str, str, str]], surface: str, now: datetime) -> None:
+def _record(settings: Settings, lake: Lake, decisions: list[_Decision], surface: str, now: datetime) -> None:
     if not decisions:
         return
     rows = [
-        {"proposal_id": p, "decision": d, "decided_at": now, "surface": surface, "text": text}
-        for p, d, text in decisions
+        {"proposal_id": p, "decision": d, "decided_at": now, "surface": surface, "section": section, "text": text}
+        for p, d, text, section in decisions
     ]
     # the log first: once the rows are there, no later run would know that the log still lacks them
     _log_decisions(settings, lake, now, rows)

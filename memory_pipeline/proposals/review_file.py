@@ -118,9 +118,13 @@ def last_updated_in(current: str) -> str | None:
     return None if count is None else count["stamp"]
 
 
-def offered_in(current: str) -> set[str]:
-    """Ids of the proposals that stand in the text as lines of their own; a note that names one is none."""
-    return {item.proposal_id for item in _items(split_lines(current))}
+def offered_in(current: str) -> dict[str, str | None]:
+    """The proposals that stand in the text as lines of their own, with the section of the group that they stand in.
+
+    A note that names a proposal is none.
+    """
+    lines = split_lines(current)
+    return {item.proposal_id: _section_of(lines, item.lines[0]) for item in _items(lines)}
 
 
 def update_review(
@@ -175,6 +179,13 @@ def _items(lines: Sequence[str]) -> Iterator[_Item]:
         text = " ".join([found["text"].strip(), *(lines[index].strip() for index in own[1:])]).strip()
         text = re.sub(r"[\ud800-\udfff]", "\ufffd", text)  # bytes that are no UTF-8 must not reach a table
         yield _Item(found["id"], found["mark"].strip().lower(), text, own, _evidence_after(lines, own[-1]))
+
+
+def _section_of(lines: Sequence[str], index: int) -> str | None:
+    """The section of the heading above; None when that is no group of ours."""
+    heading = next((line for line in reversed(lines[:index]) if _HEADING.match(line)), "")
+    group = _GROUP.match(heading)
+    return group["section"].strip() or None if group else None
 
 
 def _evidence_after(lines: Sequence[str], index: int) -> int | None:

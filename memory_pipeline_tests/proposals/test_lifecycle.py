@@ -191,3 +191,16 @@ def test_of_two_decisions_on_one_proposal_the_first_counts(story: Story) -> None
     put(story.lake, "decisions", decision(UV, REJECTED, day=day_after(1)) | {"decided_at": late})
     put(story.lake, "decisions", decision(UV, APPROVED))
     assert story.status() == dict.fromkeys(TEXTS, "pending") | {UV: APPROVED}
+
+
+def test_a_line_that_a_person_moved_to_another_group_goes_to_that_section(story: Story) -> None:
+    """Also to one that MEMORY.md does not have yet; and its words lead back to the same proposal."""
+    review = story.review.read_text("utf-8")
+    line = next(line for line in review.splitlines() if f"`{TABS}`" in line)
+    moved = review.replace(f"{line}\n", "").replace(
+        "\n_Last updated", f"\n## Proposed for: Makefiles\n{line.replace('[ ]', '[x]')}\n\n_Last updated"
+    )
+    story.review.write_text(moved, "utf-8")
+    story.run()
+    assert story.status()[TABS] == APPROVED
+    assert f"## Makefiles\n- (2025-03-05) {TEXTS[TABS]} <!-- {TABS} -->" in story.remembered()
