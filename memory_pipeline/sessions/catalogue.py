@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,7 @@ class Catalogue:
         gone = [p for p, row in self.rows.items() if row["reason"] and p not in self.present and not Path(p).exists()]
         for path_gone in gone:  # nothing was read from it, so there is nothing to keep
             del self.rows[path_gone]
+        self.__dict__.pop("_by_day", None)
         if changed or gone:
             keep_timezone(self.settings)
             self.lake.replace_all("files", pl.DataFrame(list(self.rows.values()), infer_schema_length=None))
@@ -123,16 +124,20 @@ class Catalogue:
         return [day for day in self._all_days() if day not in inside]
 
     def _all_days(self) -> list[date]:
-        return sorted({entry["day"] for row in self.rows.values() for entry in row["days"] or []})
+        return sorted(self._by_day)
+
+    @cached_property
+    def _by_day(self) -> dict[date, dict[str, str]]:
+        """Digest by path by day: made once per refresh, because a plan asks for every day several times."""
+        found: dict[date, dict[str, str]] = {}
+        for path, row in sorted(self.rows.items()):
+            for entry in row["days"] or []:
+                found.setdefault(entry["day"], {})[path] = entry["digest"]
+        return found
 
     def files_of(self, day: date) -> dict[str, str]:
         """Paths that hold messages of the day, with the digest of what they hold."""
-        return {
-            path: entry["digest"]
-            for path, row in sorted(self.rows.items())
-            for entry in row["days"] or []
-            if entry["day"] == day
-        }
+        return self._by_day.get(day, {})
 
     def is_idle(self, path: str, day: date, now: datetime) -> bool:
         """Whether the session's part on this day is over: the day is, or nothing was written for the configured time.
