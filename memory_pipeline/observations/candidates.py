@@ -31,6 +31,7 @@ MOMENTARY_KINDS = ("statement", "state_change", "progress", "decision", "convent
 CUES = (
     ("root_cause", cues.ROOT_CAUSE),
     ("rule", cues.RULE),
+    ("decision", cues.DECIDED),
     ("preference", cues.PREFERENCE),
     ("decision", cues.DECISION),
     ("state_change", cues.STATE_CHANGE),

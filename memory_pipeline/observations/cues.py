@@ -15,11 +15,15 @@ RULE = _any(
     r"think|mind|worry)\w+",
     r"\b(only|every) (use|run|commit|push|write|change|\w+ must)\b",
     r"\b(should|shall|may|can) (always|never|not|only)\b",
+    # rules told as how things are: "no log files inside containers", "one pr per carrier", "every export writes …"
+    r"\bno (?!need)\w+( \w+)? (in|inside|for|from|between|by|at|outside)\b|\bone \w+ per \w+",
+    r"\b(each|every) \w+ (gets?|has|writes?|needs?|runs?|goes|is)\b|\b(has|have) to \w+|\bnot acceptable\b",
 )
 PREFERENCE = _any(
     r"\bi('d| would)? (rather|prefer|hate|love|don'?t (like|want)|like (it )?when|want (all|every|no))\b",
     r"\b(prefer|please use|use (\S+ ){1,6}(instead|not|over|rather|no))\b",
 )
+DECIDED = _any(r"\b(decision|decided|agreed|settled on|we('re| are)? (use|using|chose|keep|keeping))\b")
 DECISION = _any(
     r"\b(let'?s|we('ll| will| should)?) (go with|use|keep|drop|stick|switch|move to|adopt)\b",
     r"\b(decided|decision|agreed|settled on|go(ing)? with|chose|we('re| are) (using|keeping|dropping|going))\b",
