@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 
@@ -14,13 +14,6 @@ def day_of(moment: datetime, zone: ZoneInfo) -> date:
 
 def today(zone: ZoneInfo) -> date:
     return day_of(datetime.now(UTC), zone)
-
-
-def bounds(day: date, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    """The day as UTC moments, start included, end excluded."""
-    start = datetime.combine(day, time(), zone)
-    end = datetime.combine(day + timedelta(days=1), time(), zone)
-    return start.astimezone(UTC), end.astimezone(UTC)
 
 
 def lookback(day: date, days: int) -> list[date]:

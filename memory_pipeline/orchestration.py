@@ -11,7 +11,6 @@ from typing import Any
 
 import dagster as dg
 import polars as pl
-from dagster._core.events import DagsterEvent, DagsterEventType
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.schemas import COLUMN_NOTES, TABLES, duckdb_type
@@ -32,6 +31,8 @@ GROUP = "memory"
 """One for all: the UI folds several groups away, and the first thing to see should be the assets."""
 MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
 """For steps that wait for the index's lock or a server; bad data is not retried."""
+MOST_ATTEMPTS = 3
+"""Runs that a sensor asks for with one and the same input, when they fail."""
 
 Describe = Callable[[str, date], Mapping[str, Any]]
 """Metadata of a table's day, for the UI."""
@@ -145,8 +146,8 @@ def report_by_day(
                 metadata=_metadata(verdict),
                 severity=severity,
             )
-            event = DagsterEvent(
-                DagsterEventType.ASSET_CHECK_EVALUATION.value, context.run.job_name, event_specific_data=evaluation
+            event = dg.DagsterEvent(
+                dg.DagsterEventType.ASSET_CHECK_EVALUATION.value, context.run.job_name, event_specific_data=evaluation
             )
             # under this run's id: a runless event could be stored only once per day for ever
             context.instance.report_dagster_event(event, context.run.run_id)

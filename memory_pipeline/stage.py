@@ -18,8 +18,8 @@ class TryAgainLater(Exception):
 class Stage(Protocol):
     """Makes the rows of its tables for one day from the tables before it.
 
-    A day's fingerprint covers everything that decides its rows: the input tables' bytes, the settings and
-    the version of the code. While it is equal to the one stored with the rows, the day is up to date.
+    A day's fingerprint covers what its rows are made of: the input tables' bytes, the settings and the
+    version of the code. While it is equal to the one stored with the rows, the day is up to date.
     """
 
     is_complete: bool

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.days import bounds, day_of, lookback, parse_day, stretches, today
+from memory_pipeline.days import day_of, lookback, parse_day, stretches, today
 from memory_pipeline_tests.conftest import utc
 
 LONDON = ZoneInfo("Europe/London")
@@ -25,8 +25,10 @@ ZONES = ["UTC", "Europe/London", "America/New_York", "Pacific/Kiritimati", "Asia
         (date(2025, 10, 27), "2025-10-27T00:00", 24),
     ],
 )
-def test_bounds_of_london_days_around_both_clock_changes(day: date, start: str, hours: int) -> None:
-    assert bounds(day, LONDON) == (utc(start), utc(start) + timedelta(hours=hours))
+def test_london_days_begin_and_end_there_around_both_clock_changes(day: date, start: str, hours: int) -> None:
+    first, after, moment = utc(start), utc(start) + timedelta(hours=hours), timedelta(microseconds=1)
+    assert [day_of(m, LONDON) for m in (first, after - moment)] == [day, day]
+    assert [day_of(m, LONDON) for m in (first - moment, after)] == [day - timedelta(days=1), day + timedelta(days=1)]
 
 
 @pytest.mark.parametrize(
@@ -48,21 +50,17 @@ def test_the_day_of_a_moment_in_london(moment: str, day: date) -> None:
 
 def test_a_day_whose_midnight_does_not_exist_begins_with_its_first_moment() -> None:
     """In Beirut clocks went from 23:59 to 01:00 on 2025-03-30."""
-    start, end = bounds(date(2025, 3, 30), ZoneInfo("Asia/Beirut"))
-    assert (start, end - start) == (utc("2025-03-29T22:00"), timedelta(hours=23))
+    beirut, start, moment = ZoneInfo("Asia/Beirut"), utc("2025-03-29T22:00"), timedelta(microseconds=1)
+    found = [day_of(m, beirut) for m in (start - moment, start, start + timedelta(hours=23) - moment)]
+    assert found == [date(2025, 3, 29), date(2025, 3, 30), date(2025, 3, 30)]
+    assert day_of(start + timedelta(hours=23), beirut) == date(2025, 3, 31)
 
 
-@given(st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)), st.sampled_from(ZONES))
-def test_every_moment_lies_within_the_bounds_of_its_day(naive: datetime, zone_name: str) -> None:
+@given(st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)), st.sampled_from(ZONES), st.integers(0, 3600))
+def test_days_follow_each_other_without_gap(naive: datetime, zone_name: str, seconds: int) -> None:
+    """A later moment is on the same day or, within the hour, on the next."""
     moment, zone = naive.replace(tzinfo=UTC), ZoneInfo(zone_name)
-    start, end = bounds(day_of(moment, zone), zone)
-    assert start <= moment < end
-
-
-@given(st.dates(date(2020, 1, 1), date(2030, 1, 1)), st.sampled_from(ZONES))
-def test_days_follow_each_other_without_gap(day: date, zone_name: str) -> None:
-    zone = ZoneInfo(zone_name)
-    assert bounds(day, zone)[1] == bounds(day + timedelta(days=1), zone)[0]
+    assert day_of(moment + timedelta(seconds=seconds), zone) - day_of(moment, zone) in (timedelta(0), timedelta(days=1))
 
 
 def test_today_is_the_zones_day() -> None:

@@ -41,15 +41,6 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def read_text(path: Path) -> tuple[str, bytes]:
-    """A file as ``(text, bytes)``; the bytes are what `write_atomically` wants as ``expected``.
-
-    Raises FileNotFoundError.
-    """
-    data = path.read_bytes()
-    return decode(data), data
-
-
 def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups: Path | None) -> bool:
     """Replace the file's bytes by ``data``; True when it was written, False when it already held ``data``.
 

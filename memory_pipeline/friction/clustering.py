@@ -53,7 +53,7 @@ class Cluster:
 def corrections(
     signs: Sequence[Sign], vectors: Mapping[str, Sequence[float]], memory_lines: Sequence[str]
 ) -> list[Cluster]:
-    """Clusters of what people had to say again. `vectors` by sign id; `memory_lines` are MEMORY.md's."""
+    """Clusters of what people had to say again. `vectors` by sign id; `memory_lines` are what was promoted."""
     ordered = sorted(signs, key=lambda s: (s.at, s.sign_id), reverse=True)
     by_id = {s.sign_id: s for s in ordered}
     texts = {i: s.text for i, s in by_id.items()}

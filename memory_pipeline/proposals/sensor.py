@@ -5,11 +5,11 @@ import time
 
 import dagster as dg
 
-from memory_pipeline.orchestration import LakeResource
+from memory_pipeline.orchestration import MOST_ATTEMPTS, LakeResource
 
 REVIEW_JOB = "review_job"
 SETTLED_SECONDS = 3.0
-MOST_ATTEMPTS = 3
+"""Age of a file that no editor is writing any more."""
 SAVED_TAG = "memory/review"
 review_job = dg.define_asset_job(
     REVIEW_JOB,

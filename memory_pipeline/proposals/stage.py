@@ -35,6 +35,8 @@ class ProposalsStage:
         """All proposals, read once: a range of days adds to them as it goes."""
 
     def fingerprint(self, day: date) -> str:
+        """Of the reflections alone: what was offered or stands in MEMORY.md only keeps lines from being offered,
+        and a day whose proposals are made must not be made anew because of it."""
         return fingerprint_of(VERSION, self.lake.digest("reflections", [day]))
 
     def build(self, day: date) -> dict[str, pl.DataFrame]:

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 
 import dagster as dg
 
-from memory_pipeline.orchestration import LakeResource
+from memory_pipeline.orchestration import MOST_ATTEMPTS, LakeResource
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_files, roots
@@ -16,8 +16,6 @@ from memory_pipeline.sessions.discovery import find_files, roots
 DAY_JOB = "day_job"
 MOST_DAYS = 20
 """Runs asked for in one tick; the rest is found again by the next."""
-MOST_ATTEMPTS = 3
-"""Runs for one and the same input, when they fail; a day that fails for good must not keep the others waiting."""
 RUNS_LOOKED_AT = 500
 INPUT_TAG = "memory/input"
 """Names the state of the inputs that a run was asked for."""
