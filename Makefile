@@ -3,12 +3,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test ui check setup setup-dev chromium clean
+.PHONY: run test ui check setup setup-dev chromium harnesses clean
 
 run: setup
 	@$(BIN)/memory run
 
-test: setup-dev chromium
+test: setup-dev chromium harnesses
 	@$(BIN)/python -m pytest
 
 ui: setup
@@ -42,5 +42,19 @@ chromium:
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	    apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || true
 
+# The tests that run real coding agents need them in .harnesses; without npm or network they skip, but fail in CI.
+harnesses:
+	@command -v npm >/dev/null || { echo "No npm, so the tests with real coding agents skip." >&2; exit 0; }; \
+	  $(MAKE) -s --no-print-directory .harnesses/.installed || \
+	  { [ -z "$$CI" ] && echo "Not installed, so the tests with real coding agents skip." >&2; }
+
+# No scripts of packages are run but OpenCode's own, which puts the program for this machine in its place.
+.harnesses/.installed: memory_pipeline_tests/harnesses/package.json
+	@echo "Installing pi, Codex and OpenCode in .harnesses, 1.1 GB; this takes half a minute."
+	@rm -rf .harnesses && mkdir .harnesses && cp $< .harnesses
+	@cd .harnesses && npm install --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel=error
+	@cd .harnesses && node node_modules/opencode-ai/postinstall.mjs
+	@touch $@
+
 clean:
-	rm -rf $(VENV) test-output
+	rm -rf $(VENV) .harnesses test-output

@@ -17,7 +17,7 @@ from typing import Any
 
 from memory_pipeline.observations.extractive import ExtractiveObserver
 from memory_pipeline.observations.observer import Said
-from memory_pipeline.sessions.harnesses import parse_file
+from memory_pipeline.sessions.reading import parse_file
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 BASELINES = ("lead", "random", "longest", "cues")

@@ -12,6 +12,8 @@ import polars as pl
 
 UTC_TIME = pl.Datetime("us", "UTC")
 TEXTS = pl.List(pl.String())
+SPANS = pl.List(pl.Struct({"start": pl.Int64(), "end": pl.Int64()}))
+IMAGES = pl.List(pl.Struct({"line": pl.Int64(), "block": pl.Int64(), "media_type": pl.String()}))
 EVIDENCE = pl.List(pl.Struct({"message_id": pl.String(), "start": pl.Int64(), "end": pl.Int64()}))
 
 
@@ -50,8 +52,10 @@ TABLES: dict[str, Table] = {
             "records": pl.Int64(),
             "unknown_records": pl.List(pl.Struct({"type": pl.String(), "count": pl.Int64()})),
             "problems": pl.List(pl.Struct({"line": pl.Int64(), "reason": pl.String()})),
-            "days": pl.List(pl.Struct({"day": pl.Date(), "digest": pl.String()})),
+            "days": pl.List(pl.Struct({"day": pl.Date(), "digest": pl.String(), "messages": pl.Int64()})),
+            "parent_id": pl.String(),
             "reason": pl.String(),
+            "excluded": pl.String(),
         },
         ("path",),
         daily=False,
@@ -89,6 +93,9 @@ TABLES: dict[str, Table] = {
             "source_file": pl.String(),
             "source_line": pl.Int64(),
             "dedupe_key": pl.String(),
+            "voided": pl.Boolean(),
+            "quoted": SPANS,
+            "images": IMAGES,
         },
         ("session_id", "said_at", "source_line", "message_id"),
     ),
@@ -108,6 +115,12 @@ TABLES: dict[str, Table] = {
             "reason": pl.String(),
             "current_task": pl.String(),
             "suggested_response": pl.String(),
+            "ended_at": UTC_TIME,
+            "captured_at": UTC_TIME,
+            "tokens_before": pl.Int64(),
+            "files_read": TEXTS,
+            "files_modified": TEXTS,
+            "schema_version": pl.Int64(),
         },
         ("started_at", "dedupe_key"),
     ),
@@ -270,6 +283,14 @@ COLUMN_NOTES = {
     "trigger": "compaction or shutdown",
     "tokens": "estimated tokens",
     "tokens_said": "estimated tokens of people and the model, without tools",
+    "voided": "whether the person took the turn back (rewind, rollback); it is kept, not observed",
+    "quoted": "spans of a user's message that were pasted, not typed",
+    "images": "images in the message: line and number within the record, for the source file",
+    "captured_at": "when the window was complete: at its compaction, or with its last message",
+    "tokens_before": "size of the context when it was compacted, as the harness counted it",
+    "schema_version": "of the window's columns",
+    "excluded": "why nothing of the session is stored",
+    "parent_id": "the session that this one continues or forks",
     "observed": "whether the window is observed; if not, `reason` says why",
     "current_task": "what the person asked for last",
     "suggested_response": "the question of the model that still waits for its answer",

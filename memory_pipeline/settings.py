@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from datetime import date
 from pathlib import Path
@@ -41,7 +42,7 @@ class Settings(BaseSettings):
         (), description="More directories with session files, separated like PATH. Read, never written."
     )
     default_session_dirs: bool = Field(
-        True, description="Also read the places where pi, Claude Code and Codex keep their sessions."
+        True, description="Also read the places where the coding agents keep their sessions."
     )
     timezone: str = Field(
         default_factory=_local_timezone, description="IANA name of the zone whose calendar days are the partitions."
@@ -51,6 +52,9 @@ class Settings(BaseSettings):
     idle_minutes: int = Field(10, ge=0, description="A session is over when nothing was written for so long.")
     min_user_messages: int = Field(5, ge=0, description="Shutdown windows with fewer are stored, not observed.")
     tool_text_limit: int = Field(1500, ge=100, description="Characters kept of a tool call or result.")
+    redact: bool = Field(
+        True, description="Replace secrets by marks before anything is stored. Only `false` keeps them as they are."
+    )
     observation_budget: float = Field(
         0.10, gt=0, le=0.5, description="Tokens of a window's observations per token that people and models said in it."
     )
@@ -176,6 +180,20 @@ def keep_timezone(settings: Settings) -> None:
     if not mark.exists():
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.write_text(f"{settings.timezone}\n", "utf-8")
+
+
+def salt_of(settings: Settings) -> bytes:
+    """The workspace's own random bytes for marks of secrets, made once: equal secrets get equal marks only in it."""
+    path = settings.lake_dir / "salt"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".salt.{os.getpid()}")
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(os.urandom(16))
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, path)  # unlike a rename, it leaves what another process has made meanwhile
+        temporary.unlink()
+    return path.read_bytes()
 
 
 def _zone_mark(settings: Settings) -> Path:

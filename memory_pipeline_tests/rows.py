@@ -54,7 +54,7 @@ def put(lake: Lake, table: str, *rows: Row) -> None:
     days = sorted({row["day"] for row in rows})
     frame = pl.DataFrame(list(rows), schema_overrides=TABLES[table].columns, infer_schema_length=None)
     old = lake.read(table, days)
-    lake.replace(table, pl.concat([old, frame.select(old.columns)]) if old.height else frame, days)
+    lake.replace(table, pl.concat([old, frame], how="diagonal") if old.height else frame, days)
 
 
 def say(

@@ -4,9 +4,10 @@ import typer
 from filelock import Timeout
 
 from memory_pipeline.cli import review, run, sql, status, ui, why
-from memory_pipeline.cli.console import fail
+from memory_pipeline.cli.console import err, fail
 from memory_pipeline.files.safe_write import ChangedMeanwhile
 from memory_pipeline.lake import DamagedTable
+from memory_pipeline.llm.own_sessions import is_inside
 from memory_pipeline.stage import TryAgainLater
 
 app = typer.Typer(
@@ -25,6 +26,9 @@ app.command()(ui.ui)
 
 def main() -> None:
     """Run the command; what a person can mend is a sentence, everything else a traceback."""
+    if is_inside():  # started by a hook of the harness that the pipeline itself has called
+        err.print("Not started: a model command of the pipeline is above this one.", style="dim")
+        return
     try:
         app()
     except (DamagedTable, TryAgainLater, ChangedMeanwhile, Timeout) as error:

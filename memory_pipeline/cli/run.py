@@ -15,7 +15,8 @@ from memory_pipeline.days import parse_day
 from memory_pipeline.lake import Lake
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.discovery import find_files, roots
+from memory_pipeline.sessions.discovery import find_sources, roots
+from memory_pipeline.sessions.model import Source
 from memory_pipeline.settings import Settings, WrongSetting
 
 RECENT_DAYS = 7
@@ -37,18 +38,18 @@ def run(
     settings = settings_of_call(sessions or [])
     with one_sentence(WrongSetting, code=MISUSED):
         directories = roots(settings)
-    files = list(find_files(directories))
-    if not files and (sessions or settings.session_dirs):
-        raise fail(f"There is no session file (.jsonl or .json) in {', '.join(map(str, directories))}.")
-    catalogue = _look(settings, files)
+    sources = list(find_sources(directories))
+    if not sources and (sessions or settings.session_dirs):
+        raise fail(f"There is no session in {', '.join(map(str, directories))}.")
+    catalogue = _look(settings, sources)
     if not catalogue.has_sessions and not (sessions or settings.session_dirs):
         settings = use_examples(settings)
         err.print(
-            "No sessions of pi, Claude Code or Codex were found on this machine, so the bundled examples are used. "
+            "No sessions of a coding agent were found on this machine, so the bundled examples are used. "
             "They are written examples, not recorded sessions, and have a workspace of their own.",
             style="yellow",
         )
-        catalogue = _look(settings, list(find_files(roots(settings))))
+        catalogue = _look(settings, list(find_sources(roots(settings))))
     with only_run(settings):
         failure, days = _bring_up_to_date(settings, catalogue, span, everything)
     if failure:
@@ -72,14 +73,14 @@ def _span(first: str | None, last: str | None, everything: bool) -> tuple[date, 
         return start, end
 
 
-def _look(settings: Settings, files: list[Path]) -> Catalogue:
+def _look(settings: Settings, sources: list[Source]) -> Catalogue:
     """Read the files that are new or changed."""
     catalogue = Catalogue(Lake(settings.lake_dir), settings)
-    if files:
+    if sources:
         with _progress() as bar:
-            reading = bar.add_task("reading session files", total=len(files))
-            refresh = catalogue.refresh(files, on_file=lambda _: bar.advance(reading))
-            bar.update(reading, completed=len(files))
+            reading = bar.add_task("reading session files", total=len(sources))
+            refresh = catalogue.refresh(sources, on_file=lambda _: bar.advance(reading))
+            bar.update(reading, completed=len(sources))
         err.print(f"{refresh.files} session files, {refresh.changed} new or changed.", style="dim")
     return catalogue
 

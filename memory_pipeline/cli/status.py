@@ -11,7 +11,7 @@ from memory_pipeline.lake import Lake
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.lifecycle import with_status
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.discovery import find_files, roots
+from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.settings import WrongSetting, unknown_variables
 
 SHOWN = 10
@@ -26,7 +26,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     catalogue = Catalogue(lake, settings)
     with one_sentence(WrongSetting, code=MISUSED):
         directories = roots(settings)
-    left = catalogue.refresh(find_files(directories), seconds=SECONDS).left
+    left = catalogue.refresh(find_sources(directories), seconds=SECONDS).left
     stages = Stages.of(settings, catalogue)
     days = catalogue.days()
     data = {
@@ -62,6 +62,7 @@ def _files(lake: Lake) -> dict[str, Any]:
         "session_files": dict(
             files.filter(pl.col("reason").is_null()).group_by("harness").len().sort("harness").iter_rows()
         ),
+        "sessions_left_out": dict(files.drop_nulls("excluded").sort("path").select("path", "excluded").iter_rows()),
         "files_not_read": dict(unread.sort("path").select("path", "reason").iter_rows()),
         "records_not_read": [f"{p}:{n}: {r}" for p, n, r in bad.select("path", "line", "reason").iter_rows()],
         "unknown_record_types": {f"{h}: {t}": n for h, t, n in counted.iter_rows()},
@@ -77,6 +78,7 @@ def _print(data: dict[str, Any]) -> None:
     if data["files_still_to_be_read"]:
         say_pair("files still to be read", f"{data['files_still_to_be_read']}; `memory run --all` reads them")
     _list("files not read", [f"{path}: {reason}" for path, reason in data["files_not_read"].items()])
+    _list("sessions left out", [f"{path}: {why}" for path, why in data["sessions_left_out"].items()])
     _list("records not read", data["records_not_read"])
     unknown = [f"{name} ×{n}" for name, n in data["unknown_record_types"].items()]
     say_pair("unknown record types", f"{len(unknown)}" + (f" ({', '.join(unknown[:SHOWN])})" if unknown else ""))

@@ -44,7 +44,9 @@ class ObservationsStage:
 
     def build(self, day: date) -> dict[str, pl.DataFrame]:
         rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.tables}
-        messages = self.lake.read("messages", [day]).partition_by("dedupe_key", as_dict=True)
+        # what the person took back is no fact
+        standing = self.lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))
+        messages = standing.partition_by("dedupe_key", as_dict=True)
         logs = []
         for window in self.lake.read("windows", [day]).filter(pl.col("observed")).iter_rows(named=True):
             segments = self.observer.observe(_said(messages[(window["dedupe_key"],)]))

@@ -1,5 +1,5 @@
-"""What is known of every session file: which days it touches and what they hold, so that a day opens only
-the files that it needs and a file that did not change is not read again.
+"""What is known of every session: which days it touches and what it holds, so that a day opens only the files that it
+needs and a file that did not change is not read again.
 
 The catalogue is derived: deleting `lake/files/` costs one reading of all files.
 """
@@ -18,15 +18,18 @@ import polars as pl
 
 from memory_pipeline.days import day_of, today
 from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.sessions.harnesses import parse_file
-from memory_pipeline.sessions.model import NotASession, ParsedSession
+from memory_pipeline.sessions.model import NotASession, ParsedSession, Source
+from memory_pipeline.sessions.reading import Readings
+from memory_pipeline.sessions.redaction import Redactor
+from memory_pipeline.sessions.redaction.unredacted import Unredacted
 from memory_pipeline.sessions.windows import digest, windows_by_day
-from memory_pipeline.settings import Settings, keep_timezone
+from memory_pipeline.settings import Settings, keep_timezone, salt_of
 
-READER_VERSION = "1"
+READER_VERSION = "2"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
 
 PROBLEMS_KEPT = 20
+_READINGS = Readings()
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,15 @@ class Refresh:
     """Files that changed but were not read because the time was up; the next refresh reads them."""
 
 
-@lru_cache(maxsize=32)
-def _read(path: str, size: int, modified_ns: int, tool_text_limit: int) -> ParsedSession:
-    return parse_file(Path(path), tool_text_limit=tool_text_limit)
+def _key(source: Source) -> str:
+    """The name of the source as it is stored: a table holds only text that can be encoded."""
+    return source.key.encode(errors="backslashreplace").decode()
 
 
-def _key(path: Path) -> str:
-    """The path as it is stored: a table holds only text that can be encoded."""
-    return str(path).encode(errors="backslashreplace").decode()
+@lru_cache(maxsize=2)
+def _stored_rows(root: Path, size: int, modified_ns: int) -> dict[str, dict[str, Any]]:
+    """The stored catalogue, as it was then; its rows are replaced, never changed."""
+    return {row["path"]: row for row in Lake(root).read("files").iter_rows(named=True)}
 
 
 @dataclass
@@ -56,57 +60,77 @@ class Catalogue:
     lake: Lake
     settings: Settings
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
-    present: set[str] = field(default_factory=set)
-    """Paths that the last refresh saw."""
+    present: dict[str, Source] = field(default_factory=dict)
+    """What the last refresh saw."""
 
     def __post_init__(self) -> None:
-        self.rows = {row["path"]: row for row in self.lake.read("files").iter_rows(named=True)}
+        stored = self.lake.path("files")
+        if stored.exists():
+            stat = stored.stat()
+            self.rows = dict(_stored_rows(self.lake.root, stat.st_size, stat.st_mtime_ns))
 
     def refresh(
         self,
-        paths: Iterable[Path],
+        sources: Iterable[Source],
         *,
         seconds: float | None = None,
-        on_file: Callable[[Path], None] | None = None,
+        on_file: Callable[[Source], None] | None = None,
     ) -> Refresh:
-        """Read the files that are new or changed, until the time is up, and store what was learnt.
+        """Read the sessions that are new or changed, until the time is up, and store what was learnt.
 
         A file that vanished keeps its row: what was read from it stays in the tables.
         """
         end = time.monotonic() + seconds if seconds is not None else None
         changed = left = 0
-        self.present = set()
-        for path in paths:
-            self.present.add(_key(path))
-            if not self._is_stale(path):
+        self.present = {}
+        for source in sources:
+            self.present[_key(source)] = source
+            if not self._is_stale(source):
                 continue
             if end is not None and time.monotonic() > end:
                 left += 1
                 continue
-            self.rows[_key(path)] = self._row(path)
+            self.rows[_key(source)] = self._row(source)
             changed += 1
             if on_file:
-                on_file(path)
-        gone = [p for p, row in self.rows.items() if row["reason"] and p not in self.present and not Path(p).exists()]
-        for path_gone in gone:  # nothing was read from it, so there is nothing to keep
-            del self.rows[path_gone]
-        self.__dict__.pop("_by_day", None)
+                on_file(source)
+        # of those nothing was read, so there is nothing to keep
+        gone = [key for key, row in self.rows.items() if row["reason"] and key not in self.present]
+        for key in gone:
+            del self.rows[key]
+        for known in ("_by_day", "_session_ids"):
+            self.__dict__.pop(known, None)
         if changed or gone:
             keep_timezone(self.settings)
             self.lake.replace_all("files", pl.DataFrame(list(self.rows.values()), infer_schema_length=None))
         return Refresh(len(self.present), changed, left)
 
-    def session(self, path: str) -> ParsedSession | None:
-        """The file's session; None when it is gone, cannot be read, or is none."""
+    def session(self, key: str) -> ParsedSession | None:
+        """The session as it is now; None when it is gone, cannot be read, or is none."""
+        source = self.present.get(key)
         try:
-            stat = Path(path).stat()
-            return _read(path, stat.st_size, stat.st_mtime_ns, self.settings.tool_text_limit)
-        except (OSError, NotASession):
+            return self._read(source) if source else None
+        except NotASession:
             return None
 
-    def is_unreadable(self, path: str) -> bool:
-        """Whether no session could be read from the file when it was last looked at."""
-        return path in self.rows and self.rows[path]["reason"] is not None
+    def _read(self, source: Source) -> ParsedSession:
+        return _READINGS.read(source, self.settings.tool_text_limit, self.redactor)
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        return Redactor(salt_of(self.settings)) if self.settings.redact else Unredacted()
+
+    def is_unreadable(self, key: str) -> bool:
+        """Whether no session could be read from the source when it was last looked at."""
+        return key in self.rows and self.rows[key]["reason"] is not None
+
+    def is_excluded(self, key: str) -> bool:
+        """Whether nothing of the session may be stored."""
+        return self.rows[key]["excluded"] is not None
+
+    def has_parent(self, session: ParsedSession) -> bool:
+        """Whether the session that this one repeats is known, so that what it repeats is not counted again."""
+        return bool(session.parent_id) and f"{session.harness}/{session.parent_id}" in self._session_ids
 
     @property
     def has_sessions(self) -> bool:
@@ -127,26 +151,37 @@ class Catalogue:
         return sorted(self._by_day)
 
     @cached_property
-    def _by_day(self) -> dict[date, dict[str, str]]:
-        """Digest by path by day: made once per refresh, because a plan asks for every day several times."""
-        found: dict[date, dict[str, str]] = {}
-        for path, row in sorted(self.rows.items()):
+    def _by_day(self) -> dict[date, dict[str, dict[str, Any]]]:
+        """Digest and number of messages by source by day: made once per refresh, because a plan asks for every day
+        several times.
+        """
+        found: dict[date, dict[str, dict[str, Any]]] = {}
+        for key, row in sorted(self.rows.items()):
             for entry in row["days"] or []:
-                found.setdefault(entry["day"], {})[path] = entry["digest"]
+                found.setdefault(entry["day"], {})[key] = entry
         return found
 
-    def files_of(self, day: date) -> dict[str, str]:
-        """Paths that hold messages of the day, with the digest of what they hold."""
-        return self._by_day.get(day, {})
+    @cached_property
+    def _session_ids(self) -> set[str]:
+        return {f"{row['harness']}/{row['session_id']}" for row in self.rows.values()}
 
-    def is_idle(self, path: str, day: date, now: datetime) -> bool:
+    def files_of(self, day: date) -> dict[str, str]:
+        """What holds messages of the day, with the digest of what it holds."""
+        return {key: entry["digest"] for key, entry in self._by_day.get(day, {}).items()}
+
+    def messages_of(self, key: str, day: date) -> int:
+        """How many messages of the day the source holds."""
+        count: int = self._by_day[day][key]["messages"]
+        return count
+
+    def is_idle(self, key: str, day: date, now: datetime) -> bool:
         """Whether the session's part on this day is over: the day is, or nothing was written for the configured time.
 
         A session that is taken up again days later must not take back what was observed of it.
         """
         if day < day_of(now, self.settings.zone):
             return True
-        row = self.rows[path]
+        row = self.rows[key]
         last: datetime = row["last_said_at"]
         if last > now:  # a clock that ran ahead: the file's own time decides
             last = datetime.fromtimestamp(row["modified_ns"] / 1e9, UTC)
@@ -154,39 +189,54 @@ class Catalogue:
 
     def fingerprint(self, day: date, now: datetime) -> str:
         """Of everything that decides the day's sessions, messages and windows."""
-        files = [(path, digest, self.is_idle(path, day, now)) for path, digest in self.files_of(day).items()]
-        return fingerprint_of(self._reader(), self.settings.min_user_messages, files)
+        files = [
+            (key, entry["digest"], self.is_idle(key, day, now), self._parent_known(key))
+            for key, entry in self._by_day.get(day, {}).items()
+        ]
+        return fingerprint_of(self._reader, self.settings.min_user_messages, files)
 
+    def _parent_known(self, key: str) -> bool:
+        row = self.rows[key]
+        return bool(row["parent_id"]) and f"{row['harness']}/{row['parent_id']}" in self._session_ids
+
+    @cached_property
     def _reader(self) -> str:
-        return f"{READER_VERSION}/{self.settings.timezone}/{self.settings.tool_text_limit}"
+        settings = self.settings
+        return f"{READER_VERSION}/{settings.timezone}/{settings.tool_text_limit}/{settings.redact}"
 
-    def _is_stale(self, path: Path) -> bool:
-        row = self.rows.get(_key(path))
-        try:
-            stat = path.stat()
-        except OSError:
-            return row is None
-        return row is None or (row["size"], row["modified_ns"], row["reader"]) != (
-            stat.st_size,
-            stat.st_mtime_ns,
-            self._reader(),
+    def _is_stale(self, source: Source) -> bool:
+        row = self.rows.get(_key(source))
+        return (
+            row is None
+            or row["size"] != source.size
+            or row["modified_ns"] != source.modified_ns
+            or row["reader"] != self._reader
         )
 
-    def _row(self, path: Path) -> dict[str, Any]:
-        row: dict[str, Any] = {"path": _key(path), "reader": self._reader(), "messages": 0, "records": 0}
-        row |= {"size": None, "modified_ns": None}
+    def _row(self, source: Source) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "path": _key(source),
+            "reader": self._reader,
+            "size": source.size,
+            "modified_ns": source.modified_ns,
+            "messages": 0,
+            "records": 0,
+            "days": [],
+            "problems": [],
+            "unknown_records": [],
+            "parent_id": None,
+            "reason": None,
+            "excluded": None,
+        }
         try:
-            stat = path.stat()
-            row |= {"size": stat.st_size, "modified_ns": stat.st_mtime_ns}
-            if _key(path) != str(path):
+            if _key(source) != source.key:
                 raise NotASession("The file's name is not UTF-8; rename it to have it read.")
-            session = _read(str(path), stat.st_size, stat.st_mtime_ns, self.settings.tool_text_limit)
-        except (OSError, NotASession) as error:
+            session = self._read(source)
+        except NotASession as error:
             if isinstance(error.__cause__, OSError):
                 row["modified_ns"] = None  # it may become readable without a change: look again each time
-            reason = str(error) if isinstance(error, NotASession) else f"cannot be opened: {error.strerror}"
-            return row | {"reason": reason, "days": [], "problems": [], "unknown_records": []}
-        days = windows_by_day(session, self.settings.zone)
+            return row | {"reason": str(error)}
+        days = sorted(windows_by_day(session, self.settings.zone).items())
         return row | {
             "harness": session.harness,
             "session_id": session.session_id,
@@ -195,6 +245,14 @@ class Catalogue:
             "records": session.records,
             "unknown_records": [{"type": t, "count": n} for t, n in sorted(session.unknown_records.items())],
             "problems": [{"line": p.line, "reason": p.reason} for p in session.problems[:PROBLEMS_KEPT]],
-            "days": [{"day": day, "digest": digest(session, windows)} for day, windows in sorted(days.items())],
-            "reason": None,
+            "days": [
+                {
+                    "day": day,
+                    "digest": digest(session, windows),
+                    "messages": sum(len(window.messages) for window in windows),
+                }
+                for day, windows in days
+            ],
+            "parent_id": session.parent_id or None,
+            "excluded": session.excluded,
         }

@@ -38,5 +38,5 @@ def judge_windows(lake: Lake, day: date) -> Verdict:
 
 
 def _files_of(lake: Lake, day: date) -> list[str]:
-    files = lake.read("files", columns=["path", "days"])
+    files = lake.read("files", columns=["path", "days", "excluded"]).filter(pl.col("excluded").is_null()).drop("excluded")
     return [path for path, days in files.iter_rows() if any(entry["day"] == day for entry in days or [])]

@@ -1,28 +1,24 @@
-"""Where session files lie. Directories are only ever listed; nothing in them is written or locked."""
+"""Where sessions lie. Directories are only ever listed; nothing in them is written or locked."""
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from pathlib import Path
 
+from memory_pipeline.sessions.harnesses import HARNESSES
+from memory_pipeline.sessions.model import Source
 from memory_pipeline.settings import Settings, WrongSetting
 
 SUFFIXES = (".jsonl", ".json")
+_CLAIMS = tuple(harness.claims for harness in HARNESSES if hasattr(harness, "claims"))
 
 
 def default_roots() -> list[Path]:
-    """Where pi, Claude Code and Codex keep sessions, with the variables by which each can be moved."""
-    home = Path.home()
-    env = os.environ
-    agent = env.get("PI_CODING_AGENT_DIR") or home / ".pi/agent"
-    codex = Path(env.get("CODEX_HOME") or home / ".codex")
-    return [
-        Path(env.get("PI_CODING_AGENT_SESSION_DIR") or Path(agent, "sessions")),
-        Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude", "projects"),
-        codex / "sessions",
-        codex / "archived_sessions",
-    ]
+    """Where the harnesses keep their sessions, moved by the variables by which each can be moved."""
+    return [root for harness in HARNESSES for root in harness.default_roots(Path.home(), os.environ)]
 
 
 def roots(settings: Settings) -> list[Path]:
@@ -42,18 +38,50 @@ def roots(settings: Settings) -> list[Path]:
     return list(dict.fromkeys([*settings.session_dirs, *standard]))
 
 
-def find_files(directories: list[Path]) -> Iterator[Path]:
-    """Regular files that may be sessions, each once, sorted within its directory.
+def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
+    """What may be sessions, each once, sorted within its directory.
 
-    Links to directories are not followed, so a loop cannot trap the walk; FIFOs and devices are passed over.
+    Links to directories are not followed, so a loop cannot trap the walk; FIFOs and devices are passed over. A folder
+    that cannot be listed is a source too, which then cannot be read: it must not be missing silently.
     """
-    seen: set[Path] = set()
-    for root in directories:
-        for folder, subfolders, names in os.walk(root):
-            subfolders.sort()
-            for name in sorted(names):
-                path = Path(folder, name)
-                # Path.is_file() raises where a parent may not be entered
-                if name.endswith(SUFFIXES) and path not in seen and os.path.isfile(path):  # noqa: PTH113
-                    seen.add(path)
-                    yield path
+    seen: set[str] = set()
+    waiting = [str(directory) for directory in reversed(list(directories))]
+    while waiting:
+        folder = waiting.pop()
+        if folder in seen:
+            continue
+        seen.add(folder)
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=attrgetter("name"))
+        except OSError:
+            yield Source(folder)
+            continue
+        claimed = _claimed(Path(folder), {entry.name for entry in entries})
+        if claimed is not None:
+            yield from claimed
+            continue
+        for entry in entries:
+            if entry.name.endswith(SUFFIXES) and entry.path not in seen and (source := _source(entry)):
+                seen.add(entry.path)
+                yield source
+        waiting += [entry.path for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
+
+
+def _claimed(folder: Path, names: set[str]) -> list[Source] | None:
+    for claims in _CLAIMS:
+        sources: list[Source] | None = claims(folder, names)
+        if sources is not None:
+            return sources
+    return None
+
+
+def _source(entry: os.DirEntry[str]) -> Source | None:
+    """The file; without a state when it cannot be looked at."""
+    try:
+        if not entry.is_file():
+            return None
+        stat = entry.stat()
+    except OSError as error:
+        return None if error.errno == errno.ELOOP else Source(entry.path)
+    return Source(entry.path, "", stat.st_size, stat.st_mtime_ns)

@@ -4,14 +4,17 @@ It asks for whole days, so it stands above all stages and may know the plan.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 
 import dagster as dg
 
+from memory_pipeline.days import day_of
+from memory_pipeline.llm.own_sessions import is_inside
 from memory_pipeline.orchestration import MOST_ATTEMPTS, LakeResource
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.discovery import find_files, roots
+from memory_pipeline.sessions.discovery import find_sources, roots
 
 DAY_JOB = "day_job"
 MOST_DAYS = 20
@@ -19,8 +22,10 @@ MOST_DAYS = 20
 RUNS_LOOKED_AT = 500
 INPUT_TAG = "memory/input"
 """Names the state of the inputs that a run was asked for."""
-SECONDS = 20.0
-"""Time for reading changed files in one tick; a tick may take 60 s in all."""
+RECENT_DAYS = 7
+"""Days that are asked for however many are due."""
+SECONDS = 2.0
+"""Time for reading changed files in one tick: the sensor shares its process with the UI's other questions."""
 day_job = dg.define_asset_job(
     DAY_JOB,
     selection=dg.AssetSelection.all(),
@@ -35,9 +40,11 @@ day_job = dg.define_asset_job(
     description="Session files are new or have grown and are idle: materialize the days that they touch.",
 )
 def session_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult | dg.SkipReason:
+    if is_inside():
+        return dg.SkipReason("This process was started by a model command of the pipeline itself.")
     settings, tables, now = lake.settings(), lake.open(), datetime.now(UTC)
     catalogue = Catalogue(tables, settings)
-    seen = catalogue.refresh(find_files(roots(settings)), seconds=SECONDS)
+    seen = catalogue.refresh(find_sources(roots(settings)), seconds=SECONDS)
     stages = Stages.of(settings, catalogue, now)
     due = {day: stages.fingerprint(day) for day in settled_days(catalogue, now) if not stages.is_current(day)}
     failed = failed_runs(context.instance)
@@ -45,13 +52,26 @@ def session_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> d
     told = f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read"
     if hopeless:
         told += f"; {MOST_ATTEMPTS} runs failed for {', '.join(map(str, hopeless))}: see why and run these by hand"
+    due = {day: key for day, key in due.items() if day not in hopeless}
+    history = history_of(due, day_of(now, settings.zone))
+    if history:
+        told += (
+            f"; {len(history)} days from {history[0]} to {history[-1]} are too many to be asked for one by one: "
+            "call `memory run --all`, or start a backfill of these days"
+        )
     requests = [
         dg.RunRequest(run_key=f"{day}:{key}:{failed[key]}", partition_key=f"{day}", tags={INPUT_TAG: key})
         for day, key in due.items()
-        if day not in hopeless
+        if day not in history
     ]
     context.log.info(told)
-    return dg.SensorResult(run_requests=requests[:MOST_DAYS]) if requests else dg.SkipReason(f"{told}; no day is due.")
+    return dg.SensorResult(run_requests=requests[:MOST_DAYS]) if requests else dg.SkipReason(f"{told}; no day is asked for.")
+
+
+def history_of(due: Iterable[date], now: date) -> list[date]:
+    """The due days that are left to a backfill, which does them all in one run: those of long ago, if they are many."""
+    old = [day for day in due if (now - day).days >= RECENT_DAYS]
+    return old if len(old) > MOST_DAYS else []
 
 
 def settled_days(catalogue: Catalogue, now: datetime) -> list[date]:

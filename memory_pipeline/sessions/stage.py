@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Self
 
@@ -12,12 +12,15 @@ from memory_pipeline.days import day_of
 from memory_pipeline.lake import Lake
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.sessions.catalogue import Catalogue, Refresh
-from memory_pipeline.sessions.discovery import find_files, roots
+from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Message, ParsedSession
+from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.windows import Window, cut_windows, reason_not_observed
 from memory_pipeline.settings import Settings
 
 NAMES = ("sessions", "messages", "windows")
+WINDOW_VERSION = 1
+"""Of what the columns of a window mean."""
 
 
 class SessionsStage:
@@ -36,7 +39,7 @@ class SessionsStage:
 
     def look(self) -> Refresh:
         """Bring the catalogue up to date with the session directories."""
-        return self.catalogue.refresh(find_files(roots(self.settings)))
+        return self.catalogue.refresh(find_sources(roots(self.settings)))
 
     def fingerprint(self, day: date) -> str:
         return self.catalogue.fingerprint(day, self.now)
@@ -47,65 +50,72 @@ class SessionsStage:
         Harnesses delete old transcripts and a run may look at other directories than the one before:
         rows of a file that this run cannot see stay as they are.
         """
-        readable = {path for path in self.catalogue.present if not self.catalogue.is_unreadable(path)}
-        live: dict[str, ParsedSession] = {}
-        for path in self._in_order(day):
-            session = self.catalogue.session(path) if path in readable else None
-            if session:
-                live[path] = session
-            else:
-                readable.discard(path)
-        longest = {s.session_id: len(self._of_day(s, day)) for s in reversed(live.values())}
-        kept = _kept_rows(self.lake, day, readable, longest)
-        seen = set(kept["messages"]["message_id"])
-        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in NAMES}
-        for path, session in live.items():
-            new = [m for m in self._of_day(session, day) if m.message_id not in seen]
-            seen.update(m.message_id for m in new)
-            if new:
-                self._add(rows, session, path, day, new)
-        return {name: pl.concat([pl.DataFrame(rows[name], schema=TABLES[name].columns), kept[name]]) for name in NAMES}
+        return self._build(day, unreadable=set())
 
-    def _of_day(self, session: ParsedSession, day: date) -> list[Message]:
-        """The session's messages of the day, in the order in which they were said."""
-        return [m for m in session.messages if day_of(m.said_at, self.settings.zone) == day]
+    def _build(self, day: date, unreadable: set[str]) -> dict[str, pl.DataFrame]:
+        """One session at a time: a day of a busy team has more than fits into memory at once."""
+        known = self.catalogue
+        readable = {key for key in known.present if not known.is_unreadable(key)} - unreadable
+        files = [key for key in self._in_order(day) if key in readable and not known.is_excluded(key)]
+        longest = {known.rows[key]["session_id"]: known.messages_of(key, day) for key in reversed(files)}
+        kept = _kept_rows(self.lake, day, readable, longest, self._excluded_sessions())
+        seen = set(kept["messages"]["message_id"])
+        frames = {name: [kept[name]] for name in NAMES}
+        for key in files:
+            session = known.session(key)
+            if session is None:  # it went away since it was looked at
+                return self._build(day, unreadable | {key})
+            new = self._new_messages(session, day, seen)
+            seen.update(m.message_id for m in new)
+            if new and not session.excluded:
+                for name, rows in self._rows(session, key, day, new).items():
+                    frames[name].append(pl.DataFrame(rows, schema=TABLES[name].columns))
+        return {name: pl.concat(frames[name]) for name in NAMES}
+
+    def _new_messages(self, session: ParsedSession, day: date, seen: Container[str]) -> list[Message]:
+        """The session's messages of the day that no other file has, in the order in which they were said."""
+        inherited = session.inherited if self.catalogue.has_parent(session) else frozenset()
+        return [
+            m
+            for m in session.messages
+            if day_of(m.said_at, self.settings.zone) == day and m.message_id not in seen and m.message_id not in inherited
+        ]
 
     def _in_order(self, day: date) -> list[str]:
         """The day's files, of several copies of one session the longest first: the others then add nothing."""
-        files = {path: self.catalogue.rows[path] for path in self.catalogue.files_of(day)}
-        first = {row["session_id"]: path for path, row in sorted(files.items(), reverse=True)}
-        return sorted(files, key=lambda path: (first[files[path]["session_id"]], -files[path]["messages"], path))
+        files = {key: self.catalogue.rows[key] for key in self.catalogue.files_of(day)}
+        first = {row["session_id"]: key for key, row in sorted(files.items(), reverse=True)}
+        return sorted(files, key=lambda key: (first[files[key]["session_id"]], -files[key]["messages"], key))
 
-    def _add(
-        self,
-        rows: dict[str, list[dict[str, Any]]],
-        session: ParsedSession,
-        path: str,
-        day: date,
-        messages: list[Message],
-    ) -> None:
-        """Append what this file adds to the day."""
-        rows["sessions"].append(
-            {
-                "day": day,
-                "session_id": session.session_id,
-                "harness": session.harness,
-                "name": session.name,
-                "cwd": session.cwd,
-                "source_file": path,
-                "started_at": messages[0].said_at,
-                "ended_at": messages[-1].said_at,
-                "messages": len(messages),
-                "user_messages": sum(m.role == "user" for m in messages),
-                "files_read": list(session.files_read),
-                "files_modified": list(session.files_modified),
-            }
-        )
-        idle = self.catalogue.is_idle(path, day, self.now)
+    def _excluded_sessions(self) -> list[str]:
+        return [row["session_id"] for row in self.catalogue.rows.values() if row["excluded"]]
+
+    def _rows(
+        self, session: ParsedSession, key: str, day: date, messages: list[Message]
+    ) -> dict[str, list[dict[str, Any]]]:
+        """What this file adds to the day."""
+        standing = [m for m in messages if not m.voided]
+        own = {
+            "day": day,
+            "session_id": session.session_id,
+            "harness": session.harness,
+            "name": session.name,
+            "cwd": session.cwd,
+            "source_file": key,
+            "started_at": messages[0].said_at,
+            "ended_at": messages[-1].said_at,
+            "messages": len(messages),
+            "user_messages": sum(m.role == "user" for m in standing),
+            "files_read": list(session.files_read),
+            "files_modified": list(session.files_modified),
+        }
+        rows: dict[str, list[dict[str, Any]]] = {"sessions": [own], "messages": [], "windows": []}
+        idle = self.catalogue.is_idle(key, day, self.now)
         for window in cut_windows(session, messages, self.settings.zone):
             reason = reason_not_observed(window, idle=idle, min_user_messages=self.settings.min_user_messages)
             rows["windows"].append(_window_row(window, reason))
-            rows["messages"].extend(_message_rows(window, path))
+            rows["messages"].extend(_message_rows(window, key))
+        return rows
 
 
 def _window_row(window: Window, reason: str | None) -> dict[str, Any]:
@@ -115,19 +125,26 @@ def _window_row(window: Window, reason: str | None) -> dict[str, Any]:
         "session_id": window.session_id,
         "trigger": window.trigger,
         "started_at": window.messages[0].said_at,
+        "ended_at": window.messages[-1].said_at,
+        "captured_at": window.captured_at,
         "messages": len(window.messages),
         "user_messages": window.user_messages,
         "tokens": window.tokens,
         "tokens_said": window.tokens_said,
+        "tokens_before": window.compaction.tokens_before if window.compaction else None,
+        "files_read": window.files_read,
+        "files_modified": window.files_modified,
         "observed": reason is None,
         "reason": reason,
         "current_task": window.current_task,
         "suggested_response": window.suggested_response,
+        "schema_version": WINDOW_VERSION,
     }
 
 
-def _message_rows(window: Window, path: str) -> Iterable[dict[str, Any]]:
+def _message_rows(window: Window, key: str) -> Iterable[dict[str, Any]]:
     for m in window.messages:
+        quoted = quoted_spans(m.text) if m.role == "user" else []
         yield {
             "day": window.day,
             "session_id": window.session_id,
@@ -138,18 +155,25 @@ def _message_rows(window: Window, path: str) -> Iterable[dict[str, Any]]:
             "text": m.text,
             "tool_name": m.tool_name,
             "is_error": m.is_error,
-            "source_file": path,
+            "source_file": key,
             "source_line": m.line,
             "dedupe_key": window.dedupe_key,
+            "voided": m.voided,
+            "quoted": [{"start": start, "end": end} for start, end in quoted],
+            "images": [image._asdict() for image in m.images],
         }
 
 
-def _kept_rows(lake: Lake, day: date, readable: set[str], live: Mapping[str, int]) -> dict[str, pl.DataFrame]:
+def _kept_rows(
+    lake: Lake, day: date, readable: set[str], live: Mapping[str, int], excluded: list[str]
+) -> dict[str, pl.DataFrame]:
     """The day's stored rows from files that cannot be read now, unless a live file has as much of their session.
 
-    `live` has the messages of the day by session.
+    `live` has the messages of the day by session. Of a session that may not be stored any more nothing is kept.
     """
-    stored = lake.read("messages", [day]).filter(~pl.col("source_file").is_in(list(readable)))
+    stored = lake.read("messages", [day]).filter(
+        ~pl.col("source_file").is_in(list(readable)), ~pl.col("session_id").is_in(excluded)
+    )
     counts = dict(stored.group_by("session_id").len().iter_rows())
     gone = [session for session, count in counts.items() if live.get(session, 0) < count]
     messages = stored.filter(pl.col("session_id").is_in(gone))

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from memory_pipeline.days import day_of
-from memory_pipeline.sessions.model import Message, ParsedSession
+from memory_pipeline.sessions.model import Compaction, Message, ParsedSession
 from memory_pipeline.text.tokens import estimate
 
 COMPACTION, SHUTDOWN = "compaction", "shutdown"
@@ -26,10 +28,33 @@ class Window:
     day: date
     trigger: str
     messages: tuple[Message, ...]
+    compaction: Compaction | None = None
+    """What made the window, unless it is the rest of the session."""
+
+    @property
+    def standing(self) -> list[Message]:
+        """The messages that were not taken back."""
+        return [m for m in self.messages if not m.voided]
 
     @property
     def user_messages(self) -> int:
-        return sum(m.role == "user" for m in self.messages)
+        """Of those that were not taken back."""
+        return sum(m.role == "user" for m in self.standing)
+
+    @property
+    def captured_at(self) -> datetime:
+        """When the window was complete: at its compaction, or with its last message."""
+        at = self.compaction.at if self.compaction else None
+        return at or max(m.written_at for m in self.messages)
+
+    @property
+    def files_read(self) -> list[str]:
+        """Paths that were only read, as the tools named them."""
+        return sorted({path for m in self.messages for path in m.files_read} - set(self.files_modified))
+
+    @property
+    def files_modified(self) -> list[str]:
+        return sorted({path for m in self.messages for path in m.files_modified})
 
     @property
     def tokens(self) -> int:
@@ -37,19 +62,19 @@ class Window:
 
     @property
     def tokens_said(self) -> int:
-        """Tokens of what people and the model said: no tool text, nothing injected."""
-        return sum(estimate(m.text) for m in self.messages if m.role in ("user", "assistant"))
+        """Tokens of what people and the model said and did not take back: no tool text, nothing injected."""
+        return sum(estimate(m.text) for m in self.standing if m.role in ("user", "assistant"))
 
     @property
     def current_task(self) -> str | None:
         """The last thing that the person asked for."""
-        asked = [m.text for m in self.messages if m.role == "user" and m.text.strip()]
+        asked = [m.text for m in self.standing if m.role == "user" and m.text.strip()]
         return " ".join(asked[-1].split())[:200] if asked else None
 
     @property
     def suggested_response(self) -> str | None:
         """What the model had asked when the window ended: the question that still waits for its answer."""
-        said = [m for m in self.messages if m.role in ("user", "assistant") and m.text.strip()]
+        said = [m for m in self.standing if m.role in ("user", "assistant") and m.text.strip()]
         if not said or said[-1].role != "assistant":
             return None
         last = " ".join(said[-1].text.split("\n")[-1].split())
@@ -76,7 +101,8 @@ def cut_windows(session: ParsedSession, messages: Sequence[Message], zone: ZoneI
         while key_text in taken:  # two compactions of messages with one and the same time
             key_text = hashlib.sha256(key_text.encode()).hexdigest()
         taken.add(key_text)
-        windows.append(Window(key_text, session.session_id, day, trigger, tuple(members)))
+        compaction = None if number < 0 else session.compactions[number]
+        windows.append(Window(key_text, session.session_id, day, trigger, tuple(members), compaction))
     return windows
 
 
@@ -86,9 +112,12 @@ def _compactions_by_message(session: ParsedSession, zone: ZoneInfo) -> dict[str,
     What a compaction of a later day reaches back to was a window of its own day long before, and stays it:
     otherwise observing today would take back what was observed yesterday.
     """
+    if not session.compactions:
+        return {}
     day = {m.message_id: day_of(m.said_at, zone) for m in session.messages}
     found: dict[str, int] = {}
-    for number, ids in enumerate(session.compactions):
+    for number, compaction in enumerate(session.compactions):
+        ids = compaction.message_ids
         last = max((day[i] for i in ids if i in day), default=None)
         found |= {i: number for i in ids if day.get(i) == last}
     return found
@@ -120,9 +149,10 @@ def digest(session: ParsedSession, windows: Iterable[Window]) -> str:
 
     Its name and its files are left out: they change as it goes on, and the days before must stay as they are.
     """
-    total = hashlib.sha256(repr((session.session_id, session.cwd)).encode())
+    total = hashlib.sha256(repr((session.session_id, session.cwd, session.parent_id, session.excluded)).encode())
     for window in windows:
-        total.update(f"{window.dedupe_key}{window.trigger}".encode())
-        for m in window.messages:
-            total.update(repr(m).encode())
+        total.update(f"{window.dedupe_key}{window.trigger}{window.captured_at}".encode())
+        total.update(msgspec.json.encode(window.messages))
+        if session.inherited:
+            total.update(repr([m.message_id in session.inherited for m in window.messages]).encode())
     return total.hexdigest()

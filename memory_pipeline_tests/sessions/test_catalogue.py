@@ -14,8 +14,10 @@ import pytest
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.sessions import catalogue as module
+from memory_pipeline.sessions import reading
 from memory_pipeline.sessions.catalogue import PROBLEMS_KEPT, Catalogue, Refresh
-from memory_pipeline.sessions.discovery import find_files
+from memory_pipeline.sessions.discovery import find_sources
+from memory_pipeline.sessions.model import ParsedSession, Source
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline_tests.conftest import assistant, conversation, user, utc, write_session
 
@@ -30,18 +32,19 @@ class Workspace:
         self.sessions = root / "sessions"
         self.sessions.mkdir(parents=True)
         self.reads: list[str] = []
-        parse = module.parse_file
+        reads = self.reads
 
-        def counting(path: Path, **options: Any) -> Any:
-            self.reads.append(path.name)
-            return parse(path, **options)
+        class Counting(reading.Reading):
+            def read(self) -> ParsedSession:
+                reads.append(Path(self.transcript.source.path).name)
+                return super().read()
 
-        module._read.cache_clear()
-        monkeypatch.setattr(module, "parse_file", counting)
+        self.monkeypatch = monkeypatch
+        monkeypatch.setattr(reading, "Reading", Counting)
 
     def catalogue(self, **settings: Any) -> Catalogue:
         """As a new process sees it."""
-        module._read.cache_clear()
+        self.monkeypatch.setattr(module, "_READINGS", reading.Readings())
         chosen: Settings = load_settings().model_copy(update=settings)
         return Catalogue(Lake(chosen.lake_dir), chosen)
 
@@ -49,7 +52,7 @@ class Workspace:
         """A refresh by a new process: the catalogue, what it says of itself, and the files that it read."""
         catalogue = self.catalogue(**settings)
         self.reads.clear()
-        seen = catalogue.refresh(find_files([self.sessions]), seconds=seconds)
+        seen = catalogue.refresh(find_sources([self.sessions]), seconds=seconds)
         return catalogue, seen, list(self.reads)
 
     def write(self, name: str, content: bytes) -> Path:
@@ -142,21 +145,22 @@ def test_present_is_what_the_last_look_saw(workspace: Workspace) -> None:
     """Rows of a file that is taken for present would be dropped instead of kept."""
     path = write_session(workspace.sessions / "a.jsonl", *conversation(NINE))
     catalogue, *_ = workspace.look()
-    assert catalogue.present == {str(path)}
+    assert catalogue.present.keys() == {str(path)}
     path.unlink()
-    catalogue.refresh(find_files([workspace.sessions]))
-    assert catalogue.present == set()
+    catalogue.refresh(find_sources([workspace.sessions]))
+    assert catalogue.present == {}
 
 
 def test_a_file_that_vanishes_while_the_directory_is_read_is_no_error(workspace: Workspace) -> None:
     catalogue = workspace.catalogue()
     gone = write_session(workspace.sessions / "a.jsonl", *conversation(NINE))
-    paths = [gone, write_session(workspace.sessions / "b.jsonl", *conversation(NINE))]
+    write_session(workspace.sessions / "b.jsonl", *conversation(NINE))
+    sources = list(find_sources([workspace.sessions]))
     gone.unlink()
-    assert catalogue.refresh(paths) == Refresh(files=2, changed=2)
-    assert catalogue.rows[str(gone)]["reason"] == "cannot be opened: No such file or directory"
+    assert catalogue.refresh(sources) == Refresh(files=2, changed=2)
+    assert catalogue.rows[str(gone)]["reason"] == "The file cannot be read: no such file or directory."
     write_session(gone, *conversation(NINE))
-    assert catalogue.refresh(paths) == Refresh(files=2, changed=1)  # it came back
+    assert catalogue.refresh(find_sources([workspace.sessions])) == Refresh(files=2, changed=1)  # it came back
 
 
 @pytest.mark.parametrize("setting", [{"timezone": "Asia/Tokyo"}, {"tool_text_limit": 200}])
@@ -199,10 +203,10 @@ def test_what_was_read_before_the_time_was_up_is_kept(workspace: Workspace) -> N
     paths = [write_session(workspace.sessions / f"{name}.jsonl", *conversation(NINE)) for name in "ab"]
     catalogue = workspace.catalogue()
 
-    def slowly() -> Iterator[Path]:
-        yield paths[0]
+    def slowly() -> Iterator[Source]:
+        yield reading.source_of(paths[0])
         time.sleep(0.3)
-        yield paths[1]
+        yield reading.source_of(paths[1])
 
     assert catalogue.refresh(slowly(), seconds=0.2) == Refresh(files=2, changed=1, left=1)
     assert list(workspace.catalogue().rows) == [str(paths[0])]
@@ -210,9 +214,9 @@ def test_what_was_read_before_the_time_was_up_is_kept(workspace: Workspace) -> N
 
 def test_every_file_that_is_read_is_reported(workspace: Workspace) -> None:
     paths = [write_session(workspace.sessions / f"{name}.jsonl", *conversation(NINE)) for name in "ab"]
-    reported: list[Path] = []
-    workspace.catalogue().refresh(find_files([workspace.sessions]), on_file=reported.append)
-    assert reported == paths
+    reported: list[Source] = []
+    workspace.catalogue().refresh(find_sources([workspace.sessions]), on_file=reported.append)
+    assert reported == [reading.source_of(path) for path in paths]
 
 
 # --- files that are none ---
@@ -227,7 +231,7 @@ BAD = [
     (b'{"a":' * 5_000, "It is not JSON."),
     (b'{"name": "a package"}', "It is JSON, but not a session of a known coding agent."),
     (b"[1, 2]", "It is JSON, but not a session of a known coding agent."),
-    (GEMINI, "It is a Gemini CLI session, which is not read yet."),
+    (GEMINI, "It is a gemini file, but nobody says anything in it."),
     (
         b'{"type":"session","version":3,"id":"x","timestamp":"2025-03-05T09:00:00Z","cwd":"/"}\n',
         "It is a pi file, but nobody says anything in it.",

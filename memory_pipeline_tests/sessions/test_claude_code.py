@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.harnesses import parse_file
+from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.model import ParsedSession
 
 
@@ -133,8 +133,8 @@ def test_images_never_bring_their_bytes(tmp_path: Path) -> None:
         tmp_path, record(1, "user", [{"type": "text", "text": "see"}, image]), record(2, "user", [result([image])])
     )
     assert [message.text for message in session.messages] == [
-        "see\n[image: image/png, line 1]",
-        "[image: image/png, line 2]",
+        "see\n[image: image/png, line 1, number 1]",
+        "[image: image/png, line 2, number 1]",
     ]
 
 
@@ -178,7 +178,7 @@ def test_a_compaction_keeps_the_preserved_segment(tmp_path: Path) -> None:
         boundary(7),
     )
     lines = {message.message_id: message.line for message in session.messages}
-    assert [[lines[gone] for gone in ids] for ids in session.compactions] == [[1, 4], [2, 3, 6]]
+    assert [[lines[gone] for gone in c.message_ids] for c in session.compactions] == [[1, 4], [2, 3, 6]]
 
 
 def test_the_file_of_a_sub_agent_has_its_own_session_id(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.harnesses import parse_file
+from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.model import ParsedSession
 
 
@@ -152,7 +152,7 @@ def test_compactions(tmp_path: Path) -> None:
     )
     assert [text for _, text in shape(session)] == ["one", "two", "the summary", "three"]
     identifiers = [message.message_id for message in session.messages]
-    assert session.compactions == ((identifiers[0],), (identifiers[1],))
+    assert [c.message_ids for c in session.compactions] == [(identifiers[0],), (identifiers[1],)]
 
 
 def test_the_first_header_counts(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.sessions.discovery import default_roots, find_files, roots
+from memory_pipeline.sessions.discovery import default_roots, find_sources, roots
 from memory_pipeline.settings import Settings, WrongSetting, load_settings
 
 
@@ -100,7 +100,7 @@ def test_an_empty_variable_does_not_make_the_current_directory_a_harness(
 
 
 def found(*directories: Path) -> list[str]:
-    return [str(path.relative_to(directories[0])) for path in find_files(list(directories))]
+    return [str(path.relative_to(directories[0])) for path in (Path(source.path) for source in find_sources(list(directories)))]
 
 
 def test_session_files_are_found_at_any_depth_in_order(tmp_path: Path) -> None:
@@ -151,13 +151,14 @@ def test_a_directory_that_may_not_be_entered_does_not_stop_the_others(
     (open_tmp / "a").chmod(0o644)  # its names can be listed, its files not looked at
     (open_tmp / "c").chmod(0o000)
     request.getfixturevalue("as_nobody")
-    assert found(open_tmp) == ["b/s.jsonl"]
+    # what cannot be looked at is told by the reader, not left out silently
+    assert found(open_tmp) == ["link.jsonl", "a/listed.jsonl", "b/s.jsonl", "c"]
 
 
 def test_looking_changes_nothing(tmp_path: Path) -> None:
     make(tmp_path / "a/s.jsonl")
     before = {path: path.stat() for path in [tmp_path, *tmp_path.rglob("*")]}
-    list(find_files([tmp_path]))
+    list(find_sources([tmp_path]))
     after = {path: path.stat() for path in [tmp_path, *tmp_path.rglob("*")]}
     assert {p: (s.st_mtime_ns, s.st_ctime_ns) for p, s in after.items()} == {
         p: (s.st_mtime_ns, s.st_ctime_ns) for p, s in before.items()

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.harnesses import parse_file, pi
+from memory_pipeline.sessions.harnesses import pi
+from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.model import ParsedSession
 
 HEADER = {
@@ -118,7 +119,7 @@ def test_who_speaks(tmp_path: Path) -> None:
         "user",
         "injected",
     ]
-    assert session.messages[1].text == "use it\n[image: image/jpeg, line 2]"
+    assert session.messages[1].text == "use it\n[image: image/jpeg, line 2, number 1]"
     bash = session.messages[4]
     assert (bash.tool_name, bash.is_error, bash.text) == ("bash", True, "bash(command=ls)\na\n")
     assert session.unknown_records == {"message/oracle": 1, "telemetry": 1}
@@ -161,7 +162,7 @@ def test_compactions_of_version_3(tmp_path: Path) -> None:
     second = entry(7, type="compaction", summary="sum 2", firstKeptEntryId="gone")
     session = parse(tmp_path, *prompts, first, second)
     texts = {message.message_id: message.text for message in session.messages}
-    assert [[texts[gone] for gone in ids] for ids in session.compactions] == [["p1", "p2"], ["p3", "p4", "p5", "sum 1"]]
+    assert [[texts[gone] for gone in c.message_ids] for c in session.compactions] == [["p1", "p2"], ["p3", "p4", "p5", "sum 1"]]
     assert shape(session)[-2:] == [("injected", "sum 1"), ("injected", "sum 2")]
 
 
@@ -176,7 +177,7 @@ def test_version_1_has_no_ids_and_counts_records(tmp_path: Path) -> None:
     session = parse(tmp_path, old(1, "a"), old(1, "a"), old(2, "b"), compaction, header=header)
     assert [message.text for message in session.messages] == ["a", "a", "b", "s"]
     assert len({message.message_id for message in session.messages}) == 4
-    assert session.compactions == (tuple(message.message_id for message in session.messages[:2]),)
+    assert [c.message_ids for c in session.compactions] == [tuple(m.message_id for m in session.messages[:2])]
 
 
 def test_growth_keeps_the_ids(tmp_path: Path) -> None:
@@ -197,7 +198,7 @@ def test_a_line_that_was_written_twice_counts_once(tmp_path: Path) -> None:
 def test_a_title_may_come_before_the_header(tmp_path: Path) -> None:
     session = parse(tmp_path, HEADER, entry(1, said("user", "hi")), header={"type": "title", "title": "T"})
     assert (session.session_id, session.harness) == ("s-1", "pi")
-    assert not pi.recognises([{"type": "session"}, {"type": "message"}])
+    assert not pi.recognises({"type": "session"}) and not pi.recognises({"type": "message"})
 
 
 def test_a_lost_header_loses_only_the_id(tmp_path: Path) -> None:

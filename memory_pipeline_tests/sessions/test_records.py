@@ -11,22 +11,27 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.harnesses import parse_file, pi
-from memory_pipeline.sessions.harnesses.content import content_text
-from memory_pipeline.sessions.harnesses.records import message_id, read_records, to_time
+from memory_pipeline.sessions.harnesses import pi
+from memory_pipeline.sessions.harnesses.content import as_content, content_text
+from memory_pipeline.sessions.harnesses.records import JsonLines, Shape, message_id, to_time
 from memory_pipeline.sessions.harnesses.transcript import clean, one_line
 from memory_pipeline.sessions.harnesses.voices import split_voices
 from memory_pipeline.sessions.model import NotASession, Problem
+from memory_pipeline.sessions.reading import parse_file
 
 GOOD = '{"type":"message","timestamp":"2026-01-01T00:00:00Z","n":1}'
 NEXT = '{"type":"message","timestamp":"2026-01-01T00:00:01Z","n":2}'
+
+
+class Numbered(Shape):
+    n: Any = None
 
 
 def read(tmp_path: Path, content: bytes) -> tuple[list[tuple[int, object]], list[Problem]]:
     path = tmp_path / "session.jsonl"
     path.write_bytes(content)
     problems: list[Problem] = []
-    return [(line, record.get("n")) for line, record in read_records(path, problems)], problems
+    return [(line, record.n) for line, record in JsonLines(str(path), Numbered, problems).records()], problems
 
 
 @pytest.mark.parametrize(
@@ -40,7 +45,7 @@ def read(tmp_path: Path, content: bytes) -> tuple[list[tuple[int, object]], list
         pytest.param(f'{GOOD}\n"text"\n42\n[1]\nnull\n', [(1, 1)], 4, id="JSON, but not objects"),
         pytest.param(f"\ufeff{GOOD}\n", [(1, 1)], 0, id="byte order mark"),
         pytest.param(f"\x00\x00{GOOD}\n", [(1, 1)], 1, id="NULs of a crashed file system"),
-        pytest.param('{"n":"\\ud800"}\n', [(1, "\ud800")], 0, id="a lone surrogate is no reason to lose the record"),
+        pytest.param('{"n":"\\ud800"}\n', [(1, "")], 0, id="a lone surrogate is no reason to lose the record"),
         pytest.param("", [], 0, id="empty"),
     ],
 )
@@ -92,14 +97,16 @@ def test_times(value: object, expected: datetime | None) -> None:
 
 
 def test_shared_helpers() -> None:
-    assert message_id("pi", "a", 1) == message_id("pi", "a", 1) != message_id("pi", "a", 2)
+    assert message_id("pi", "a1") == message_id("pi", "a1") != message_id("pi", "a2")
     assert message_id("pi", "a").startswith("pi-") and len(message_id("pi", "a")) == 3 + 16
     assert clean("a\x00b\ud800c") == "abc"
     assert one_line("  two\n words ") == "two words"
     assert len(one_line("word " * 100)) == 80
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD" * 100}}
-    assert content_text([{"type": "text", "text": "see"}, image], 7) == "see\n[image: image/png, line 7]"
-    assert content_text([None, 3, "x", {"type": "text"}], 1) == ""
+    content = as_content([{"type": "text", "text": "see"}, image, image])
+    marks = "[image: image/png, line 7, number 1]\n[image: image/png, line 7, number 2]"
+    assert content_text(content, 7) == f"see\n{marks}"
+    assert content_text(as_content([None, 3, "x", {"type": "text"}]), 1) == ""
 
 
 @pytest.mark.parametrize(
@@ -139,8 +146,8 @@ def test_the_words_of_a_command_are_the_users() -> None:
         pytest.param(b'{"name": "package", "version": "1.0"}', "known coding agent", id="one line of another program"),
         pytest.param(b'{\n  "name": "package"\n}\n', "known coding agent", id="many lines of another program"),
         pytest.param(b"[1, 2]", "known coding agent", id="a list"),
-        pytest.param(b'{"sessionId":"s","projectHash":"p","messages":[]}', "Gemini CLI", id="Gemini on one line"),
-        pytest.param(b'{\n"sessionId":"s",\n"projectHash":"p"\n}', "Gemini CLI", id="Gemini on many lines"),
+        pytest.param(b'{"sessionId":"s","projectHash":"p","messages":[]}', "nobody says", id="Gemini on one line"),
+        pytest.param(b'{\n"sessionId":"s",\n"projectHash":"p"\n}', "nobody says", id="Gemini on many lines"),
         pytest.param(b'{"type":"session","id":"s","timestamp":"x"}', "nobody says", id="a header and nothing else"),
     ],
 )
@@ -176,7 +183,7 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
         parse_file(tmp_path / "gone.jsonl")
 
 
-@pytest.mark.parametrize("part", ["recognises", "parse"])
+@pytest.mark.parametrize("part", ["recognises", "Reader"])
 @pytest.mark.parametrize("mistake", [KeyError, TypeError, RecursionError])
 def test_a_mistake_in_a_reader_costs_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, mistake: type[Exception]

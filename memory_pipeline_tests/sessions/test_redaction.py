@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.sessions.harnesses import parse_file
+from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.redaction import excerpt, redact
 
 # Put together here, so that no scanner takes this file for a leak.

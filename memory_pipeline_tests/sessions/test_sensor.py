@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -107,7 +108,7 @@ def test_nothing_new_is_a_skip_that_says_what_was_looked_at(sessions: Path) -> N
     write_session(sessions / "a.jsonl", *conversation(NINE))
     (sessions / "notes.json").write_text("{}")
     materialize(DAY)
-    assert skipped() == "2 session files, 0 changed, 0 still to be read; no day is due."
+    assert skipped() == "2 session files, 0 changed, 0 still to be read; no day is asked for."
 
 
 def test_a_grown_file_asks_again_under_another_key(sessions: Path) -> None:
@@ -135,7 +136,7 @@ def test_a_file_that_was_touched_asks_for_nothing(sessions: Path) -> None:
     path = write_session(sessions / "a.jsonl", *conversation(NINE))
     materialize(DAY)
     os.utime(path)
-    assert skipped() == "1 session files, 1 changed, 0 still to be read; no day is due."
+    assert skipped() == "1 session files, 1 changed, 0 still to be read; no day is asked for."
 
 
 def test_a_vanished_file_asks_for_nothing(sessions: Path) -> None:
@@ -185,22 +186,35 @@ def test_an_active_session_holds_back_only_its_own_days(sessions: Path) -> None:
 # --- limits of one tick ---
 
 
-def test_at_most_twenty_days_are_asked_for_oldest_first_and_the_rest_later(sessions: Path) -> None:
-    days = [DAY + timedelta(days=number) for number in range(MOST_DAYS + 3)]
+def sessions_on(sessions: Path, days: Iterable[date]) -> None:
     for day in days:
         write_session(sessions / f"{day}.jsonl", user(datetime(day.year, day.month, day.day, 9, tzinfo=UTC), "x"))
-    first = list(asked())
+
+
+def test_a_few_old_days_are_asked_for_oldest_first(sessions: Path) -> None:
+    days = [DAY + timedelta(days=number) for number in range(MOST_DAYS)]
+    sessions_on(sessions, days)
     assert MOST_DAYS == 20
-    assert first == [f"{day}" for day in days[:20]]
-    materialize(*days[:20])
-    assert list(asked()) == [f"{day}" for day in days[20:]]
+    assert list(asked()) == [f"{day}" for day in days]
+
+
+def test_years_of_history_are_offered_for_a_backfill_and_recent_days_asked_for(sessions: Path) -> None:
+    days = [DAY + timedelta(days=number) for number in range(MOST_DAYS + 1)]
+    yesterday = datetime.now(UTC).date() - timedelta(days=1)
+    sessions_on(sessions, days)
+    told = skipped()
+    assert f"21 days from {days[0]} to {days[-1]}" in told and "`memory run --all`" in told and "backfill" in told
+    sessions_on(sessions, [yesterday])
+    assert list(asked()) == [f"{yesterday}"]
+    materialize(yesterday, *days[:1])
+    assert list(asked()) == [f"{day}" for day in days[1:]]  # those that are left are few enough
 
 
 def test_a_tick_without_time_left_says_so_and_the_next_goes_on(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_session(sessions / "a.jsonl", *conversation(NINE))
     with monkeypatch.context() as patch:
         patch.setattr(module, "SECONDS", -1.0)
-        assert skipped() == "1 session files, 0 changed, 1 still to be read; no day is due."
+        assert skipped() == "1 session files, 0 changed, 1 still to be read; no day is asked for."
     assert list(asked()) == [f"{DAY}"]
 
 
@@ -210,7 +224,7 @@ def test_a_tick_without_time_left_says_so_and_the_next_goes_on(sessions: Path, m
 def test_no_session_directory_is_a_skip(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MEMORY_SESSION_DIRS")
     monkeypatch.setenv("MEMORY_DEFAULT_SESSION_DIRS", "true")
-    assert skipped() == "0 session files, 0 changed, 0 still to be read; no day is due."
+    assert skipped() == "0 session files, 0 changed, 0 still to be read; no day is asked for."
 
 
 def test_a_named_directory_that_is_missing_fails_the_tick(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +289,8 @@ def test_a_day_that_failed_after_its_sessions_were_stored_is_asked_for_again(ses
 
 
 def test_days_that_fail_for_good_keep_no_other_day_waiting(sessions: Path) -> None:
-    days = [DAY + timedelta(days=number) for number in range(MOST_DAYS + 1)]
+    days = [DAY + timedelta(days=number) for number in range(MOST_DAYS)]
+    days.append(datetime.now(UTC).date() - timedelta(days=1))
     for day in days:
         write_session(sessions / f"{day}.jsonl", *conversation(f"{day}T09:00", topic=f"{day}"))
     requests = tick().run_requests or []  # type: ignore[union-attr]

@@ -12,7 +12,7 @@ import pytest
 from memory_pipeline.lake import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.checks import judge_windows
-from memory_pipeline.sessions.discovery import find_files
+from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.stage import NAMES, SessionsStage
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import bring_up_to_date
@@ -35,7 +35,7 @@ def build(
     chosen = load_settings().model_copy(update=settings)
     lake = Lake(chosen.lake_dir)
     catalogue = Catalogue(lake, chosen)
-    catalogue.refresh(find_files(list(directories)))
+    catalogue.refresh(find_sources(list(directories)))
     stage = SessionsStage(chosen, lake, catalogue, now)
     built = [day for day in days if bring_up_to_date(stage, lake, day)]
     for day in days:

@@ -13,9 +13,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace as change
 
-from memory_pipeline.sessions.harnesses import parse_file
-from memory_pipeline.sessions.model import Message, ParsedSession, Role
+from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Role
 from memory_pipeline.sessions.windows import (
     Window,
     cut_windows,
@@ -36,7 +37,7 @@ def said(minute: float, role: Role = "user", text: str = "text", id: str | None 
 
 
 def session(*messages: Message, compactions: tuple[tuple[str, ...], ...] = (), id: str = "s") -> ParsedSession:
-    return ParsedSession(id, "pi", "name", "/src", messages, compactions)
+    return ParsedSession(id, "pi", "name", "/src", messages, tuple(Compaction(ids) for ids in compactions))
 
 
 def cut(parsed: ParsedSession, zone: str = "UTC") -> list[Window]:
@@ -123,7 +124,7 @@ def test_midnight_of_the_zone_cuts_a_session_in_two(zone: str, last: str, tmp_pa
 def test_the_repeated_hour_of_autumn_is_one_window() -> None:
     """01:30 happens twice in London on 26 October; it is still one day."""
     moments = [utc("2025-10-26T00:30"), utc("2025-10-26T01:30"), utc("2025-10-26T23:59")]
-    messages = [replace(said(i), said_at=moment) for i, moment in enumerate(moments)]
+    messages = [change(said(i), said_at=moment) for i, moment in enumerate(moments)]
     assert [len(w.messages) for w in cut(session(*messages), "Europe/London")] == [3]
 
 
@@ -268,7 +269,7 @@ LATER = datetime.fromisoformat("2025-03-05T12:30:00+00:00")
 
 
 def of_first(**changes: Any) -> Change:
-    return lambda s: replace(s, messages=(replace(s.messages[0], **changes), *s.messages[1:]))
+    return lambda s: replace(s, messages=(change(s.messages[0], **changes), *s.messages[1:]))
 
 
 def of_session(**changes: Any) -> Change:
@@ -284,9 +285,15 @@ CHANGES: list[Change] = [
     of_first(line=99),
     of_first(tool_name="bash"),
     of_first(is_error=True),
+    of_first(voided=True),
+    of_first(images=(Image(1, 0, "image/png"),)),
+    of_first(files_read=("a.py",)),
     of_session(session_id="other"),
     of_session(cwd="/other"),
-    of_session(compactions=(("m0",),)),
+    of_session(compactions=(Compaction(("m0",)),)),
+    of_session(compactions=(Compaction(("m0",), LATER),)),
+    of_session(parent_id="p", inherited=frozenset({"m0"})),
+    of_session(excluded="line 1 says DO NOT INDEX"),
     of_session(messages=(said(0), said(1), said(2))),
     of_session(messages=(said(0),)),
 ]
@@ -296,11 +303,11 @@ def digest_of(parsed: ParsedSession) -> str:
     return digest(parsed, cut(parsed))
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_whatever_changes_what_was_said_changes_the_digest(change: Change) -> None:
+@pytest.mark.parametrize("changed", CHANGES)
+def test_whatever_changes_what_was_said_changes_the_digest(changed: Change) -> None:
     parsed = session(said(0), said(1))
     assert digest_of(parsed) == digest_of(session(said(0), said(1)))
-    assert digest_of(change(parsed)) != digest_of(parsed)
+    assert digest_of(changed(parsed)) != digest_of(parsed)
 
 
 def test_what_a_session_does_later_leaves_the_digest_of_its_earlier_days() -> None:

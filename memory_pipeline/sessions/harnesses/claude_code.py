@@ -1,17 +1,22 @@
 """Claude Code: `~/.claude/projects/<slug>/<sessionId>.jsonl` and the sub-agents' files beside it.
 
-The chain of `parentUuid` is not walked: most of its forks are parallel tool calls, and a walk would drop results.
-So a rewound turn is still there. Records are told apart by `uuid`, within one file only.
+Records are told apart by `uuid`, which copies of a session keep. The chain of `parentUuid` is not walked from the last
+leaf: most of its forks are parallel tool calls, and a walk would drop results. A rewind is a fork with two prompts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from memory_pipeline.sessions.harnesses.content import call_text, content_text
-from memory_pipeline.sessions.harnesses.records import Record, text_of, words
-from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
+import msgspec
+
+from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text
+from memory_pipeline.sessions.harnesses.records import Other, Record, Shape, text_of, words
+from memory_pipeline.sessions.harnesses.transcript import Transcript
+from memory_pipeline.sessions.harnesses.tree import below
 from memory_pipeline.sessions.harnesses.voices import Voice, split_voices, voices
 from memory_pipeline.sessions.model import ParsedSession, Role
 
@@ -38,26 +43,87 @@ _CHANGES = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path",
 _CHAIN_TYPES = frozenset(("user", "assistant", "system", "attachment", "progress"))
 
 
-def recognises(first_records: Sequence[Record]) -> bool:
+class _Said(Shape):
+    content: Content = None
+
+
+class _Kind(Shape):
+    kind: Any = None
+
+
+class _Error(Shape):
+    blockingError: Any = None
+
+
+class _Attachment(Shape):
+    type: Any = None
+    prompt: Content = None
+    content: Content = None
+    blockingError: _Error | Other = None
+    origin: _Kind | Other = None
+    commandMode: Any = None
+
+
+class _Segment(Shape):
+    headUuid: Any = None
+    tailUuid: Any = None
+
+
+class _Preserved(Shape):
+    uuids: list[Any] | str | int | float | bool | None = None
+
+
+class _Compaction(Shape):
+    preTokens: Any = None
+    preservedSegment: _Segment | Other = None
+    preservedMessages: _Preserved | Other = None
+
+
+class SHAPE(Shape):
+    """A record of the chain, or one of the small records beside it."""
+
+    type: Any = None
+    subtype: Any = None
+    uuid: Any = None
+    parentUuid: Any = None
+    logicalParentUuid: Any = None
+    sessionId: Any = None
+    agentId: Any = None
+    timestamp: Any = None
+    cwd: Any = None
+    isSidechain: Any = None
+    isMeta: Any = None
+    isCompactSummary: Any = None
+    isApiErrorMessage: Any = None
+    message: _Said | Other = None
+    attachment: _Attachment | Other = None
+    compactMetadata: _Compaction | Other = None
+    origin: _Kind | Other = None
+    content: Content = None
+    summary: Any = None
+    leafUuid: Any = None
+    customTitle: Any = None
+    aiTitle: Any = None
+
+
+def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
+    return [Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude", "projects")]
+
+
+def recognises(record: Record) -> bool:
     """A record of the chain, or one of the small records that only Claude Code writes at the top of a file."""
-    return any(
+    kind = record.get("type")
+    return isinstance(kind, str) and (
         (isinstance(record.get("sessionId"), str) and (kind in _CHAIN_TYPES or kind in _IGNORED))
         or (kind == "summary" and "leafUuid" in record)
         or (kind == "file-history-snapshot" and "messageId" in record)
-        for record in first_records
-        if isinstance(kind := record.get("type"), str)
     )
 
 
-def parse(path: Path, *, tool_text_limit: int = 1500) -> ParsedSession:
-    """Read one session file, or the file of one sub-agent."""
-    return _Reader(Transcript(HARNESS, path, tool_text_limit)).read()
-
-
-class _Reader:
+class Reader:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
-        self.session_id = ""
+        self.session_ids: Counter[str] = Counter()
         self.agent_id = ""
         self.cwd = ""
         self.has_main_chain = False
@@ -65,171 +131,199 @@ class _Reader:
         self.summaries: list[tuple[str, str]] = []
         self.tools: dict[str, str] = {}
         self.positions: dict[str, int] = {}
+        self.parents: dict[str, str] = {}
+        self.prompts: dict[str, list[str]] = {}
         self.said: set[str] = set()
-        self.place = Place(0, 0, None, None)
-        self.identity: tuple[object, ...] = ()
+        self.identity = ""
         self.part = 0
 
-    def read(self) -> ParsedSession:
-        for record in self.transcript.records():
-            self._record(record)
-        session_id = self.session_id
-        if self.agent_id and not self.has_main_chain:
-            session_id = f"{session_id}/{self.agent_id}"
-        return self.transcript.finish(session_id, self._title(), self.cwd)
+    def finish(self) -> ParsedSession:
+        return self.transcript.finish(self._session_id(), self._title(), self.cwd, voided=self._rewound())
+
+    def _session_id(self) -> str:
+        """That of the file's name, if its records have it, else of most records; a sub-agent's with its own."""
+        stem = Path(self.transcript.source.path).stem
+        most = self.session_ids.most_common(1)
+        session_id = stem if stem in self.session_ids else most[0][0] if most else ""
+        return f"{session_id}/{self.agent_id}" if self.agent_id and not self.has_main_chain else session_id
 
     def _title(self) -> str:
         own = [text for leaf, text in self.summaries if leaf in self.positions]
         return self.titles.get("custom-title") or self.titles.get("ai-title") or (own[-1] if own else "")
 
-    def _record(self, record: Record) -> None:
-        kind = text_of(record.get("type"))
-        if isinstance(uuid := record.get("uuid"), str):
-            self.positions.setdefault(uuid, self.transcript.record)
+    def _rewound(self) -> set[int]:
+        """Records of the turns that were taken back: of several prompts after one record only the last one counts."""
+        voided: set[str] = set()
+        for rivals in self.prompts.values():
+            if len(rivals) > 1:
+                branches = [below(self.parents, prompt) for prompt in rivals]
+                latest = max(branches, key=lambda branch: max(self.positions[uuid] for uuid in branch))
+                voided.update(*(branch for branch in branches if branch is not latest))
+        return {self.positions[uuid] for uuid in voided}
+
+    def record(self, line: int, record: SHAPE) -> None:
+        kind = text_of(record.type)
+        if isinstance(uuid := record.uuid, str) and uuid not in self.positions:
+            self.positions[uuid] = self.transcript.record + 1
+            self.parents[uuid] = text_of(record.parentUuid) or text_of(record.logicalParentUuid)
         if kind in _IGNORED:
+            self.transcript.skip_record()
             return
-        if kind == "summary":
-            self.summaries.append((text_of(record.get("leafUuid")), text_of(record.get("summary"))))
-        elif kind in ("custom-title", "ai-title"):
-            title = record.get("customTitle") if kind == "custom-title" else record.get("aiTitle")
-            self.titles[kind] = text_of(title).strip() or self.titles.get(kind, "")
-        elif kind in _CHAIN_TYPES:
+        self.transcript.next_record(line, record.timestamp)
+        if kind in _CHAIN_TYPES:
             self._chain_record(record, kind)
+        elif kind == "summary":
+            self.summaries.append((text_of(record.leafUuid), text_of(record.summary)))
+        elif kind in ("custom-title", "ai-title"):
+            title = record.customTitle if kind == "custom-title" else record.aiTitle
+            self.titles[kind] = text_of(title).strip() or self.titles.get(kind, "")
         else:
             self.transcript.unknown[kind] += 1
 
-    def _chain_record(self, record: Record, kind: str) -> None:
-        uuid = record.get("uuid")
+    def _chain_record(self, record: SHAPE, kind: str) -> None:
+        uuid = record.uuid
         if isinstance(uuid, str):
             if uuid in self.said:
                 return
-            self.identity = (uuid,)
+            self.identity = uuid
         else:
-            identity = (record.get("timestamp"), kind, repr(record.get("message")))
-            self.identity = (*identity, self.transcript.occurrence(*identity))
-        self.place = self.transcript.place(record.get("timestamp"))
+            identity = f"{record.timestamp}\x1f{kind}\x1f{msgspec.json.encode(record.message)!r}"
+            self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
         self.part = 0
-        self._envelope(record)
+        self._envelope(record, kind)
         said = self._say(record, kind)
         # a damaged copy of a record, with nothing in it, must not hide the whole one
         if said and isinstance(uuid, str):
             self.said.add(uuid)
 
-    def _envelope(self, record: Record) -> None:
-        self.session_id = self.session_id or text_of(record.get("sessionId"))
-        self.cwd = self.cwd or text_of(record.get("cwd"))
-        if record.get("isSidechain") is True:
-            self.agent_id = self.agent_id or text_of(record.get("agentId"))
-        elif record.get("type") in ("user", "assistant"):
+    def _envelope(self, record: SHAPE, kind: str) -> None:
+        if isinstance(record.sessionId, str):
+            self.session_ids[record.sessionId] += 1
+        self.cwd = self.cwd or text_of(record.cwd)
+        if record.isSidechain is True:
+            self.agent_id = self.agent_id or text_of(record.agentId)
+        elif kind in ("user", "assistant"):
             self.has_main_chain = True
 
-    def _say(self, record: Record, kind: str) -> bool:
+    def _say(self, record: SHAPE, kind: str) -> bool:
         """Keep what the record says; whether there was anything."""
-        message = record.get("message")
-        content = message.get("content") if isinstance(message, dict) else None
+        content = record.message.content if isinstance(record.message, _Said) else None
         if kind == "user":
             self._user(record, content)
         elif kind == "assistant":
             self._assistant(record, content)
         elif kind == "attachment":
-            self._attachment(record, record.get("attachment"))
+            self._attachment(record, record.attachment)
         else:
-            return self._system(record, text_of(record.get("subtype")))
+            return self._system(record, text_of(record.subtype))
         return self.part > 0
 
-    def _system(self, record: Record, subtype: str) -> bool:
+    def _system(self, record: SHAPE, subtype: str) -> bool:
         if subtype == "compact_boundary":
-            self._compaction(record.get("compactMetadata"))
+            self._compaction(record.compactMetadata)
             return True
         if subtype == "local_command":
-            self._voices(record, split_voices(text_of(record.get("content"))))
+            self._voices(record, split_voices(text_of(record.content)))
         elif subtype not in _IGNORED_SYSTEM:
             self.transcript.unknown[f"system/{subtype}"] += 1
         return self.part > 0
 
-    def _user(self, record: Record, content: object) -> None:
-        results = [block for block in content if _is(block, "tool_result")] if isinstance(content, list) else []
+    def _user(self, record: SHAPE, content: Content) -> None:
+        line = self.transcript.place.line
+        blocks = content if isinstance(content, list) else []
+        results = [block for block in blocks if isinstance(block, Block) and block.type == "tool_result"]
         for block in results:
-            text = content_text(block.get("content"), self.place.line) or "(no output)"
-            name = self.tools.get(text_of(block.get("tool_use_id")), "")
-            self._add("tool", text, name, block.get("is_error") is True)
-        if isinstance(content, list) and results:
+            text = content_text(block.content, line) or "(no output)"
+            name = self.tools.get(text_of(block.tool_use_id), "")
+            self._add("tool", text, tool_name=name, is_error=block.is_error is True, content=block.content)
+        if results:
             # what stands beside a result was put there by the program
-            rest = content_text([block for block in content if block not in results], self.place.line)
-            self._add("injected", rest)
+            rest = [block for block in blocks if block not in results]
+            self._add("injected", content_text(rest, line), content=rest)
         else:
-            self._voices(record, voices(content, self.place.line))
+            self._voices(record, voices(content, line), content)
 
-    def _voices(self, record: Record, parts: Sequence[Voice]) -> None:
+    def _voices(self, record: SHAPE, parts: Sequence[Voice], content: Content = None) -> None:
         """A prompt; what a model wrote for a sub-agent and what the program wrote is nobody's typing."""
         machine_made = (
-            record.get("isMeta") is True
-            or record.get("isSidechain") is True
-            or record.get("isCompactSummary") is True
-            or not _from_person(record.get("origin"))
+            record.isMeta is True
+            or record.isSidechain is True
+            or record.isCompactSummary is True
+            or not _from_person(record.origin)
         )
         for role, text in parts:
-            self._add("injected" if machine_made else role, text)
+            self._add("injected" if machine_made else role, text, content=content)
+        typed = not machine_made and any(role == "user" for role, _ in parts)
+        # without a parent it is the first prompt; several such are not rewinds, but several conversations in one file
+        if typed and record.type == "user" and isinstance(record.uuid, str) and isinstance(record.parentUuid, str):
+            self.prompts.setdefault(record.parentUuid, []).append(record.uuid)
 
-    def _assistant(self, record: Record, content: object) -> None:
+    def _assistant(self, record: SHAPE, content: Content) -> None:
         """Text and tool calls; thinking is left out. The text of a failed call to the API is the program's."""
-        role: Role = "injected" if record.get("isApiErrorMessage") is True else "assistant"
+        role: Role = "injected" if record.isApiErrorMessage is True else "assistant"
         if isinstance(content, str):
             self._add(role, content)
-        for block in content if isinstance(content, list) else []:
-            if _is(block, "text"):
-                self._add(role, text_of(block.get("text")))
-            elif _is(block, "tool_use"):
+        for block in content if isinstance(content, list) else ():
+            if not isinstance(block, Block):
+                continue
+            if block.type == "text":
+                self._add(role, text_of(block.text))
+            elif block.type == "tool_use":
                 self._call(block)
 
-    def _call(self, block: Record) -> None:
-        name, arguments = text_of(block.get("name")), block.get("input")
-        self.tools[text_of(block.get("id"))] = name
-        self._add("tool", call_text(name, arguments), name)
-        if not isinstance(arguments, dict):
-            return
-        if (path := text_of(arguments.get(_READS.get(name, "")))) != "":
-            self.transcript.files_read.add(path)
-        if (path := text_of(arguments.get(_CHANGES.get(name, "")))) != "":
-            self.transcript.files_modified.add(path)
+    def _call(self, block: Block) -> None:
+        name, arguments = text_of(block.name), block.input
+        self.tools[text_of(block.id)] = name
+        handle = self._add("tool", call_text(name, arguments), tool_name=name)
+        if isinstance(arguments, dict):
+            read, modified = arguments.get(_READS.get(name, "")), arguments.get(_CHANGES.get(name, ""))
+            if read or modified:
+                self.transcript.touch(handle, read=(text_of(read),), modified=(text_of(modified),))
 
-    def _attachment(self, record: Record, attachment: object) -> None:
-        if not isinstance(attachment, dict):
+    def _attachment(self, record: SHAPE, attachment: object) -> None:
+        if not isinstance(attachment, _Attachment):
             return
-        kind = text_of(attachment.get("type"))
+        kind = text_of(attachment.type)
         if kind == "queued_command":
-            typed = attachment.get("commandMode") in (None, "prompt") and _from_person(attachment.get("origin"))
-            for role, text in voices(attachment.get("prompt"), self.place.line):
-                self._voices(record, [(role if typed else "injected", text)])
+            typed = attachment.commandMode in (None, "prompt") and _from_person(attachment.origin)
+            parts = voices(attachment.prompt, self.transcript.place.line)
+            self._voices(record, [(role if typed else "injected", text) for role, text in parts], attachment.prompt)
         elif kind.startswith("hook_"):
-            error = attachment.get("blockingError")
-            content = error.get("blockingError") if isinstance(error, dict) else attachment.get("content")
+            error, content = attachment.blockingError, attachment.content
+            if isinstance(error, _Error):
+                content = text_of(error.blockingError)
             lines = [text for text in content if isinstance(text, str)] if isinstance(content, list) else []
-            self._add("injected", "\n".join(lines) or content_text(content, self.place.line))
+            self._add("injected", "\n".join(lines) or content_text(content, self.transcript.place.line))
         elif kind not in _IGNORED_ATTACHMENTS:
             self.transcript.unknown[f"attachment/{kind}"] += 1
-
     def _compaction(self, metadata: object) -> None:
-        segment = metadata.get("preservedSegment") if isinstance(metadata, dict) else None
+        """Everything before was summarised away, but for what the boundary says it kept."""
+        found = metadata if isinstance(metadata, _Compaction) else _Compaction()
+        segment, preserved = found.preservedSegment, found.preservedMessages
         now = self.transcript.record
-        kept = range(0)
-        if isinstance(segment, dict) and (head := self.positions.get(text_of(segment.get("headUuid")))) is not None:
-            tail = self.positions.get(text_of(segment.get("tailUuid")), now)
-            kept = range(head, tail + 1)
-        self.transcript.compact(now, kept)
+        kept = set()
+        if isinstance(preserved, _Preserved) and isinstance(preserved.uuids, list):
+            kept.update(self.positions[uuid] for uuid in preserved.uuids if text_of(uuid) in self.positions)
+        if isinstance(segment, _Segment) and (head := self.positions.get(text_of(segment.headUuid))) is not None:
+            kept.update(range(head, self.positions.get(text_of(segment.tailUuid), now) + 1))
+        self.transcript.compact(now, kept, found.preTokens)
 
-    def _add(self, role: Role, text: str, tool_name: str | None = None, is_error: bool = False) -> None:
+    def _add(
+        self,
+        role: Role,
+        text: str,
+        *,
+        tool_name: str | None = None,
+        is_error: bool = False,
+        content: object = None,
+    ) -> int | None:
         if not text or text.isspace():
-            return
-        identity = (*self.identity, self.part)
+            return None
+        identity = f"{self.identity}\x1f{self.part}"
         self.part += 1
-        self.transcript.add(role, text, self.place, identity, tool_name=tool_name, is_error=is_error)
-
-
-def _is(block: object, kind: str) -> bool:
-    return isinstance(block, dict) and block.get("type") == kind
+        return self.transcript.add(role, text, identity, tool_name=tool_name, is_error=is_error, content=content)
 
 
 def _from_person(origin: object) -> bool:
     """Newer versions name who a prompt comes from; older ones do not, and then the text decides."""
-    return not isinstance(origin, dict) or origin.get("kind") in (None, "human")
+    return not isinstance(origin, _Kind) or origin.kind in (None, "human")

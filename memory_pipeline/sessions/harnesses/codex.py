@@ -1,7 +1,7 @@
 """Codex CLI: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`, from version 0.34 on.
 
-Most of what is said stands in a rollout twice, as `event_msg` and as `response_item`, and is counted once. Rolled-back
-turns are still there, and so is what a forked rollout copied from its parent.
+Most of what is said stands in a rollout twice, as `event_msg` and as `response_item`, and is counted once. A rollout
+that resumes or forks another begins with a copy of it, written at once, under new times: those messages are inherited.
 """
 
 from __future__ import annotations
@@ -9,209 +9,364 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from memory_pipeline.sessions.harnesses.codex_tools import CALL_TYPES, OUTPUT_TYPES, read_call, read_output
-from memory_pipeline.sessions.harnesses.content import call_text, content_text, image_mark
-from memory_pipeline.sessions.harnesses.records import Record, text_of, words
+from memory_pipeline.sessions.harnesses.codex_tools import (
+    CALL_TYPES,
+    OUTPUT_TYPES,
+    CallPayload,
+    read_call,
+    read_output,
+)
+from memory_pipeline.sessions.harnesses.content import IMAGE_MARK, Content, call_text, content_text, image_mark, images_in, url_type
+from memory_pipeline.sessions.harnesses.records import Other, Record, Shape, text_of, words
 from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
 from memory_pipeline.sessions.harnesses.voices import Voice, split_voices, voices
-from memory_pipeline.sessions.model import ParsedSession, Role
+from memory_pipeline.sessions.model import Image, ParsedSession, Role
 
 HARNESS = "codex"
 
 _TYPES = words(
     "session_meta turn_context response_item event_msg compacted world_state inter_agent_communication "
-    "inter_agent_communication_metadata security_risk_score"
+    "inter_agent_communication_metadata security_risk_score token_usage_record"
 )
 # Measurements, state and second copies of what a `response_item` holds.
 _IGNORED_EVENTS = words(
     "agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break token_count task_started task_complete "
-    "turn_started turn_complete turn_aborted thread_rolled_back context_compacted mcp_tool_call_end web_search_end "
+    "turn_started turn_complete turn_aborted context_compacted mcp_tool_call_end web_search_end "
     "exec_command_end entered_review_mode exited_review_mode thread_goal_updated thread_settings_applied "
-    "sub_agent_activity item_completed image_generation_end view_image_tool_call undo_completed guardian_assessment "
+    "sub_agent_activity image_generation_end view_image_tool_call undo_completed guardian_assessment "
     "dynamic_tool_call_request dynamic_tool_call_response collab_agent_spawn_end collab_agent_interaction_end "
     "collab_waiting_end collab_close_end"
 )
 _IGNORED_ITEMS = words("reasoning ghost_snapshot compaction compaction_summary")
 _ROLLOUT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+# A copy is written within milliseconds; a person or a model needs longer for the next thing.
+_COPYING = timedelta(seconds=0.5)
 
 
-def recognises(first_records: Sequence[Record]) -> bool:
+class _Item(Shape):
+    """`item` of an `item_completed` event, which took the place of several events in 2026."""
+
+    type: Any = None
+    id: Any = None
+    content: Content = None
+    changes: Any = None
+    status: Any = None
+
+
+class _Metadata(Shape):
+    compaction_output: Any = None
+
+
+class _Payload(CallPayload):
+    """`payload` of a line, whatever its type."""
+
+    role: Any = None
+    content: Content = None
+    message: Any = None
+    id: Any = None
+    session_id: Any = None
+    cwd: Any = None
+    source: Any = None
+    forked_from_id: Any = None
+    subagent_history_start_ordinal: Any = None
+    num_turns: Any = None
+    changes: Any = None
+    success: Any = None
+    images: Any = None
+    local_images: Any = None
+    thread_name: Any = None
+    item: _Item | Other = None
+
+
+class SHAPE(Shape):
+    """A line of a rollout."""
+
+    type: Any = None
+    timestamp: Any = None
+    ordinal: Any = None
+    payload: _Payload | Other = None
+    metadata: _Metadata | Other = None
+
+
+def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
+    codex = Path(env.get("CODEX_HOME") or home / ".codex")
+    return [codex / "sessions", codex / "archived_sessions"]
+
+
+def recognises(record: Record) -> bool:
     """The wrapper that every line of a rollout has."""
-    return any(
-        text_of(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict) for record in first_records
-    )
+    return text_of(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict)
 
 
-def parse(path: Path, *, tool_text_limit: int = 1500) -> ParsedSession:
-    """Read one rollout."""
-    return _Reader(Transcript(HARNESS, path, tool_text_limit)).read()
+class _Prompt:
+    """What stands in a record of a prompt, until all of them are known."""
+
+    __slots__ = ("images", "parts", "place")
+
+    def __init__(self, parts: list[Voice], place: Place, images: tuple[Image, ...]) -> None:
+        self.parts, self.place, self.images = parts, place, images
 
 
-class _Reader:
+class Reader:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
-        self.meta: Record = {}
+        self.meta = _Payload()
         self.name = ""
         self.cwd = ""
         self.tools: dict[str, str] = {}
-        self.patches: dict[str, list[str]] = {}
-        self.place = Place(0, 0, None, None)
+        self.calls: dict[str, tuple[int | None, tuple[str, ...]]] = {}
+        self.parent_id = ""
+        self.copied_until: datetime | None = None
+        self.first_own_ordinal: int | None = None
+        self.inherited: set[int] = set()
+        self.rollbacks: list[tuple[int, int]] = []
         # What may stand there twice is sorted out when all of it is known.
-        self.prompts: list[tuple[str, Place]] = []
-        self.prompt_items: list[tuple[list[Voice], Place]] = []
+        self.prompts: list[_Prompt] = []
+        self.prompt_items: list[_Prompt] = []
         self.answers: list[tuple[str, Place]] = []
         self.answer_items: Counter[str] = Counter()
 
-    def read(self) -> ParsedSession:
-        for record in self.transcript.records():
-            payload = record.get("payload")
-            self.place = self.transcript.place(record.get("timestamp"))
-            if isinstance(payload, dict):
-                self._record(text_of(record.get("type")), payload)
-            else:
-                self.transcript.unknown[text_of(record.get("type"))] += 1
-        self._settle_prompts()
-        self._settle_answers()
-        for paths in self.patches.values():
-            self.transcript.files_modified.update(paths)
-        return self.transcript.finish(self._session_id(), self.name, text_of(self.meta.get("cwd")) or self.cwd)
+    def finish(self) -> ParsedSession:
+        transcript = self.transcript.copy()
+        self._settle_prompts(transcript)
+        self._settle_answers(transcript)
+        for handle, paths in self.calls.values():
+            transcript.touch(handle, modified=paths)
+        return transcript.finish(
+            self._session_id(),
+            self.name,
+            text_of(self.meta.cwd) or self.cwd,
+            voided=self._voided(),
+            parent_id=self.parent_id,
+            inherited=self.inherited,
+        )
 
     def _session_id(self) -> str:
         """Of the first header, since a forked rollout repeats its parent's; else of the file's name."""
-        named = _ROLLOUT_ID.search(self.transcript.path.stem)
-        return text_of(self.meta.get("id")) or text_of(self.meta.get("session_id")) or (named[0] if named else "")
+        named = _ROLLOUT_ID.search(Path(self.transcript.source.path).name.split(".")[0])
+        return text_of(self.meta.id) or text_of(self.meta.session_id) or (named[0] if named else "")
 
-    def _record(self, kind: str, payload: Record) -> None:
+    def record(self, line: int, record: SHAPE) -> None:
+        kind, payload = text_of(record.type), record.payload
+        if kind == "event_msg" and isinstance(payload, _Payload) and text_of(payload.type) in _IGNORED_EVENTS:
+            self.transcript.skip_record()
+            return
+        self.transcript.next_record(line, record.timestamp)
+        if not isinstance(payload, _Payload):
+            self.transcript.unknown[kind] += 1
+            return
+        if self.copied_until or self.first_own_ordinal is not None:
+            self._follow_copy(record)
         if kind == "response_item":
-            self._item(payload)
+            if not (isinstance(record.metadata, _Metadata) and record.metadata.compaction_output is True):
+                self._item(payload)  # what a compaction puts out comes again as `compacted`
         elif kind == "event_msg":
             self._event(payload)
         elif kind == "session_meta":
-            self.meta = self.meta or payload
+            self._header(payload)
         elif kind == "turn_context":
-            self.cwd = self.cwd or text_of(payload.get("cwd"))
+            self.cwd = self.cwd or text_of(payload.cwd)
         elif kind == "compacted":
-            self._add("injected", text_of(payload.get("message")))
+            self._add(self.transcript, "injected", text_of(payload.message))
             self.transcript.compact(self.transcript.record)
         elif kind not in _TYPES:
             self.transcript.unknown[kind] += 1
 
-    def _event(self, payload: Record) -> None:
-        kind = text_of(payload.get("type"))
+    def _header(self, payload: _Payload) -> None:
+        """The first one counts; one of another session, right after it, begins the copy of that session."""
+        own, other = text_of(self.meta.id), text_of(payload.id)
+        if not own:
+            self.meta = payload
+            ordinal = payload.subagent_history_start_ordinal
+            if isinstance(ordinal, int):
+                self.first_own_ordinal = ordinal
+                self.parent_id = _parent_of(payload)
+        elif other and other != own and not self.parent_id:
+            self.parent_id = other
+            self.copied_until = self.transcript.place.said_at
+            self.inherited.add(self.transcript.record)
+
+    def _follow_copy(self, record: SHAPE) -> None:
+        """Whether the record still belongs to the copy with which the file begins."""
+        if self.first_own_ordinal is not None:
+            copied = isinstance(record.ordinal, int) and record.ordinal < self.first_own_ordinal
+        else:
+            now, before = self.transcript.place.said_at, self.copied_until
+            copied = now is not None and before is not None and now - before < _COPYING
+            self.copied_until = now if copied else None
+        if copied:
+            self.inherited.add(self.transcript.record)
+
+    def _event(self, payload: _Payload) -> None:
+        kind = text_of(payload.type)
+        place = self.transcript.place
         if kind == "user_message":
             shown = [
-                image
-                for key in ("images", "local_images")
-                if isinstance(images := payload.get(key), list)
-                for image in images
+                *(payload.images if isinstance(payload.images, list) else ()),
+                *(payload.local_images if isinstance(payload.local_images, list) else ()),
             ]
-            marks = [image_mark({"image_url": image}, self.place.line) for image in shown]
-            self.prompts.append(("\n".join([text_of(payload.get("message")), *marks]), self.place))
+            images = tuple(Image(place.line, number, url_type(url)) for number, url in enumerate(shown))
+            text = "\n".join([text_of(payload.message), *map(image_mark, images)])
+            self.prompts.append(_Prompt(split_voices(text), place, images))
         elif kind == "agent_message":
-            self.answers.append((text_of(payload.get("message")), self.place))
+            self.answers.append((text_of(payload.message), place))
         elif kind == "patch_apply_end":
-            changes = payload.get("changes")
-            self.patches[text_of(payload.get("call_id"))] = []
-            if isinstance(changes, dict) and payload.get("success") is not False:
-                self.transcript.files_modified.update(changes)
+            self._patched(payload.call_id, payload.changes, payload.success is not False)
+        elif kind == "item_completed":
+            if isinstance(payload.item, _Item):
+                self._completed(payload.item)
         elif kind == "thread_name_updated":
-            self.name = text_of(payload.get("thread_name")).strip() or self.name
+            self.name = text_of(payload.thread_name).strip() or self.name
+        elif kind == "thread_rolled_back":
+            if isinstance(payload.num_turns, int):
+                self.rollbacks.append((place.record, payload.num_turns))
         elif kind in ("error", "stream_error"):
-            self._add("injected", text_of(payload.get("message")))
-        elif kind not in _IGNORED_EVENTS:
+            self._add(self.transcript, "injected", text_of(payload.message))
+        else:
             self.transcript.unknown[f"event_msg/{kind}"] += 1
 
-    def _item(self, payload: Record) -> None:
-        kind = text_of(payload.get("type"))
+    def _completed(self, item: _Item) -> None:
+        place = self.transcript.place
+        if item.type == "UserMessage":
+            text, images = content_text(item.content, place.line), images_in(item.content, place.line)
+            self.prompts.append(_Prompt(split_voices(text), place, images))
+        elif item.type == "AgentMessage":
+            self.answers.append((content_text(item.content, place.line), place))
+        elif item.type == "FileChange":
+            self._patched(item.id, item.changes, item.status in (None, "completed"))
+
+    def _patched(self, call_id: object, changes: object, applied: bool) -> None:
+        handle, _ = self.calls.get(text_of(call_id), (None, ()))
+        paths = tuple(changes) if applied and isinstance(changes, dict) else ()
+        self.calls[text_of(call_id)] = (handle, paths)
+
+    def _item(self, payload: _Payload) -> None:
+        kind = text_of(payload.type)
         if kind == "message":
-            self._message(payload.get("role"), payload.get("content"))
+            self._message(payload.role, payload.content)
         elif kind in CALL_TYPES:
             self._call(payload)
         elif kind in OUTPUT_TYPES:
             self._output(payload)
         elif kind == "agent_message":
             # from another agent, so no person typed it
-            self._add("injected", content_text(payload.get("content"), self.place.line))
+            self._add(self.transcript, "injected", content_text(payload.content, self.transcript.place.line))
         elif kind not in _IGNORED_ITEMS:
             self.transcript.unknown[f"response_item/{kind}"] += 1
 
-    def _message(self, role: object, content: object) -> None:
+    def _message(self, role: object, content: Content) -> None:
+        line = self.transcript.place.line
         if role == "user":
-            parts = voices(content, self.place.line)
+            parts = voices(content, line)
             if any(voice == "user" for voice, _ in parts):
-                self.prompt_items.append((parts, self.place))
+                self.prompt_items.append(_Prompt(parts, self.transcript.place, images_in(content, line)))
             else:
                 for voice, text in parts:
-                    self._add(voice, text)
+                    self._add(self.transcript, voice, text)
         elif role == "assistant":
-            text = content_text(content, self.place.line)
+            text = content_text(content, line)
             self.answer_items[_bare(text)] += 1
-            self._add("assistant", text)
+            self._add(self.transcript, "assistant", text)
         else:
-            self._add("injected", content_text(content, self.place.line))
+            self._add(self.transcript, "injected", content_text(content, line))
 
-    def _settle_prompts(self) -> None:
+    def _settle_prompts(self, transcript: Transcript) -> None:
         """The user's prompts are those of the event stream, where there is one.
 
         A `response_item` that no event repeats is then something that the program said in the user's name.
         """
-        source = self.meta.get("source")
+        source = self.meta.source
         # the prompts of a sub-agent were written by the agent that started it
         typed: Role = "injected" if isinstance(source, dict) and "subagent" in source else "user"
         told = set()
-        for prompt, place in self.prompts:
-            for voice, text in split_voices(prompt):
+        for prompt in self.prompts:
+            transcript.place = prompt.place
+            for voice, text in prompt.parts:
                 told.add(_bare(text))
-                self._add(typed if voice == "user" else voice, text, place)
-        for parts, place in self.prompt_items:
-            for voice, text in parts:
+                self._add(transcript, typed if voice == "user" else voice, text, images=prompt.images)
+        for prompt in self.prompt_items:
+            transcript.place = prompt.place
+            for voice, text in prompt.parts:
                 if _bare(text) not in told:
-                    self._add("injected" if self.prompts or voice != "user" else typed, text, place)
+                    role = "injected" if self.prompts or voice != "user" else typed
+                    self._add(transcript, role, text, images=prompt.images)
 
-    def _settle_answers(self) -> None:
+    def _settle_answers(self, transcript: Transcript) -> None:
+        left = self.answer_items.copy()
         for text, place in self.answers:
-            if self.answer_items[_bare(text)] > 0:
-                self.answer_items[_bare(text)] -= 1
+            if left[_bare(text)] > 0:
+                left[_bare(text)] -= 1
             else:
-                self._add("assistant", text, place)
+                transcript.place = place
+                self._add(transcript, "assistant", text)
 
-    def _call(self, payload: Record) -> None:
+    def _voided(self) -> set[int]:
+        """Records of turns that were rolled back: of the last so many prompts and of all that followed each."""
+        prompts = sorted(prompt.place.record for prompt in (self.prompts or self.prompt_items))
+        voided: set[int] = set()
+        for at, turns in self.rollbacks:
+            standing = [record for record in prompts if record < at and record not in voided]
+            if standing and turns > 0:
+                # the prompt's own `response_item` comes just before its event
+                start = self._turn_start(standing[-min(turns, len(standing))])
+                voided.update(range(start, at))
+        return voided
+
+    def _turn_start(self, prompt: int) -> int:
+        items = [item.place.record for item in self.prompt_items if prompt - 3 <= item.place.record < prompt]
+        return min(items, default=prompt)
+
+    def _call(self, payload: _Payload) -> None:
         call = read_call(payload)
         self.tools[call.call_id] = call.name
         text = call_text(call.name, call.arguments)
-        self._add("tool", text, tool_name=call.name, said=call.identity)
+        handle = self._add(self.transcript, "tool", text, tool_name=call.name, said=call.identity)
         if call.patched:
-            self.patches.setdefault(call.call_id, call.patched)
+            self.calls.setdefault(call.call_id, (handle, tuple(call.patched)))
 
-    def _output(self, payload: Record) -> None:
-        output = read_output(payload, self.place.line)
+    def _output(self, payload: _Payload) -> None:
+        output = read_output(payload, self.transcript.place.line)
         if output.failed:
-            self.patches.pop(output.call_id, None)
+            self.calls.pop(output.call_id, None)
         text, name = output.text or "(no output)", self.tools.get(output.call_id, "")
-        self._add("tool", text, tool_name=name, said=output.identity, is_error=output.failed)
+        images = images_in(output.content, self.transcript.place.line)
+        self._add(
+            self.transcript, "tool", text, tool_name=name, said=output.identity, is_error=output.failed, images=images
+        )
 
     def _add(
         self,
+        transcript: Transcript,
         role: Role,
         text: str,
-        place: Place | None = None,
         *,
         tool_name: str | None = None,
         said: str = "",
         is_error: bool = False,
-    ) -> None:
+        images: tuple[Image, ...] = (),
+    ) -> int | None:
         """Keep a message; `said` is what identifies it where the text is only a part of it."""
         payload = f"{role}\x1f{said or _bare(text)}"
-        identity = (text_of(self.meta.get("id")), hashlib.sha256(payload.encode("utf-8", "surrogatepass")).hexdigest())
-        number = self.transcript.occurrence(*identity)
-        self.transcript.add(
-            role, text, place or self.place, (*identity, number), tool_name=tool_name, is_error=is_error
-        )
+        digest = hashlib.sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()
+        identity = f"{self.meta.id}\x1f{digest}"
+        number = transcript.occurrence(identity)
+        shown = tuple(image for image in images if image_mark(image) in text) if images else ()
+        return transcript.add(role, text, f"{identity}\x1f{number}", tool_name=tool_name, is_error=is_error, images=shown)
+
+
+def _parent_of(payload: _Payload) -> str:
+    """The session that started this one as its sub-agent."""
+    source: Any = payload.source
+    for step in ("subagent", "thread_spawn", "parent_thread_id"):
+        source = source.get(step) if isinstance(source, dict) else None
+    return text_of(source) or text_of(payload.forked_from_id)
 
 
 def _bare(text: str) -> str:
     """The text without the marks of images, which name the line that they stand on."""
-    return re.sub(r"\[image: [^\]]*\]", "", text).strip() if "[image: " in text else text.strip()
+    return re.sub(r"\[image: [^\]]*\]", "", text).strip() if IMAGE_MARK in text else text.strip()

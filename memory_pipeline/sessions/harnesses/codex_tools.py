@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import orjson
 
-from memory_pipeline.sessions.harnesses.content import content_text
-from memory_pipeline.sessions.harnesses.records import Record, text_of
+from memory_pipeline.sessions.harnesses.content import Block, as_content, content_text
+from memory_pipeline.sessions.harnesses.records import Other, Shape, text_of
 
 _ARGUMENTS = {
     "function_call": "arguments",
@@ -22,7 +23,20 @@ CALL_TYPES = frozenset(_ARGUMENTS)
 OUTPUT_TYPES = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output"))
 _PATCHED_FILE = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\n]+)")
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)")
-_REFUSED = ("exec command rejected by user", "failed in sandbox", "aborted by user")
+_REFUSED = ("unsupported call", "exec command rejected by user", "failed in sandbox", "aborted by user")
+
+
+class CallPayload(Shape):
+    """The fields of a call and of a result."""
+
+    type: Any = None
+    call_id: Any = None
+    name: Any = None
+    arguments: Any = None
+    input: Any = None
+    action: Any = None
+    revised_prompt: Any = None
+    output: list[Block | Other] | dict[str, Any] | str | int | float | bool | None = None
 
 
 class Call(NamedTuple):
@@ -42,45 +56,49 @@ class Output(NamedTuple):
     call_id: str
     identity: str
     text: str
+    content: object
+    """What the text is of, with its images."""
     failed: bool
 
 
-def read_call(payload: Record) -> Call:
+def read_call(payload: CallPayload) -> Call:
     """The call in a `response_item` of one of the `CALL_TYPES`."""
-    kind = payload["type"]
-    given = payload.get(_ARGUMENTS[kind])
+    kind = text_of(payload.type)
+    given = getattr(payload, _ARGUMENTS[kind])
     arguments = _decoded(given) if kind == "function_call" and isinstance(given, str) else given
-    call_id = text_of(payload.get("call_id"))
-    patch = "\n".join(_strings(arguments))
-    patched = _PATCHED_FILE.findall(patch) if "*** Begin Patch" in patch else []
+    call_id = text_of(payload.call_id)
+    patched = []
+    if kind in ("function_call", "custom_tool_call", "local_shell_call"):
+        patch = "\n".join(_strings(arguments))
+        patched = _PATCHED_FILE.findall(patch) if "*** Begin Patch" in patch else []
     return Call(
         call_id,
         _plain(given) + call_id,
-        text_of(payload.get("name")) or kind.removesuffix("_call"),
+        text_of(payload.name) or kind.removesuffix("_call"),
         arguments,
         [path.strip() for path in patched],
     )
 
 
-def read_output(payload: Record, line: int) -> Output:
+def read_output(payload: CallPayload, line: int) -> Output:
     """The result in a `response_item` of one of the `OUTPUT_TYPES`."""
-    given = payload.get("output")
+    given = payload.output
     output = _decoded(given) if isinstance(given, str) and given.startswith('{"') else given
     exit_code: object = None
     if isinstance(output, dict):
         metadata = output.get("metadata")
         exit_code = metadata.get("exit_code") if isinstance(metadata, dict) else None
-        output = output.get("output", output.get("content"))
+        output = as_content(output.get("output", output.get("content")))
     text = content_text(output, line)
     if exit_code is None and (found := _EXIT_CODE.search(text, 0, 400)):
         exit_code = int(found[1])
     failed = exit_code not in (None, 0) or text.startswith(_REFUSED)
-    call_id = text_of(payload.get("call_id"))
-    return Output(call_id, _plain(given) + call_id, text, failed)
+    call_id = text_of(payload.call_id)
+    return Output(call_id, _plain(given) + call_id, text, output, failed)
 
 
 def _plain(value: object) -> str:
-    return value if isinstance(value, str) else repr(value)
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _decoded(text: str) -> object:

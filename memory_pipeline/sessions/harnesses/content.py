@@ -1,14 +1,54 @@
 """The content of a message as text: blocks of text, images and tool calls.
 
-The bytes of an image never enter the text; a mark names its type and its line, so that it can be found again.
+The bytes of an image never enter the text; a mark names its type and where it lies, so that it can be found again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import orjson
+
+from memory_pipeline.sessions.harnesses.records import Other, Shape
+from memory_pipeline.sessions.model import Image
+
+IMAGE_MARK = "[image: "
+
+
+class ImageSource(Shape):
+    """Claude Code's wrapper around the bytes of an image."""
+
+    media_type: Any = None
+
+
+class Block(Shape):
+    """One block of a message's content; harnesses differ in which of these fields they use."""
+
+    type: Any = None
+    text: Any = None
+    id: Any = None
+    name: Any = None
+    arguments: Any = None
+    input: Any = None
+    tool_use_id: Any = None
+    is_error: Any = None
+    content: list[Block | Other] | str | int | float | bool | None = None
+    source: ImageSource | Other = None
+    mimeType: Any = None
+    image_url: Any = None
+
+
+Content = list[Block | Other] | str | int | float | bool | None
+"""A message's content: text, or blocks; or anything, in a damaged file."""
+
+
+def as_content(value: object) -> Content:
+    """Decoded JSON as content; what has no known form is left out."""
+    try:
+        return msgspec.convert(value, Content)
+    except (msgspec.ValidationError, RecursionError):
+        return None
 
 
 def content_text(content: object, line: int) -> str:
@@ -17,35 +57,58 @@ def content_text(content: object, line: int) -> str:
         return content
     if not isinstance(content, list):
         return ""
-    return "\n".join(part for block in content if (part := block_text(block, line)))
+    if len(content) == 1 and type(block := content[0]) is Block and type(block.text) is str:
+        return block.text
+    return "\n".join(part for part in block_texts(content, line) if part)
 
 
-def block_text(block: object, line: int) -> str:
-    """The text of one content block, or the mark of an image; "" for any other block."""
-    if not isinstance(block, dict):
-        return ""
-    text = block.get("text")
-    if isinstance(text, str):
-        return text
-    if str(block.get("type")).endswith("image"):
-        return image_mark(block, line)
-    return ""
+def block_texts(content: list[Any], line: int) -> list[str]:
+    """The text of each block, or the mark of an image; "" for any other block."""
+    texts = []
+    number = 0
+    for block in content:
+        text = block.text if isinstance(block, Block) else ""
+        if not isinstance(text, str):
+            text = ""
+            if is_image(block):
+                text = image_mark(Image(line, number, media_type(block)))
+                number += 1
+        texts.append(text)
+    return texts
 
 
-def image_mark(block: Mapping[str, Any], line: int) -> str:
+def is_image(block: object) -> bool:
+    """Whether the block is an image."""
+    return isinstance(block, Block) and str(block.type).endswith("image")
+
+
+def images_in(content: object, line: int) -> tuple[Image, ...]:
+    """The images among the blocks, numbered in their order."""
+    blocks = [block for block in content if is_image(block)] if isinstance(content, list) else []
+    return tuple(Image(line, number, media_type(block)) for number, block in enumerate(blocks))
+
+
+def media_type(block: Block) -> str:
+    """Of an image, such as `image/png`."""
+    kind = block.mimeType or (block.source.media_type if isinstance(block.source, ImageSource) else None)
+    return str(kind)[:40] if kind else url_type(block.image_url)
+
+
+def url_type(url: object) -> str:
+    """The media type of a `data:` URL."""
+    known = isinstance(url, str) and url.startswith("data:")
+    return str(url)[5:40].split(";")[0] if known else "unknown type"
+
+
+def image_mark(image: Image) -> str:
     """What stands in a text for an image."""
-    source = block.get("source")
-    kind = block.get("mimeType") or (source.get("media_type") if isinstance(source, dict) else None)
-    url = block.get("image_url")
-    if kind is None and isinstance(url, str) and url.startswith("data:"):
-        kind = url[5:40].split(";")[0]
-    return f"[image: {kind if isinstance(kind, str) and len(kind) < 40 else 'unknown type'}, line {line}]"
+    return f"{IMAGE_MARK}{image.media_type}, line {image.line}, number {image.block + 1}]"
 
 
 def call_text(name: str, arguments: object) -> str:
     """A tool call as `name(key=value, …)`."""
     if isinstance(arguments, dict):
-        shown = ", ".join(f"{key}={_value_text(value)}" for key, value in arguments.items())
+        shown = ", ".join([f"{key}={_value_text(value)}" for key, value in arguments.items()])
     else:
         shown = _value_text(arguments) if arguments is not None else ""
     return f"{name}({shown})"

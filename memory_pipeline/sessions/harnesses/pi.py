@@ -1,18 +1,23 @@
 """pi coding agent: `~/.pi/agent/sessions/**/*.jsonl`, versions 1 (linear, entries without ids) to 3 (a tree).
 
-All branches of the tree are read as one conversation in order of time; entries that a fork copied are not told apart.
+Forks, clones and exports copy entries with their ids and times, so their messages have the same ids in every file.
+Messages on a branch that the person left are voided, unless a summary carried the branch over.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from memory_pipeline.sessions.harnesses.content import call_text, content_text
-from memory_pipeline.sessions.harnesses.records import Record, text_of, words
-from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
+import msgspec
+
+from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text
+from memory_pipeline.sessions.harnesses.records import Other, Record, Shape, text_of, words
+from memory_pipeline.sessions.harnesses.transcript import Transcript
+from memory_pipeline.sessions.harnesses.tree import left_behind
 from memory_pipeline.sessions.harnesses.voices import voices
 from memory_pipeline.sessions.model import ParsedSession, Role
 
@@ -20,129 +25,181 @@ HARNESS = "pi"
 
 # Settings, bookkeeping of extensions and edits of the context only: nothing of it was said.
 _IGNORED = words(
-    "session model_change thinking_level_change custom label context_edit usage title leaf active_tools_change "
+    "model_change thinking_level_change custom label context_edit usage title leaf active_tools_change "
     "service_tier_change"
 )
 _SPILLED_RANGE = re.compile(r":(?:raw|\d+(?:-\d+)?)$")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
-def recognises(first_records: Sequence[Record]) -> bool:
-    """A header, though not as the first record in some forks; or messages, where the header was lost."""
-    return any(
-        (record.get("type") == "session" and isinstance(record.get("id"), str) and "timestamp" in record)
-        or (
-            record.get("type") == "message" and isinstance(message := record.get("message"), dict) and "role" in message
-        )
-        for record in first_records
+class _Said(Shape):
+    """`message` of an entry of type `message`."""
+
+    role: Any = None
+    content: Content = None
+    timestamp: Any = None
+    toolName: Any = None
+    isError: Any = None
+    command: Any = None
+    output: Any = None
+    exitCode: Any = None
+    summary: Any = None
+
+
+class SHAPE(Shape):
+    """An entry, or the header."""
+
+    type: Any = None
+    id: Any = None
+    parentId: Any = None
+    timestamp: Any = None
+    message: _Said | Other = None
+    content: Content = None
+    summary: Any = None
+    fromId: Any = None
+    firstKeptEntryId: Any = None
+    firstKeptEntryIndex: Any = None
+    tokensBefore: Any = None
+    name: Any = None
+    cwd: Any = None
+
+
+def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
+    agent = env.get("PI_CODING_AGENT_DIR") or home / ".pi/agent"
+    return [Path(env.get("PI_CODING_AGENT_SESSION_DIR") or Path(agent, "sessions"))]
+
+
+def recognises(record: Record) -> bool:
+    """A header, though not as the first record in some forks; or a message, where the header was lost."""
+    message = record.get("message")
+    return (record.get("type") == "session" and isinstance(record.get("id"), str) and "timestamp" in record) or (
+        record.get("type") == "message" and isinstance(message, dict) and "role" in message
     )
 
 
-def parse(path: Path, *, tool_text_limit: int = 1500) -> ParsedSession:
-    """Read one session file, of any version."""
-    return _Reader(Transcript(HARNESS, path, tool_text_limit)).read()
-
-
-class _Reader:
+class Reader:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
-        self.header: Record = {}
+        self.header: SHAPE | None = None
         self.name = ""
         self.entries: dict[str, int] = {}
-        self.place = Place(0, 0, None, None)
-        self.identity: tuple[object, ...] = ()
+        self.parents: dict[str, str] = {}
+        self.last = ""
+        self.carried: list[str] = []
+        self.identity = ""
         self.part = 0
 
-    def read(self) -> ParsedSession:
-        for record in self.transcript.records():
-            self._entry(record)
-        return self.transcript.finish(text_of(self.header.get("id")), self.name, text_of(self.header.get("cwd")))
+    def finish(self) -> ParsedSession:
+        left = left_behind(self.parents, self.last, self.carried)
+        header = self.header or SHAPE()
+        return self.transcript.finish(
+            text_of(header.id), self.name, text_of(header.cwd), voided={self.entries[entry] for entry in left}
+        )
 
-    def _entry(self, entry: Record) -> None:
-        kind = text_of(entry.get("type"))
-        message = entry.get("message")
-        said = message.get("timestamp") if isinstance(message, dict) else None
-        self.place = self.transcript.place(entry.get("timestamp"), said)
+    def record(self, line: int, entry: SHAPE) -> None:
+        kind, message = text_of(entry.type), entry.message
+        if isinstance(entry.id, str) and kind != "session":
+            self._link(entry.id, text_of(entry.parentId))
+        if kind in _IGNORED:
+            self.transcript.skip_record()
+            return
+        said = message if isinstance(message, _Said) else None
+        self.transcript.next_record(line, entry.timestamp, said.timestamp if said else None)
         self.part = 0
-        if kind == "message" and isinstance(message, dict):
-            self._identify(entry, message.get("role"), message)
-            self._message(message)
+        if kind == "message" and said:
+            self._identify(entry, said.role, said)
+            self._message(said)
         elif kind == "compaction":
             self._identify(entry, kind, entry)
-            self._add("injected", text_of(entry.get("summary")))
-            self.transcript.compact(self._kept_start(entry))
+            self._add("injected", text_of(entry.summary))
+            self.transcript.compact(self._kept_start(entry), tokens_before=entry.tokensBefore)
         elif kind in ("branch_summary", "custom_message"):
             self._identify(entry, kind, entry)
-            self._add("injected", text_of(entry.get("summary")) or content_text(entry.get("content"), self.place.line))
+            self._add("injected", text_of(entry.summary) or content_text(entry.content, line), content=entry.content)
+            if kind == "branch_summary":
+                self.carried.append(text_of(entry.fromId))
         elif kind == "session_info":
-            self.name = text_of(entry.get("name")).strip() or self.name
-        elif kind == "session" and not self.header:
-            self.header = entry
-        elif kind not in _IGNORED:
+            self.name = text_of(entry.name).strip() or self.name
+        elif kind == "session":
+            self.header = self.header or entry
+        else:
             self.transcript.unknown[kind] += 1
-        if isinstance(entry.get("id"), str):
-            self.entries.setdefault(entry["id"], self.transcript.record)
 
-    def _identify(self, entry: Record, role: object, content: Record) -> None:
+    def _link(self, entry_id: str, parent_id: str) -> None:
+        if entry_id not in self.entries:
+            self.entries[entry_id] = self.transcript.record + 1
+            self.parents[entry_id] = parent_id
+        self.last = entry_id
+
+    def _identify(self, entry: SHAPE, role: object, content: Shape) -> None:
         """Version 1 has no ids, so there the content stands for them."""
-        if isinstance(entry.get("id"), str):
-            self.identity = (entry["id"], entry.get("timestamp"))
+        if isinstance(entry.id, str):
+            self.identity = f"{entry.id}\x1f{entry.timestamp}"
             return
-        digest = hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()
-        identity = (entry.get("timestamp"), role, digest)
-        self.identity = (*identity, self.transcript.occurrence(*identity))
+        digest = hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+        identity = f"{entry.timestamp}\x1f{role}\x1f{digest}"
+        self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
 
-    def _kept_start(self, entry: Record) -> int:
+    def _kept_start(self, entry: SHAPE) -> int:
         """Where the entries begin that stay in the context; when it is not found, pi keeps nothing of the old ones."""
-        first_id, index = entry.get("firstKeptEntryId"), entry.get("firstKeptEntryIndex")
+        first_id, index = entry.firstKeptEntryId, entry.firstKeptEntryIndex
         if isinstance(first_id, str):
             return self.entries.get(first_id, self.transcript.record)
         if isinstance(index, int):
             return min(index, self.transcript.record)
         return self.transcript.record
 
-    def _message(self, message: Record) -> None:
-        role = message.get("role")
-        content = message.get("content")
-        if role == "user":
-            for voice, text in voices(content, self.place.line):
-                self._add(voice, text)
-        elif role == "assistant":
+    def _message(self, message: _Said) -> None:
+        role, content = message.role, message.content
+        line = self.transcript.place.line
+        if role == "assistant":
             self._assistant(content)
         elif role == "toolResult":
-            text = content_text(content, self.place.line) or "(no output)"
-            self._add("tool", text, text_of(message.get("toolName")), message.get("isError") is True)
+            text = content_text(content, line) or "(no output)"
+            name = text_of(message.toolName)
+            self._add("tool", text, tool_name=name, is_error=message.isError is True, content=content)
+        elif role == "user":
+            for voice, text in voices(content, line):
+                self._add(voice, text, content=content)
         elif role == "bashExecution":
             # a command that the user ran with `!`: the call and its output are one message
-            output = f"bash(command={text_of(message.get('command'))})\n{text_of(message.get('output'))}"
-            self._add("tool", output, "bash", message.get("exitCode") not in (0, None))
+            output = f"bash(command={text_of(message.command)})\n{text_of(message.output)}"
+            self._add("tool", output, tool_name="bash", is_error=message.exitCode not in (0, None))
         elif role in ("custom", "hookMessage", "branchSummary", "compactionSummary"):
-            self._add("injected", text_of(message.get("summary")) or content_text(content, self.place.line))
+            self._add("injected", text_of(message.summary) or content_text(content, line), content=content)
         elif role != "system":
             self.transcript.unknown[f"message/{role}"] += 1
 
-    def _assistant(self, content: object) -> None:
+    def _assistant(self, content: Content) -> None:
         """Text and tool calls in their order; thinking is left out, and a failed turn often has nothing at all."""
         if isinstance(content, str):
             self._add("assistant", content)
-        for block in content if isinstance(content, list) else []:
-            if not isinstance(block, dict):
+        for block in content if isinstance(content, list) else ():
+            if not isinstance(block, Block):
                 continue
-            if block.get("type") == "toolCall":
-                self._call(text_of(block.get("name")), block.get("arguments"))
-            elif block.get("type") == "text":
-                self._add("assistant", text_of(block.get("text")))
+            if block.type == "toolCall":
+                self._call(text_of(block.name), block.arguments)
+            elif block.type == "text":
+                self._add("assistant", text_of(block.text))
 
     def _call(self, name: str, arguments: object) -> None:
-        self._add("tool", call_text(name, arguments), name)
+        handle = self._add("tool", call_text(name, arguments), tool_name=name)
         path = arguments.get("path") if isinstance(arguments, dict) else None
         if isinstance(path, str) and path and not _URL.match(path):
             if name == "read":
-                self.transcript.files_read.add(_SPILLED_RANGE.sub("", path))
+                self.transcript.touch(handle, read=(_SPILLED_RANGE.sub("", path),))
             elif name in ("write", "edit"):
-                self.transcript.files_modified.add(path)
+                self.transcript.touch(handle, modified=(path,))
 
-    def _add(self, role: Role, text: str, tool_name: str | None = None, is_error: bool = False) -> None:
-        identity = (*self.identity, self.part)
+    def _add(
+        self,
+        role: Role,
+        text: str,
+        *,
+        tool_name: str | None = None,
+        is_error: bool = False,
+        content: object = None,
+    ) -> int | None:
+        identity = f"{self.identity}\x1f{self.part}"
         self.part += 1
-        self.transcript.add(role, text, self.place, identity, tool_name=tool_name, is_error=is_error)
+        return self.transcript.add(role, text, identity, tool_name=tool_name, is_error=is_error, content=content)

@@ -1,20 +1,30 @@
-"""Collects what one session file says, and makes it ready to be stored.
+"""Collects what one session says, and makes it ready to be stored.
 
 Nothing gets past `Transcript` unredacted: messages are redacted where they are added, the rest where it is finished.
 """
 
 from __future__ import annotations
 
+import copy
+import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Container
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from memory_pipeline.sessions.harnesses.records import EARLIEST, Record, message_id, read_records, to_time
-from memory_pipeline.sessions.model import Message, ParsedSession, Problem, Role
-from memory_pipeline.sessions.redaction import excerpt, redact
+from msgspec.structs import replace
+
+from memory_pipeline.llm.own_sessions import MARKER
+from memory_pipeline.sessions.harnesses.content import IMAGE_MARK, image_mark, images_in
+from memory_pipeline.sessions.harnesses.records import EARLIEST, message_id, to_time
+from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Problem, Role, Source
+from memory_pipeline.sessions.redaction import Redactor
+
+_DO_NOT_INDEX = "DO NOT INDEX"
+# In what a program put in, such as the instructions of a project, only a line of its own is meant as the mark.
+_MARK_LINE = re.compile(r"^[\W_]*(?:<[^<>\n]*>)?DO NOT INDEX(?: THIS \w+)?[.!]?(?:<[^<>\n]*>)?[\W_]*$", re.MULTILINE)
 
 
 class Place(NamedTuple):
@@ -27,109 +37,169 @@ class Place(NamedTuple):
 
 
 class Transcript:
-    """Collects what one file says while a harness's reader goes through its records."""
+    """Collects what one session says while a harness's reader goes through its records."""
 
-    def __init__(self, harness: str, path: Path, tool_text_limit: int) -> None:
+    def __init__(self, harness: str, source: Source, tool_text_limit: int, redactor: Redactor) -> None:
         self.harness = harness
-        self.path = path
+        self.source = source
         self.limit = tool_text_limit
-        self.line = 0
+        self.redactor = redactor
         self.record = -1
+        self.place = Place(-1, 0, None, None)
         self.problems: list[Problem] = []
         self.unknown: Counter[str] = Counter()
-        self.files_read: set[str] = set()
-        self.files_modified: set[str] = set()
-        self._messages: list[tuple[int, Message]] = []
+        self.excluded: str | None = None
+        self._messages: list[Message] = []
+        self._records: list[int] = []
         self._untimed: list[int] = []
+        self._in_order = True
         self._seen: set[str] = set()
         self._occurrences: Counter[str] = Counter()
-        self._compactions: list[tuple[int, range]] = []
-        self._time: datetime | None = None
+        self._compactions: list[tuple[int, Container[int], datetime | None, int | None]] = []
         self._first_time: datetime | None = None
 
-    def records(self) -> Iterator[Record]:
-        """The records of the file; `record` and `line` say which one is being read."""
-        for line, record in read_records(self.path, self.problems):
-            self.line = line
-            self.record += 1
-            yield record
+    def copy(self) -> Self:
+        """An independent copy, to add what can only be settled at the end without ending the original."""
+        twin = copy.copy(self)
+        for name in ("problems", "unknown", "_messages", "_records", "_untimed", "_seen", "_occurrences"):
+            setattr(twin, name, copy.copy(getattr(self, name)))
+        return twin
 
-    def place(self, written: object, said: object = None) -> Place:
-        """Where the current record stands; without a usable time it has that of the record before."""
+    def next_record(self, line: int, written: object, said: object = None) -> None:
+        """Begin a record; without a usable time it has that of the record before."""
+        self.record += 1
         written_at = to_time(written)
-        said_at = (to_time(said) if said is not None else None) or written_at or self._time
-        if said_at is not None:
-            self._time = said_at
-            self._first_time = self._first_time or said_at
-        return Place(self.record, self.line, said_at, written_at or said_at)
+        said_at = (to_time(said) if said is not None else None) or written_at or self.place.said_at
+        if self._first_time is None:
+            self._first_time = said_at
+        self.place = Place(self.record, line, said_at, written_at or said_at)
 
-    def occurrence(self, *identity: object) -> int:
+    def skip_record(self) -> None:
+        """Count a record in which nothing is said."""
+        self.record += 1
+
+    def occurrence(self, identity: str) -> int:
         """How often this identity came before, for records that carry no id of their own."""
-        key = repr(identity)
-        self._occurrences[key] += 1
-        return self._occurrences[key]
+        self._occurrences[identity] += 1
+        return self._occurrences[identity]
 
     def add(
         self,
         role: Role,
         text: str,
-        place: Place,
-        identity: tuple[object, ...],
+        identity: str,
         *,
         tool_name: str | None = None,
         is_error: bool = False,
-    ) -> None:
-        """Keep one message, unless it is blank or was there before; of a tool's text an excerpt."""
-        text = clean(text)
-        identifier = message_id(self.harness, *identity)
-        if identifier in self._seen or not text or text.isspace():
-            return
+        content: object = None,
+        images: tuple[Image, ...] = (),
+    ) -> int | None:
+        """Keep one message, unless it is blank or was there before; of a tool's text an excerpt.
+
+        Images are found in the `content` that the text is of, or given. Returns a handle for `touch`.
+        """
+        if "\x00" in text or not text.isascii():
+            text = clean(text)
+        if not text or text.isspace():
+            return None
+        identifier = message_id(self.harness, identity)
+        if identifier in self._seen:
+            return None
+        if content is not None and IMAGE_MARK in text:
+            images = tuple(i for i in images_in(content, self.place.line) if image_mark(i) in text)
+        if role == "tool":
+            text = self.redactor.excerpt(text, self.limit)
+            tool_name = tool_name and self._storable(tool_name)
+        else:
+            if _DO_NOT_INDEX in text or MARKER in text:
+                self._look_for_marks(role, text)
+            text = self.redactor.redact(text)
+        record, line, said_at, written_at = self.place
+        messages = self._messages
+        if said_at is None or written_at is None:
+            self._untimed.append(len(messages))
+            said_at = written_at = EARLIEST
+        if messages and messages[-1].said_at > said_at:
+            self._in_order = False
         self._seen.add(identifier)
-        if place.said_at is None:
-            self._untimed.append(len(self._messages))
-        said_at = place.said_at or EARLIEST
-        written_at = place.written_at or said_at
-        text = excerpt(text, self.limit) if role == "tool" else redact(text)
-        tool_name = tool_name and _storable(tool_name)
-        message = Message(identifier, role, said_at, written_at, text, place.line, tool_name, is_error)
-        self._messages.append((place.record, message))
+        self._records.append(record)
+        messages.append(Message(identifier, role, said_at, written_at, text, line, tool_name, is_error, False, images))
+        return len(messages) - 1
 
-    def compact(self, before: int, kept: range = range(0)) -> None:
-        """A compaction summarised away every message of the records below `before` that are not in `kept`."""
-        self._compactions.append((before, kept))
+    def touch(self, handle: int | None, *, read: tuple[str, ...] = (), modified: tuple[str, ...] = ()) -> None:
+        """The message, a tool call, reads or modifies these files."""
+        if handle is not None:
+            self._messages[handle] = replace(
+                self._messages[handle],
+                files_read=tuple(self._storable(path) for path in read if path),
+                files_modified=tuple(self._storable(path) for path in modified if path),
+            )
 
-    def finish(self, session_id: str, name: str, cwd: str) -> ParsedSession:
-        """The session; an empty `name` is replaced by the first thing that the user said."""
+    def compact(self, before: int, kept: Container[int] = (), tokens_before: object = None) -> None:
+        """The current record summarised away every message of the records below `before` that are not in `kept`."""
+        tokens = tokens_before if isinstance(tokens_before, int) and 0 <= tokens_before < 2**53 else None
+        self._compactions.append((before, kept, self.place.said_at, tokens))
+
+    def finish(
+        self,
+        session_id: str,
+        name: str,
+        cwd: str,
+        *,
+        voided: Container[int] = (),
+        parent_id: str = "",
+        inherited: Container[int] = (),
+    ) -> ParsedSession:
+        """The session as far as it was read; an empty `name` is replaced by the first thing that the user said.
+
+        `voided` and `inherited` are the numbers of the records whose messages are so.
+        """
+        pairs = list(zip(self._records, self._messages, strict=True))
         if self._untimed:
-            time = self._first_time or datetime.fromtimestamp(self.path.stat().st_mtime, UTC)
+            time = self._first_time or datetime.fromtimestamp(self.source.modified_ns / 1e9, UTC)
             for index in self._untimed:
-                record, message = self._messages[index]
-                self._messages[index] = (record, replace(message, said_at=time, written_at=time))
-        self._messages.sort(key=lambda pair: (pair[1].said_at, pair[1].line))
-        messages = tuple(message for _, message in self._messages)
+                pairs[index] = (pairs[index][0], replace(pairs[index][1], said_at=time, written_at=time))
+        if voided:
+            pairs = [(r, replace(m, voided=True) if r in voided else m) for r, m in pairs]
+        messages = [message for _, message in pairs]
+        if self._untimed or not self._in_order:
+            messages.sort(key=attrgetter("said_at", "line"))
         first_words = next((message.text for message in messages if message.role == "user"), "")
+        modified = {path for message in messages for path in message.files_modified}
+        read = {path for message in messages for path in message.files_read}
         return ParsedSession(
-            session_id=_storable(session_id or self.path.stem),
+            session_id=self._storable(session_id or Path(self.source.path).stem),
             harness=self.harness,
-            name=one_line(_storable(name)) or one_line(first_words),
-            cwd=_storable(cwd),
-            messages=messages,
-            compactions=self._compacted_ids(),
-            files_read=tuple(sorted(map(_storable, self.files_read - self.files_modified))),
-            files_modified=tuple(sorted(map(_storable, self.files_modified))),
+            name=one_line(self._storable(name)) or one_line(first_words),
+            cwd=self._storable(cwd),
+            messages=tuple(messages),
+            compactions=self._compacted(pairs),
+            files_read=tuple(sorted(read - modified)),
+            files_modified=tuple(sorted(modified)),
             records=self.record + 1,
-            unknown_records={_storable(kind): count for kind, count in self.unknown.items()},
+            unknown_records={self._storable(kind): count for kind, count in self.unknown.items()},
             problems=tuple(self.problems),
+            parent_id=self._storable(parent_id),
+            inherited=frozenset(m.message_id for r, m in pairs if r in inherited) if inherited else frozenset(),
+            excluded=self.excluded,
         )
 
-    def _compacted_ids(self) -> tuple[tuple[str, ...], ...]:
-        left = self._messages
+    def _compacted(self, left: list[tuple[int, Message]]) -> tuple[Compaction, ...]:
         compactions = []
-        for before, kept in self._compactions:
+        for before, kept, at, tokens in self._compactions:
             gone = tuple(message.message_id for record, message in left if record < before and record not in kept)
             left = [(record, message) for record, message in left if record >= before or record in kept]
-            compactions.append(gone)
+            compactions.append(Compaction(gone, at, tokens))
         return tuple(compactions)
+
+    def _look_for_marks(self, role: Role, text: str) -> None:
+        if role == "user" and text.startswith(MARKER):
+            self.excluded = self.excluded or "written by the pipeline's own model command"
+        elif (role == "user" and _DO_NOT_INDEX in text) or (role == "injected" and _MARK_LINE.search(text)):
+            self.excluded = self.excluded or f"line {self.place.line} says {_DO_NOT_INDEX}"
+
+    def _storable(self, text: str) -> str:
+        return self.redactor.redact(clean(text))
 
 
 def one_line(text: str, limit: int = 80) -> str:
@@ -148,7 +218,3 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         text = text.encode("utf-8", "ignore").decode()
     return text
-
-
-def _storable(text: str) -> str:
-    return redact(clean(text))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memory_pipeline.sessions.harnesses.content import block_text
+from memory_pipeline.sessions.harnesses.content import block_texts
 from memory_pipeline.sessions.harnesses.records import words
 from memory_pipeline.sessions.model import Role
 
@@ -21,7 +21,7 @@ _IDE_REQUEST = "## My request for Codex:"
 _IDE_HEADERS = ("# Context from my IDE setup", "# Files mentioned by the user")
 # What a harness puts before the user's words; other elements at the start of a text are taken with all that follows.
 _WRAPPERS = words(
-    "skill file system-reminder task-notification environment_context user_instructions INSTRUCTIONS turn_aborted "
+    "skill file image system-reminder task-notification environment_context user_instructions INSTRUCTIONS turn_aborted "
     "recommended_plugins ide_opened_file ide_selection ide_diagnostics user-prompt-submit-hook session-start-hook "
     "bash-input bash-stdout bash-stderr local-command-stdout local-command-stderr local-command-caveat"
 )
@@ -34,6 +34,7 @@ _INJECTED_HEADERS = (
     "Stop hook feedback:",
     "# AGENTS.md instructions",
 )
+_LEADS = (*_INJECTED_HEADERS, *_IDE_HEADERS, "[Request interrupted by user")
 
 
 def voices(content: object, line: int) -> list[Voice]:
@@ -41,8 +42,7 @@ def voices(content: object, line: int) -> list[Voice]:
     if not isinstance(content, list):
         return split_voices(content) if isinstance(content, str) else []
     found: list[Voice] = []
-    for block in content:
-        text = block_text(block, line)
+    for text in block_texts(content, line):
         # the mark of an image begins with a bracket, so it is taken for words of the user, as it should
         for role, part in split_voices(text):
             if found and found[-1][0] == role:
@@ -54,6 +54,9 @@ def voices(content: object, line: int) -> list[Voice]:
 
 def split_voices(text: str) -> list[Voice]:
     """One text, taken apart; blank pieces are left out."""
+    bare = text.strip()
+    if "<" not in bare and not bare.startswith(_LEADS):  # as nearly every text
+        return [("user", bare)] if bare else []
     found: list[Voice] = []
     for chunk in _REMINDER.split(text) if "<system-reminder>" in text else [text]:
         if chunk.startswith("<system-reminder>"):

@@ -1,0 +1,176 @@
+"""Reads a session of any known harness, told by its content, and goes on where it ended when the session has grown."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import orjson
+
+from memory_pipeline.sessions.harnesses import HARNESSES
+from memory_pipeline.sessions.harnesses.records import JsonLines, Record, decode_damaged
+from memory_pipeline.sessions.harnesses.transcript import Transcript
+from memory_pipeline.sessions.model import NotASession, ParsedSession, Source
+from memory_pipeline.sessions.redaction import Redactor
+
+# A first line with an image in it has megabytes; more than this is not looked at to tell what a file is.
+_HEAD_BYTES = 16 * 1024 * 1024
+_HEAD_RECORDS = 20
+_HEAD_LINES = 100
+
+
+class Reading:
+    """One session being read.
+
+    Raises `NotASession` when there is no session that can be read.
+    """
+
+    def __init__(self, source: Source, tool_text_limit: int, redactor: Redactor) -> None:
+        with _named_failures("a session"):
+            self.harness = _harness_of(source)
+        self.transcript = Transcript(self.harness.HARNESS, source, tool_text_limit, redactor)
+        with _named_failures(self.harness.HARNESS):
+            self.reader: Any = self.harness.Reader(self.transcript)
+        self.lines: JsonLines[Any] | None = None
+        if not hasattr(self.harness, "records"):
+            self.lines = JsonLines(source.path, self.harness.SHAPE, self.transcript.problems)
+
+    def read(self) -> ParsedSession:
+        """The session with all that it holds now; after the first time only what was added is read."""
+        name = self.harness.HARNESS
+        with _named_failures(name):
+            records = self.lines.records() if self.lines else self._records()
+            for line, record in records:
+                self.reader.record(line, record)
+            session: ParsedSession = self.reader.finish()
+        if not session.messages:
+            raise NotASession(f"It is a {name} file, but nobody says anything in it.")
+        return session
+
+    def can_go_on(self) -> bool:
+        """Whether the session has only grown since it was read."""
+        return self.lines is not None and self.lines.can_go_on()
+
+    def _records(self) -> Iterator[tuple[int, Any]]:
+        found: Iterator[tuple[int, Any]] = self.harness.records(self.transcript.source, self.transcript.problems)
+        return found
+
+
+def parse(source: Source, *, tool_text_limit: int = 1500, redactor: Redactor | None = None) -> ParsedSession:
+    """Read one session; every stored string is redacted. Raises `NotASession`."""
+    return Reading(source, tool_text_limit, redactor or Redactor(b"")).read()
+
+
+def parse_file(path: Path, *, tool_text_limit: int = 1500, redactor: Redactor | None = None) -> ParsedSession:
+    """Read a file that is one session. Raises `NotASession`."""
+    return parse(source_of(path), tool_text_limit=tool_text_limit, redactor=redactor)
+
+
+def source_of(path: Path) -> Source:
+    """The file as a source that is one session; without a state when it cannot be looked at."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return Source(str(path))
+    return Source(str(path), "", stat.st_size, stat.st_mtime_ns)
+
+
+class Readings:
+    """The latest readings, so that a session that goes on is not read from its beginning each time.
+
+    They are kept in memory only, since they hold what is not redacted yet.
+    """
+
+    def __init__(self, most: int = 64, most_characters: int = 32_000_000) -> None:
+        self.most, self.most_characters = most, most_characters
+        self._kept: OrderedDict[tuple[object, ...], tuple[Source, Reading, ParsedSession, int]] = OrderedDict()
+
+    def read(self, source: Source, tool_text_limit: int, redactor: Redactor) -> ParsedSession:
+        """The session as it is now. Raises `NotASession`."""
+        key = (source.key, tool_text_limit, redactor._salt)
+        known = self._kept.pop(key, None)
+        if known and known[0] == source:
+            self._kept[key] = known
+            return known[2]
+        if known and known[1].can_go_on():
+            reading = known[1]
+        else:
+            reading = Reading(source, tool_text_limit, redactor)
+        session = reading.read()
+        self._kept[key] = (source, reading, session, sum(len(m.text) for m in session.messages))
+        while len(self._kept) > self.most or sum(kept[3] for kept in self._kept.values()) > self.most_characters:
+            self._kept.popitem(last=False)
+        return session
+
+
+@contextmanager
+def _named_failures(harness: str) -> Iterator[None]:
+    """A mistake in a reader costs the one session, never the run; the reason quotes nothing of the file."""
+    try:
+        yield
+    except NotASession:
+        raise
+    except OSError as error:
+        raise NotASession(f"The file cannot be read: {(error.strerror or 'input/output error').lower()}.") from error
+    except Exception as error:
+        mistake = f"{type(error).__name__} in the reader of {harness}"
+        raise NotASession(f"It could not be read: {mistake}; please report it.") from error
+
+
+def _harness_of(source: Source) -> ModuleType:
+    if source.session:
+        return next(harness for harness in HARNESSES if hasattr(harness, "claims"))
+    records: list[Record] = []
+    left = _HEAD_BYTES
+    with Path(source.path).open("rb") as file:
+        for number in range(1, _HEAD_LINES + 1):
+            raw = file.readline(left)
+            left -= len(raw)
+            for record in _first_decoded(raw, number):
+                records.append(record)
+                if harness := _recognised(record):
+                    return harness
+            if not raw or left <= 0 or len(records) >= _HEAD_RECORDS:
+                break
+    if not source.size:
+        raise NotASession("The file is empty.")
+    records = records or _whole(source)
+    for record in records:
+        if harness := _recognised(record):
+            return harness
+    if records:
+        raise NotASession("It is JSON, but not a session of a known coding agent.")
+    raise NotASession("It is not JSON.")
+
+
+def _recognised(record: Record) -> ModuleType | None:
+    for harness in HARNESSES:
+        with _named_failures(harness.HARNESS):
+            if harness.recognises(record):
+                return harness
+    return None
+
+
+def _first_decoded(raw: bytes, line: int) -> list[Record]:
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        # a damaged line of a session still holds a brace; a line of prose or of a picture rarely does
+        return decode_damaged(raw, line, []) if re.search(rb'\{\s*"', raw) else []
+    return [value] if isinstance(value, dict) else []
+
+
+def _whole(source: Source) -> list[Record]:
+    """The file as one JSON value over many lines."""
+    if source.size > _HEAD_BYTES:
+        return []
+    try:
+        value = orjson.loads(Path(source.path).read_bytes())
+    except orjson.JSONDecodeError:
+        return []
+    return [value] if isinstance(value, dict) else [{}]

@@ -1,0 +1,130 @@
+"""Secrets that are told by what stands around them: URLs, headers, cookies, command lines, files of passwords."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memory_pipeline.sessions.redaction.detectors import Detector, Span
+from memory_pipeline.sessions.redaction.values import is_checksum, is_mixed, is_shown
+
+_USER_IN_URL = "://[^\\s/@\"'`<>]{1,300}@"
+_AUTHORIZATION = r"""authorization\\*["']?\s{0,9}[:=,]\s{0,9}\\*["'`]?\s{0,9}"""
+_COOKIE = re.compile(r"([\w.-]{1,60})=([^;,\s\"'`\\]{12,})")
+_COOKIE_HEADER = re.compile(r"""\\*["']?\s{0,9}:\s{0,9}\\*["']?(?P<cookies>[\w.-]{1,60}=[^\r\n"'`\\]{12,8192})""")
+
+
+def _is_token(secret: str) -> bool:
+    return is_shown(secret) and is_mixed(secret)
+
+
+def _is_key_in_url(secret: str) -> bool:
+    return _is_token(secret) and not is_checksum(secret)
+
+
+# Looked for as they are.
+CONTEXTS: tuple[Detector, ...] = (
+    Detector(
+        "password",
+        ("://",),
+        re.compile(r"""://[^\s/:@"'`<>]*:(?P<secret>[^\s/"'`<>]+)(?=@)"""),
+        accepts=is_shown,
+        hints=(_USER_IN_URL,),
+    ),
+    Detector(
+        "token",
+        ("://",),
+        re.compile(r"""://(?P<secret>[A-Za-z0-9_-]{20,})(?=@(?!\w+\.ingest\.|sentry))"""),
+        accepts=_is_token,
+        hints=(_USER_IN_URL,),
+    ),
+    Detector("password", (":thin:",), re.compile(r""":thin:\w+/(?P<secret>[^\s/@"']+)(?=@)"""), accepts=is_shown),
+    Detector(
+        "password",
+        (":5432:", ":5433:", ":6543:", ":*:"),
+        re.compile(r":(?:\d+|\*):[\w*-]+:[\w*.-]+:(?P<secret>[^:\s\"'`]{4,})(?=\s|$|\\n|[\"'`])"),
+        accepts=is_shown,
+    ),
+    Detector(
+        "password",
+        (" -u ", " --user "),
+        re.compile(r""" --?u(?:ser)? (?:\\?["'])?[^\s:"'`$]{1,100}:(?P<secret>[^\s"'`\\]{3,})"""),
+        before=re.compile(r"(?:\b|\\n)(?:curl|wget|http|https)\b[^\n|;]*\Z"),
+        accepts=is_shown,
+        hints=(r"-u(?:ser)? \S{1,100}:",),
+    ),
+    *(
+        Detector(
+            "password",
+            (flag,),
+            re.compile(flag + gap + r"(?:\\?['\"])?(?P<secret>[^\s'\"`\\$<-][^\s'\"`\\]{3,})"),
+            before=re.compile(rf"(?:\b|\\n)(?:{programs})\b[^\n|;]*\Z"),
+            accepts=is_shown,
+            hints=hints,
+        )
+        for flag, gap, programs, hints in (
+            (
+                " -p",
+                "",
+                "mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump|sshpass",
+                (r"-p(?<= -p)['\"\w\\]",),
+            ),
+            (" -p", "[ =]", "sshpass|docker login|podman login|az login", (r"-p(?<= -p)[ =][^\s/.]{8}",)),
+            (" -a", " ?", "redis-cli", (r"-a(?<= -a) ?[^\s/.-]{8}",)),
+            (" pass:", "", "openssl", (r":(?<= pass:)[^\s*]{4}",)),
+        )
+    ),
+)
+
+# Looked for in lower case.
+FOLDED_CONTEXTS: tuple[Detector, ...] = (
+    Detector(
+        "bearer-token",
+        ("authorization",),
+        re.compile(
+            _AUTHORIZATION + r"(?:bearer|basic|token|apikey|bot)\s{1,9}(?P<secret>[\w.~+/=-]{8,})", re.IGNORECASE
+        ),
+        accepts=is_shown,
+    ),
+    Detector(
+        "bearer-token",
+        ("authorization",),
+        re.compile(_AUTHORIZATION + r"(?P<secret>[\w.~+/=-]{20,})", re.IGNORECASE),
+        accepts=_is_token,
+    ),
+    Detector(
+        "bearer-token",
+        ("bearer",),
+        re.compile(r"""\bbearer\s{1,9}(?P<secret>(?=[^\s"'`\d]{0,60}\d)[A-Za-z0-9._~+/=-]{10,})""", re.IGNORECASE),
+        accepts=is_shown,
+    ),
+    Detector(
+        "registry-login",
+        ('"auth', '\\"auth', "_auth"),
+        re.compile(r"""[\\"_]*auth\\?"?\s{0,9}[:=]\s{0,9}\\?"?(?P<secret>[A-Za-z0-9+/]{12,}={0,2})(?![\w(.])"""),
+        accepts=_is_token,
+    ),
+    Detector(
+        "password",
+        ("password ", "passwd "),
+        re.compile(r"passw(?:or)?d (?:\\?['\"])?(?P<secret>[^\s'\"`\\]{4,})", re.IGNORECASE),
+        before=re.compile(
+            r"(?:\b|\\n)(?:login|machine|account|default)\s+\S+(?:\s+(?:login|account)\s+\S+)?\s+\Z", re.IGNORECASE
+        ),
+        accepts=is_shown,
+    ),
+)
+
+
+def cookies(text: str, folded: str) -> Iterator[Span]:
+    """The values of cookies, where a header sends or sets them; short ones are settings."""
+    place = folded.find("cookie")
+    while place >= 0:
+        after = place + len("cookie")
+        header = _COOKIE_HEADER.match(text, after)
+        if header:
+            after = header.end()
+            for found in _COOKIE.finditer(text, header.start("cookies"), header.end("cookies")):
+                if is_shown(found[2]) and is_mixed(found[2]):
+                    yield Span(*found.span(2), "cookie")
+        place = folded.find("cookie", after)

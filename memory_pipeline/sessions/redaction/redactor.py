@@ -1,0 +1,180 @@
+"""Redacts texts: finds what any detector knows and puts marks in its place."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from operator import itemgetter
+
+from memory_pipeline.sessions.redaction.assignments import assignments
+from memory_pipeline.sessions.redaction.contexts import CONTEXTS, FOLDED_CONTEXTS, cookies
+from memory_pipeline.sessions.redaction.detectors import Span, trigger
+from memory_pipeline.sessions.redaction.library import FOLDED_LIBRARY, LIBRARY
+from memory_pipeline.sessions.redaction.tokens import TOKENS
+
+_OPEN, _CLOSE, _LEFT_OUT = "<private>", "</private>", "[private]"
+_DETECTORS = (*TOKENS, *LIBRARY, *CONTEXTS)
+# A text without any of these holds nothing for the detectors; most texts are done with after this search.
+_TRIGGER = trigger(
+    [_OPEN, *(literal for detector in _DETECTORS if not detector.hints for literal in detector.literals)],
+    sorted({hint for detector in _DETECTORS for hint in detector.hints}),
+)
+_MARK = re.compile(r"\[redacted:[a-z0-9-]+:[0-9a-f]{6}\]")
+# What is redacted around an excerpt: longer than nearly any token. At its outer edge half a token may stand.
+_MARGIN = 1024
+_EDGE = 256
+# How far the margin is widened so that it ends with a line, or at least with a word.
+_LINE = 4096
+_WORD = re.compile(r"\S*")
+# These are known by their beginning, which may lie far before the end of the text.
+_LONG_SECRETS = ("PRIVATE KEY", "PuTTY-User-Key", _OPEN)
+# What a mark uncovers may be a secret on its own, so a text is gone through until nothing is found.
+_ROUNDS = 8
+
+
+class Redactor:
+    """Replaces secrets by marks; the salt makes the marks of one installation differ from those of any other."""
+
+    def __init__(self, salt: bytes) -> None:
+        self._salt = salt
+
+    def redact(self, text: str) -> str:
+        """The text with its secrets replaced; one without any comes back as it is."""
+        for _ in range(_ROUNDS):
+            spans = find_secrets(text)
+            if not spans:
+                break
+            pieces = []
+            end = 0
+            for span in spans:
+                pieces += [text[end : span.start], self.mark(span.kind, text[span.start : span.end])]
+                end = span.end
+            text = "".join(pieces) + text[end:]
+        return text
+
+    def excerpt(self, text: str, limit: int) -> str:
+        """The text, redacted; of one longer than `limit` its head and tail, with a mark that says how much is gone.
+
+        It is redacted before it is cut: half a token at the cut would no longer be recognised as one.
+        """
+        if len(text) <= limit:
+            return self.redact(text)
+        mark = f"\n[… {len(text) - limit:,} characters left out …]\n"
+        room = max(limit - len(mark), 0)
+        tail_size = room // 3
+        head_size = room - tail_size
+        if len(text) <= limit + 2 * _MARGIN or any(opening in text for opening in _LONG_SECRETS):
+            head = tail = self.redact(text)
+            if len(head) <= limit:
+                return head
+        else:
+            head = self.redact(text[: _end_of_line(text, head_size + _MARGIN)])[:-_EDGE]
+            tail = self.redact(text[_start_of_line(text, len(text) - tail_size - _MARGIN) :])[_EDGE:]
+        return head[:head_size] + mark + tail[max(len(tail) - tail_size, 0) :]
+
+    def mark(self, kind: str, secret: str) -> str:
+        """What stands in the place of a secret."""
+        if kind == _LEFT_OUT:
+            return _LEFT_OUT
+        digest = hmac.digest(self._salt, secret.encode("utf-8", "surrogatepass"), "sha256")
+        return f"[redacted:{kind}:{digest[:3].hex()}]"
+
+
+def find_secrets(text: str) -> list[Span]:
+    """The secrets in the text, in order, none within another."""
+    spans = _find(text)
+    return _merged(text, spans) if spans else spans
+
+
+def _find(text: str) -> list[Span]:
+    spans: list[Span] = []
+    if _TRIGGER.search(text):
+        spans += _private(text)
+        for detector in _DETECTORS:
+            spans += detector.spans(text, text)
+    # one of these stands between a name and its value
+    if "=" in text or ":" in text or "--" in text or "asswor" in text or "earer " in text:
+        folded = _fold(text)
+        if (
+            ("token" in folded or "key" in folded or "pass" in folded)
+            or ("secret" in folded or "pwd" in folded or "credential" in folded)
+        ):  # fmt: skip
+            spans += assignments(text, folded)
+            for library_detector in FOLDED_LIBRARY:
+                spans += library_detector.spans(text, folded)
+        if "auth" in folded or "bearer " in folded or "password " in folded or "passwd " in folded:
+            for folded_detector in FOLDED_CONTEXTS:
+                spans += folded_detector.spans(text, folded)
+        if "cookie" in folded:
+            spans += cookies(text, folded)
+    return spans
+
+
+def _private(text: str) -> Iterator[Span]:
+    start = text.find(_OPEN)
+    while start >= 0:
+        start += len(_OPEN)
+        end = text.find(_CLOSE, start)
+        # without a closing mark there is none for any later opening either
+        if end < 0:
+            return
+        if text[start:end] != _LEFT_OUT:
+            yield Span(start, end, _LEFT_OUT)
+        start = text.find(_OPEN, end)
+
+
+def _merged(text: str, spans: list[Span]) -> list[Span]:
+    """The spans in order, with overlapping ones made one of the kind that was found first; marks stay whole."""
+    marks = [found.span() for found in _MARK.finditer(text)] if "[redacted:" in text else []
+    ranks: dict[Span, int] = {}
+    for rank, span in enumerate(spans):
+        ranks.setdefault(span, rank)
+    merged: list[Span] = []
+    best = 0
+    for span in sorted(ranks):
+        end = max(_mark_around(marks, span.end - 1), span.end)
+        if span.kind != _LEFT_OUT and _mark_around(marks, span.start):
+            continue
+        if merged and span.start < merged[-1].end:
+            last = merged.pop()
+            kind = span.kind if ranks[span] < best else last.kind
+            best = min(best, ranks[span])
+            merged.append(Span(last.start, max(last.end, end), kind))
+        elif end > span.start:
+            merged.append(Span(span.start, end, span.kind))
+            best = ranks[span]
+    return merged
+
+
+def _mark_around(marks: list[tuple[int, int]], place: int) -> int:
+    """Where the mark ends in which the place is, or 0."""
+    index = bisect_right(marks, place, key=itemgetter(0))
+    if index and marks[index - 1][0] <= place < marks[index - 1][1]:
+        return marks[index - 1][1]
+    return 0
+
+
+def _fold(text: str) -> str:
+    folded = text.lower()
+    if len(folded) != len(text):
+        # a few letters become longer in lower case, and then the positions would be wrong
+        folded = "".join(character.lower() if character.isascii() else character for character in text)
+    return folded
+
+
+def _end_of_line(text: str, at: int) -> int:
+    end = text.find("\n", at, at + _LINE)
+    if end < 0:
+        word = _WORD.match(text, at, at + _LINE)
+        end = word.end() if word else at
+    return end
+
+
+def _start_of_line(text: str, at: int) -> int:
+    start = text.rfind("\n", max(at - _LINE, 0), at)
+    if start < 0:
+        word = _WORD.match(text[max(at - _LINE, 0) : at][::-1])
+        start = at - (word.end() if word else 0)
+    return start
