@@ -31,10 +31,15 @@ class DamagedTable(Exception):
 
 
 class Lake:
-    """Tables of `schemas.TABLES` under one directory, which is made on the first write."""
+    """Tables of `schemas.TABLES` under one directory, which is made on the first write.
 
-    def __init__(self, root: Path) -> None:
+    One made `for_planning` looks at each file once and believes for good what it saw: a plan over years asks for the
+    same days again and again.
+    """
+
+    def __init__(self, root: Path, *, for_planning: bool = False) -> None:
         self.root = root
+        self._seen: dict[str, tuple[str, int, int] | None] | None = {} if for_planning else None
 
     def path(self, table: str, day: date | None = None) -> Path:
         name = f"{day:%Y-%m-%d}" if TABLES[table].daily and day else "all"
@@ -84,9 +89,9 @@ class Lake:
 
     def fingerprint(self, table: str, day: date) -> str | None:
         """What `replace` was told of the day's inputs; None when the day was never written or cannot be read."""
-        path = self.path(table, day)
+        state = self._state(table, day)
         try:
-            return pl.read_parquet_metadata(path).get(_FINGERPRINT, "") if path.exists() else None
+            return _file_fingerprint(*state) if state else None
         except pl.exceptions.PolarsError:
             return None
 
@@ -94,12 +99,24 @@ class Lake:
         """A hash over the days' bytes: equal when nothing that a later stage reads has changed."""
         total = hashlib.sha256()
         for day in sorted(set(days)):
-            path = self.path(table, day)
-            if path.exists():
-                stat = path.stat()
+            if state := self._state(table, day):
                 total.update(f"{day}".encode())
-                total.update(_file_digest(path, stat.st_size, stat.st_mtime_ns))
+                total.update(_file_digest(*state))
         return total.hexdigest()
+
+    def _state(self, table: str, day: date) -> tuple[str, int, int] | None:
+        """Path, size and time of the day's file, if it is there. A plan asks for thousands, so no `Path` is made."""
+        path = f"{self.root}/{table}/{day}.parquet"
+        if self._seen is not None and path in self._seen:
+            return self._seen[path]
+        try:
+            stat = os.stat(path)  # noqa: PTH116
+            state = (path, stat.st_size, stat.st_mtime_ns)
+        except FileNotFoundError:
+            state = None
+        if self._seen is not None:
+            self._seen[path] = state
+        return state
 
     def attach_views(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Make every table a view of the connection, those without files too; times show in UTC."""
@@ -142,9 +159,14 @@ class Lake:
 
 
 @lru_cache(maxsize=20_000)
-def _file_digest(path: Path, size: int, modified_ns: int) -> bytes:
+def _file_digest(path: str, size: int, modified_ns: int) -> bytes:
     """Of the file as it was then: a plan looks at every file of the lookback of every day."""
-    return hashlib.sha256(path.read_bytes()).digest()
+    return hashlib.sha256(Path(path).read_bytes()).digest()
+
+
+@lru_cache(maxsize=20_000)
+def _file_fingerprint(path: str, size: int, modified_ns: int) -> str:
+    return pl.read_parquet_metadata(path).get(_FINGERPRINT, "")
 
 
 def fingerprint_of(*parts: object) -> str:

@@ -35,9 +35,16 @@ class Stages:
     friction_clusters: FrictionStage
 
     @classmethod
-    def of(cls, settings: Settings, catalogue: Catalogue | None = None, now: datetime | None = None) -> Self:
-        """The stages of a workspace, with what its catalogue knows of the session files."""
-        lake = Lake(settings.lake_dir)
+    def of(
+        cls,
+        settings: Settings,
+        catalogue: Catalogue | None = None,
+        now: datetime | None = None,
+        *,
+        for_planning: bool = False,
+    ) -> Self:
+        """The stages of a workspace, with what its catalogue knows of the session files; see `Lake.for_planning`."""
+        lake = Lake(settings.lake_dir, for_planning=for_planning)
         return cls(
             SessionsStage(settings, lake, catalogue or Catalogue(lake, settings), now or datetime.now(UTC)),
             ObservationsStage.of(settings, lake),

@@ -25,7 +25,8 @@ CORRECTING = ("correction", "rule", "preference")
 MOST_A_DAY = 10
 _FAILED = """
     SELECT message_id, day, session_id, said_at, text, tool_name FROM messages
-    WHERE day BETWEEN ? AND ? AND role = 'tool' AND is_error ORDER BY said_at, message_id
+    WHERE day BETWEEN ? AND ? AND role = 'tool' AND is_error AND NOT coalesce(voided, false)
+    ORDER BY said_at, message_id
 """
 
 
@@ -82,7 +83,7 @@ class FrictionStage:
     def _rules(self, day: date) -> list[str]:
         """What stood in MEMORY.md on that day, as far as it came from here: approving today changes no day before."""
         days = [promoted for promoted in self.lake.days("promotions") if promoted <= day]
-        return sorted(self.lake.read("promotions", days)["text"])
+        return sorted(self.lake.read("promotions", days)["text"]) if days else []
 
     def _corrections(self, days: list[date]) -> Iterator[Sign]:
         frame = self.lake.read("observations", days).filter(

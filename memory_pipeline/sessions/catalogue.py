@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +47,17 @@ def _key(source: Source) -> str:
     return source.key.encode(errors="backslashreplace").decode()
 
 
-@lru_cache(maxsize=2)
-def _stored_rows(root: Path, size: int, modified_ns: int) -> dict[str, dict[str, Any]]:
-    """The stored catalogue, as it was then; its rows are replaced, never changed."""
-    return {row["path"]: row for row in Lake(root).read("files").iter_rows(named=True)}
+@dataclass(frozen=True)
+class _Stored:
+    """The stored catalogue as this process last saw it; its rows are replaced, never changed."""
+
+    state: tuple[int, int]
+    """Size and time of the file."""
+    frame: pl.DataFrame
+    rows: dict[str, dict[str, Any]]
+
+
+_STORED: dict[Path, _Stored] = {}
 
 
 @dataclass
@@ -64,10 +71,29 @@ class Catalogue:
     """What the last refresh saw."""
 
     def __post_init__(self) -> None:
-        stored = self.lake.path("files")
-        if stored.exists():
-            stat = stored.stat()
-            self.rows = dict(_stored_rows(self.lake.root, stat.st_size, stat.st_mtime_ns))
+        self.rows = dict(self._stored().rows)
+
+    def _stored(self) -> _Stored:
+        path = self.lake.path("files")
+        stat = path.stat() if path.exists() else None
+        state = (stat.st_size, stat.st_mtime_ns) if stat else (0, 0)
+        known = _STORED.get(path)
+        if known is None or known.state != state:
+            frame = self.lake.read("files")
+            known = _STORED[path] = _Stored(state, frame, {row["path"]: row for row in frame.iter_rows(named=True)})
+        return known
+
+    def _store(self, changed: Iterable[str], gone: Iterable[str]) -> None:
+        """Write the rows that changed among those that did not: with many files most of the work is theirs."""
+        keep_timezone(self.settings)
+        stored = self._stored().frame
+        old = stored.filter(~pl.col("path").is_in([*changed, *gone]))
+        new = pl.DataFrame([self.rows[key] for key in changed], schema_overrides=stored.schema)
+        frame = pl.concat([old, new.select(stored.columns)]) if len(new) else old
+        self.lake.replace_all("files", frame)
+        path = self.lake.path("files")
+        stat = path.stat()
+        _STORED[path] = _Stored((stat.st_size, stat.st_mtime_ns), frame, dict(self.rows))
 
     def refresh(
         self,
@@ -81,7 +107,8 @@ class Catalogue:
         A file that vanished keeps its row: what was read from it stays in the tables.
         """
         end = time.monotonic() + seconds if seconds is not None else None
-        changed = left = 0
+        changed: list[str] = []
+        left = 0
         self.present = {}
         for source in sources:
             self.present[_key(source)] = source
@@ -91,7 +118,7 @@ class Catalogue:
                 left += 1
                 continue
             self.rows[_key(source)] = self._row(source)
-            changed += 1
+            changed.append(_key(source))
             if on_file:
                 on_file(source)
         # of those nothing was read, so there is nothing to keep
@@ -101,9 +128,8 @@ class Catalogue:
         for known in ("_by_day", "_session_ids"):
             self.__dict__.pop(known, None)
         if changed or gone:
-            keep_timezone(self.settings)
-            self.lake.replace_all("files", pl.DataFrame(list(self.rows.values()), infer_schema_length=None))
-        return Refresh(len(self.present), changed, left)
+            self._store(changed, gone)
+        return Refresh(len(self.present), len(changed), left)
 
     def session(self, key: str) -> ParsedSession | None:
         """The session as it is now; None when it is gone, cannot be read, or is none."""
@@ -156,8 +182,8 @@ class Catalogue:
         several times.
         """
         found: dict[date, dict[str, dict[str, Any]]] = {}
-        for key, row in sorted(self.rows.items()):
-            for entry in row["days"] or []:
+        for key in sorted(self.rows):
+            for entry in self.rows[key]["days"] or []:
                 found.setdefault(entry["day"], {})[key] = entry
         return found
 
@@ -216,6 +242,9 @@ class Catalogue:
     def _row(self, source: Source) -> dict[str, Any]:
         row: dict[str, Any] = {
             "path": _key(source),
+            "harness": None,
+            "session_id": None,
+            "last_said_at": None,
             "reader": self._reader,
             "size": source.size,
             "modified_ns": source.modified_ns,

@@ -45,7 +45,7 @@ def session_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> d
     settings, tables, now = lake.settings(), lake.open(), datetime.now(UTC)
     catalogue = Catalogue(tables, settings)
     seen = catalogue.refresh(find_sources(roots(settings)), seconds=SECONDS)
-    stages = Stages.of(settings, catalogue, now)
+    stages = Stages.of(settings, catalogue, now, for_planning=True)
     due = {day: stages.fingerprint(day) for day in settled_days(catalogue, now) if not stages.is_current(day)}
     failed = failed_runs(context.instance)
     hopeless = [day for day, fingerprint in due.items() if failed[fingerprint] >= MOST_ATTEMPTS]
