@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,10 +76,10 @@ def parse_file(path: Path, *, tool_text_limit: int = 1500, redactor: Redactor | 
 def source_of(path: Path) -> Source:
     """The file as a source that is one session; without a state when it cannot be looked at."""
     try:
-        stat = path.stat()
+        state = path.stat()
     except OSError:
         return Source(str(path))
-    return Source(str(path), "", stat.st_size, stat.st_mtime_ns)
+    return Source(str(path), "", state.st_size, state.st_mtime_ns)
 
 
 class Readings:
@@ -97,7 +99,8 @@ class Readings:
         if known and known[0] == source:
             self._kept[key] = known
             return known[2]
-        if known and known[1].can_go_on():
+        # of the same size it was rewritten, or only touched
+        if known and source.size > known[0].size and known[1].can_go_on():
             reading = known[1]
         else:
             reading = Reading(source, tool_text_limit, redactor)
@@ -125,6 +128,8 @@ def _named_failures(harness: str) -> Iterator[None]:
 def _harness_of(source: Source) -> ModuleType:
     if source.session:
         return next(harness for harness in HARNESSES if hasattr(harness, "claims"))
+    if not stat.S_ISREG(mode := os.stat(source.path).st_mode) and not stat.S_ISDIR(mode):  # noqa: PTH116
+        raise NotASession("It is a pipe, a socket or a device, not a file.")  # which opening might wait for
     records: list[Record] = []
     left = _HEAD_BYTES
     with Path(source.path).open("rb") as file:

@@ -21,7 +21,17 @@ from memory_pipeline.sessions.harnesses.codex_tools import (
     read_call,
     read_output,
 )
-from memory_pipeline.sessions.harnesses.content import IMAGE_MARK, Content, call_text, content_text, image_mark, images_in, url_type
+from memory_pipeline.sessions.harnesses.content import (
+    IMAGE_MARK,
+    Block,
+    Content,
+    call_text,
+    content_text,
+    image_mark,
+    images_in,
+    is_image,
+    url_type,
+)
 from memory_pipeline.sessions.harnesses.records import Other, Record, Shape, text_of, words
 from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
 from memory_pipeline.sessions.harnesses.voices import Voice, split_voices, voices
@@ -43,6 +53,8 @@ _IGNORED_EVENTS = words(
     "collab_waiting_end collab_close_end"
 )
 _IGNORED_ITEMS = words("reasoning ghost_snapshot compaction compaction_summary")
+# Stand before and behind an image in a prompt, each a text of its own.
+_IMAGE_TAG = re.compile(r"\s*</?image\b[^<>]*>\s*")
 _ROLLOUT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 # A copy is written within milliseconds; a person or a model needs longer for the next thing.
 _COPYING = timedelta(seconds=0.5)
@@ -262,6 +274,7 @@ class Reader:
     def _message(self, role: object, content: Content) -> None:
         line = self.transcript.place.line
         if role == "user":
+            content = _without_image_tags(content)
             parts = voices(content, line)
             if any(voice == "user" for voice, _ in parts):
                 self.prompt_items.append(_Prompt(parts, self.transcript.place, images_in(content, line)))
@@ -284,11 +297,18 @@ class Reader:
         # the prompts of a sub-agent were written by the agent that started it
         typed: Role = "injected" if isinstance(source, dict) and "subagent" in source else "user"
         told = set()
+        pictured: dict[str, list[tuple[str, tuple[Image, ...]]]] = {}
+        for prompt in self.prompt_items:
+            for _, text in prompt.parts if prompt.images else ():
+                pictured.setdefault(_bare(text), []).append((text, prompt.images))
         for prompt in self.prompts:
             transcript.place = prompt.place
             for voice, text in prompt.parts:
                 told.add(_bare(text))
-                self._add(transcript, typed if voice == "user" else voice, text, images=prompt.images)
+                # the event may only name the file of an image, of which the item has the bytes
+                same = pictured.get(_bare(text)) if prompt.images else None
+                shown, images = same.pop(0) if same else (text, prompt.images)
+                self._add(transcript, typed if voice == "user" else voice, shown, images=images)
         for prompt in self.prompt_items:
             transcript.place = prompt.place
             for voice, text in prompt.parts:
@@ -351,7 +371,7 @@ class Reader:
         images: tuple[Image, ...] = (),
     ) -> int | None:
         """Keep a message; `said` is what identifies it where the text is only a part of it."""
-        payload = f"{role}\x1f{said or _bare(text)}"
+        payload = f"{role}\x1f{_essence(said or _bare(text))}"
         digest = hashlib.sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()
         identity = f"{self.meta.id}\x1f{digest}"
         number = transcript.occurrence(identity)
@@ -365,6 +385,19 @@ def _parent_of(payload: _Payload) -> str:
     for step in ("subagent", "thread_spawn", "parent_thread_id"):
         source = source.get(step) if isinstance(source, dict) else None
     return text_of(source) or text_of(payload.forked_from_id)
+
+
+def _without_image_tags(content: Content) -> Content:
+    if not isinstance(content, list) or not any(map(is_image, content)):
+        return content
+    return [block for block in content if not (isinstance(block, Block) and _IMAGE_TAG.fullmatch(text_of(block.text)))]
+
+
+def _essence(text: str) -> str:
+    """What tells a text from others: of a long one its length, beginning and end, since hashing a whole log takes
+    longer than all the rest.
+    """
+    return text if len(text) <= 2000 else f"{len(text)}\x1f{text[:1000]}\x1f{text[-1000:]}"
 
 
 def _bare(text: str) -> str:

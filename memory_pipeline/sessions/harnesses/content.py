@@ -79,12 +79,14 @@ def block_texts(content: list[Any], line: int) -> list[str]:
 
 def is_image(block: object) -> bool:
     """Whether the block is an image."""
-    return isinstance(block, Block) and str(block.type).endswith("image")
+    return isinstance(block, Block) and block.type != "text" and str(block.type).endswith("image")
 
 
 def images_in(content: object, line: int) -> tuple[Image, ...]:
     """The images among the blocks, numbered in their order."""
     blocks = [block for block in content if is_image(block)] if isinstance(content, list) else []
+    if not blocks:
+        return ()
     return tuple(Image(line, number, media_type(block)) for number, block in enumerate(blocks))
 
 

@@ -41,6 +41,7 @@ _YEARS = range(EARLIEST.year, 2100)
 LINE_LIMIT = 64 * 1024 * 1024
 """Bytes of a line; a longer one is passed over. The longest seen have 7 MB."""
 _EDGE = 4096
+_BUFFER = 256 * 1024
 # NULs and raw control characters occur inside strings of files that were damaged or written on Windows.
 _DECODER = json.JSONDecoder(strict=False)
 _RECORD_START = re.compile(r'\{\s*"(?:type|timestamp|parentUuid|uuid|sessionId|isSidechain|cwd|ordinal)"\s*:')
@@ -66,7 +67,7 @@ class JsonLines(Generic[S]):
         decode = msgspec.json.Decoder(self.shape).decode
         line = self.line
         raw = b""
-        with Path(self.path).open("rb") as file:
+        with Path(self.path).open("rb", buffering=_BUFFER) as file:
             file.seek(self._offset)
             for raw in iter(partial(file.readline, LINE_LIMIT), b""):
                 line += 1

@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 from msgspec.structs import replace
 
 from memory_pipeline.llm.own_sessions import MARKER
-from memory_pipeline.sessions.harnesses.content import IMAGE_MARK, image_mark, images_in
+from memory_pipeline.sessions.harnesses.content import image_mark, images_in
 from memory_pipeline.sessions.harnesses.records import EARLIEST, message_id, to_time
 from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Problem, Role, Source
 from memory_pipeline.sessions.redaction import Redactor
@@ -54,7 +54,8 @@ class Transcript:
         self._untimed: list[int] = []
         self._in_order = True
         self._seen: set[str] = set()
-        self._occurrences: Counter[str] = Counter()
+        self._occurrences: dict[str, int] = {}
+        self._names: dict[str | None, str | None] = {}
         self._compactions: list[tuple[int, Container[int], datetime | None, int | None]] = []
         self._first_time: datetime | None = None
 
@@ -80,8 +81,8 @@ class Transcript:
 
     def occurrence(self, identity: str) -> int:
         """How often this identity came before, for records that carry no id of their own."""
-        self._occurrences[identity] += 1
-        return self._occurrences[identity]
+        number = self._occurrences[identity] = self._occurrences.get(identity, 0) + 1
+        return number
 
     def add(
         self,
@@ -105,11 +106,11 @@ class Transcript:
         identifier = message_id(self.harness, identity)
         if identifier in self._seen:
             return None
-        if content is not None and IMAGE_MARK in text:
-            images = tuple(i for i in images_in(content, self.place.line) if image_mark(i) in text)
+        if content is not None and (found := images_in(content, self.place.line)):
+            images = tuple(image for image in found if image_mark(image) in text)
         if role == "tool":
             text = self.redactor.excerpt(text, self.limit)
-            tool_name = tool_name and self._storable(tool_name)
+            tool_name = self._names.get(tool_name) or self._name(tool_name)
         else:
             if _DO_NOT_INDEX in text or MARKER in text:
                 self._look_for_marks(role, text)
@@ -197,6 +198,10 @@ class Transcript:
             self.excluded = self.excluded or "written by the pipeline's own model command"
         elif (role == "user" and _DO_NOT_INDEX in text) or (role == "injected" and _MARK_LINE.search(text)):
             self.excluded = self.excluded or f"line {self.place.line} says {_DO_NOT_INDEX}"
+
+    def _name(self, tool: str | None) -> str | None:
+        self._names[tool] = tool and self._storable(tool)
+        return self._names[tool]
 
     def _storable(self, text: str) -> str:
         return self.redactor.redact(clean(text))
