@@ -113,3 +113,7 @@ class ParsedSession:
 
 class NotASession(Exception):
     """The file is not a session that can be read; the message is the reason, in one sentence."""
+
+
+class NotReadableNow(NotASession):
+    """Something is in the way that may go without the file changing: it is looked at again each time."""

@@ -17,13 +17,15 @@ import orjson
 from memory_pipeline.sessions.harnesses import HARNESSES
 from memory_pipeline.sessions.harnesses.records import JsonLines, Record, decode_damaged
 from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.model import NotASession, ParsedSession, Source
+from memory_pipeline.sessions.model import NotASession, NotReadableNow, ParsedSession, Source
 from memory_pipeline.sessions.redaction import Redactor
 
 # A first line with an image in it has megabytes; more than this is not looked at to tell what a file is.
 _HEAD_BYTES = 16 * 1024 * 1024
 _HEAD_RECORDS = 20
 _HEAD_LINES = 100
+_TOP_BYTES = 64 * 1024
+_FIELD = re.compile(r'\s*,?\s*"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 class Reading:
@@ -34,7 +36,7 @@ class Reading:
 
     def __init__(self, source: Source, tool_text_limit: int, redactor: Redactor) -> None:
         with _named_failures("a session"):
-            self.harness = _harness_of(source)
+            self.harness = harness_of(source)
         self.transcript = Transcript(self.harness.HARNESS, source, tool_text_limit, redactor)
         with _named_failures(self.harness.HARNESS):
             self.reader: Any = self.harness.Reader(self.transcript)
@@ -119,13 +121,14 @@ def _named_failures(harness: str) -> Iterator[None]:
     except NotASession:
         raise
     except OSError as error:
-        raise NotASession(f"The file cannot be read: {(error.strerror or 'input/output error').lower()}.") from error
+        raise NotReadableNow(f"The file cannot be read: {(error.strerror or 'input/output error').lower()}.") from error
     except Exception as error:
         mistake = f"{type(error).__name__} in the reader of {harness}"
         raise NotASession(f"It could not be read: {mistake}; please report it.") from error
 
 
-def _harness_of(source: Source) -> ModuleType:
+def harness_of(source: Source) -> ModuleType:
+    """The module of the harness that wrote the session, told by its content. Raises `NotASession`."""
     if source.session:
         return next(harness for harness in HARNESSES if hasattr(harness, "claims"))
     if not stat.S_ISREG(mode := os.stat(source.path).st_mode) and not stat.S_ISDIR(mode):  # noqa: PTH116
@@ -144,10 +147,10 @@ def _harness_of(source: Source) -> ModuleType:
                 break
     if not source.size:
         raise NotASession("The file is empty.")
-    records = records or _whole(source)
-    for record in records:
-        if harness := _recognised(record):
-            return harness
+    whole = _whole(Path(source.path))
+    if whole and (harness := _recognised(whole)):
+        return harness
+    records += [whole] if whole else []
     if records:
         raise NotASession("It is JSON, but not a session of a known coding agent.")
     raise NotASession("It is not JSON.")
@@ -170,12 +173,16 @@ def _first_decoded(raw: bytes, line: int) -> list[Record]:
     return [value] if isinstance(value, dict) else []
 
 
-def _whole(source: Source) -> list[Record]:
-    """The file as one JSON value over many lines."""
-    if source.size > _HEAD_BYTES:
-        return []
-    try:
-        value = orjson.loads(Path(source.path).read_bytes())
-    except orjson.JSONDecodeError:
-        return []
-    return [value] if isinstance(value, dict) else [{}]
+def _whole(path: Path) -> Record:
+    """What stands at the top of a file that is one JSON object over many lines: its first fields that are text.
+
+    They tell whose it is also where the rest is long, or was never written.
+    """
+    with path.open("rb") as file:
+        text = file.read(_TOP_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    fields: Record = {}
+    position = 1
+    while text.startswith("{") and (field := _FIELD.match(text, position)):
+        fields[field[1]] = field[2][1:-1]
+        position = field.end()
+    return fields

@@ -10,6 +10,7 @@ A harness's module has
 
 A harness whose sessions are not files of JSON lines has also
 - `records(source, problems)`: the records of one session, each with its line or number,
+- `images_of(record)`: the images in such a record, in the order in which `Image.block` counts them,
 and one whose sessions are not files at all
 - `claims(folder, names)`: the sessions in a folder with these entries, or None where the folder is not its own.
 """

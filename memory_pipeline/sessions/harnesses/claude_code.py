@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text
+from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text, images_in
 from memory_pipeline.sessions.harnesses.records import Other, Record, Shape, text_of, words
 from memory_pipeline.sessions.harnesses.transcript import Transcript
 from memory_pipeline.sessions.harnesses.tree import below
 from memory_pipeline.sessions.harnesses.voices import Voice, split_voices, voices
-from memory_pipeline.sessions.model import ParsedSession, Role
+from memory_pipeline.sessions.model import Image, ParsedSession, Role
 
 HARNESS = "claude_code"
 
@@ -130,6 +130,7 @@ class Reader:
         self.titles: dict[str, str] = {}
         self.summaries: list[tuple[str, str]] = []
         self.tools: dict[str, str] = {}
+        self.changes: dict[str, int | None] = {}
         self.positions: dict[str, int] = {}
         self.parents: dict[str, str] = {}
         self.prompts: dict[str, list[str]] = {}
@@ -232,14 +233,20 @@ class Reader:
         line = self.transcript.place.line
         blocks = content if isinstance(content, list) else []
         results = [block for block in blocks if isinstance(block, Block) and block.type == "tool_result"]
+        shown = 0
         for block in results:
-            text = content_text(block.content, line) or "(no output)"
-            name = self.tools.get(text_of(block.tool_use_id), "")
-            self._add("tool", text, tool_name=name, is_error=block.is_error is True, content=block.content)
+            images = images_in(block.content, line, shown)
+            text = content_text(block.content, line, shown) or "(no output)"
+            call_id = text_of(block.tool_use_id)
+            name = self.tools.get(call_id, "")
+            if block.is_error is True and call_id in self.changes:
+                self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
+            self._add("tool", text, tool_name=name, is_error=block.is_error is True, images=images)
+            shown += len(images)
         if results:
             # what stands beside a result was put there by the program
             rest = [block for block in blocks if block not in results]
-            self._add("injected", content_text(rest, line), content=rest)
+            self._add("injected", content_text(rest, line, shown), images=images_in(rest, line, shown))
         else:
             self._voices(record, voices(content, line), content)
 
@@ -279,6 +286,8 @@ class Reader:
             read, modified = arguments.get(_READS.get(name, "")), arguments.get(_CHANGES.get(name, ""))
             if read or modified:
                 self.transcript.touch(handle, read=(text_of(read),), modified=(text_of(modified),))
+            if modified:
+                self.changes[text_of(block.id)] = handle
 
     def _attachment(self, record: SHAPE, attachment: object) -> None:
         if not isinstance(attachment, _Attachment):
@@ -316,12 +325,15 @@ class Reader:
         tool_name: str | None = None,
         is_error: bool = False,
         content: object = None,
+        images: tuple[Image, ...] = (),
     ) -> int | None:
         if not text or text.isspace():
             return None
         identity = f"{self.identity}\x1f{self.part}"
         self.part += 1
-        return self.transcript.add(role, text, identity, tool_name=tool_name, is_error=is_error, content=content)
+        return self.transcript.add(
+            role, text, identity, tool_name=tool_name, is_error=is_error, content=content, images=images
+        )
 
 
 def _from_person(origin: object) -> bool:

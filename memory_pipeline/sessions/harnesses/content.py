@@ -51,21 +51,24 @@ def as_content(value: object) -> Content:
         return None
 
 
-def content_text(content: object, line: int) -> str:
-    """The readable text of a message's content: a string, or blocks of text and images; other blocks are left out."""
+def content_text(content: object, line: int, first: int = 0) -> str:
+    """The readable text of a message's content: a string, or blocks of text and images; other blocks are left out.
+
+    `first` is how many images of the record came before.
+    """
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
         return ""
     if len(content) == 1 and type(block := content[0]) is Block and type(block.text) is str:
         return block.text
-    return "\n".join(part for part in block_texts(content, line) if part)
+    return "\n".join(part for part in block_texts(content, line, first) if part)
 
 
-def block_texts(content: list[Any], line: int) -> list[str]:
+def block_texts(content: list[Any], line: int, first: int = 0) -> list[str]:
     """The text of each block, or the mark of an image; "" for any other block."""
     texts = []
-    number = 0
+    number = first
     for block in content:
         text = block.text if isinstance(block, Block) else ""
         if not isinstance(text, str):
@@ -82,12 +85,12 @@ def is_image(block: object) -> bool:
     return isinstance(block, Block) and block.type != "text" and str(block.type).endswith("image")
 
 
-def images_in(content: object, line: int) -> tuple[Image, ...]:
-    """The images among the blocks, numbered in their order."""
+def images_in(content: object, line: int, first: int = 0) -> tuple[Image, ...]:
+    """The images among the blocks, numbered in their order from `first`."""
     blocks = [block for block in content if is_image(block)] if isinstance(content, list) else []
     if not blocks:
         return ()
-    return tuple(Image(line, number, media_type(block)) for number, block in enumerate(blocks))
+    return tuple(Image(line, number, media_type(block)) for number, block in enumerate(blocks, first))
 
 
 def media_type(block: Block) -> str:

@@ -38,6 +38,7 @@ class _Said(Shape):
     role: Any = None
     content: Content = None
     timestamp: Any = None
+    toolCallId: Any = None
     toolName: Any = None
     isError: Any = None
     command: Any = None
@@ -86,6 +87,7 @@ class Reader:
         self.parents: dict[str, str] = {}
         self.last = ""
         self.carried: list[str] = []
+        self.changes: dict[str, int | None] = {}
         self.identity = ""
         self.part = 0
 
@@ -156,7 +158,9 @@ class Reader:
             self._assistant(content)
         elif role == "toolResult":
             text = content_text(content, line) or "(no output)"
-            name = text_of(message.toolName)
+            name, call_id = text_of(message.toolName), text_of(message.toolCallId)
+            if message.isError is True and call_id in self.changes:
+                self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
             self._add("tool", text, tool_name=name, is_error=message.isError is True, content=content)
         elif role == "user":
             for voice, text in voices(content, line):
@@ -178,11 +182,11 @@ class Reader:
             if not isinstance(block, Block):
                 continue
             if block.type == "toolCall":
-                self._call(text_of(block.name), block.arguments)
+                self._call(text_of(block.id), text_of(block.name), block.arguments)
             elif block.type == "text":
                 self._add("assistant", text_of(block.text))
 
-    def _call(self, name: str, arguments: object) -> None:
+    def _call(self, call_id: str, name: str, arguments: object) -> None:
         handle = self._add("tool", call_text(name, arguments), tool_name=name)
         path = arguments.get("path") if isinstance(arguments, dict) else None
         if isinstance(path, str) and path and not _URL.match(path):
@@ -190,6 +194,7 @@ class Reader:
                 self.transcript.touch(handle, read=(_SPILLED_RANGE.sub("", path),))
             elif name in ("write", "edit"):
                 self.transcript.touch(handle, modified=(path,))
+                self.changes[call_id] = handle
 
     def _add(
         self,

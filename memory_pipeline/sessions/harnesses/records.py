@@ -44,7 +44,7 @@ _EDGE = 4096
 _BUFFER = 256 * 1024
 # NULs and raw control characters occur inside strings of files that were damaged or written on Windows.
 _DECODER = json.JSONDecoder(strict=False)
-_RECORD_START = re.compile(r'\{\s*"(?:type|timestamp|parentUuid|uuid|sessionId|isSidechain|cwd|ordinal)"\s*:')
+_RECORD_START = re.compile(r'\{\s*"(?:type|id|timestamp|parentUuid|uuid|sessionId|isSidechain|cwd|ordinal)"\s*:')
 _RECORD_MARKS = ("timestamp", "sessionId", "leafUuid")
 # Each failed attempt may scan the rest of a line of many megabytes.
 _MAX_RESYNCS = 50

@@ -17,11 +17,12 @@ from typing import NamedTuple, Self
 from msgspec.structs import replace
 
 from memory_pipeline.llm.own_sessions import MARKER
-from memory_pipeline.sessions.harnesses.content import image_mark, images_in
+from memory_pipeline.sessions.harnesses.content import IMAGE_MARK, image_mark, images_in
 from memory_pipeline.sessions.harnesses.records import EARLIEST, message_id, to_time
 from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Problem, Role, Source
 from memory_pipeline.sessions.redaction import Redactor
 
+_IMAGE = re.compile(re.escape(IMAGE_MARK) + r"[^\]]*\]")
 _DO_NOT_INDEX = "DO NOT INDEX"
 # In what a program put in, such as the instructions of a project, only a line of its own is meant as the mark.
 _MARK_LINE = re.compile(r"^[\W_]*(?:<[^<>\n]*>)?DO NOT INDEX(?: THIS \w+)?[.!]?(?:<[^<>\n]*>)?[\W_]*$", re.MULTILINE)
@@ -62,7 +63,7 @@ class Transcript:
     def copy(self) -> Self:
         """An independent copy, to add what can only be settled at the end without ending the original."""
         twin = copy.copy(self)
-        for name in ("problems", "unknown", "_messages", "_records", "_untimed", "_seen", "_occurrences"):
+        for name in ("problems", "unknown", "_messages", "_records", "_untimed", "_seen", "_occurrences", "_compactions"):
             setattr(twin, name, copy.copy(getattr(self, name)))
         return twin
 
@@ -165,7 +166,7 @@ class Transcript:
         messages = [message for _, message in pairs]
         if self._untimed or not self._in_order:
             messages.sort(key=attrgetter("said_at", "line"))
-        first_words = next((message.text for message in messages if message.role == "user"), "")
+        first_words = next((words for m in messages if m.role == "user" and (words := _IMAGE.sub("", m.text).strip())), "")
         modified = {path for message in messages for path in message.files_modified}
         read = {path for message in messages for path in message.files_read}
         return ParsedSession(
