@@ -170,7 +170,7 @@ def _first_decoded(raw: bytes, line: int) -> list[Record]:
     except orjson.JSONDecodeError:
         # a damaged line of a session still holds a brace; a line of prose or of a picture rarely does
         return decode_damaged(raw, line, []) if re.search(rb'\{\s*"', raw) else []
-    return [value] if isinstance(value, dict) else []
+    return [value if isinstance(value, dict) else {}]
 
 
 def _whole(path: Path) -> Record:

@@ -173,9 +173,11 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
+    path = tmp_path / "secret.jsonl"
+    path.touch()
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(NotASession, match="permission denied"):
-        parse_file(tmp_path / "secret.jsonl")
+        parse_file(path)
 
 
 def test_a_file_that_is_gone(tmp_path: Path) -> None:

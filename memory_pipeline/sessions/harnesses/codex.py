@@ -123,6 +123,10 @@ class _Prompt:
     def __init__(self, parts: list[Voice], place: Place, images: tuple[Image, ...]) -> None:
         self.parts, self.place, self.images = parts, place, images
 
+    @property
+    def bare(self) -> str:
+        return "\n".join(_bare(text) for _, text in self.parts)
+
 
 class Reader:
     def __init__(self, transcript: Transcript) -> None:
@@ -138,9 +142,11 @@ class Reader:
         self.inherited: set[int] = set()
         self.rollbacks: list[tuple[int, int]] = []
         # What may stand there twice is sorted out when all of it is known.
-        self.prompts: list[_Prompt] = []
+        self.event_prompts: list[_Prompt] = []
+        self.item_prompts: list[_Prompt] = []
         self.prompt_items: list[_Prompt] = []
-        self.answers: list[tuple[str, Place]] = []
+        self.event_answers: list[tuple[str, Place]] = []
+        self.item_answers: list[tuple[str, Place]] = []
         self.answer_items: Counter[str] = Counter()
 
     def finish(self) -> ParsedSession:
@@ -224,9 +230,9 @@ class Reader:
             ]
             images = tuple(Image(place.line, number, url_type(url)) for number, url in enumerate(shown))
             text = "\n".join([text_of(payload.message), *map(image_mark, images)])
-            self.prompts.append(_Prompt(split_voices(text), place, images))
+            self.event_prompts.append(_Prompt(split_voices(text), place, images))
         elif kind == "agent_message":
-            self.answers.append((text_of(payload.message), place))
+            self.event_answers.append((text_of(payload.message), place))
         elif kind == "patch_apply_end":
             self._patched(payload.call_id, payload.changes, payload.success is not False)
         elif kind == "item_completed":
@@ -246,9 +252,9 @@ class Reader:
         place = self.transcript.place
         if item.type == "UserMessage":
             text, images = content_text(item.content, place.line), images_in(item.content, place.line)
-            self.prompts.append(_Prompt(split_voices(text), place, images))
+            self.item_prompts.append(_Prompt(split_voices(text), place, images))
         elif item.type == "AgentMessage":
-            self.answers.append((content_text(item.content, place.line), place))
+            self.item_answers.append((content_text(item.content, place.line), place))
         elif item.type == "FileChange":
             self._patched(item.id, item.changes, item.status in (None, "completed"))
 
@@ -297,11 +303,12 @@ class Reader:
         # the prompts of a sub-agent were written by the agent that started it
         typed: Role = "injected" if isinstance(source, dict) and "subagent" in source else "user"
         told = set()
+        prompts = self._prompts()
         pictured: dict[str, list[tuple[str, tuple[Image, ...]]]] = {}
         for prompt in self.prompt_items:
             for _, text in prompt.parts if prompt.images else ():
                 pictured.setdefault(_bare(text), []).append((text, prompt.images))
-        for prompt in self.prompts:
+        for prompt in prompts:
             transcript.place = prompt.place
             for voice, text in prompt.parts:
                 told.add(_bare(text))
@@ -313,21 +320,35 @@ class Reader:
             transcript.place = prompt.place
             for voice, text in prompt.parts:
                 if _bare(text) not in told:
-                    role = "injected" if self.prompts or voice != "user" else typed
+                    role = "injected" if prompts or voice != "user" else typed
                     self._add(transcript, role, text, images=prompt.images)
 
-    def _settle_answers(self, transcript: Transcript) -> None:
-        left = self.answer_items.copy()
-        for text, place in self.answers:
-            if left[_bare(text)] > 0:
-                left[_bare(text)] -= 1
+    def _prompts(self) -> list[_Prompt]:
+        """Those of the older events, and those of the newer that do not repeat one; some versions write both."""
+        left = Counter(prompt.bare for prompt in self.event_prompts)
+        prompts = list(self.event_prompts)
+        for prompt in self.item_prompts:
+            if left[prompt.bare] > 0:
+                left[prompt.bare] -= 1
             else:
-                transcript.place = place
-                self._add(transcript, "assistant", text)
+                prompts.append(prompt)
+        return prompts
+
+    def _settle_answers(self, transcript: Transcript) -> None:
+        known = self.answer_items.copy()
+        for answers in (self.event_answers, self.item_answers):
+            left = known.copy()
+            for text, place in answers:
+                if left[_bare(text)] > 0:
+                    left[_bare(text)] -= 1
+                else:
+                    known[_bare(text)] += 1
+                    transcript.place = place
+                    self._add(transcript, "assistant", text)
 
     def _voided(self) -> set[int]:
         """Records of turns that were rolled back: of the last so many prompts and of all that followed each."""
-        prompts = sorted(prompt.place.record for prompt in (self.prompts or self.prompt_items))
+        prompts = sorted(prompt.place.record for prompt in (self._prompts() or self.prompt_items))
         voided: set[int] = set()
         for at, turns in self.rollbacks:
             standing = [record for record in prompts if record < at and record not in voided]
