@@ -17,6 +17,8 @@ from typing import Any
 
 from memory_pipeline.observations.extractive import ExtractiveObserver
 from memory_pipeline.observations.observer import Said
+from memory_pipeline.sessions.model import Message
+from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.reading import parse_file
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -31,12 +33,16 @@ def observed(gold: Path, fixtures: Path) -> Iterator[dict[str, Any]]:
         file = json.loads(label.read_text("utf-8"))["file"]
         messages = parse_file(fixtures / file).messages
         by_id = {m.message_id: m for m in messages}
-        said = [Said(m.message_id, m.role, m.said_at, m.text, m.is_error) for m in messages]
+        said = [Said(m.message_id, m.role, m.said_at, m.text, m.is_error, _quoted(m)) for m in messages]
         for segment in observer.observe(said):
             yield {"file": file, "segment_start_line": by_id[segment.first_message_id].line}
             for fact in segment.facts:
                 evidence = [by_id[s.message_id].text[s.start : s.end] for s in fact.evidence]
                 yield {"file": file, "priority": fact.priority, "text": fact.text, "evidence": evidence}
+
+
+def _quoted(message: Message) -> tuple[tuple[int, int], ...]:
+    return tuple(quoted_spans(message.text)) if message.role == "user" else ()
 
 
 def score(gold: Path, fixtures: Path, observations: str) -> dict[str, Any]:

@@ -12,16 +12,16 @@ import argparse
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
-from memory_pipeline.sessions.harnesses import parse_file, transcript
 from memory_pipeline.sessions.model import NotASession
+from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.redaction.redactor import find_secrets
+from memory_pipeline.sessions.redaction.unredacted import Unredacted
 
 LIMIT = 1500
 AROUND = 50
@@ -43,38 +43,12 @@ class Recorder(Redactor):
         return text[:limit]
 
 
-class Nothing(Redactor):
-    """Redacts nothing."""
-
-    def redact(self, text: str) -> str:
-        return text
-
-    def excerpt(self, text: str, limit: int) -> str:
-        return text[:limit]
-
-
-@contextmanager
-def redacting_with(redactor: Redactor) -> Iterator[None]:
-    """What the reader of transcripts redacts with, wherever it keeps it."""
-    before = {
-        name: getattr(transcript, name) for name in ("redact", "excerpt", "Redactor") if hasattr(transcript, name)
-    }
-    replacements = {"redact": redactor.redact, "excerpt": redactor.excerpt, "Redactor": lambda *_: redactor}
-    for name in before:
-        setattr(transcript, name, replacements[name])
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(transcript, name, value)
-
-
-def read(paths: list[Path]) -> float:
+def read(paths: list[Path], redactor: Redactor) -> float:
     """Seconds to read all the files."""
     started = time.perf_counter()
     for path in paths:
         try:
-            parse_file(path)
+            parse_file(path, tool_text_limit=LIMIT, redactor=redactor)
         except NotASession:
             continue
     return time.perf_counter() - started
@@ -109,13 +83,10 @@ def main() -> None:
     paths = sorted(path for path in parser.parse_args().sessions.rglob("*") if path.is_file())
     size = sum(path.stat().st_size for path in paths)
     recorder, redactor = Recorder(), Redactor(b"benchmark")
-    with redacting_with(recorder):
-        read(paths)
+    read(paths, recorder)
     texts = recorder.texts
-    with redacting_with(Nothing(b"")):
-        without = best_of(3, lambda: read(paths))
-    with redacting_with(redactor):
-        with_it = best_of(3, lambda: read(paths))
+    without = best_of(5, lambda: read(paths, Unredacted()))
+    with_it = best_of(5, lambda: read(paths, redactor))
     print(
         f"{len(paths)} files, {size / 1e6:.1f} MB, {len(texts):,} texts of {sum(len(t) for t, _ in texts) / 1e6:.1f} MB"
     )

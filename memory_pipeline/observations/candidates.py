@@ -27,6 +27,11 @@ UNIT = 420
 MIN_USER = 12
 """Characters below which a person's sentence says nothing by itself."""
 MIN_ASSISTANT = 40
+PASTE_WEIGHT = -1.2
+OPENING = 400
+"""Characters of a paste that are looked at."""
+PROSE = 0.8
+"""Share of letters and spaces in what reads as a sentence."""
 MOMENTARY_KINDS = ("statement", "state_change", "progress", "decision", "convention", "root_cause")
 CUES = (
     ("root_cause", cues.ROOT_CAUSE),
@@ -68,9 +73,9 @@ class Candidate:
 def candidates(messages: Sequence[Said]) -> Iterator[Candidate]:
     """Every span of the window that might be kept, in order."""
     retractions = [
-        (i, content_words(m.text))
+        (i, content_words(m.own))
         for i, m in enumerate(messages)
-        if m.role in ("user", "assistant") and cues.RETRACTION.search(m.text)
+        if m.role in ("user", "assistant") and cues.RETRACTION.search(m.own)
     ]
     for position, message in enumerate(messages):
         if message.role == "user":
@@ -80,9 +85,12 @@ def candidates(messages: Sequence[Said]) -> Iterator[Candidate]:
 
 
 def _of_user(position: int, message: Said) -> Iterator[Candidate]:
-    text = message.text
-    is_short = len(text) <= WHOLE_MESSAGE
-    for unit in _units_of_user(text):
+    text = message.own
+    places = [0, *(place for span in message.quoted for place in span), len(text)]
+    parts = [text[start:end].strip() for start, end in zip(places[::2], places[1::2], strict=True)]
+    is_short = sum(map(len, parts)) <= WHOLE_MESSAGE
+    is_dense = sum(part.count("\n") for part in parts) > OWN_LINES
+    for unit in _units_of_user(message, is_short):
         words = squeeze(text[unit.start : unit.end])
         if _length(words) < MIN_USER or cues.ACCEPTANCE.match(words):
             continue
@@ -96,19 +104,34 @@ def _of_user(position: int, message: Said) -> Iterator[Candidate]:
             kind = "statement"
         is_firm = (
             is_short
-            and text.count("\n") <= OWN_LINES
+            and not is_dense
             and not (_is_question(words) or cues.HEDGE.search(words) or cues.FOR_NOW.search(words))
         )
         if kind == "correction":  # "no, leave it" is about the moment, "no, it must not poll" is about the thing
             is_firm = is_firm and any(c.search(words) for c in (cues.REASON, cues.DECISION, cues.OBLIGATION))
         yield Candidate(position, unit.start, unit.end, words, kind, "user", _sigmoid(score), is_firm)
+    yield from _of_paste(position, message)
 
 
-def _units_of_user(text: str) -> list[Sentence]:
+def _of_paste(position: int, message: Said) -> Iterator[Candidate]:
+    """How each longer paste begins. It tells what the person passed on, and whatever it says is no more than that."""
+    for start, end in message.quoted:
+        first = next(sentences(message.text[start : min(end, start + OPENING)]), None)
+        words = squeeze(message.text[start + first.start : start + first.end]) if first else ""
+        is_prose = sum(c.isalpha() or c.isspace() for c in words) >= PROSE * len(words)
+        if first and is_prose and len(words) >= MIN_ASSISTANT:
+            score = PASTE_WEIGHT + _size(words)
+            place = (position, start + first.start, start + first.end)
+            yield Candidate(*place, words, "statement", "paste", _sigmoid(score), is_firm=False)
+
+
+def _units_of_user(message: Said, is_short: bool) -> list[Sentence]:
     """A short message as one unit, without the consent and the orders around what it says; of a longer one,
-    which is mostly pasted, the first sentences and a short last paragraph. A question stands alone."""
-    found = [s for s in sentences(text) if s.kind != "heading"]
-    if len(text) > WHOLE_MESSAGE:
+    which is mostly pasted, the first sentences and a short last paragraph. A question stands alone, and so does
+    what is above, between and below what is known to be pasted."""
+    text = message.own
+    found = [s for s in sentences(text) if s.kind != "heading" and not _announces_paste(message, s)]
+    if not is_short:
         opening = [s for s in found if s.paragraph == found[0].paragraph][:2]
         closing = [s for s in found if s.paragraph == found[-1].paragraph != found[0].paragraph]
         return opening + (closing if closing and closing[-1].end - closing[0].start <= CLOSING else [])
@@ -116,14 +139,26 @@ def _units_of_user(text: str) -> list[Sentence]:
     run: list[Sentence] = []
     for sentence in [*found, None]:
         words = squeeze(text[sentence.start : sentence.end]) if sentence else ""
-        if sentence and not _is_question(words):
-            run.append(sentence)
-            continue
-        units += _joined(text, run)
-        run = []
-        if sentence:
+        stands_alone = _is_question(words) or bool(cues.OPEN.search(words))
+        if not sentence or stands_alone or _is_paste_between(message, run, sentence):
+            units += _joined(text, run)
+            run = []
+        if sentence and stands_alone:
             units.append(sentence)
+        elif sentence:
+            run.append(sentence)
     return units
+
+
+def _is_paste_between(message: Said, run: Sequence[Sentence], sentence: Sentence) -> bool:
+    return bool(run) and any(run[-1].end <= start < sentence.start for start, _ in message.quoted)
+
+
+def _announces_paste(message: Said, sentence: Sentence) -> bool:
+    """Whether it says no more than that something is pasted below it: "the log:"."""
+    if not message.text.endswith((":", "："), sentence.start, sentence.end):
+        return False
+    return any(start >= sentence.end and not message.text[sentence.end : start].strip() for start, _ in message.quoted)
 
 
 def _joined(text: str, run: Sequence[Sentence]) -> list[Sentence]:
@@ -165,7 +200,7 @@ def _of_assistant(
     position: int, message: Said, messages: Sequence[Said], retractions: Sequence[tuple[int, frozenset[str]]]
 ) -> Iterator[Candidate]:
     reply = next((m for m in messages[position + 1 :] if m.role == "user"), None)
-    rejected = reply is not None and bool(cues.NEGATIVE_REPLY.search(reply.text))
+    rejected = reply is not None and bool(cues.NEGATIVE_REPLY.search(reply.own.lstrip("\n")))
     ends_turn = position + 1 == len(messages) or messages[position + 1].role in ("user", "injected")
     verified = any(m.role == "tool" and not m.is_error for m in messages[position + 1 : position + 7])
     for unit in _units(message.text):

@@ -138,7 +138,7 @@ def priority_of(candidate: Candidate) -> str:
 
 def narrative(messages: Sequence[Said]) -> str:
     """What was asked and how it ended, in the words that were used."""
-    asked = next((m.text for m in messages if m.role == "user" and len(m.text.strip()) > 11), None)
+    asked = next((own for m in messages if m.role == "user" and len((own := m.own).strip()) > 11), None)
     ending = next(_endings(messages), None)
     parts = [f"Asked: {clip(squeeze(asked), 160)}"] if asked else []
     parts += [f"Ended with: {clip(ending, 160)}"] if ending else []

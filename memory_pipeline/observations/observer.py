@@ -17,6 +17,17 @@ class Said:
     said_at: datetime
     text: str
     is_error: bool = False
+    quoted: tuple[tuple[int, int], ...] = ()
+    """`text[start:end]` of what the person pasted, in order: not their words."""
+
+    @property
+    def own(self) -> str:
+        """The text with empty lines in place of what is quoted, so that everything else stands where it stood."""
+        parts, end = [], 0
+        for start, stop in self.quoted:
+            parts += [self.text[end:start], "\n" * (stop - start)]
+            end = stop
+        return "".join(parts) + self.text[end:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +49,7 @@ class Fact:
     """rule, preference, decision, correction, root_cause, state_change, convention, progress, statement or question."""
     observed_at: datetime
     trust: str
-    """Whose words they are: user or assistant."""
+    """Whose words they are: user, assistant, or paste for what the user only passed on."""
     evidence: tuple[Span, ...]
     flags: tuple[str, ...] = ()
 

@@ -18,7 +18,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
 
-VERSION = "1"
+VERSION = "2"
 """Raise it when the same messages would give other observations."""
 
 
@@ -86,8 +86,10 @@ class ObservationsStage:
 
 def _said(frame: pl.DataFrame) -> list[Said]:
     ordered = frame.sort("said_at", "source_line", maintain_order=True)
-    columns = ordered.select("message_id", "role", "said_at", "text", "is_error")
-    return [Said(*row) for row in columns.iter_rows()]
+    columns = ordered.select("message_id", "role", "said_at", "text", "is_error", "quoted")
+    return [
+        Said(*row[:-1], tuple((span["start"], span["end"]) for span in row[-1] or ())) for row in columns.iter_rows()
+    ]
 
 
 def _add_segment(

@@ -1,6 +1,6 @@
 """The assets `sessions`, `messages` and `windows`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 from typing import Any
 
@@ -9,7 +9,7 @@ import polars as pl
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, markdown_table, run_stage, table_spec
-from memory_pipeline.sessions.catalogue import READER_VERSION
+from memory_pipeline.sessions.catalogue import READER_VERSION, Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
 
 
@@ -46,7 +46,28 @@ def read_sessions(context: dg.AssetExecutionContext, lake: LakeResource) -> Iter
     stage = SessionsStage.of(lake.settings(), tables)
     seen = stage.look()
     context.log.info(f"{seen.files} session files, {seen.changed} new or changed")
-    yield from run_stage(context, tables, stage, lambda table, day: describe(tables, table, day))
+    in_all = not_read(stage.catalogue, stage.catalogue.rows)
+
+    def told(table: str, day: date) -> Mapping[str, Any]:
+        found = dict(describe(tables, table, day))
+        if table == "sessions":
+            found |= {f"all_{name}": value for name, value in in_all.items()}
+            found |= not_read(stage.catalogue, stage.catalogue.files_of(day))
+        return found
+
+    yield from run_stage(context, tables, stage, told)
+
+
+def not_read(catalogue: Catalogue, keys: Collection[str]) -> dict[str, Any]:
+    """What could not be read of these files and what may not be stored: how much of each, and all of it as a table."""
+    rows = [catalogue.rows[key] for key in sorted(keys)]
+    files = [(row["path"], None, row["reason"]) for row in rows if row["reason"]]
+    left_out = [(row["path"], None, row["excluded"]) for row in rows if row["excluded"]]
+    records = [(row["path"], p["line"], p["reason"]) for row in rows for p in row["problems"] or []]
+    counts = {"files_not_read": len(files), "records_not_read": len(records), "left_out": len(left_out)}
+    lines = [(f"{path}:{line}" if line else path, reason) for path, line, reason in (*files, *left_out, *records)]
+    table = pl.DataFrame(lines, schema={"where": pl.String(), "why": pl.String()}, orient="row")
+    return counts | ({"not_read": markdown_table(table)} if lines else {})
 
 
 def describe(lake: Lake, table: str, day: date) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ import polars as pl
 
 from memory_pipeline.days import day_of, today
 from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.sessions.model import NotASession, ParsedSession, Source
+from memory_pipeline.sessions.model import NotASession, NotReadableNow, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.redaction.unredacted import Unredacted
@@ -29,6 +29,8 @@ READER_VERSION = "2"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
 
 PROBLEMS_KEPT = 20
+_REMEMBERED = ("harness", "session_id", "last_said_at", "messages", "records", "days", "parent_id", "excluded")
+"""What stays known of a session whose file cannot be read any more."""
 _READINGS = Readings()
 
 
@@ -122,7 +124,7 @@ class Catalogue:
             if on_file:
                 on_file(source)
         # of those nothing was read, so there is nothing to keep
-        gone = [key for key, row in self.rows.items() if row["reason"] and key not in self.present]
+        gone = [key for key, row in self.rows.items() if row["reason"] and not row["session_id"] and key not in self.present]
         for key in gone:
             del self.rows[key]
         for known in ("_by_day", "_session_ids"):
@@ -161,7 +163,7 @@ class Catalogue:
     @property
     def has_sessions(self) -> bool:
         """Whether any file was read."""
-        return any(not row["reason"] for row in self.rows.values())
+        return any(row["session_id"] for row in self.rows.values())
 
     def days(self) -> list[date]:
         """Days with messages, from the start date on and not in the future, oldest first."""
@@ -210,7 +212,7 @@ class Catalogue:
         row = self.rows[key]
         last: datetime = row["last_said_at"]
         if last > now:  # a clock that ran ahead: the file's own time decides
-            last = datetime.fromtimestamp(row["modified_ns"] / 1e9, UTC)
+            last = datetime.fromtimestamp((row["modified_ns"] or 0) / 1e9, UTC)
         return now - last >= timedelta(minutes=self.settings.idle_minutes)
 
     def fingerprint(self, day: date, now: datetime) -> str:
@@ -239,6 +241,9 @@ class Catalogue:
             or row["reader"] != self._reader
         )
 
+    def _days_of(self, key: str) -> set[date]:
+        return {entry["day"] for entry in self.rows[key]["days"] or []} if key in self.rows else set()
+
     def _row(self, source: Source) -> dict[str, Any]:
         row: dict[str, Any] = {
             "path": _key(source),
@@ -262,10 +267,12 @@ class Catalogue:
                 raise NotASession("The file's name is not UTF-8; rename it to have it read.")
             session = self._read(source)
         except NotASession as error:
-            if isinstance(error.__cause__, OSError):
+            if isinstance(error, NotReadableNow):
                 row["modified_ns"] = None  # it may become readable without a change: look again each time
-            return row | {"reason": str(error)}
+            known = self.rows.get(_key(source), row)
+            return row | {name: known[name] for name in _REMEMBERED} | {"reason": str(error)}
         days = sorted(windows_by_day(session, self.settings.zone).items())
+        left = self._days_of(_key(source)) - {day for day, _ in days}
         return row | {
             "harness": session.harness,
             "session_id": session.session_id,
@@ -281,7 +288,9 @@ class Catalogue:
                     "messages": sum(len(window.messages) for window in windows),
                 }
                 for day, windows in days
-            ],
+            ]
+            # a day that it said something on before: without this nobody would take out what is stored of it
+            + [{"day": day, "digest": "", "messages": 0} for day in sorted(left)],
             "parent_id": session.parent_id or None,
             "excluded": session.excluded,
         }

@@ -1,6 +1,7 @@
 """Checks on what was read."""
 
 from datetime import date
+from pathlib import Path
 
 import dagster as dg
 import polars as pl
@@ -38,5 +39,15 @@ def judge_windows(lake: Lake, day: date) -> Verdict:
 
 
 def _files_of(lake: Lake, day: date) -> list[str]:
-    files = lake.read("files", columns=["path", "days", "excluded"]).filter(pl.col("excluded").is_null()).drop("excluded")
-    return [path for path, days in files.iter_rows() if any(entry["day"] == day for entry in days or [])]
+    """What should be stored: sessions that say something on the day and can be read."""
+    files = lake.read("files", columns=["path", "days", "excluded", "reason"])
+    files = files.filter(pl.col("excluded").is_null(), pl.col("reason").is_null()).select("path", "days")
+    return [
+        path
+        for path, days in files.iter_rows()
+        if any(entry["day"] == day and entry["messages"] for entry in days or []) and _is_there(path)
+    ]
+
+
+def _is_there(key: str) -> bool:
+    return Path(key).exists() or Path(key.rpartition("#")[0]).is_file()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
@@ -41,8 +40,8 @@ def roots(settings: Settings) -> list[Path]:
 def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
     """What may be sessions, each once, sorted within its directory.
 
-    Links to directories are not followed, so a loop cannot trap the walk; FIFOs and devices are passed over. A folder
-    that cannot be listed is a source too, which then cannot be read: it must not be missing silently.
+    Links to directories are not followed, so a loop cannot trap the walk. A folder that cannot be listed is a source
+    too, which then cannot be read, and so is a pipe with the name of a session: it must not be missing silently.
     """
     seen: set[str] = set()
     waiting = [str(directory) for directory in reversed(list(directories))]
@@ -79,9 +78,11 @@ def _claimed(folder: Path, names: set[str]) -> list[Source] | None:
 def _source(entry: os.DirEntry[str]) -> Source | None:
     """The file; without a state when it cannot be looked at."""
     try:
-        if not entry.is_file():
+        if entry.is_dir():
             return None
         stat = entry.stat()
-    except OSError as error:
-        return None if error.errno == errno.ELOOP else Source(entry.path)
+    except FileNotFoundError:  # a link to nothing, or it is gone by now
+        return None
+    except OSError:
+        return Source(entry.path)
     return Source(entry.path, "", stat.st_size, stat.st_mtime_ns)

@@ -96,7 +96,7 @@ class Readings:
 
     def read(self, source: Source, tool_text_limit: int, redactor: Redactor) -> ParsedSession:
         """The session as it is now. Raises `NotASession`."""
-        key = (source.key, tool_text_limit, redactor._salt)
+        key = (source.key, tool_text_limit, redactor.salt)
         known = self._kept.pop(key, None)
         if known and known[0] == source:
             self._kept[key] = known

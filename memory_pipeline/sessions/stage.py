@@ -15,7 +15,7 @@ from memory_pipeline.sessions.catalogue import Catalogue, Refresh
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Message, ParsedSession
 from memory_pipeline.sessions.quoting import quoted_spans
-from memory_pipeline.sessions.windows import Window, cut_windows, reason_not_observed
+from memory_pipeline.sessions.windows import STILL_ACTIVE, Window, cut_windows, reason_not_observed, too_few
 from memory_pipeline.settings import Settings
 
 NAMES = ("sessions", "messages", "windows")
@@ -59,6 +59,7 @@ class SessionsStage:
         files = [key for key in self._in_order(day) if key in readable and not known.is_excluded(key)]
         longest = {known.rows[key]["session_id"]: known.messages_of(key, day) for key in reversed(files)}
         kept = _kept_rows(self.lake, day, readable, longest, self._excluded_sessions())
+        kept["windows"] = self._decided(kept, day)
         seen = set(kept["messages"]["message_id"])
         frames = {name: [kept[name]] for name in NAMES}
         for key in files:
@@ -71,6 +72,17 @@ class SessionsStage:
                 for name, rows in self._rows(session, key, day, new).items():
                     frames[name].append(pl.DataFrame(rows, schema=TABLES[name].columns))
         return {name: pl.concat(frames[name]) for name in NAMES}
+
+    def _decided(self, kept: Mapping[str, pl.DataFrame], day: date) -> pl.DataFrame:
+        """The kept windows. Of a file that went away while its session was active nothing more will come."""
+        rows, least = self.catalogue.rows, self.settings.min_user_messages
+        files = [key for key in kept["messages"]["source_file"].unique() if key in rows and rows[key]["session_id"]]
+        active = [key for key in files if not self.catalogue.is_idle(key, day, self.now)]
+        ended = kept["messages"].filter(~pl.col("source_file").is_in(active))["dedupe_key"].unique().to_list()
+        waited = (pl.col("reason") == STILL_ACTIVE) & pl.col("dedupe_key").is_in(ended)
+        decided = pl.when(pl.col("user_messages") < least).then(pl.lit(too_few(least)))
+        reason = pl.when(waited).then(decided).otherwise(pl.col("reason"))
+        return kept["windows"].with_columns(reason=reason, observed=reason.is_null())
 
     def _new_messages(self, session: ParsedSession, day: date, seen: Container[str]) -> list[Message]:
         """The session's messages of the day that no other file has, in the order in which they were said."""

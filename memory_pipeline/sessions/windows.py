@@ -19,6 +19,7 @@ from memory_pipeline.sessions.model import Compaction, Message, ParsedSession
 from memory_pipeline.text.tokens import estimate
 
 COMPACTION, SHUTDOWN = "compaction", "shutdown"
+STILL_ACTIVE = "the session is still active"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +131,14 @@ def reason_not_observed(window: Window, *, idle: bool, min_user_messages: int) -
     if window.trigger == COMPACTION:
         return None
     if not idle:
-        return "the session is still active"
+        return STILL_ACTIVE
     if window.user_messages < min_user_messages:
-        return f"fewer than {min_user_messages} user messages"
+        return too_few(min_user_messages)
     return None
+
+
+def too_few(min_user_messages: int) -> str:
+    return f"fewer than {min_user_messages} user messages"
 
 
 def windows_by_day(session: ParsedSession, zone: ZoneInfo) -> dict[date, list[Window]]:

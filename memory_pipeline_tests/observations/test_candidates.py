@@ -1,6 +1,8 @@
 """What a sentence is taken for: its kind, and whether it is high. Each case has its reason."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 
 import pytest
 
@@ -55,6 +57,7 @@ def test_what_a_person_lays_down_is_high(text: str, kind: str) -> None:
         ("Maybe we should always use uv.", "rule"),  # a doubt
         ("I think we should never use pip.", "rule"),  # an opinion
         ("Don't push yet.", "rule"),  # holds until it is done
+        ("The export crashed while it wrote, that should never happen.", "statement"),  # a complaint, no rule
         ("Don't run the tests right now.", "rule"),  # for now
         ("We moved the worker to its own service yesterday.", "state_change"),  # a fact, no rule
         ("Never mind the tests, they are slow anyway.", "statement"),  # "never" that forbids nothing
@@ -151,6 +154,65 @@ def test_a_long_pasted_message_is_never_high(text: str) -> None:
     found = kept("user", text)
     assert found
     assert "high" not in {priority_of(c) for c in found}
+
+
+def own_and_pasted(text: str) -> tuple[list[Candidate], list[Candidate]]:
+    """What is kept of a person's message whose pasted parts stand in ⟦…⟧: of their own words, and of the paste."""
+    parts = re.split("[⟦⟧]", text)
+    places = list(accumulate(map(len, parts), initial=0))
+    quoted = tuple((places[i], places[i + 1]) for i in range(1, len(parts), 2))
+    found = [c for c in candidates([Said("m0", "user", START, "".join(parts), quoted=quoted)]) if c.probability >= KEEP]
+    assert all(squeeze("".join(parts)[c.start : c.end]) == c.text for c in found)
+    return [c for c in found if c.trust == "user"], [c for c in found if c.trust == "paste"]
+
+
+def test_the_persons_own_words_around_a_known_paste_are_theirs() -> None:
+    own, pasted = own_and_pasted(f"Never use npm here.\n\n⟦{LOG}⟧\n\nAlways log in UTC from now on.")
+    assert [(c.text, c.kind, priority_of(c)) for c in own] == [
+        ("Never use npm here.", "rule", "high"),
+        ("Always log in UTC from now on.", "rule", "high"),
+    ]
+    assert [priority_of(c) for c in pasted] in ([], ["low"])
+
+
+@pytest.mark.parametrize(
+    "paste",
+    [
+        "Never call the payment service twice for one order.",
+        "From now on every commit must reference a ticket.",
+        "I prefer short functions over long ones, and so should you.",
+        "We decided to go with Postgres because the team knows it.",
+        "The root cause was the missing index on the orders table.",
+        "No, use the staging database, because production is read-only.",
+        "Is it known why the deployment of the worker fails?",
+    ],
+)
+@pytest.mark.parametrize(
+    "message", ["⟦{}⟧", "they say:\n⟦{}⟧", "⟦{}⟧\n\nok", "so: ⟦{}⟧", "Never use npm.\n⟦{}⟧\nThanks."]
+)
+def test_what_is_pasted_is_never_the_persons_rule(paste: str, message: str) -> None:
+    own, pasted = own_and_pasted(message.format(paste))
+    assert [c.text for c in own] == (["Never use npm."] if "npm" in message else [])
+    assert {(c.kind, priority_of(c)) for c in pasted} <= {("statement", "low")}
+
+
+def test_what_only_announces_a_paste_says_nothing() -> None:
+    own, _ = own_and_pasted("We moved the worker to its own host. this is the log of it:\n⟦ERROR gone⟧")
+    assert [c.text for c in own] == ["We moved the worker to its own host."]
+
+
+def test_a_claim_is_not_rejected_or_taken_back_by_something_pasted() -> None:
+    paste = "no, I was wrong, the stale lock file was not the cause."
+    said = [Said("m0", "assistant", START, CAUSE), Said("m1", "user", START, paste, quoted=((0, len(paste)),))]
+    assert next(priority_of(c) for c in candidates(said) if c.position == 0) == "high"
+
+
+def test_something_left_open_does_not_draw_down_what_is_changed_beside_it() -> None:
+    text = "yeah, leave kubernetes undecided. from today keep tracking events for 180 days instead of 90"
+    question, change = kept("user", text)
+    assert (question.kind, question.text) == ("question", "yeah, leave kubernetes undecided.")
+    assert change.text == "from today keep tracking events for 180 days instead of 90"
+    assert (change.kind, priority_of(change)) == ("decision", "high")
 
 
 @pytest.mark.parametrize(

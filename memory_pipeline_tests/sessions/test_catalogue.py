@@ -176,7 +176,10 @@ def test_a_setting_that_changes_what_is_read_makes_every_file_new(
 def test_another_timezone_puts_messages_on_other_days(workspace: Workspace) -> None:
     write_session(workspace.sessions / "a.jsonl", user("2025-03-05T20:00", "late"))
     assert workspace.look()[0].days() == [DAY]
-    assert workspace.look(timezone="Asia/Tokyo")[0].days() == [DAY + timedelta(days=1)]
+    catalogue, *_ = workspace.look(timezone="Asia/Tokyo")
+    assert catalogue.days() == [DAY, DAY + timedelta(days=1)]  # the day that they left is to be emptied
+    path = str(workspace.sessions / "a.jsonl")
+    assert [catalogue.messages_of(path, day) for day in catalogue.days()] == [0, 1]
 
 
 def test_the_catalogue_can_be_deleted(workspace: Workspace) -> None:

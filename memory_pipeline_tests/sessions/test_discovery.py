@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.sessions.discovery import default_roots, find_sources, roots
+from memory_pipeline.sessions.model import NotASession
+from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.settings import Settings, WrongSetting, load_settings
 
 
@@ -60,6 +62,7 @@ def test_no_directory_at_all_is_no_error() -> None:
 
 def test_default_directories_are_those_that_exist() -> None:
     places = [".pi/agent/sessions", ".claude/projects", ".codex/sessions", ".codex/archived_sessions"]
+    places += [".gemini/tmp", ".local/share/opencode"]
     assert default_roots() == [Path.home() / place for place in places]
     (Path.home() / ".codex/sessions").mkdir(parents=True)
     (Path.home() / ".claude").mkdir()
@@ -124,7 +127,7 @@ def test_a_loop_of_links_does_not_trap_the_walk(tmp_path: Path) -> None:
     (tmp_path / "a/up").symlink_to(tmp_path)
     (tmp_path / "self.jsonl").symlink_to(tmp_path / "self.jsonl")
     (tmp_path / "gone.jsonl").symlink_to(tmp_path / "nowhere")
-    assert found(tmp_path) == ["a/s.jsonl"]
+    assert found(tmp_path) == ["self.jsonl", "a/s.jsonl"]  # the reader tells that it leads nowhere
 
 
 def test_a_link_to_a_session_file_is_one(tmp_path: Path) -> None:
@@ -134,13 +137,16 @@ def test_a_link_to_a_session_file_is_one(tmp_path: Path) -> None:
     assert found(tmp_path / "here") == ["link.jsonl"]
 
 
-def test_what_would_block_a_reader_is_passed_over(tmp_path: Path) -> None:
+def test_what_would_block_a_reader_is_told_by_it_and_not_opened(tmp_path: Path) -> None:
     """Opening a FIFO waits for a writer, perhaps for ever."""
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "null.json").symlink_to("/dev/zero")
     (tmp_path / "folder.jsonl").mkdir()
     make(tmp_path / "s.jsonl")
-    assert found(tmp_path) == ["s.jsonl"]
+    assert found(tmp_path) == ["null.json", "pipe.jsonl", "s.jsonl"]
+    for name in ("null.json", "pipe.jsonl"):
+        with pytest.raises(NotASession, match="It is a pipe, a socket or a device, not a file."):
+            parse_file(tmp_path / name)
 
 
 def test_a_directory_that_may_not_be_entered_does_not_stop_the_others(

@@ -219,6 +219,19 @@ def test_rows_of_a_vanished_file_are_kept(sessions: Path) -> None:
         assert mine == [row for row in kept[name] if row["session_id"] == "a"]
 
 
+@pytest.mark.parametrize(("users", "reason"), [(5, None), (4, "fewer than 5 user messages")])
+def test_a_session_that_vanished_while_it_was_active_is_decided_on_once_it_would_be_idle(
+    users: int, reason: str | None, sessions: Path
+) -> None:
+    """Nothing more will come of it, and nothing that was said is to be lost."""
+    gone = write_session(sessions / "s.jsonl", *conversation(NINE, users=users))
+    lake, _ = build(sessions, now=NINE + timedelta(minutes=10))
+    gone.unlink()
+    assert build(sessions, now=NINE + timedelta(minutes=11))[1] == []
+    lake, built = build(sessions, now=NINE + timedelta(minutes=30))
+    assert (built, rows(lake, "windows", "observed", "reason")) == ([DAY], [(reason is None, reason)])
+
+
 def test_rows_of_a_file_that_cannot_be_read_any_more_are_kept(sessions: Path) -> None:
     """A disk error or a half-restored backup is no reason to forget."""
     broken = write_session(sessions / "a.jsonl", *conversation(NINE, topic="parcels"))

@@ -310,7 +310,7 @@ class Reader:
         found = metadata if isinstance(metadata, _Compaction) else _Compaction()
         segment, preserved = found.preservedSegment, found.preservedMessages
         now = self.transcript.record
-        kept = set()
+        kept: set[int] = set()
         if isinstance(preserved, _Preserved) and isinstance(preserved.uuids, list):
             kept.update(self.positions[uuid] for uuid in preserved.uuids if text_of(uuid) in self.positions)
         if isinstance(segment, _Segment) and (head := self.positions.get(text_of(segment.headUuid))) is not None:

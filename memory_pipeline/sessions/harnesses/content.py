@@ -46,7 +46,8 @@ Content = list[Block | Other] | str | int | float | bool | None
 def as_content(value: object) -> Content:
     """Decoded JSON as content; what has no known form is left out."""
     try:
-        return msgspec.convert(value, Content)
+        content: Content = msgspec.convert(value, Content)
+        return content
     except (msgspec.ValidationError, RecursionError):
         return None
 

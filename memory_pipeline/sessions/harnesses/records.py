@@ -78,6 +78,8 @@ class JsonLines(Generic[S]):
                         yield line, record
                 else:
                     yield line, record
+                if not raw.endswith(b"\n") and len(raw) < LINE_LIMIT:
+                    break  # what is written to this line from now on is read with it the next time
             self._offset = file.tell()
             self._edges = self._read_edges(file)
         self.line, self._whole = line, raw.endswith(b"\n") if raw else self._whole

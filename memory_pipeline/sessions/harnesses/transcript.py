@@ -121,7 +121,7 @@ class Transcript:
         if said_at is None or written_at is None:
             self._untimed.append(len(messages))
             said_at = written_at = EARLIEST
-        if messages and messages[-1].said_at > said_at:
+        if messages and ((last := messages[-1]).said_at > said_at or (last.said_at == said_at and last.line > line)):
             self._in_order = False
         self._seen.add(identifier)
         self._records.append(record)

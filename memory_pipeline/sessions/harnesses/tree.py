@@ -10,24 +10,22 @@ def left_behind(parents: Mapping[str, str], leaf: str, carried: Iterable[str] = 
 
     `parents` has the parent of every entry, "" or an unknown name where there is none. What hangs on an entry that
     is not on the way to the leaf, but on no common root either, was not left: its parent was lost. What leads to an
-    entry of `carried` was summarised when it was left, and is kept.
+    entry of `carried` was summarised when it was left, and is kept; what branches off there was left before.
     """
-    way = _way(parents, leaf)
-    kept = set(way)
+    kept = set(_way(parents, leaf))
     for entry in carried:
         kept.update(_way(parents, entry))
     if len(kept) == len(parents):
         return set()
-    forks = set(way)
     status: dict[str, bool] = {}
     for entry in parents:
         path = []
         node = entry
-        while node in parents and node not in kept and node not in status and node not in path[-1:]:
+        while node in parents and node not in kept and node not in status:
             path.append(node)
             status[node] = False  # an end to cycles
             node = parents[node]
-        left = node in forks if node not in status else status[node]
+        left = node in kept if node not in status else status[node]
         for node in path:
             status[node] = left
     return {entry for entry, left in status.items() if left}

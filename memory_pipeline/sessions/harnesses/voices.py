@@ -21,8 +21,8 @@ _IDE_REQUEST = "## My request for Codex:"
 _IDE_HEADERS = ("# Context from my IDE setup", "# Files mentioned by the user")
 # What a harness puts before the user's words; other elements at the start of a text are taken with all that follows.
 _WRAPPERS = words(
-    "skill file image system-reminder task-notification environment_context user_instructions INSTRUCTIONS turn_aborted "
-    "recommended_plugins ide_opened_file ide_selection ide_diagnostics user-prompt-submit-hook session-start-hook "
+    "skill file image system-reminder task-notification environment_context user_instructions INSTRUCTIONS "
+    "turn_aborted recommended_plugins ide_opened_file ide_selection ide_diagnostics user-prompt-submit-hook session-start-hook "
     "bash-input bash-stdout bash-stderr local-command-stdout local-command-stderr local-command-caveat"
 )
 _INJECTED_HEADERS = (

@@ -10,8 +10,4 @@ from __future__ import annotations
 
 from memory_pipeline.sessions.redaction.redactor import Redactor
 
-__all__ = ["Redactor", "excerpt", "redact"]
-
-_unsalted = Redactor(b"")
-redact = _unsalted.redact
-excerpt = _unsalted.excerpt
+__all__ = ["Redactor"]

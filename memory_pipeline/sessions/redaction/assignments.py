@@ -29,11 +29,14 @@ _ASSIGNMENT = re.compile(
     r"""\s{0,40}(?P<sign>:=|=>|[!=]?==?|:)\s{0,40}|(?P<flag> +)|(?P<tag>>)|"""
     # a list of names and values, as in Kubernetes
     r"""(?:\s|\\+n){0,40},?(?:\s|\\+n){0,40}\\*["']?value\\*["']?(?P<pair>:)\s{0,40})"""
-    r"""(?:[brfu@]{0,2}(?P<quote>\\*["'`])(?P<quoted>[^"'`\\\r\n]{4,400})(?=\\*["'`])|"""
-    r"""(?P<bare>[^\s"'`(){}\[\],;<>\\]{4,}+)(?![(\[]))""",
+    r"""(?:[brfu@]{0,2}(?P<quote>\\*["'`])(?P<quoted>[^"'`\\\r\n]{4,})(?=\\*["'`])|"""
+    r"""(?P<bare>[^\s"'`(){}\[\],;<>\\]{4,128}+)(?![(\[]))""",
     re.IGNORECASE,
 )
-_ENVIRONMENT_VALUE = re.compile(r"[^\s\"'`\\]{6,}")
+_JUDGED = 128
+_BARE_VALUE = re.compile(r"[^\s\"'`(){}\[\],;<>\\]+")
+_QUERY_VALUE = re.compile(r"[^\s\"'`<>\\&#;]+")
+_ENVIRONMENT_VALUE = re.compile(r"[^\s\"'`\\]+")
 _WORD_BACKWARDS = re.compile(r"[\w.-]{0,60}")
 # Tokens and keys of paging, caching, counting and the like; what is public; and what a parser calls a token.
 _HARMLESS = re.compile(
@@ -81,24 +84,27 @@ def _assigned(text: str, folded: str, name: str, at: int) -> Span | None:
     if text.endswith("://", 0, start):
         return None
     place = _Place(found[0][: len(name)], prefix, start, text[max(start - 8, 0) : start])
-    group = "quoted" if found["quoted"] else "bare"
-    begin, end = found.span(group)
-    if group == "bare":
-        end = _end_of_bare(text, found, place)
-    if not _is_secret(text[begin:end], found, place, _KINDS.get(name, "secret")):
-        return None
-    return Span(begin, end, _KINDS.get(name, "secret"))
+    if found["quoted"]:
+        begin, end = found.span("quoted")
+        return Span(begin, end, _kind(name)) if _is_secret(found["quoted"], found, place, _kind(name)) else None
+    begin = found.start("bare")
+    run = _run_of(found, place)
+    # judged by its first part, or a text of nothing but names would take forever
+    head = run.match(text, begin, begin + _JUDGED)
+    whole = run.match(text, begin) if head and _is_secret(head[0], found, place, _kind(name)) else None
+    return Span(begin, whole.end(), _kind(name)) if whole else None
 
 
-def _end_of_bare(text: str, found: re.Match[str], place: _Place) -> int:
-    begin, end = found.span("bare")
+def _kind(name: str) -> str:
+    return _KINDS.get(name, "secret")
+
+
+def _run_of(found: re.Match[str], place: _Place) -> re.Pattern[str]:
+    """How far a value without quotes goes."""
     if place.before.endswith(("?", "&", ";")):
-        return begin + len(re.split("[&#;]", text[begin:end], maxsplit=1)[0])
+        return _QUERY_VALUE
     listed = not place.before.strip(" ") or place.before.endswith(("\n", "\\", "export ", "-e ", "ENV "))
-    if listed and _is_environment(found, place):
-        whole = _ENVIRONMENT_VALUE.match(text, begin)
-        return whole.end() if whole else end
-    return end
+    return _ENVIRONMENT_VALUE if listed and _is_environment(found, place) else _BARE_VALUE
 
 
 def _is_environment(found: re.Match[str], place: _Place) -> bool:
@@ -108,25 +114,26 @@ def _is_environment(found: re.Match[str], place: _Place) -> bool:
 
 
 def _is_secret(value: str, found: re.Match[str], place: _Place, kind: str) -> bool:
+    environment = _is_environment(found, place)
+    # without quotes it may as well be code, except in a listing of the environment
+    code = not (found["quoted"] or environment or found["flag"])
+    if code and not values.is_mixed(value):
+        return False
     if values.is_reference(value) or _HARMLESS.search(place.prefix) or "[redacted" in value:
         return False
     if found["tag"] and not found.string.startswith("</", found.end()):
         return False
     if found["flag"] and (not place.prefix.startswith("--") or value.startswith("-") or values.is_words(value)):
         return False
-    environment = _is_environment(found, place)
-    at_least = 4 if found["flag"] or environment and place.before.endswith(("?", "&", ";")) else 6
+    at_least = 4 if found["flag"] or (environment and place.before.endswith(("?", "&", ";"))) else 6
     if len(value) < (at_least if kind == "password" else 8):
         return False
     if kind != "password" and (
-        value.isdigit() or values.is_words(value) and not (environment and place.name.isupper())
+        value.isdigit() or (values.is_words(value) and not (environment and place.name.isupper()))
     ):
         return False
     if kind == "token" and values.is_checksum(value) and not (environment or place.prefix.lower().endswith("_auth")):
         return False
     if found["quoted"]:
         return environment or not any(map(str.isspace, value))
-    if environment or found["flag"]:
-        return not value.isspace()
-    # without quotes it may as well be code, except in a listing of the environment
-    return values.is_mixed(value) and not values.is_identifier(value)
+    return not (code and values.is_identifier(value))

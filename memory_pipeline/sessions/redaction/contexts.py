@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from memory_pipeline.sessions.redaction.detectors import Detector, Span
-from memory_pipeline.sessions.redaction.values import is_checksum, is_mixed, is_shown
+from memory_pipeline.sessions.redaction.values import is_mixed, is_shown
 
-_USER_IN_URL = "://[^\\s/@\"'`<>]{1,300}@"
+_USER_IN_URL = "://[^\\s/@\"'`<>]+@"
 _AUTHORIZATION = r"""authorization\\*["']?\s{0,9}[:=,]\s{0,9}\\*["'`]?\s{0,9}"""
 _COOKIE = re.compile(r"([\w.-]{1,60})=([^;,\s\"'`\\]{12,})")
 _COOKIE_HEADER = re.compile(r"""\\*["']?\s{0,9}:\s{0,9}\\*["']?(?P<cookies>[\w.-]{1,60}=[^\r\n"'`\\]{12,8192})""")
@@ -16,10 +16,6 @@ _COOKIE_HEADER = re.compile(r"""\\*["']?\s{0,9}:\s{0,9}\\*["']?(?P<cookies>[\w.-
 
 def _is_token(secret: str) -> bool:
     return is_shown(secret) and is_mixed(secret)
-
-
-def _is_key_in_url(secret: str) -> bool:
-    return _is_token(secret) and not is_checksum(secret)
 
 
 # Looked for as they are.
@@ -51,7 +47,7 @@ CONTEXTS: tuple[Detector, ...] = (
         re.compile(r""" --?u(?:ser)? (?:\\?["'])?[^\s:"'`$]{1,100}:(?P<secret>[^\s"'`\\]{3,})"""),
         before=re.compile(r"(?:\b|\\n)(?:curl|wget|http|https)\b[^\n|;]*\Z"),
         accepts=is_shown,
-        hints=(r"-u(?:ser)? \S{1,100}:",),
+        hints=(r" --?u(?:ser)? \S+:",),
     ),
     *(
         Detector(
@@ -67,11 +63,11 @@ CONTEXTS: tuple[Detector, ...] = (
                 " -p",
                 "",
                 "mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump|sshpass",
-                (r"-p(?<= -p)['\"\w\\]",),
+                (r" -p['\"\w\\]",),
             ),
-            (" -p", "[ =]", "sshpass|docker login|podman login|az login", (r"-p(?<= -p)[ =][^\s/.]{8}",)),
-            (" -a", " ?", "redis-cli", (r"-a(?<= -a) ?[^\s/.-]{8}",)),
-            (" pass:", "", "openssl", (r":(?<= pass:)[^\s*]{4}",)),
+            (" -p", "[ =]", "sshpass|docker login|podman login|az login", (r" -p[ =][^\s/.]{8}",)),
+            (" -a", " ?", "redis-cli", (r" -a ?[^\s/.-]{8}",)),
+            (" pass:", "", "openssl", (r" pass:[^\s*]{4}",)),
         )
     ),
 )
@@ -108,12 +104,14 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
         "password",
         ("password ", "passwd "),
         re.compile(r"passw(?:or)?d (?:\\?['\"])?(?P<secret>[^\s'\"`\\]{4,})", re.IGNORECASE),
-        before=re.compile(
-            r"(?:\b|\\n)(?:login|machine|account|default)\s+\S+(?:\s+(?:login|account)\s+\S+)?\s+\Z", re.IGNORECASE
-        ),
+        before=re.compile(r"(?:login|account|machine)\s{1,9}\S{1,60}\s{1,9}\Z"),
+        reach=80,
         accepts=is_shown,
     ),
 )
+
+
+COOKIES = ("cookie",)
 
 
 def cookies(text: str, folded: str) -> Iterator[Span]:

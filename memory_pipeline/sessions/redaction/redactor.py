@@ -5,26 +5,22 @@ from __future__ import annotations
 import hmac
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from operator import itemgetter
 
-from memory_pipeline.sessions.redaction.assignments import assignments
-from memory_pipeline.sessions.redaction.contexts import CONTEXTS, FOLDED_CONTEXTS, cookies
-from memory_pipeline.sessions.redaction.detectors import Span, trigger
-from memory_pipeline.sessions.redaction.library import FOLDED_LIBRARY, LIBRARY
+from memory_pipeline.sessions.redaction.assignments import NAMES, assignments
+from memory_pipeline.sessions.redaction.contexts import CONTEXTS, COOKIES, FOLDED_CONTEXTS, cookies
+from memory_pipeline.sessions.redaction.detectors import Detector, Prefilter, Span
+from memory_pipeline.sessions.redaction.library import FOLDED_LIBRARY, LIBRARY, LibraryDetector
 from memory_pipeline.sessions.redaction.tokens import TOKENS
 
 _OPEN, _CLOSE, _LEFT_OUT = "<private>", "</private>", "[private]"
-_DETECTORS = (*TOKENS, *LIBRARY, *CONTEXTS)
-# A text without any of these holds nothing for the detectors; most texts are done with after this search.
-_TRIGGER = trigger(
-    [_OPEN, *(literal for detector in _DETECTORS if not detector.hints for literal in detector.literals)],
-    sorted({hint for detector in _DETECTORS for hint in detector.hints}),
-)
+Finder = Callable[[str, str], Iterable[Span]]
 _MARK = re.compile(r"\[redacted:[a-z0-9-]+:[0-9a-f]{6}\]")
-# What is redacted around an excerpt: longer than nearly any token. At its outer edge half a token may stand.
-_MARGIN = 1024
-_EDGE = 256
+# What is redacted around an excerpt, since what is before a secret tells it. At its outer edge half a token may stand.
+_MARGIN = 512
+_EDGE = 128
 # How far the margin is widened so that it ends with a line, or at least with a word.
 _LINE = 4096
 _WORD = re.compile(r"\S*")
@@ -38,7 +34,7 @@ class Redactor:
     """Replaces secrets by marks; the salt makes the marks of one installation differ from those of any other."""
 
     def __init__(self, salt: bytes) -> None:
-        self._salt = salt
+        self.salt = salt
 
     def redact(self, text: str) -> str:
         """The text with its secrets replaced; one without any comes back as it is."""
@@ -78,51 +74,18 @@ class Redactor:
         """What stands in the place of a secret."""
         if kind == _LEFT_OUT:
             return _LEFT_OUT
-        digest = hmac.digest(self._salt, secret.encode("utf-8", "surrogatepass"), "sha256")
+        digest = hmac.digest(self.salt, secret.encode("utf-8", "surrogatepass"), "sha256")
         return f"[redacted:{kind}:{digest[:3].hex()}]"
 
 
 def find_secrets(text: str) -> list[Span]:
     """The secrets in the text, in order, none within another."""
-    spans = _find(text)
+    finders = _PREFILTER.finders(text)
+    if not finders:
+        return []
+    folded = _fold(text)
+    spans = [span for index in finders for span in _FINDERS[index](text, folded)]
     return _merged(text, spans) if spans else spans
-
-
-def _find(text: str) -> list[Span]:
-    spans: list[Span] = []
-    if _TRIGGER.search(text):
-        spans += _private(text)
-        for detector in _DETECTORS:
-            spans += detector.spans(text, text)
-    # one of these stands between a name and its value
-    if "=" in text or ":" in text or "--" in text or "asswor" in text or "earer " in text:
-        folded = _fold(text)
-        if (
-            ("token" in folded or "key" in folded or "pass" in folded)
-            or ("secret" in folded or "pwd" in folded or "credential" in folded)
-        ):  # fmt: skip
-            spans += assignments(text, folded)
-            for library_detector in FOLDED_LIBRARY:
-                spans += library_detector.spans(text, folded)
-        if "auth" in folded or "bearer " in folded or "password " in folded or "passwd " in folded:
-            for folded_detector in FOLDED_CONTEXTS:
-                spans += folded_detector.spans(text, folded)
-        if "cookie" in folded:
-            spans += cookies(text, folded)
-    return spans
-
-
-def _private(text: str) -> Iterator[Span]:
-    start = text.find(_OPEN)
-    while start >= 0:
-        start += len(_OPEN)
-        end = text.find(_CLOSE, start)
-        # without a closing mark there is none for any later opening either
-        if end < 0:
-            return
-        if text[start:end] != _LEFT_OUT:
-            yield Span(start, end, _LEFT_OUT)
-        start = text.find(_OPEN, end)
 
 
 def _merged(text: str, spans: list[Span]) -> list[Span]:
@@ -178,3 +141,41 @@ def _start_of_line(text: str, at: int) -> int:
         word = _WORD.match(text[max(at - _LINE, 0) : at][::-1])
         start = at - (word.end() if word else 0)
     return start
+
+
+def _private(text: str, _folded: str) -> Iterator[Span]:
+    start = text.find(_OPEN)
+    while start >= 0:
+        start += len(_OPEN)
+        end = text.find(_CLOSE, start)
+        # without a closing mark there is none for any later opening either
+        if end < 0:
+            return
+        if text[start:end] != _LEFT_OUT:
+            yield Span(start, end, _LEFT_OUT)
+        start = text.find(_OPEN, end)
+
+
+def _finders() -> Iterator[tuple[list[str], Finder]]:
+    """What is looked for by whom; where secrets overlap, the first decides of what kind they are."""
+    yield [_OPEN], _private
+    detectors: tuple[Detector | LibraryDetector, ...] = (*TOKENS, *LIBRARY, *CONTEXTS)
+    folded_detectors: tuple[Detector | LibraryDetector, ...] = (*FOLDED_LIBRARY, *FOLDED_CONTEXTS)
+    for detector in detectors:
+        yield list(detector.triggers), partial(_unfolded, detector.spans)
+    for folded_detector in folded_detectors:
+        yield _in_any_case(folded_detector.triggers), folded_detector.spans
+    yield _in_any_case(NAMES), assignments
+    yield _in_any_case(COOKIES), cookies
+
+
+def _unfolded(spans: Finder, text: str, _folded: str) -> Iterable[Span]:
+    return spans(text, text)
+
+
+def _in_any_case(triggers: Iterable[str]) -> list[str]:
+    return [f"(?i:{trigger})" for trigger in triggers]
+
+
+_TRIGGERS, _FINDERS = zip(*_finders(), strict=True)
+_PREFILTER = Prefilter(_TRIGGERS)

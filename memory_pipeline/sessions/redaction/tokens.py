@@ -61,13 +61,15 @@ TOKENS: tuple[Detector, ...] = (
     _token("docker-token", r"[A-Za-z0-9_-]{20,}", "dckr_pat_", "dckr_oat_"),
     _token("circleci-token", r"[A-Za-z0-9]{10,}_[0-9a-f]{40}", "CCIPAT_"),
     # clouds and infrastructure
-    _token("aws-access-key-id", r"[A-Z0-9]{16}(?![A-Za-z0-9])", "AKIA", "ASIA", "ABIA", "ACCA", start=_START),
+    _token("aws-access-key-id", r"[A-Z0-9]{16}(?![A-Za-z0-9])", "AKIA", "ASIA", start=_START),
     _token("aws-bedrock-key", r"[A-Za-z0-9+/=]{100,}", "ABSK", start=_START),
     _token("google-key", r"[A-Za-z0-9_-]{30,}", "AIza", start=_START),
     _token("google-key", r"[A-Za-z0-9_-]{20,}", "GOCSPX-"),
     _token("google-key", r"[A-Za-z0-9_.-]{20,}", "ya29.", start=_START),
     _token("azure-secret", r"(?<![\w.~-])[\w.~-]{3}8Q~[\w.~-]{30,}", "8Q~", back=3),
-    Detector("azure-sas", ("sig=",), re.compile(r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/=_-]{20,})")),
+    Detector(
+        "azure-sas", ("&sig=", "?sig=", ";sig=", "6sig="), re.compile(r"[?&;6]sig=(?P<secret>[A-Za-z0-9%+/=_-]{20,})")
+    ),
     _token("digitalocean-token", r"[0-9a-f]{40,}", "dop_v1_", "doo_v1_", "dor_v1_"),
     _token("heroku-key", r"[A-Za-z0-9_-]{50,}", "HRKU-AA"),
     _token("cloudflare-token", r"[A-Za-z0-9_-]{36,}", "cfut_", "cfat_", "cfk_", start=_START),

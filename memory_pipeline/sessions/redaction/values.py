@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 
 _REFERENCE = re.compile(
-    r"\$.*|%\w+%?|[{<\[(].*|@[\w./-]+|.*(?:environ|getenv|process\.env|import\.meta|secrets\.|\$\{|\{\{).*|"
-    # paths, URLs, and calls
-    r"(?:[A-Za-z]:|~|\.{0,2})[\\/][\w.@-]+(?:[\\/].*)?|[a-z][a-z0-9+.-]*://.*|(?:[a-z_][\w]*\.)*[a-z_]\w*\(.*",
+    # variables, paths, URLs and calls
+    r"\$.*|%\w+%?|[{<\[(].*|@[\w./-]+|(?:[A-Za-z]:|~|\.{0,2})[\\/][\w.@-]+(?:[\\/].*)?|[a-z][a-z0-9+.-]*://.*|"
+    r"(?:[a-z_]\w*\.)*[a-z_]\w*\(.*",
     re.IGNORECASE | re.DOTALL,
 )
 _PLACEHOLDER = re.compile(
-    r"(.)\1+|\.\.\..*|.*(?:\.\.\.|…|\*{3}|x{5}|redacted|placeholder|change[_-]?me).*|"
-    r"(?:my|your|some|the|a|insert|replace|enter|put|add|set|use|no|not|fake|dummy|sample|test|mock)[_-].*|"
+    r"(.)\1+|(?:my|your|some|the|a|insert|replace|enter|put|add|set|use|no|not|fake|dummy|sample|test|mock)[_-].*|"
     r"(?:.*[_.-])?(?:example|dummy|fake|sample|todo|tbd)(?:[_.-].*)?",
     re.IGNORECASE | re.DOTALL,
+)
+# with one of these in it, in lower case, it is a reference or a placeholder
+_TELLING = (
+    *("environ", "getenv", "process.env", "import.meta", "secrets.", "${", "{{"),
+    *("...", "…", "***", "xxxxx", "redacted", "placeholder", "changeme", "change_me", "change-me"),
 )
 _NAME_OF_VARIABLE = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
 _WORDS = re.compile(r"[A-Za-z]?[a-z]+(?:[-_. /][A-Za-z]?[a-z]+)*|[a-z]+(?:[A-Z][a-z]+)+")
@@ -28,20 +32,25 @@ _CHECKSUM = re.compile(
     re.IGNORECASE,
 )
 _ALPHANUMERIC = re.compile("[A-Za-z0-9]")
-_PLAIN_WORDS = frozenset(
-    "password passwords passwd passphrase undefined required optional disabled enabled nullable credentials "
-    "description validation authentication authorization username user pass guest string number boolean null none "
-    "true false secret token apikey hidden invalid missing default bearer basic unknown".split()
-)
+# fmt: off
+_PLAIN_WORDS = frozenset({
+    "password", "passwords", "passwd", "passphrase", "undefined", "required", "optional", "disabled", "enabled",
+    "nullable", "credentials", "description", "validation", "authentication", "authorization", "username", "user",
+    "pass", "guest", "string", "number", "boolean", "null", "none", "true", "false", "secret", "token", "apikey",
+    "hidden", "invalid", "missing", "default", "bearer", "basic", "unknown",
+})
+# fmt: on
 
 
 def is_reference(value: str) -> bool:
     """Whether the value stands for something else, or shows only what a secret would look like."""
+    lowered = value.lower()
     return bool(
-        _REFERENCE.fullmatch(value)
+        any(part in lowered for part in _TELLING)
+        or _REFERENCE.fullmatch(value)
         or _PLACEHOLDER.fullmatch(value)
         or _NAME_OF_VARIABLE.fullmatch(value)
-        or value.lower().rstrip(";,.") in _PLAIN_WORDS
+        or lowered.rstrip(";,.") in _PLAIN_WORDS
         # words in a script of their own
         or not _ALPHANUMERIC.search(value)
     )

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.model import ParsedSession
+from memory_pipeline.sessions.reading import parse_file
 
 
 def record(number: int, kind: str, content: Any = None, **fields: Any) -> dict[str, Any]:
@@ -194,3 +194,131 @@ def test_the_file_of_a_sub_agent_has_its_own_session_id(tmp_path: Path) -> None:
 def test_unknown_records_are_counted(tmp_path: Path) -> None:
     session = parse(tmp_path, record(1, "user", "hi"), record(2, "holograph"), record(3, "system", subtype="new"))
     assert session.unknown_records == {"holograph": 1, "system/new": 1}
+
+
+def chained(number: int, kind: str, content: Any, parent: int | None, **fields: Any) -> dict[str, Any]:
+    return record(number, kind, content, parentUuid=None if parent is None else f"u{parent}", **fields)
+
+
+def text(words: str) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": words}]
+
+
+def standing(session: ParsedSession) -> list[str]:
+    return [message.text for message in session.messages if not message.voided]
+
+
+def test_of_several_prompts_after_one_record_only_the_last_counts(tmp_path: Path) -> None:
+    session = parse(
+        tmp_path,
+        chained(1, "user", "one", None),
+        chained(2, "assistant", text("uno"), 1),
+        chained(3, "user", "two", 2),
+        chained(4, "assistant", text("dos"), 3),
+        chained(5, "user", "three", 4),
+        chained(6, "user", "two again", 2),
+        chained(7, "user", "two once more", 2),
+        chained(8, "assistant", text("bueno"), 7),
+    )
+    assert standing(session) == ["one", "uno", "two once more", "bueno"]
+    assert len(session.messages) == 8
+
+
+def test_the_turn_that_is_gone_on_with_counts_though_another_began_later(tmp_path: Path) -> None:
+    session = parse(
+        tmp_path,
+        chained(1, "user", "one", None),
+        chained(2, "user", "a", 1),
+        chained(3, "user", "b", 1),
+        chained(4, "assistant", text("to a"), 2),
+    )
+    assert standing(session) == ["one", "a", "to a"]
+
+
+def test_what_a_compaction_continued_is_taken_back_with_it(tmp_path: Path) -> None:
+    boundary = {"subtype": "compact_boundary", "parentUuid": None, "logicalParentUuid": "u3", "compactMetadata": {}}
+    session = parse(
+        tmp_path,
+        chained(1, "user", "one", None),
+        chained(2, "user", "two", 1),
+        chained(3, "assistant", text("dos"), 2),
+        record(4, "system", **boundary),
+        chained(5, "user", "This session is being continued from a previous conversation", 4, isCompactSummary=True),
+        chained(6, "user", "three", 5),
+        chained(7, "user", "two again", 1),
+    )
+    assert standing(session) == ["one", "two again"]
+
+
+def test_parallel_tool_calls_are_no_branches(tmp_path: Path) -> None:
+    session = parse(
+        tmp_path,
+        chained(1, "user", "go", None),
+        chained(2, "assistant", [use("Read", "t1", file_path="/a")], 1),
+        chained(3, "assistant", [use("Read", "t2", file_path="/b")], 2),
+        chained(4, "user", [result("a", "t1")], 2),
+        chained(5, "user", [result("b", "t2")], 3),
+        chained(6, "assistant", text("both"), 5),
+    )
+    assert len(standing(session)) == 6
+
+
+@pytest.mark.parametrize(
+    "rival",
+    [
+        pytest.param(chained(3, "user", [result("a")], 1), id="a result"),
+        pytest.param(chained(3, "user", "<command-name>/cost</command-name>", 1), id="a command without words"),
+        pytest.param(chained(3, "user", text("[Request interrupted by user]"), 1), id="an interruption"),
+        pytest.param(chained(3, "user", "reminder", 1, isMeta=True), id="something the program said"),
+        pytest.param(chained(3, "user", "look", 1, isSidechain=True), id="the prompt of a sub-agent"),
+        pytest.param(
+            record(3, "attachment", parentUuid="u1", attachment={"type": "queued_command", "prompt": "also"}),
+            id="a queued prompt",
+        ),
+    ],
+)
+def test_only_a_prompt_takes_a_prompt_back(tmp_path: Path, rival: dict[str, Any]) -> None:
+    session = parse(tmp_path, chained(1, "user", "one", None), chained(2, "user", "two", 1), rival)
+    assert not any(message.voided for message in session.messages)
+
+
+def test_prompts_without_a_parent_are_several_conversations(tmp_path: Path) -> None:
+    session = parse(tmp_path, chained(1, "user", "one", None), chained(2, "user", "two", None))
+    assert standing(session) == ["one", "two"]
+
+
+def test_the_session_id_is_that_of_the_file_or_of_most_records(tmp_path: Path) -> None:
+    foreign = [record(number, "user", f"p{number}", sessionId="s-9") for number in (1, 2)]
+    own = record(3, "user", "p3")
+    assert parse(tmp_path, *foreign, own).session_id == "s-1"  # the file is called s-1.jsonl
+    renamed = (tmp_path / "s-1.jsonl").rename(tmp_path / "copy.jsonl")
+    assert parse_file(renamed).session_id == "s-9"
+
+
+def test_copies_of_a_session_have_the_same_message_ids(tmp_path: Path) -> None:
+    lines = [record(1, "user", "hi"), record(2, "assistant", [{"type": "text", "text": "a"}, use("Bash", command="b")])]
+    resumed = [line | {"sessionId": "s-2"} for line in lines]
+    ids = [message.message_id for message in parse(tmp_path, *lines).messages]
+    assert [message.message_id for message in parse(tmp_path, *resumed, record(3, "user", "go on")).messages][:3] == ids
+
+
+def test_a_compaction_keeps_the_preserved_messages(tmp_path: Path) -> None:
+    kept = {"anchorUuid": "u4", "uuids": ["u2", "elsewhere", None]}
+    session = parse(
+        tmp_path,
+        *(record(number, "user", f"p{number}") for number in range(1, 4)),
+        record(4, "system", subtype="compact_boundary", compactMetadata={"preTokens": 900, "preservedMessages": kept}),
+    )
+    assert [(c.message_ids, c.tokens_before) for c in session.compactions] == [
+        ((session.messages[0].message_id, session.messages[2].message_id), 900)
+    ]
+
+
+def test_a_change_that_was_refused_changed_no_file(tmp_path: Path) -> None:
+    session = parse(
+        tmp_path,
+        record(1, "assistant", [use("Edit", "t1", file_path="/a"), use("Write", "t2", file_path="/b")]),
+        record(2, "user", [result("The user doesn't want to proceed with this tool use.", "t1", is_error=True)]),
+        record(3, "user", [result("ok", "t2")]),
+    )
+    assert session.files_modified == ("/b",)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from memory_pipeline.sessions.model import Image, ParsedSession
 from memory_pipeline.sessions.reading import parse_file
-from memory_pipeline.sessions.model import ParsedSession
 
 
 def line(number: int, kind: str, **payload: Any) -> dict[str, Any]:
@@ -169,3 +169,149 @@ def test_without_a_header_the_name_of_the_file_says_the_id(tmp_path: Path) -> No
 def test_unknown_records_are_counted(tmp_path: Path) -> None:
     session = parse(tmp_path, *prompt(1, "hi"), line(2, "hologram"), event(3, "sparkle"), item(4, "ray"))
     assert session.unknown_records == {"hologram": 1, "event_msg/sparkle": 1, "response_item/ray": 1}
+
+
+def standing(session: ParsedSession) -> list[str]:
+    return [message.text for message in session.messages if not message.voided]
+
+
+def turns(*names: str) -> list[dict[str, Any]]:
+    """A turn for each name: a prompt and its answer."""
+    found = []
+    for number, name in enumerate(names, start=1):
+        found += [*prompt(2 * number, name), words(2 * number + 1, "assistant", f"to {name}")]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rollbacks", "left"),
+    [
+        pytest.param([1], ["a", "to a", "b", "to b"], id="the last turn"),
+        pytest.param([2], ["a", "to a"], id="two turns"),
+        pytest.param([9], [], id="more turns than there are"),
+        pytest.param([1, 1], ["a", "to a"], id="one, and then another one"),
+        pytest.param([0], ["a", "to a", "b", "to b", "c", "to c"], id="none"),
+        pytest.param(["x"], ["a", "to a", "b", "to b", "c", "to c"], id="no number"),
+    ],
+)
+def test_turns_that_were_rolled_back_are_voided(tmp_path: Path, rollbacks: list[Any], left: list[str]) -> None:
+    back = [event(10 + number, "thread_rolled_back", num_turns=turns) for number, turns in enumerate(rollbacks)]
+    session = parse(tmp_path, words(1, "developer", "rules"), *turns("a", "b", "c"), *back, *prompt(20, "d"))
+    assert standing(session) == ["rules", *left, "d"]
+    assert len(session.messages) == 8
+
+
+def test_a_rollback_voids_the_calls_of_a_turn_and_spares_what_comes_after(tmp_path: Path) -> None:
+    session = parse(
+        tmp_path,
+        *prompt(1, "a"),
+        item(2, "function_call", **SHELL),
+        item(3, "function_call_output", call_id="c1", output="x"),
+        event(4, "thread_rolled_back", num_turns=1),
+        *prompt(5, "a"),
+    )
+    assert [message.voided for message in session.messages] == [True, True, True, False]
+
+
+def test_items_completed_are_a_stream_of_prompts_and_answers(tmp_path: Path) -> None:
+    def completed(number: int, kind: str, *content: dict[str, Any], **fields: Any) -> dict[str, Any]:
+        return event(number, "item_completed", item={"type": kind, "content": list(content)} | fields)
+
+    session = parse(
+        tmp_path,
+        words(1, "user", "hi"),
+        completed(1, "UserMessage", {"type": "text", "text": "hi"}),
+        completed(2, "AgentMessage", {"type": "Text", "text": "Done."}),
+        words(2, "assistant", "Done."),
+        words(3, "user", "Warning: too many processes"),
+        completed(4, "UserMessage", {"type": "text", "text": "only here"}),
+        completed(5, "AgentMessage", {"type": "Text", "text": "this too"}),
+        completed(6, "Reasoning", summary_text=["hm"]),
+        completed(7, "ContextCompaction", id="c"),
+    )
+    assert shape(session) == [
+        ("user", "hi"),
+        ("assistant", "Done."),
+        ("injected", "Warning: too many processes"),
+        ("user", "only here"),
+        ("assistant", "this too"),
+    ]
+    assert session.unknown_records == {}
+
+
+PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,aGVsbG8="}
+
+
+def test_a_prompt_with_an_image_counts_once(tmp_path: Path) -> None:
+    tags = [{"type": "input_text", "text": text} for text in ('<image name=[Image #1] path="x.png">', "</image>")]
+    asked = {"type": "input_text", "text": "What is this?"}
+    named = {"type": "UserMessage", "content": [{"type": "local_image", "path": "x.png"}, asked | {"type": "text"}]}
+    for events in (
+        [event(1, "item_completed", item=named)],
+        [event(1, "user_message", message="What is this?", images=[], local_images=["x.png"])],
+        [],
+    ):
+        session = parse(tmp_path, item(1, role="user", content=[tags[0], PICTURE, tags[1], asked]), *events)
+        assert shape(session) == [("user", "[image: image/png, line 2, number 1]\nWhat is this?")]
+        assert session.messages[0].images == (Image(2, 0, "image/png"),)
+
+
+FORKED = line(3, "session_meta", id="parent", cwd="/elsewhere")
+
+
+def copied(*records: dict[str, Any], at: str = "2026-05-01T12:00:03.010Z") -> list[dict[str, Any]]:
+    """As a copy is written: all at once."""
+    return [record | {"timestamp": at} for record in records]
+
+
+def test_the_copy_at_the_beginning_of_a_fork_is_inherited(tmp_path: Path) -> None:
+    parent = parse(tmp_path, *turns("a", "b"), meta=line(0, "session_meta", id="parent", cwd="/elsewhere"))
+    fork = parse(tmp_path, FORKED, *copied(*turns("a", "b")), *prompt(30, "a"), words(31, "assistant", "to a"))
+    own = [message for message in fork.messages if message.message_id not in fork.inherited]
+    assert (fork.session_id, fork.parent_id, parent.parent_id, parent.inherited) == ("s-1", "parent", "", frozenset())
+    assert [message.text for message in fork.messages] == ["a", "to a", "b", "to b", "a", "to a"]
+    assert [(message.text, message.line) for message in own] == [("a", 10), ("to a", 11)]
+    assert fork.inherited <= {message.message_id for message in fork.messages}
+
+
+def test_a_copy_that_is_written_slowly_is_inherited_as_a_whole(tmp_path: Path) -> None:
+    slow = [
+        record | {"timestamp": f"2026-05-01T12:00:0{3 + number * 0.3:.1f}Z"} for number, record in enumerate(turns("a"))
+    ]
+    fork = parse(tmp_path, FORKED, *slow, *prompt(30, "b"))
+    assert [message.text for message in fork.messages if message.message_id not in fork.inherited] == ["b"]
+
+
+def test_an_own_header_that_comes_again_begins_no_copy(tmp_path: Path) -> None:
+    session = parse(tmp_path, *turns("a"), META, *copied(*prompt(2, "b")))
+    assert (session.parent_id, session.inherited) == ("", frozenset())
+
+
+def test_a_sub_agent_inherits_up_to_its_first_own_ordinal(tmp_path: Path) -> None:
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": "parent", "depth": 1}}}
+    meta = line(0, "session_meta", id="s-2", source=spawned, subagent_history_start_ordinal=4)
+    records = [record | {"ordinal": number} for number, record in enumerate(turns("a", "look"), start=1)]
+    session = parse(tmp_path, *records, meta=meta)
+    inherited = [message.text for message in session.messages if message.message_id in session.inherited]
+    assert (session.parent_id, inherited) == ("parent", ["a", "to a"])
+    assert [role for role, _ in shape(session)] == ["injected", "assistant"] * 2
+
+
+def test_prompts_count_once_where_both_kinds_of_events_are_written(tmp_path: Path) -> None:
+    newer = [
+        event(number, "item_completed", item={"type": "UserMessage", "content": [{"type": "text", "text": text}]})
+        for number, text in ((1, "yes"), (2, "yes"), (3, "no"))
+    ]
+    session = parse(tmp_path, *prompt(1, "yes"), *newer[:1], *prompt(2, "yes"), *newer[1:])
+    assert shape(session) == [("user", "yes"), ("user", "yes"), ("user", "no")]
+
+
+def test_prompts_stand_where_they_were_typed_though_all_has_one_time(tmp_path: Path) -> None:
+    records = [*prompt(1, "a"), words(1, "assistant", "to a"), *prompt(1, "b"), words(1, "assistant", "to b")]
+    assert [text for _, text in shape(parse(tmp_path, *records))] == ["a", "to a", "b", "to b"]
+
+
+def test_an_image_is_no_part_of_the_title(tmp_path: Path) -> None:
+    pictured = item(1, role="user", content=[PICTURE, {"type": "input_text", "text": "What is this?"}])
+    assert parse(tmp_path, pictured).name == "What is this?"
+    assert parse(tmp_path, item(1, role="user", content=[PICTURE]), *prompt(2, "and now?")).name == "and now?"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from memory_pipeline.sessions.harnesses import pi
-from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.model import ParsedSession
+from memory_pipeline.sessions.reading import parse_file
 
 HEADER = {
     "type": "session",
@@ -207,3 +207,87 @@ def test_a_title_may_come_before_the_header(tmp_path: Path) -> None:
 def test_a_lost_header_loses_only_the_id(tmp_path: Path) -> None:
     session = parse(tmp_path, entry(2, said("user", "two")), header=entry(1, said("user", "one")))
     assert (session.session_id, session.name, len(session.messages)) == ("a", "one", 2)
+
+
+def tree(tmp_path: Path, *links: str, **last: Any) -> list[str]:
+    """The messages that stand in a tree written as `child<parent`, one prompt per entry."""
+    entries = []
+    for number, link in enumerate(links, start=1):
+        child, _, parent = link.partition("<")
+        entries.append(entry(number, said("user", child), id=child, parentId=parent or None))
+    if last:
+        entries.append(entry(59, type="branch_summary", id="summary") | last)
+    session = parse(tmp_path, *entries)
+    return [message.text for message in session.messages if message.role == "user" and not message.voided]
+
+
+@pytest.mark.parametrize(
+    ("links", "standing"),
+    [
+        pytest.param("a b<a c<b", "a b c", id="no branch"),
+        pytest.param("a b<a c<b d<a e<d", "a d e", id="the person went back to a"),
+        pytest.param("a b<a c<a d<a", "a d", id="twice"),
+        pytest.param("a b<a c<b d<b e<a", "a e", id="branches of a branch"),
+        pytest.param("a b<a c<b d<a e<c", "a b c e", id="and back to where they had been"),
+        pytest.param("a b<lost c<b", "a b c", id="a parent was lost"),
+        pytest.param("a b<lost c<lost", "a b c", id="the parent of two was lost"),
+        pytest.param("a b c<b", "a b c", id="two conversations in one file"),
+        pytest.param("a<b b<a c d<c", "a b c d", id="a cycle beside the conversation"),
+        pytest.param("a<b b<a", "a b", id="nothing but a cycle"),
+        pytest.param("a<a b<a", "a b", id="an entry that is its own parent"),
+    ],
+)
+def test_a_branch_that_was_left_is_voided(tmp_path: Path, links: str, standing: str) -> None:
+    assert tree(tmp_path, *links.split()) == standing.split()
+
+
+def test_a_branch_that_a_summary_carried_over_stands(tmp_path: Path) -> None:
+    links = ("a", "b<a", "c<b", "x<b")
+    assert tree(tmp_path, *links, fromId="c", parentId="a", summary="tried b and c") == ["a", "b", "c"]
+    assert tree(tmp_path, *links, fromId="root", parentId="a", summary="tried nothing") == ["a"]
+
+
+def test_every_message_of_an_entry_that_was_left_is_voided(tmp_path: Path) -> None:
+    session = parse(
+        tmp_path,
+        entry(1, said("user", "start")),
+        entry(2, said("assistant", "I look.", call("edit", path="a.py")), parentId="e0000001"),
+        entry(3, said("toolResult", "done", toolCallId="t1", toolName="edit"), parentId="e0000002"),
+        entry(4, said("user", "stop"), parentId="e0000001"),
+    )
+    assert [message.voided for message in session.messages] == [False, True, True, True, False]
+
+
+def test_a_label_on_a_message_is_no_branch(tmp_path: Path) -> None:
+    session = parse(
+        tmp_path,
+        entry(1, said("user", "one")),
+        entry(2, said("assistant", "two"), parentId="e0000001"),
+        entry(3, type="label", parentId="e0000001", targetId="e0000001", label="here"),
+        entry(4, said("user", "three"), parentId="e0000002"),
+    )
+    assert not any(message.voided for message in session.messages)
+
+
+def test_copies_of_a_session_have_the_same_message_ids(tmp_path: Path) -> None:
+    shared = [entry(1, said("user", "one")), entry(2, said("assistant", "two", call("ls")), parentId="e0000001")]
+    origin = parse(tmp_path, *shared, entry(3, said("user", "three"), parentId="e0000002"))
+    fork_header = HEADER | {"id": "s-2", "parentSession": "/elsewhere/s-1.jsonl"}
+    fork = parse(tmp_path, *shared, entry(4, said("user", "four"), parentId="e0000002"), header=fork_header)
+    # an export is a copy whose header is younger than all that is in it
+    export = parse(tmp_path, *shared, header=HEADER | {"id": "s-3", "timestamp": "2026-08-01T00:00:00.000Z"})
+    ids = [[message.message_id for message in session.messages] for session in (origin, fork, export)]
+    assert ids[0][:3] == ids[1][:3] == ids[2]
+    assert ids[0][3] != ids[1][3]
+    assert [message.said_at for message in export.messages] == [message.said_at for message in origin.messages[:3]]
+
+
+def test_a_change_that_failed_changed_no_file(tmp_path: Path) -> None:
+    calls = said("assistant", call("write", path="a.py"), call("edit", "t2", path="b.py"))
+    session = parse(
+        tmp_path,
+        entry(1, calls),
+        entry(2, said("toolResult", "no such text", toolCallId="t2", toolName="edit", isError=True)),
+        entry(3, said("toolResult", "ok", toolCallId="t1", toolName="write", isError=False)),
+    )
+    assert session.files_modified == ("a.py",)

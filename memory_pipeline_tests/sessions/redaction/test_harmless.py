@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 
 import pytest
 
@@ -115,3 +116,9 @@ HARMLESS = [
 def test_it_stays_and_is_the_same_object(text: str) -> None:
     assert REDACTOR.redact(text) is text
     assert REDACTOR.excerpt(text, len(text)) is text
+
+
+def test_megabytes_of_random_data_hold_no_secret() -> None:
+    data = hashlib.shake_256(b"noise").digest(3_000_000)
+    for text in (base64.b64encode(data).decode(), base64.encodebytes(data).decode(), data[:500_000].hex()):
+        assert REDACTOR.redact(text) is text

@@ -20,7 +20,19 @@ PIECES = sorted(
     {
         *(literal for detector in (*TOKENS, *LIBRARY, *FOLDED_LIBRARY) for literal in detector.literals),
         *(text for text, _ in CANARIES.values() if len(text) < 300),
-        *("token = ", "password", "password: '", "API_KEY=", "://a:", "bearer 1", "Cookie: a=", "</private>", "auth: "),
+        *(
+            "token = ",
+            "token=",
+            "token='",
+            "password",
+            "password: '",
+            "API_KEY=",
+            "://a:",
+            "bearer 1",
+            "Cookie: a=",
+            "</private>",
+            "auth: ",
+        ),
         *("[redacted:token:3fa91c]", "-----END PRIVATE KEY-----", "\\n", "\n", " ", "'", '"', "=", "@", "é", "\ud800"),
         *("curl ", "mysql ", " -p", " -u a:", "login a password ", "value: ", "a1B2" * 12, "0123456789abcdef" * 3),
     }
@@ -68,12 +80,12 @@ def test_an_excerpt_is_never_longer_than_the_text_or_the_limit_and_its_mark(text
 
 
 @pytest.mark.parametrize("piece", [piece for piece in PIECES if piece.isascii()], ids=repr)
-@pytest.mark.parametrize("gap", ["", " ", "x", "\n"], ids=repr)
+@pytest.mark.parametrize("gap", ["", " "], ids=repr)
 def test_no_text_takes_long(piece: str, gap: str) -> None:
-    text = (piece + gap) * (200_000 // len(piece + gap))
+    text = (piece + gap) * (100_000 // len(piece + gap))
     started = time.perf_counter()
     REDACTOR.redact(text)
-    assert time.perf_counter() - started < 2
+    assert time.perf_counter() - started < 1
 
 
 def test_an_excerpt_has_head_and_tail_and_says_how_much_is_gone() -> None:

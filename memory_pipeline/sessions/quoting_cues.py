@@ -1,0 +1,118 @@
+"""Forms of pasted text and words of the person's own, for `quoting`; each is matched against one line or paragraph."""
+
+from __future__ import annotations
+
+import re
+
+MACHINE = re.compile(
+    "|".join(
+        (
+            r"\s*>(?=.*\w)",  # a quotation
+            # stack traces: Python, JavaScript and Java, Go, Rust
+            r"Traceback \(most recent|\s+File \"[^\"]+\", line \d|\s*at (async )?[\w$.<>\[\]/ ]{1,120} ?\(.*[:)]",
+            r"\s*at (\S+:\d+|file:|node:)|Caused by:|goroutine \d+ \[|panic: |thread '.*' panicked|\s+\d+: 0x",
+            r"\s*(Uncaught )?[\w.]*(Error|Exception|Panic)( \[\w+\])?: |\s*[\^~]+\s*$|\s*\d+ [|│]",
+            r"Exception in thread |node:\w+:\d+|Node\.js v\d",
+            # prompts of shells and of Windows
+            r"\s*(\(\S+\) )?([\w.-]+@[\w.-]+[: ]\S*\s?|[~/][\w./-]*\s?)?\$ +[a-zA-Z./~]|\s*(\S+ )?[❯➜](\s|$)|>>> ?\S",
+            r"\s*(\(\S+\) |PS )?[A-Za-z]:\\[^>]*>",
+            # logs
+            r"\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\s*\[?\d\d:\d\d:\d\d[\] ,.]|[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d ",
+            r"\s*\[?(ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE|CRITICAL)\b[\]: |]",
+            r"\[(?!redacted|image)[\w .:-]{2,30}\] \S",
+            r"(error|warning|fatal|remote|hint)(\[\w+\])?: |(npm|yarn|pnpm) (ERR!|WARN|error|notice)|\s*--> \S",
+            r"[\w./-]+: (cannot|command not found|no such|fatal|unknown|unrecognized|permission denied|line \d)",
+            r"unknown (command|option)|Did you mean\b",
+            r".*\(os error \d+\)|.*: (command not found|No such file or directory)\s*$",
+            # builds, tests and git
+            r"\s*[✓✔✗✘✖×●○√⠀-⣿]\s|(\S+ )?(PASS|FAIL|PASSED|FAILED)(\s|$)|[=#*_-]{3,} .*[=#*_-]{3,}\s*$",
+            r"(running|collected) \d+ (test|item)|test \S+ \.\.\.|--- (PASS|FAIL|SKIP)|\s*(Tests?|Test Suites):? +\d+ ",
+            r"\d+ (passed|failed)\b|\s+(Compiling|Finished|Running|Checking|Downloading) \S|make(\[\d+\])?: ",
+            r"\s*create mode \d|\s*\d+ files? changed|\[\S+ (\(\S+\) )?[0-9a-f]{7,}\]|commit [0-9a-f]{7,40}\s*$",
+            r"Process (completed|exited)|[A-Za-z_-]*exit code:? \d|.*[│┌┐└┘├━╭╰]|\s*[─═]{3,}|\s*\S+\s+\|\s+\d+ [+-]+$",
+            # diffs, also as a terminal shows them
+            r"diff --git |index [0-9a-f]+\.\.|--- a/|\+\+\+ |@@( |$)|\s*\+\s?\d+(\s|$)|-\d+\s|(new|deleted) file mode",
+            # hits of a search, messages of compilers, tables, markup and data
+            r"\s*[\w./\\-]+\.\w{1,5}:\d+:(\d+:?)?\s?\S|\s*[\w./\\-]+\.\w+\(\d+,\d+\): |\s*\|.*\|\s*$",
+            r"\s*</?[A-Za-z][\w:.-]*(\s[^<>]*)?/?>|<\?xml|\s*[{\[]\s*([\"{\[].*)?$|\s*[}\])]+[,;]?\s*$",
+            r"\s*\"[^\"]+\"\s*:\s*[\"\d\[{tfn-]|.*[\"\d\]]}+\s*$",
+            r"(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) /?\S+ HTTP/|HTTP/[\d.]+ \d{3}|(Content-Type|Authorization|"
+            r"Accept|Host|User-Agent|Set-Cookie|Cache-Control|X-[\w-]+): \S",
+            # code and SQL
+            r"SELECT .*|INSERT INTO .*|UPDATE \S+ SET.*|DELETE FROM .*|(CREATE|ALTER|DROP) (TABLE|INDEX|VIEW) ",
+            r"\s*(//|/\*|#!)|\s*(import [\w.]+|import .* from .*|from \S+ import .*|#include.*)$",
+            r"\s*(async )?(def|function|func|fn) \w+ ?[(<]",
+            r"\s*(export )?(default )?class \w+( (extends|implements) .*)?\s*[({:]",
+            r"\s*(export )?(const|let|var) \w+.*=|\s*(public|private|protected) [^.]*[={(;]\s*$",
+            r"\s*return .*[;)\]}]\s*$|\s+(if|for|while|elif) .*:\s*$|\s+\w[\w.]*\(.*\)$",
+            r"(?!.*`|([^\W\d]+[ ,]+){4})(.*[=()\"'>].*;|.*\{)\s*$",
+        )
+    )
+)
+"""The beginning of a line that nobody types into a message."""
+PROMPT = re.compile(r"\s*(\(\S+\) )?(\S+ )?([$❯➜]\s|(PS )?[A-Za-z]:\\[^>]*>)|[^ ]*\$ \w")
+"""A line of a terminal, below which stands what the command printed."""
+SIGNED = re.compile(r"[+-](?![+-])")
+LIST_ITEM = re.compile(r"\s*([-*•+]|\d{1,2}[.)])\s")
+ROW = re.compile(r"[^,\t;]*([,\t;])\S")
+"""A line of values, with what is between them."""
+WORD = re.compile(r"[^\W\d_]{2,}")
+FENCE = re.compile(r"\s*(`{3,}|~{3,})[^`]*$|.*[\s:](`{3})\w*\s*$")
+COLON = re.compile(r"(?::\s+|：\s*)(?=\S)")
+HEAD = re.compile(r"[^:\n]{8,160}:\s+(?=[A-Z`])")
+"""The words that announce a paste within the same line."""
+IMAGE = re.compile(r"\[image: [^\]\n]{0,200}\]")
+QUOTATION = re.compile(r'(?:^|(?<=: ))(?:"[^"\s][^"]*"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»)(?=[.,]?[ \t]*$)', re.MULTILINE)
+"""Marks of quotation around whole lines."""
+PARAGRAPH = re.compile(r"\S[^\n]*(?:\n[^\S\n]*[^\s][^\n]*)*")
+
+PERSONAL = re.compile(
+    r"\b(I|i(?! [A-Z])|I['’](m|d|ve|ll)|im|i['’](m|d|ve|ll)|my|me|we|we['’](re|ve|ll|d)|let['’]?s|"
+    r"(can|could|would) you|pls|plz|wtf|btw)\b|[?？]\s*$|[我你您吗嗎]"
+)
+"""Words of somebody who speaks of themselves or to the agent. Machines and reviewers rarely do."""
+WISH = re.compile(
+    r"\b[Ii](['’](m|d|ve|ll))?\s+(want|need|like|think|would|prefer|expect|don['’]?t)\b|\b[Pp]lease (do|use)\b"
+)
+"""What makes a document with headings one that the person wrote."""
+ORDER = re.compile(
+    r"\s?([a-z'’]+ ){2,}[a-z'’]+([\s.,:]|$)|(?i:always|never|don['’]?t|do not|use|from now on|make sure)\b"
+)
+"""Typed in lower case, or an order."""
+HEADING = re.compile(r"#{1,6} \S")
+MAIL = re.compile(
+    r"(From|To|Cc|Subject|Sent|Date|Von|An|Betreff): \S|On .{6,80} wrote:\s*$|-+ ?(Forwarded|Original) [Mm]"
+)
+OUTPUT_FOLLOWS = re.compile(
+    r"(?i).*\b(error|output|logs?|stack ?trace|traceback|response|console|terminal)( (is|was|says|here|below))?\s*:\s*$"
+)
+REVIEW_FOLLOWS = re.compile(
+    r"(?i)[^:\n]{0,200}\b(feedback|review|reviewer|comments? (from|by|on)|findings|coderabbit(ai)?|copilot|bugbot|"
+    r"codex|greptile|sonar)\b[^:.?!\n]{0,60}:(\s|$)"
+)
+REVIEW = re.compile(
+    r"(?i)\W*(low|medium|high|critical) severity\W*$|.*\bcoderabbitai\b|.*chatgpt-codex-connector|"
+    r".*copilot-pull-request|"
+    r"\W*_?(⚠️|🛠️|🧹|💡|🔴|🟠|🟡) ?_?(potential issue|refactor suggestion|nitpick|codex review|verification)|"
+    r"[-*\s]*(<\w+>)*!?\[P[0-3]\b|\*\*P[0-3]\b|P[0-3] badge\b|\*\*suggest(ion|ed (change|fix))\W*\*\*|"
+    r"suggested change\s*$|"
+    r"[-*\s]*around lines? \d+|copilot( ai)?\b.* ago\s*$|.*\b(commented|reviewed|left a (comment|review))\b.* ago\s*$|"
+    r"comment on lines? \+?\d+|in `?@?[\w./-]+\.\w+`? (around|at|on) lines? \d+|`?\d+-\d+`?: \S.*[a-z]|"
+    r"actionable comments posted|\W*code review (for|of)\b|useful\? react with|.*\breviewed commit\b|"
+    r"\W*nitpick comments|\W*committable suggestion|(🔍|🚨|📋) \w|\W*prompt for ai agents"
+)
+"""Marks that CodeRabbit, Copilot, Codex, Bugbot and others put into their comments."""
+FINDING = re.compile(
+    r"(?i)\b(consider (using|adding|moving|replacing|implementing|renaming|extracting)|this (can|could|may|might|will|"
+    r"would|causes?|means|leads?|results?|inconsistency|duplication|assumes|eliminates|makes|ensures)|incorrectly|"
+    r"inconsisten\w+|potential(ly)?|unreachable|redundant|duplicated?|appears to be|will (never |not )?be|"
+    r"(can|could|may) (still|panic|fail|lead|cause|drop)|causing|resulting in|risking|without (this|checking)|assumes|"
+    r"doesn['’]t (distinguish|handle|check)|need to stay|should be explicitly|won['’]t affect|"
+    r"for consistency|would be (more|better|safer|cleaner))\b"
+)
+"""Words by which a reviewer says what is wrong."""
+SPECIFIC = re.compile(
+    r"`[^`\n]+`|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+|\w_\w+|\w\.\w+\(|\w\(\)|\blines? \d+|"
+    r"\b[a-z]+-\d\b|\w\.[A-Za-z]\w+|(?<!\w)/\w+/\w+"
+)
+"""A name of code or a place in it."""

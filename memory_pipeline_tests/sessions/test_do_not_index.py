@@ -1,0 +1,100 @@
+"""A session that says DO NOT INDEX is named and not stored, and what was made of it before goes with it."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.embeddings.opening import open_index
+from memory_pipeline_tests.conftest import Entry, conversation, user, utc
+from memory_pipeline_tests.rows import FakeEncoder
+from memory_pipeline_tests.sessions.machine import Machine
+
+MONDAY, TUESDAY, WEDNESDAY = (date(2025, 3, 3) + timedelta(days=number) for number in range(3))
+DERIVED = ("sessions", "messages", "windows", "segments", "observations", "embeddings", "reflections")
+PRIVATE = "From now on we always book the parcels at the Zanzibar bank."
+PUBLIC = "From now on we always use uv instead of pip for the parcels."
+MARK = "Please, DO NOT INDEX what we talked about."
+
+
+def day_of(day: date, rule: str, topic: str) -> list[Entry]:
+    return [user(utc(f"{day}T08:00"), rule, f"{topic}-{day}"), *conversation(f"{day}T09:00", topic=f"{topic} {day:%A}")]
+
+
+@pytest.fixture
+def private(machine: Machine) -> list[Entry]:
+    """A private session over two days beside another one, all of it made into memory."""
+    entries = [*day_of(MONDAY, PRIVATE, "zanzibar"), *day_of(TUESDAY, PRIVATE, "zanzibar")]
+    machine.write("private.jsonl", *entries)
+    machine.write("public.jsonl", *day_of(TUESDAY, PUBLIC, "parcels"))
+    machine.run()
+    assert all("anzibar" in f"{machine.rows(name)}" for name in ("messages", "segments", "observations", "reflections"))
+    assert "Zanzibar" in log(machine, MONDAY) and "Zanzibar" in log(machine, TUESDAY)
+    assert len(points(machine, MONDAY)) == len(machine.rows("observations", MONDAY)) > 0
+    return entries
+
+
+def log(machine: Machine, day: date) -> str:
+    return machine.settings.daily_log(day).read_text("utf-8")
+
+
+def points(machine: Machine, day: date) -> set[str]:
+    with open_index(machine.settings, FakeEncoder("parcels", "invoices", dimension=384)) as index:
+        return set(index.ids(day))
+
+
+def test_the_mark_takes_out_all_days_of_the_session_and_all_that_was_made_of_them(
+    private: list[Entry], machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = machine.write("private.jsonl", *private, user(utc(f"{WEDNESDAY}T09:00"), MARK))
+    assert machine.due() == [MONDAY, TUESDAY, WEDNESDAY]
+    machine.run()
+    for name in DERIVED:
+        assert "anzibar" not in f"{machine.rows(name)}", name
+        assert machine.rows(name, MONDAY) == [], name
+        assert {row.get("session_id", "public") for row in machine.rows(name)} <= {"public"}, name
+    assert "Zanzibar" not in log(machine, MONDAY) + log(machine, TUESDAY)
+    assert "uv instead of pip" in log(machine, TUESDAY)
+    assert points(machine, MONDAY) == set()
+    assert len(points(machine, TUESDAY)) == len(machine.rows("observations", TUESDAY))
+    assert machine.tables() == machine.made_anew()
+    told = machine.status(capsys)
+    line = path.read_text().splitlines().index(next(x for x in path.read_text().splitlines() if MARK in x)) + 1
+    assert told["sessions_left_out"] == {str(path): f"line {line} says DO NOT INDEX"}
+    assert told["days_out_of_date"] == []
+
+
+def test_the_mark_reaches_what_is_kept_of_a_copy_that_vanished(private: list[Entry], machine: Machine) -> None:
+    """The session was moved, and marked in its new place."""
+    (machine.sessions / "private.jsonl").unlink()
+    machine.write("archived/private.jsonl", *private, user(utc(f"{WEDNESDAY}T09:00"), MARK))
+    machine.run()
+    assert "anzibar" not in "".join(f"{machine.rows(name)}" for name in DERIVED)
+
+
+def test_rows_stay_out_when_the_marked_file_vanishes(private: list[Entry], machine: Machine) -> None:
+    path = machine.write("private.jsonl", *private, user(utc(f"{WEDNESDAY}T09:00"), MARK))
+    machine.run()
+    path.unlink()
+    machine.write("another.jsonl", *day_of(MONDAY, PUBLIC, "another"))
+    machine.run()
+    assert {row["session_id"] for row in machine.rows("messages", MONDAY)} == {"another"}
+
+
+def test_a_mark_that_is_taken_out_again_brings_the_session_back(private: list[Entry], machine: Machine) -> None:
+    before = machine.tables()
+    machine.write("private.jsonl", *private, user(utc(f"{WEDNESDAY}T09:00"), MARK))
+    machine.run()
+    machine.write("private.jsonl", *private)
+    machine.run()
+    assert machine.tables() == before
+
+
+def test_a_session_that_is_marked_from_the_start_is_stored_on_no_day(machine: Machine, tmp_path: Path) -> None:
+    machine.write("private.jsonl", user(utc(f"{MONDAY}T07:00"), MARK), *day_of(TUESDAY, PRIVATE, "zanzibar"))
+    machine.run()
+    assert all(machine.rows(name) == [] for name in DERIVED)
+    stored = [path for path in (tmp_path / "workspace").rglob("*") if path.is_file()]
+    assert not [path for path in stored if b"anzibar" in path.read_bytes()]

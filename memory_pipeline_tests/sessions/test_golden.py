@@ -1,0 +1,92 @@
+"""Small sessions of each harness and era in `golden/`, and beside each what is read of it, for people to review.
+
+`UPDATE_GOLDEN=1 pytest memory_pipeline_tests/sessions/test_golden.py` writes the `.txt` files anew, which is to be
+followed by a look at what changed in them. Sessions that were written by hand are `NAME.jsonl` or `NAME.json`; a folder
+is one of OpenCode's.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.sessions.harnesses import opencode
+from memory_pipeline.sessions.model import Message, ParsedSession, Source
+from memory_pipeline.sessions.reading import parse, source_of
+
+GOLDEN = Path(__file__).parent / "golden"
+UPDATE = os.environ.get("UPDATE_GOLDEN") == "1" and "CI" not in os.environ
+TEXT_LIMIT = 100
+
+
+def sessions() -> list[Path]:
+    """The files and folders that hold a session each."""
+    files = [path for path in GOLDEN.glob("*/*") if path.suffix in (".jsonl", ".json")]
+    return sorted([*files, *(path for path in GOLDEN.glob("opencode/*") if path.is_dir())])
+
+
+def sources(path: Path) -> list[Source]:
+    if path.is_dir():
+        return opencode.claims(path, {found.name for found in path.iterdir()}) or []
+    return [source_of(path)]
+
+
+def rendered(session: ParsedSession) -> str:
+    """What is known of a session, a line for each message."""
+    numbers = {message.message_id: number for number, message in enumerate(session.messages, start=1)}
+    lines = [_message_line(number, message, session) for number, message in enumerate(session.messages, start=1)]
+    lines.append("")
+    for compaction in session.compactions:
+        gone = ", ".join(f"#{number}" for number in sorted(map(numbers.__getitem__, compaction.message_ids)))
+        tokens = f" of {compaction.tokens_before} tokens" if compaction.tokens_before is not None else ""
+        lines.append(f"compaction{tokens} at {_time(compaction.at)}: {gone or 'nothing'} summarised away")
+    facts = {
+        "harness": session.harness,
+        "session": session.session_id,
+        "parent": session.parent_id,
+        "title": session.name,
+        "cwd": session.cwd,
+        "read": ", ".join(session.files_read),
+        "modified": ", ".join(session.files_modified),
+        "records": session.records,
+        "unknown": ", ".join(f"{count} {kind}" for kind, count in sorted(session.unknown_records.items())),
+        "problems": "; ".join(f"line {problem.line}: {problem.reason}" for problem in session.problems),
+        "excluded": session.excluded or "",
+    }
+    lines += [f"{name}: {value}" for name, value in facts.items() if value != ""]
+    return "\n".join(lines) + "\n"
+
+
+def _message_line(number: int, message: Message, session: ParsedSession) -> str:
+    marks = {
+        "ERROR": message.is_error,
+        "VOIDED": message.voided,
+        "INHERITED": message.message_id in session.inherited,
+        f"written {_time(message.written_at)}": message.written_at != message.said_at,
+    }
+    shown = " ".join([message.role, message.tool_name or "", *(mark for mark, there in marks.items() if there)])
+    text = message.text.replace("\n", "⏎").replace("\r", "␍")
+    text = text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"
+    images = "".join(f" <{image.media_type} at {image.line}/{image.block}>" for image in message.images)
+    return f"#{number} line {message.line} {_time(message.said_at)} {' '.join(shown.split())}: {text}{images}"
+
+
+def _time(moment: datetime | None) -> str:
+    return moment.strftime("%m-%d %H:%M:%S.%f")[:-3] if moment else "?"
+
+
+@pytest.mark.parametrize("path", sessions(), ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_golden(path: Path) -> None:
+    found = "\n".join(rendered(parse(source)) for source in sources(path))
+    expected = path.with_name(f"{path.name.removesuffix(path.suffix) if path.is_file() else path.name}.txt")
+    if UPDATE:
+        expected.write_text(found, encoding="utf-8")
+    assert found == expected.read_text(encoding="utf-8")
+
+
+def test_every_golden_output_has_its_session() -> None:
+    outputs = {path.with_suffix("") for path in GOLDEN.glob("*/*.txt")}
+    assert outputs == {path if path.is_dir() else path.with_suffix("") for path in sessions()}
