@@ -21,7 +21,10 @@ from typing import Any
 
 import pytest
 
-CLEANED = ("MEMORY_", "PI_", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "DAGSTER_HOME", "EMBEDDING_MODEL", "QDRANT_")
+CLEANED = (
+    *("MEMORY_", "PI_", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_", "OPENCODE_", "XDG_DATA_HOME"),
+    *("DAGSTER_HOME", "EMBEDDING_MODEL", "QDRANT_"),
+)
 """Variables that begin so would let the machine's own sessions or settings into a test."""
 PARTITIONED_BY = {"MEMORY_TIMEZONE": "UTC", "MEMORY_START_DATE": "2025-01-01"}
 SHARED = Path(__file__).parents[2] / "shared"

@@ -18,6 +18,7 @@ EVERY = [
     ("idle_minutes", "MEMORY_IDLE_MINUTES", "0", 0),
     ("min_user_messages", "MEMORY_MIN_USER_MESSAGES", "1", 1),
     ("tool_text_limit", "MEMORY_TOOL_TEXT_LIMIT", "100", 100),
+    ("redact", "MEMORY_REDACT", "false", False),
     ("observation_budget", "MEMORY_OBSERVATION_BUDGET", "0.5", 0.5),
     ("lookback_days", "MEMORY_LOOKBACK_DAYS", "14", 14),
     ("pending_limit", "MEMORY_PENDING_LIMIT", "3", 3),

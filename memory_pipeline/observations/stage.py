@@ -88,7 +88,8 @@ def _said(frame: pl.DataFrame) -> list[Said]:
     ordered = frame.sort("said_at", "source_line", maintain_order=True)
     columns = ordered.select("message_id", "role", "said_at", "text", "is_error", "quoted")
     return [
-        Said(*row[:-1], tuple((span["start"], span["end"]) for span in row[-1] or ())) for row in columns.iter_rows()
+        Said(message_id, role, said_at, text, is_error, tuple((span["start"], span["end"]) for span in quoted or ()))
+        for message_id, role, said_at, text, is_error, quoted in columns.iter_rows()
     ]
 
 

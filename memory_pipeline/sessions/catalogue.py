@@ -124,7 +124,9 @@ class Catalogue:
             if on_file:
                 on_file(source)
         # of those nothing was read, so there is nothing to keep
-        gone = [key for key, row in self.rows.items() if row["reason"] and not row["session_id"] and key not in self.present]
+        gone = [
+            key for key, row in self.rows.items() if row["reason"] and not row["session_id"] and key not in self.present
+        ]
         for key in gone:
             del self.rows[key]
         for known in ("_by_day", "_session_ids"):

@@ -90,7 +90,9 @@ class SessionsStage:
         return [
             m
             for m in session.messages
-            if day_of(m.said_at, self.settings.zone) == day and m.message_id not in seen and m.message_id not in inherited
+            if day_of(m.said_at, self.settings.zone) == day
+            and m.message_id not in seen
+            and m.message_id not in inherited
         ]
 
     def _in_order(self, day: date) -> list[str]:

@@ -63,10 +63,16 @@ class Machine:
         path.write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
         return path
 
-    def due(self) -> list[date]:
-        """The days that the sensor asks for."""
+    def tick(self) -> dg.SensorResult | dg.SkipReason:
+        """What the sensor says."""
         with dg.build_sensor_context(self.instance, resources={"lake": LakeResource()}) as context:
             answer = session_sensor(context)
+        assert isinstance(answer, dg.SensorResult | dg.SkipReason)
+        return answer
+
+    def due(self) -> list[date]:
+        """The days that the sensor asks for."""
+        answer = self.tick()
         requests = answer.run_requests or [] if isinstance(answer, dg.SensorResult) else []
         return [date.fromisoformat(f"{request.partition_key}") for request in requests]
 

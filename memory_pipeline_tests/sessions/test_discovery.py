@@ -103,7 +103,10 @@ def test_an_empty_variable_does_not_make_the_current_directory_a_harness(
 
 
 def found(*directories: Path) -> list[str]:
-    return [str(path.relative_to(directories[0])) for path in (Path(source.path) for source in find_sources(list(directories)))]
+    return [
+        str(path.relative_to(directories[0]))
+        for path in (Path(source.path) for source in find_sources(list(directories)))
+    ]
 
 
 def test_session_files_are_found_at_any_depth_in_order(tmp_path: Path) -> None:

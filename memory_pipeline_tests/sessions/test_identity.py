@@ -179,12 +179,12 @@ def test_without_its_parent_a_fork_of_codex_has_all_of_it(machine: Machine) -> N
 def test_a_parent_that_arrives_late_takes_over_what_is_its_own(machine: Machine) -> None:
     machine.write_lines(CHILD, *child_records())
     machine.run()
-    wednesday = machine.lake.digest("messages", [WEDNESDAY])
+    wednesday = machine.rows("messages", WEDNESDAY)
     machine.write_lines(PARENT, *parent_records())
     assert machine.due() == [MONDAY, TUESDAY, WEDNESDAY]  # the last one is looked at as a day of the fork, too
     machine.run()
     assert (machine.texts(MONDAY), machine.texts(TUESDAY)) == (PARENT_TEXTS, CHILD_TEXTS[:2])
-    assert machine.lake.digest("messages", [WEDNESDAY]) == wednesday
+    assert machine.rows("messages", WEDNESDAY) == wednesday
     assert machine.tables() == machine.made_anew()
 
 

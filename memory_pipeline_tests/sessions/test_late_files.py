@@ -227,10 +227,30 @@ def test_what_changes_asks_for_its_days_and_no_others(case: Case, machine: Machi
 
 def test_one_change_after_another(machine: Machine) -> None:
     """All of them that leave the files there, in one workspace and one process."""
-    for change in (grow, touch, copy, cut_off, grow_by_half_a_line, replace_by_one_of_the_same_size, replace, move, cut_off):
+    for change in (
+        grow,
+        touch,
+        copy,
+        cut_off,
+        grow_by_half_a_line,
+        replace_by_one_of_the_same_size,
+        replace,
+        move,
+        cut_off,
+    ):
         change(machine)
         machine.run()
         assert machine.tables() == machine.made_anew(), change.__name__
+
+
+def test_a_change_in_the_middle_of_a_long_file_is_seen_by_the_process_that_has_read_it(machine: Machine) -> None:
+    """Somebody takes a password out. What goes on at the end is read without what lies before it."""
+    path = machine.write("long.jsonl", *conversation("2025-03-05T09:00", users=50, topic="the password tr0ub4dor"))
+    assert machine.due() == [WEDNESDAY]
+    path.write_bytes(path.read_bytes().replace(b"tr0ub4dor, part 25", b"*********, part 25"))
+    machine.run()
+    assert len([text for text in machine.texts(WEDNESDAY) if "*********, part 25" in text]) == 2
+    assert machine.tables() == machine.made_anew()
 
 
 def test_a_file_of_the_same_size_and_time_is_taken_for_unchanged(machine: Machine) -> None:

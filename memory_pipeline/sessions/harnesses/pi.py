@@ -86,7 +86,7 @@ class Reader:
         self.entries: dict[str, int] = {}
         self.parents: dict[str, str] = {}
         self.last = ""
-        self.carried: list[str] = []
+        self.carried: dict[str, str] = {}
         self.changes: dict[str, int | None] = {}
         self.identity = ""
         self.part = 0
@@ -119,7 +119,7 @@ class Reader:
             self._identify(entry, kind, entry)
             self._add("injected", text_of(entry.summary) or content_text(entry.content, line), content=entry.content)
             if kind == "branch_summary":
-                self.carried.append(text_of(entry.fromId))
+                self.carried[text_of(entry.id)] = text_of(entry.fromId)
         elif kind == "session_info":
             self.name = text_of(entry.name).strip() or self.name
         elif kind == "session":

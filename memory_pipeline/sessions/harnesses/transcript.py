@@ -166,7 +166,8 @@ class Transcript:
         messages = [message for _, message in pairs]
         if self._untimed or not self._in_order:
             messages.sort(key=attrgetter("said_at", "line"))
-        first_words = next((words for m in messages if m.role == "user" and (words := _IMAGE.sub("", m.text).strip())), "")
+        prompts = (_IMAGE.sub("", message.text).strip() for message in messages if message.role == "user")
+        first_words = next(filter(None, prompts), "")
         modified = {path for message in messages for path in message.files_modified}
         read = {path for message in messages for path in message.files_read}
         return ParsedSession(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 
-def left_behind(parents: Mapping[str, str], leaf: str, carried: Iterable[str] = ()) -> set[str]:
+def left_behind(parents: Mapping[str, str], leaf: str, carried: Mapping[str, str] | None = None) -> set[str]:
     """The entries that branch off the way from the first entry to the leaf and are not on it.
 
     `parents` has the parent of every entry, "" or an unknown name where there is none. What hangs on an entry that
-    is not on the way to the leaf, but on no common root either, was not left: its parent was lost. What leads to an
-    entry of `carried` was summarised when it was left, and is kept; what branches off there was left before.
+    is not on the way to the leaf, but on no common root either, was not left: its parent was lost. `carried` has, by
+    the entry that is a summary, the last entry of the branch that it carried over: that branch is kept as long as the
+    summary is, but for what had been left there before.
     """
     kept = set(_way(parents, leaf))
-    for entry in carried:
-        kept.update(_way(parents, entry))
+    summaries = dict(carried or {})
+    while standing := kept & summaries.keys():
+        for summary in standing:
+            kept.update(_way(parents, summaries.pop(summary)))
     if len(kept) == len(parents):
         return set()
     status: dict[str, bool] = {}
@@ -25,7 +28,7 @@ def left_behind(parents: Mapping[str, str], leaf: str, carried: Iterable[str] = 
             path.append(node)
             status[node] = False  # an end to cycles
             node = parents[node]
-        left = node in kept if node not in status else status[node]
+        left = status.get(node, node in kept)
         for node in path:
             status[node] = left
     return {entry for entry, left in status.items() if left}

@@ -247,6 +247,18 @@ def test_a_branch_that_a_summary_carried_over_stands(tmp_path: Path) -> None:
     assert tree(tmp_path, *links, fromId="root", parentId="a", summary="tried nothing") == ["a"]
 
 
+def test_a_branch_whose_summary_was_left_in_turn_is_voided(tmp_path: Path) -> None:
+    summary = entry(3, type="branch_summary", id="s", parentId="a", fromId="b", summary="tried b")
+    prompts = [entry(1, said("user", "a"), id="a"), entry(2, said("user", "b"), id="b", parentId="a")]
+    after = [
+        entry(4, said("user", "c"), id="c", parentId="s"),
+        entry(5, said("user", "d"), id="d", parentId="a"),
+    ]
+    carried = parse(tmp_path, *prompts, summary, after[0])
+    assert [m.text for m in carried.messages if not m.voided] == ["a", "b", "tried b", "c"]
+    assert [m.text for m in parse(tmp_path, *prompts, summary, *after).messages if not m.voided] == ["a", "d"]
+
+
 def test_every_message_of_an_entry_that_was_left_is_voided(tmp_path: Path) -> None:
     session = parse(
         tmp_path,
