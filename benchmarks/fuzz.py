@@ -5,7 +5,7 @@
 
 The target is `check` of `memory_pipeline_tests/sessions/fuzzing.py`, one harness after the other, begun with the golden
 files of the tests and with `memory_pipeline_tests/sessions/corpus`. What is found is put into the working directory
-(`--into`), with `crash-…` or `timeout-…` for what fails; `--keep` writes those inputs to the corpus of the tests that
+(`--into`), with `crash` or `timeout` in the name of what fails; `--keep` writes those inputs to the corpus of the tests that
 reach code which none before them reached, as long as they are few and small. Not a dependency: Atheris has wheels for
 few versions of Python only.
 """
@@ -17,6 +17,7 @@ import random
 import re
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -118,6 +119,19 @@ class Mutator:
         return b"".join(lines)
 
 
+def noted(run: Callable[[], object], data: bytes, prefix: Path) -> None:
+    """What fails is kept, one input for each place of the code, and the search goes on."""
+    try:
+        run()
+    except Exception as error:
+        cause = error.__cause__ or error
+        place = traceback.extract_tb(cause.__traceback__)[-1]
+        file = Path(f"{prefix}-crash-{Path(place.filename).stem}-{place.lineno}-{type(cause).__name__}")
+        if not file.exists() or file.stat().st_size > len(data):
+            file.write_bytes(data)
+            print(f"{file}: {cause!r}", file=sys.stderr, flush=True)
+
+
 def fuzz(harness: str, seconds: int, into: Path) -> None:
     """Fuzz one harness; ends the process."""
     with atheris.instrument_imports(include=["memory_pipeline.sessions"]):
@@ -139,7 +153,7 @@ def fuzz(harness: str, seconds: int, into: Path) -> None:
             *("-timeout=20", "-rss_limit_mb=3000", "-print_final_stats=1", "-verbosity=1", "-reload=0"),
             f"-artifact_prefix={into / harness}-",
         ],
-        lambda data: None if check(data, name) else None,
+        lambda data: noted(lambda: check(data, name), data, into / harness),
         custom_mutator=lambda data, most, seed: mutate(data, most, seed),
     )
     atheris.Fuzz()

@@ -7,21 +7,22 @@ runs, events and metadata, and what the commands printed. The same search finds 
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.sessions.redaction.canaries import CANARIES
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 PRIVATE = "the-words-between-the-private-marks"
+_LINE = re.compile(r"\n|\\n")
 LONGEST = 4000
 """Characters of a tool's text; more than the limit, so that excerpts are cut somewhere in the canaries."""
 
@@ -140,7 +141,7 @@ def opencode(folder: Path) -> None:
 
 def _all() -> str:
     """All canaries in one line, for what is only a name."""
-    return " ".join(text.replace("\n", " ") for text, secret in CANARIES.values() if "\n" not in secret)
+    return " ".join(text for text, _ in CANARIES.values() if "\n" not in text)
 
 
 def write(path: Path, content: str) -> None:
@@ -166,7 +167,7 @@ def found_in(texts: list[tuple[str, str]]) -> set[str]:
     found = set()
     secrets = {kind: secret for kind, (_, secret) in CANARIES.items()} | {"private": PRIVATE}
     pieces = {
-        kind: {piece for line in secret.split("\n") if len(line) >= 6 for piece in (line, json.dumps(line)[1:-1])}
+        kind: {piece for line in _LINE.split(secret) if len(line) >= 6 for piece in (line, json.dumps(line)[1:-1])}
         for kind, secret in secrets.items()
     }
     everything = "\n".join(text for _, text in texts)
@@ -176,21 +177,21 @@ def found_in(texts: list[tuple[str, str]]) -> set[str]:
     return found
 
 
-def run(home: Path, **settings: str) -> list[tuple[str, str]]:
+def run(home: Path, *harnesses: Callable[[Path], None], redact: str = "true") -> list[tuple[str, str]]:
     """Read, observe and propose; everything that this leaves behind or prints."""
     sessions = home / "sessions"
-    for make in (pi, claude, codex, gemini, opencode):
-        make(sessions)
+    for write_sessions in harnesses:
+        write_sessions(sessions)
     printed = []
-    for command in (["run", "--all", "--sessions", str(sessions)], ["status", "--json"], ["review"], ["run", "--all"]):
-        result = memory(home, *command, env={"MEMORY_DEFAULT_SESSION_DIRS": "false", **settings})
+    for command in (["run", "--all", "--sessions", str(sessions)], ["status", "--json"], ["review"]):
+        result = memory(home, *command, env={"MEMORY_DEFAULT_SESSION_DIRS": "false", "MEMORY_REDACT": redact})
         assert result.returncode == 0, result.stderr
         printed.append((f"output of {command[0]}", result.stdout + result.stderr))
     return [*printed, *left_behind(home)]
 
 
 def test_no_canary_reaches_anything(tmp_path: Path) -> None:
-    texts = run(tmp_path)
+    texts = run(tmp_path, pi, claude, codex, gemini, opencode)
     workspace = tmp_path / ".memory-pipeline"
     harnesses = pl.read_parquet(workspace / "lake/files/all.parquet").filter(pl.col("reason").is_null())["harness"]
     assert sorted(harnesses) == ["claude_code", "codex", "gemini", "opencode", "pi"]
@@ -202,7 +203,6 @@ def test_no_canary_reaches_anything(tmp_path: Path) -> None:
     assert found_in(texts) == set()
 
 
-@pytest.mark.parametrize("setting", ["false"])
-def test_the_search_finds_them_where_redaction_is_off(setting: str, tmp_path: Path) -> None:
-    texts = run(tmp_path, MEMORY_REDACT=setting)
+def test_the_search_finds_them_where_redaction_is_off(tmp_path: Path) -> None:
+    texts = run(tmp_path, pi, redact="false")
     assert found_in(texts) == {*CANARIES, "private"}

@@ -59,7 +59,7 @@ def test_an_empty_directory_is_told_and_no_examples_are_run_instead(tmp_path: Pa
     empty.mkdir()
     result = memory(tmp_path / "home", "run", "--sessions", str(empty))
     assert result.returncode == FAILED
-    assert f"There is no session file (.jsonl or .json) in {empty}" in result.stderr
+    assert f"There is no session in {empty}." in result.stderr
     assert not (tmp_path / "home" / ".memory-pipeline").exists()
 
 

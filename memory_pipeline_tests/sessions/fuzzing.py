@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 from memory_pipeline.sessions.harnesses.records import EARLIEST
 from memory_pipeline.sessions.images import NoSuchImage, load_image
 from memory_pipeline.sessions.model import NotASession, ParsedSession, Role, Source
-from memory_pipeline.sessions.reading import Readings, parse, parse_file, source_of
+from memory_pipeline.sessions.reading import Readings, parse_file, source_of
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.windows import digest, windows_by_day
 
@@ -167,6 +167,13 @@ def _storable(*texts: str) -> None:
         assert "\x00" not in text
 
 
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
 @cache
 def _temporary() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory()
@@ -177,6 +184,3 @@ def _folder() -> Path:
     folder = Path(_temporary().name, "one", "two", "three")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-__all__ = ["CORPUS", "LIMIT", "REDACTOR", "check", "check_images", "check_session", "parse", "session_or_reason"]

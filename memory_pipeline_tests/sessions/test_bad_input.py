@@ -9,8 +9,8 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from itertools import count
 from datetime import date
+from itertools import count
 from pathlib import Path
 from typing import Any
 

@@ -106,7 +106,7 @@ def claude_turns(session: str, turns: int) -> list[dict[str, Any]]:
 
 
 def test_a_resumed_copy_of_claude_code_under_another_session_id_adds_only_what_is_new(machine: Machine) -> None:
-    """Older versions copied the history into a new file, with another `sessionId` in every record and the old `uuid`."""
+    """Older versions copied the history into a new file: another `sessionId` in every record, the old `uuid`."""
     machine.write_lines("p/1-old.jsonl", *claude_turns("1-old", 6))
     machine.run()
     machine.write_lines("p/2-new.jsonl", *claude_turns("2-new", 9))

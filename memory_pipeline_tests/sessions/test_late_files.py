@@ -14,7 +14,7 @@ from typing import NamedTuple
 import dagster as dg
 import pytest
 
-from memory_pipeline_tests.conftest import conversation, user, utc
+from memory_pipeline_tests.conftest import conversation, user
 from memory_pipeline_tests.sessions.machine import Machine, in_order
 
 SUNDAY, MONDAY, TUESDAY, WEDNESDAY = (date(2025, 3, 2) + timedelta(days=number) for number in range(4))
