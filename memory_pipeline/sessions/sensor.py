@@ -65,7 +65,11 @@ def session_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> d
         if day not in history
     ]
     context.log.info(told)
-    return dg.SensorResult(run_requests=requests[:MOST_DAYS]) if requests else dg.SkipReason(f"{told}; no day is asked for.")
+    return (
+        dg.SensorResult(run_requests=requests[:MOST_DAYS])
+        if requests
+        else dg.SkipReason(f"{told}; no day is asked for.")
+    )
 
 
 def history_of(due: Iterable[date], now: date) -> list[date]:

@@ -67,6 +67,9 @@ class SessionsStage:
             if session is None:  # it went away since it was looked at
                 return self._build(day, unreadable | {key})
             new = self._new_messages(session, day, seen)
+            if any(m.voided for m in new):
+                standing = self._standing_elsewhere(files, key)
+                new = [m for m in new if not m.voided or m.message_id not in standing]
             seen.update(m.message_id for m in new)
             if new and not session.excluded:
                 for name, rows in self._rows(session, key, day, new).items():
@@ -94,6 +97,15 @@ class SessionsStage:
             and m.message_id not in seen
             and m.message_id not in inherited
         ]
+
+    def _standing_elsewhere(self, files: list[str], key: str) -> set[str]:
+        """Ids of messages that other files of the day have and that stand there: a turn that was taken back in one
+        session may go on in a fork of it.
+        """
+        harness = self.catalogue.rows[key]["harness"]
+        others = [other for other in files if other != key and self.catalogue.rows[other]["harness"] == harness]
+        sessions = [session for other in others if (session := self.catalogue.session(other))]
+        return {m.message_id for session in sessions for m in session.messages if not m.voided}
 
     def _in_order(self, day: date) -> list[str]:
         """The day's files, of several copies of one session the longest first: the others then add nothing."""

@@ -305,6 +305,7 @@ class Reader:
             self._add("injected", "\n".join(lines) or content_text(content, self.transcript.place.line))
         elif kind not in _IGNORED_ATTACHMENTS:
             self.transcript.unknown[f"attachment/{kind}"] += 1
+
     def _compaction(self, metadata: object) -> None:
         """Everything before was summarised away, but for what the boundary says it kept."""
         found = metadata if isinstance(metadata, _Compaction) else _Compaction()

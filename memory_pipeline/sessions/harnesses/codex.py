@@ -397,7 +397,9 @@ class Reader:
         identity = f"{self.meta.id}\x1f{digest}"
         number = transcript.occurrence(identity)
         shown = tuple(image for image in images if image_mark(image) in text) if images else ()
-        return transcript.add(role, text, f"{identity}\x1f{number}", tool_name=tool_name, is_error=is_error, images=shown)
+        return transcript.add(
+            role, text, f"{identity}\x1f{number}", tool_name=tool_name, is_error=is_error, images=shown
+        )
 
 
 def _parent_of(payload: _Payload) -> str:

@@ -18,7 +18,14 @@ from typing import Any
 
 import orjson
 
-from memory_pipeline.sessions.harnesses.gemini_parts import Piece, image_parts, is_summary, nameless, pieces_of, plain_text
+from memory_pipeline.sessions.harnesses.gemini_parts import (
+    Piece,
+    image_parts,
+    is_summary,
+    nameless,
+    pieces_of,
+    plain_text,
+)
 from memory_pipeline.sessions.harnesses.records import JsonLines, Record, text_of, to_time, words
 from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
 from memory_pipeline.sessions.model import ParsedSession, Problem, Source

@@ -108,7 +108,9 @@ class JsonLines(Generic[S]):
         for value in decode_damaged(raw, line, self.problems):
             try:
                 # lone surrogates, which only Python's decoder lets in, are dropped: nothing can store them
-                yield msgspec.json.decode(json.dumps(value, ensure_ascii=False).encode(errors="ignore"), type=self.shape)
+                yield msgspec.json.decode(
+                    json.dumps(value, ensure_ascii=False).encode(errors="ignore"), type=self.shape
+                )
             except (msgspec.DecodeError, ValueError, RecursionError):
                 self.problems.append(Problem(line, "A record has fields that no harness writes; it was left out."))
 

@@ -63,7 +63,16 @@ class Transcript:
     def copy(self) -> Self:
         """An independent copy, to add what can only be settled at the end without ending the original."""
         twin = copy.copy(self)
-        for name in ("problems", "unknown", "_messages", "_records", "_untimed", "_seen", "_occurrences", "_compactions"):
+        for name in (
+            "problems",
+            "unknown",
+            "_messages",
+            "_records",
+            "_untimed",
+            "_seen",
+            "_occurrences",
+            "_compactions",
+        ):
             setattr(twin, name, copy.copy(getattr(self, name)))
         return twin
 
