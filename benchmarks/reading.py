@@ -117,7 +117,6 @@ def read_everything(root: Path, workspace: Path) -> None:
     """What a first run does before it observes: the catalogue, then the tables of every day."""
     from memory_pipeline.lake import Lake
     from memory_pipeline.sessions.catalogue import Catalogue
-    from memory_pipeline.sessions.discovery import find_sources
     from memory_pipeline.sessions.stage import SessionsStage
     from memory_pipeline.settings import Settings
     from memory_pipeline.stage import bring_up_to_date

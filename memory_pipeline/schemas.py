@@ -52,7 +52,9 @@ TABLES: dict[str, Table] = {
             "records": pl.Int64(),
             "unknown_records": pl.List(pl.Struct({"type": pl.String(), "count": pl.Int64()})),
             "problems": pl.List(pl.Struct({"line": pl.Int64(), "reason": pl.String()})),
-            "days": pl.List(pl.Struct({"day": pl.Date(), "digest": pl.String(), "messages": pl.Int64()})),
+            "days": pl.List(
+                pl.Struct({"day": pl.Date(), "digest": pl.String(), "messages": pl.Int64(), "inherited": pl.Int64()})
+            ),
             "parent_id": pl.String(),
             "reason": pl.String(),
             "excluded": pl.String(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo, available_timezones
@@ -18,6 +19,9 @@ BUNDLED_MODEL = "all-MiniLM-L6-v2"
 
 class WrongSetting(Exception):
     """A setting cannot be used. The message names the variable, its value and what was expected."""
+
+
+_timezones = cache(available_timezones)
 
 
 def _local_timezone() -> str:
@@ -95,7 +99,7 @@ class Settings(BaseSettings):
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
-        if value not in available_timezones():
+        if value not in _timezones():
             raise ValueError("expected an IANA time zone such as Europe/London")
         return value
 

@@ -220,7 +220,7 @@ class Catalogue:
     def fingerprint(self, day: date, now: datetime) -> str:
         """Of everything that decides the day's sessions, messages and windows."""
         files = [
-            (key, entry["digest"], self.is_idle(key, day, now), self._parent_known(key))
+            (key, entry["digest"], self.is_idle(key, day, now), bool(entry["inherited"]) and self._parent_known(key))
             for key, entry in self._by_day.get(day, {}).items()
         ]
         return fingerprint_of(self._reader, self.settings.min_user_messages, files)
@@ -288,11 +288,12 @@ class Catalogue:
                     "day": day,
                     "digest": digest(session, windows),
                     "messages": sum(len(window.messages) for window in windows),
+                    "inherited": sum(m.message_id in session.inherited for w in windows for m in w.messages),
                 }
                 for day, windows in days
             ]
             # a day that it said something on before: without this nobody would take out what is stored of it
-            + [{"day": day, "digest": "", "messages": 0} for day in sorted(left)],
+            + [{"day": day, "digest": "", "messages": 0, "inherited": 0} for day in sorted(left)],
             "parent_id": session.parent_id or None,
             "excluded": session.excluded,
         }

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from memory_pipeline.sessions.harnesses.records import decode_damaged
-from memory_pipeline.sessions.model import NotASession, Source
+from memory_pipeline.sessions.model import NotASession
 from memory_pipeline.sessions.reading import harness_of, source_of
 
 # Where a record holds what was shown, in the order in which the readers number it.

@@ -25,7 +25,8 @@ _HEAD_BYTES = 16 * 1024 * 1024
 _HEAD_RECORDS = 20
 _HEAD_LINES = 100
 _TOP_BYTES = 64 * 1024
-_FIELD = re.compile(r'\s*,?\s*"(\w+)"\s*:\s*("(?:[^"\\]|\\.)*")')
+# Possessive, or a file of nothing but blanks would be gone through once for each of them.
+_FIELD = re.compile(r'\s*+(?:,\s*+)?"(\w+)"\s*+:\s*+("(?:[^"\\]|\\.)*+")')
 
 
 class Reading:

@@ -68,7 +68,10 @@ def claude(folder: Path) -> None:
     for number, (voice, text) in enumerate(said(), 1):
         content: Any = text
         if voice == "assistant":
-            content = [{"type": "text", "text": text}, {"type": "tool_use", "name": "Edit", "input": {"file_path": text}}]
+            content = [
+                {"type": "text", "text": text},
+                {"type": "tool_use", "name": "Edit", "input": {"file_path": text}},
+            ]
         elif voice == "tool":
             content = [{"type": "tool_result", "tool_use_id": "t", "content": text, "is_error": True}]
         records.append(
@@ -111,7 +114,9 @@ def gemini(folder: Path) -> None:
             "timestamp": stamp(number),
             "type": "gemini" if voice == "assistant" else "info" if voice == "injected" else "user",
             "content": text,
-            "toolCalls": [{"id": f"t-{number}", "name": "shell", "args": {"c": text}, "result": text, "status": "error"}]
+            "toolCalls": [
+                {"id": f"t-{number}", "name": "shell", "args": {"c": text}, "result": text, "status": "error"}
+            ]
             if voice == "assistant"
             else [],
         }

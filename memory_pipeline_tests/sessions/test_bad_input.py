@@ -405,7 +405,6 @@ def test_what_was_read_of_a_database_before_it_went_bad_is_kept(
     assert not [path for path in told if path.startswith(f"{paths['gone']}")]
 
 
-@pytest.mark.xfail(reason="opencode_database keeps the listing that failed while the database does not change")
 def test_a_database_that_may_be_read_again_is(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     """The right changes neither its size nor its time, and the sensor is one process for weeks."""
     path = database(machine, "closed")

@@ -16,7 +16,7 @@ import msgspec
 from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text, images_in
 from memory_pipeline.sessions.harnesses.records import Other, Record, Shape, text_of, words
 from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.harnesses.tree import below
+from memory_pipeline.sessions.harnesses.tree import below, last_below
 from memory_pipeline.sessions.harnesses.voices import Voice, split_voices, voices
 from memory_pipeline.sessions.model import Image, ParsedSession, Role
 
@@ -154,13 +154,13 @@ class Reader:
 
     def _rewound(self) -> set[int]:
         """Records of the turns that were taken back: of several prompts after one record only the last one counts."""
-        voided: set[str] = set()
-        for rivals in self.prompts.values():
-            if len(rivals) > 1:
-                branches = [below(self.parents, prompt) for prompt in rivals]
-                latest = max(branches, key=lambda branch: max(self.positions[uuid] for uuid in branch))
-                voided.update(*(branch for branch in branches if branch is not latest))
-        return {self.positions[uuid] for uuid in voided}
+        forks = [rivals for rivals in self.prompts.values() if len(rivals) > 1]
+        last = last_below(self.parents, self.positions) if forks else {}
+        left: list[str] = []
+        for rivals in forks:
+            latest = max(rivals, key=last.__getitem__)
+            left += [prompt for prompt in rivals if prompt != latest]
+        return {self.positions[uuid] for uuid in below(self.parents, *left)}
 
     def record(self, line: int, record: SHAPE) -> None:
         kind = text_of(record.type)
@@ -245,7 +245,7 @@ class Reader:
             shown += len(images)
         if results:
             # what stands beside a result was put there by the program
-            rest = [block for block in blocks if block not in results]
+            rest = [block for block in blocks if not (isinstance(block, Block) and block.type == "tool_result")]
             self._add("injected", content_text(rest, line, shown), images=images_in(rest, line, shown))
         else:
             self._voices(record, voices(content, line), content)
@@ -312,11 +312,12 @@ class Reader:
         segment, preserved = found.preservedSegment, found.preservedMessages
         now = self.transcript.record
         kept: set[int] = set()
+        stretch = range(0)
         if isinstance(preserved, _Preserved) and isinstance(preserved.uuids, list):
-            kept.update(self.positions[uuid] for uuid in preserved.uuids if text_of(uuid) in self.positions)
+            kept.update(self.positions[uuid] for uuid in map(text_of, preserved.uuids) if uuid in self.positions)
         if isinstance(segment, _Segment) and (head := self.positions.get(text_of(segment.headUuid))) is not None:
-            kept.update(range(head, self.positions.get(text_of(segment.tailUuid), now) + 1))
-        self.transcript.compact(now, kept, found.preTokens)
+            stretch = range(head, self.positions.get(text_of(segment.tailUuid), now) + 1)
+        self.transcript.compact(now, kept, stretch, tokens_before=found.preTokens)
 
     def _add(
         self,

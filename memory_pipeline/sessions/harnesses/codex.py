@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memory_pipeline.sessions.harnesses.codex_tools import (
-    CALL_TYPES,
-    OUTPUT_TYPES,
-    CallPayload,
-    read_call,
-    read_output,
-)
+from memory_pipeline.sessions.harnesses.codex_shapes import SHAPE, Item, Metadata, Payload
+from memory_pipeline.sessions.harnesses.codex_streams import Prompt, Streams, bare, essence
+from memory_pipeline.sessions.harnesses.codex_tools import CALL_TYPES, OUTPUT_TYPES, read_call, read_output
 from memory_pipeline.sessions.harnesses.content import (
-    IMAGE_MARK,
     Block,
     Content,
     call_text,
@@ -30,11 +24,12 @@ from memory_pipeline.sessions.harnesses.content import (
     image_mark,
     images_in,
     is_image,
+    shown_in,
     url_type,
 )
-from memory_pipeline.sessions.harnesses.records import Other, Record, Shape, text_of, words
-from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
-from memory_pipeline.sessions.harnesses.voices import Voice, split_voices, voices
+from memory_pipeline.sessions.harnesses.records import Record, text_of, words
+from memory_pipeline.sessions.harnesses.transcript import Transcript
+from memory_pipeline.sessions.harnesses.voices import split_voices, voices
 from memory_pipeline.sessions.model import Image, ParsedSession, Role
 
 HARNESS = "codex"
@@ -58,51 +53,8 @@ _IMAGE_TAG = re.compile(r"\s*</?image\b[^<>]*>\s*")
 _ROLLOUT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 # A copy is written within milliseconds; a person or a model needs longer for the next thing.
 _COPYING = timedelta(seconds=0.5)
-
-
-class _Item(Shape):
-    """`item` of an `item_completed` event, which took the place of several events in 2026."""
-
-    type: Any = None
-    id: Any = None
-    content: Content = None
-    changes: Any = None
-    status: Any = None
-
-
-class _Metadata(Shape):
-    compaction_output: Any = None
-
-
-class _Payload(CallPayload):
-    """`payload` of a line, whatever its type."""
-
-    role: Any = None
-    content: Content = None
-    message: Any = None
-    id: Any = None
-    session_id: Any = None
-    cwd: Any = None
-    source: Any = None
-    forked_from_id: Any = None
-    subagent_history_start_ordinal: Any = None
-    num_turns: Any = None
-    changes: Any = None
-    success: Any = None
-    images: Any = None
-    local_images: Any = None
-    thread_name: Any = None
-    item: _Item | Other = None
-
-
-class SHAPE(Shape):
-    """A line of a rollout."""
-
-    type: Any = None
-    timestamp: Any = None
-    ordinal: Any = None
-    payload: _Payload | Other = None
-    metadata: _Metadata | Other = None
+_LAST_FOREIGN_HEADER = 3
+"""So near the beginning of a file the header of another session begins a copy of it."""
 
 
 def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
@@ -115,23 +67,10 @@ def recognises(record: Record) -> bool:
     return text_of(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict)
 
 
-class _Prompt:
-    """What stands in a record of a prompt, until all of them are known."""
-
-    __slots__ = ("images", "parts", "place")
-
-    def __init__(self, parts: list[Voice], place: Place, images: tuple[Image, ...]) -> None:
-        self.parts, self.place, self.images = parts, place, images
-
-    @property
-    def bare(self) -> str:
-        return "\n".join(_bare(text) for _, text in self.parts)
-
-
 class Reader:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
-        self.meta = _Payload()
+        self.meta = Payload()
         self.name = ""
         self.cwd = ""
         self.tools: dict[str, str] = {}
@@ -141,28 +80,28 @@ class Reader:
         self.first_own_ordinal: int | None = None
         self.inherited: set[int] = set()
         self.rollbacks: list[tuple[int, int]] = []
-        # What may stand there twice is sorted out when all of it is known.
-        self.event_prompts: list[_Prompt] = []
-        self.item_prompts: list[_Prompt] = []
-        self.prompt_items: list[_Prompt] = []
-        self.event_answers: list[tuple[str, Place]] = []
-        self.item_answers: list[tuple[str, Place]] = []
-        self.answer_items: Counter[str] = Counter()
+        self.streams = Streams()
 
     def finish(self) -> ParsedSession:
         transcript = self.transcript.copy()
-        self._settle_prompts(transcript)
-        self._settle_answers(transcript)
+        for said in (*self.streams.settled_prompts(self._typed()), *self.streams.settled_answers()):
+            transcript.place = said.place
+            self._add(transcript, said.role, said.text, images=said.images)
         for handle, paths in self.calls.values():
             transcript.touch(handle, modified=paths)
         return transcript.finish(
             self._session_id(),
             self.name,
             text_of(self.meta.cwd) or self.cwd,
-            voided=self._voided(),
+            voided=self.streams.rolled_back(self.rollbacks),
             parent_id=self.parent_id,
             inherited=self.inherited,
         )
+
+    def _typed(self) -> Role:
+        """The prompts of a sub-agent were written by the agent that started it."""
+        source = self.meta.source
+        return "injected" if isinstance(source, dict) and "subagent" in source else "user"
 
     def _session_id(self) -> str:
         """Of the first header, since a forked rollout repeats its parent's; else of the file's name."""
@@ -171,17 +110,17 @@ class Reader:
 
     def record(self, line: int, record: SHAPE) -> None:
         kind, payload = text_of(record.type), record.payload
-        if kind == "event_msg" and isinstance(payload, _Payload) and text_of(payload.type) in _IGNORED_EVENTS:
+        if kind == "event_msg" and isinstance(payload, Payload) and text_of(payload.type) in _IGNORED_EVENTS:
             self.transcript.skip_record()
             return
         self.transcript.next_record(line, record.timestamp)
-        if not isinstance(payload, _Payload):
+        if not isinstance(payload, Payload):
             self.transcript.unknown[kind] += 1
             return
         if self.copied_until or self.first_own_ordinal is not None:
             self._follow_copy(record)
         if kind == "response_item":
-            if not (isinstance(record.metadata, _Metadata) and record.metadata.compaction_output is True):
+            if not (isinstance(record.metadata, Metadata) and record.metadata.compaction_output is True):
                 self._item(payload)  # what a compaction puts out comes again as `compacted`
         elif kind == "event_msg":
             self._event(payload)
@@ -195,7 +134,7 @@ class Reader:
         elif kind not in _TYPES:
             self.transcript.unknown[kind] += 1
 
-    def _header(self, payload: _Payload) -> None:
+    def _header(self, payload: Payload) -> None:
         """The first one counts; one of another session, right after it, begins the copy of that session."""
         own, other = text_of(self.meta.id), text_of(payload.id)
         if not own:
@@ -204,7 +143,7 @@ class Reader:
             if isinstance(ordinal, int):
                 self.first_own_ordinal = ordinal
                 self.parent_id = _parent_of(payload)
-        elif other and other != own and not self.parent_id:
+        elif other and other != own and not self.parent_id and self.transcript.record <= _LAST_FOREIGN_HEADER:
             self.parent_id = other
             self.copied_until = self.transcript.place.said_at
             self.inherited.add(self.transcript.record)
@@ -220,7 +159,7 @@ class Reader:
         if copied:
             self.inherited.add(self.transcript.record)
 
-    def _event(self, payload: _Payload) -> None:
+    def _event(self, payload: Payload) -> None:
         kind = text_of(payload.type)
         place = self.transcript.place
         if kind == "user_message":
@@ -230,13 +169,13 @@ class Reader:
             ]
             images = tuple(Image(place.line, number, url_type(url)) for number, url in enumerate(shown))
             text = "\n".join([text_of(payload.message), *map(image_mark, images)])
-            self.event_prompts.append(_Prompt(split_voices(text), place, images))
+            self.streams.event_prompts.append(Prompt(split_voices(text), place, images))
         elif kind == "agent_message":
-            self.event_answers.append((text_of(payload.message), place))
+            self.streams.event_answers.append((text_of(payload.message), place))
         elif kind == "patch_apply_end":
             self._patched(payload.call_id, payload.changes, payload.success is not False)
         elif kind == "item_completed":
-            if isinstance(payload.item, _Item):
+            if isinstance(payload.item, Item):
                 self._completed(payload.item)
         elif kind == "thread_name_updated":
             self.name = text_of(payload.thread_name).strip() or self.name
@@ -248,13 +187,13 @@ class Reader:
         else:
             self.transcript.unknown[f"event_msg/{kind}"] += 1
 
-    def _completed(self, item: _Item) -> None:
+    def _completed(self, item: Item) -> None:
         place = self.transcript.place
         if item.type == "UserMessage":
             text, images = content_text(item.content, place.line), images_in(item.content, place.line)
-            self.item_prompts.append(_Prompt(split_voices(text), place, images))
+            self.streams.item_prompts.append(Prompt(split_voices(text), place, images))
         elif item.type == "AgentMessage":
-            self.item_answers.append((content_text(item.content, place.line), place))
+            self.streams.item_answers.append((content_text(item.content, place.line), place))
         elif item.type == "FileChange":
             self._patched(item.id, item.changes, item.status in (None, "completed"))
 
@@ -263,7 +202,7 @@ class Reader:
         paths = tuple(changes) if applied and isinstance(changes, dict) else ()
         self.calls[text_of(call_id)] = (handle, paths)
 
-    def _item(self, payload: _Payload) -> None:
+    def _item(self, payload: Payload) -> None:
         kind = text_of(payload.type)
         if kind == "message":
             self._message(payload.role, payload.content)
@@ -283,86 +222,18 @@ class Reader:
             content = _without_image_tags(content)
             parts = voices(content, line)
             if any(voice == "user" for voice, _ in parts):
-                self.prompt_items.append(_Prompt(parts, self.transcript.place, images_in(content, line)))
+                self.streams.response_prompts.append(Prompt(parts, self.transcript.place, images_in(content, line)))
             else:
                 for voice, text in parts:
                     self._add(self.transcript, voice, text)
         elif role == "assistant":
             text = content_text(content, line)
-            self.answer_items[_bare(text)] += 1
+            self.streams.response_answers[bare(text)] += 1
             self._add(self.transcript, "assistant", text)
         else:
             self._add(self.transcript, "injected", content_text(content, line))
 
-    def _settle_prompts(self, transcript: Transcript) -> None:
-        """The user's prompts are those of the event stream, where there is one.
-
-        A `response_item` that no event repeats is then something that the program said in the user's name.
-        """
-        source = self.meta.source
-        # the prompts of a sub-agent were written by the agent that started it
-        typed: Role = "injected" if isinstance(source, dict) and "subagent" in source else "user"
-        told = set()
-        prompts = self._prompts()
-        pictured: dict[str, list[tuple[str, tuple[Image, ...]]]] = {}
-        for prompt in self.prompt_items:
-            for _, text in prompt.parts if prompt.images else ():
-                pictured.setdefault(_bare(text), []).append((text, prompt.images))
-        for prompt in prompts:
-            transcript.place = prompt.place
-            for voice, text in prompt.parts:
-                told.add(_bare(text))
-                # the event may only name the file of an image, of which the item has the bytes
-                same = pictured.get(_bare(text)) if prompt.images else None
-                shown, images = same.pop(0) if same else (text, prompt.images)
-                self._add(transcript, typed if voice == "user" else voice, shown, images=images)
-        for prompt in self.prompt_items:
-            transcript.place = prompt.place
-            for voice, text in prompt.parts:
-                if _bare(text) not in told:
-                    role = "injected" if prompts or voice != "user" else typed
-                    self._add(transcript, role, text, images=prompt.images)
-
-    def _prompts(self) -> list[_Prompt]:
-        """Those of the older events, and those of the newer that do not repeat one; some versions write both."""
-        left = Counter(prompt.bare for prompt in self.event_prompts)
-        prompts = list(self.event_prompts)
-        for prompt in self.item_prompts:
-            if left[prompt.bare] > 0:
-                left[prompt.bare] -= 1
-            else:
-                prompts.append(prompt)
-        return prompts
-
-    def _settle_answers(self, transcript: Transcript) -> None:
-        known = self.answer_items.copy()
-        for answers in (self.event_answers, self.item_answers):
-            left = known.copy()
-            for text, place in answers:
-                if left[_bare(text)] > 0:
-                    left[_bare(text)] -= 1
-                else:
-                    known[_bare(text)] += 1
-                    transcript.place = place
-                    self._add(transcript, "assistant", text)
-
-    def _voided(self) -> set[int]:
-        """Records of turns that were rolled back: of the last so many prompts and of all that followed each."""
-        prompts = sorted(prompt.place.record for prompt in (self._prompts() or self.prompt_items))
-        voided: set[int] = set()
-        for at, turns in self.rollbacks:
-            standing = [record for record in prompts if record < at and record not in voided]
-            if standing and turns > 0:
-                # the prompt's own `response_item` comes just before its event
-                start = self._turn_start(standing[-min(turns, len(standing))])
-                voided.update(range(start, at))
-        return voided
-
-    def _turn_start(self, prompt: int) -> int:
-        items = [item.place.record for item in self.prompt_items if prompt - 3 <= item.place.record < prompt]
-        return min(items, default=prompt)
-
-    def _call(self, payload: _Payload) -> None:
+    def _call(self, payload: Payload) -> None:
         call = read_call(payload)
         self.tools[call.call_id] = call.name
         text = call_text(call.name, call.arguments)
@@ -370,7 +241,7 @@ class Reader:
         if call.patched:
             self.calls.setdefault(call.call_id, (handle, tuple(call.patched)))
 
-    def _output(self, payload: _Payload) -> None:
+    def _output(self, payload: Payload) -> None:
         output = read_output(payload, self.transcript.place.line)
         if output.failed:
             self.calls.pop(output.call_id, None)
@@ -392,17 +263,17 @@ class Reader:
         images: tuple[Image, ...] = (),
     ) -> int | None:
         """Keep a message; `said` is what identifies it where the text is only a part of it."""
-        payload = f"{role}\x1f{_essence(said or _bare(text))}"
+        payload = f"{role}\x1f{essence(said or bare(text))}"
         digest = hashlib.sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()
         identity = f"{self.meta.id}\x1f{digest}"
         number = transcript.occurrence(identity)
-        shown = tuple(image for image in images if image_mark(image) in text) if images else ()
+        shown = shown_in(text, images)
         return transcript.add(
             role, text, f"{identity}\x1f{number}", tool_name=tool_name, is_error=is_error, images=shown
         )
 
 
-def _parent_of(payload: _Payload) -> str:
+def _parent_of(payload: Payload) -> str:
     """The session that started this one as its sub-agent."""
     source: Any = payload.source
     for step in ("subagent", "thread_spawn", "parent_thread_id"):
@@ -414,15 +285,3 @@ def _without_image_tags(content: Content) -> Content:
     if not isinstance(content, list) or not any(map(is_image, content)):
         return content
     return [block for block in content if not (isinstance(block, Block) and _IMAGE_TAG.fullmatch(text_of(block.text)))]
-
-
-def _essence(text: str) -> str:
-    """What tells a text from others: of a long one its length, beginning and end, since hashing a whole log takes
-    longer than all the rest.
-    """
-    return text if len(text) <= 2000 else f"{len(text)}\x1f{text[:1000]}\x1f{text[-1000:]}"
-
-
-def _bare(text: str) -> str:
-    """The text without the marks of images, which name the line that they stand on."""
-    return re.sub(r"\[image: [^\]]*\]", "", text).strip() if IMAGE_MARK in text else text.strip()

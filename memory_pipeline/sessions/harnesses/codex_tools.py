@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import orjson
 
-from memory_pipeline.sessions.harnesses.content import Block, as_content, content_text
-from memory_pipeline.sessions.harnesses.records import Other, Shape, text_of
+from memory_pipeline.sessions.harnesses.codex_shapes import CallPayload
+from memory_pipeline.sessions.harnesses.content import as_content, content_text
+from memory_pipeline.sessions.harnesses.records import text_of
 
 _ARGUMENTS = {
     "function_call": "arguments",
@@ -24,19 +25,6 @@ OUTPUT_TYPES = frozenset(("function_call_output", "custom_tool_call_output", "to
 _PATCHED_FILE = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\n]+)")
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)")
 _REFUSED = ("unsupported call", "exec command rejected by user", "failed in sandbox", "aborted by user")
-
-
-class CallPayload(Shape):
-    """The fields of a call and of a result."""
-
-    type: Any = None
-    call_id: Any = None
-    name: Any = None
-    arguments: Any = None
-    input: Any = None
-    action: Any = None
-    revised_prompt: Any = None
-    output: list[Block | Other] | dict[str, Any] | str | int | float | bool | None = None
 
 
 class Call(NamedTuple):

@@ -5,6 +5,7 @@ The bytes of an image never enter the text; a mark names its type and where it l
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -13,7 +14,9 @@ import orjson
 from memory_pipeline.sessions.harnesses.records import Other, Shape
 from memory_pipeline.sessions.model import Image
 
-IMAGE_MARK = "[image: "
+_MARK = "[image: "
+# Every mark is shorter, and a text may be full of beginnings of marks.
+_ANY_MARK = re.compile(re.escape(_MARK) + r"[^\n]{0,40}?, line \d{1,12}, number \d{1,12}\]")
 
 
 class ImageSource(Shape):
@@ -108,7 +111,20 @@ def url_type(url: object) -> str:
 
 def image_mark(image: Image) -> str:
     """What stands in a text for an image."""
-    return f"{IMAGE_MARK}{image.media_type}, line {image.line}, number {image.block + 1}]"
+    return f"{_MARK}{image.media_type}, line {image.line}, number {image.block + 1}]"
+
+
+def without_marks(text: str) -> str:
+    """The text without the marks of images, which name the line that they stand on."""
+    return _ANY_MARK.sub("", text).strip() if _MARK in text else text.strip()
+
+
+def shown_in(text: str, images: tuple[Image, ...]) -> tuple[Image, ...]:
+    """Those of the images whose marks stand in the text."""
+    if not images or _MARK not in text:
+        return ()
+    marks = set(_ANY_MARK.findall(text))
+    return tuple(image for image in images if image_mark(image) in marks)
 
 
 def call_text(name: str, arguments: object) -> str:

@@ -10,7 +10,6 @@ a message its place among the messages, from 1. `gemini_parts.image_parts` has t
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,7 +25,7 @@ from memory_pipeline.sessions.harnesses.gemini_parts import (
     pieces_of,
     plain_text,
 )
-from memory_pipeline.sessions.harnesses.records import JsonLines, Record, text_of, to_time, words
+from memory_pipeline.sessions.harnesses.records import JsonLines, Pieces, Record, text_of, to_time, words
 from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
 from memory_pipeline.sessions.model import ParsedSession, Problem, Source
 
@@ -39,7 +38,6 @@ _FIRST_LINES = 20
 """So many lines are looked at to tell a log from a snapshot that stands on many lines."""
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _MESSAGE_START = re.compile(r'\{\s*"id"\s*:')
-_DECODER = json.JSONDecoder(strict=False)
 
 
 def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
@@ -106,17 +104,18 @@ def _mended(raw: bytes, problems: list[Problem]) -> Record:
     if "\x00" in text:
         problems.append(Problem(0, "The file holds NUL bytes; they were left out."))
         text = text.replace("\x00", "")
-    whole, _ = _decoded(text, 0)
+    pieces = Pieces(text)
+    whole, _ = _decoded(pieces, 0)
     if whole is not None:
         return whole
     begin = _MESSAGES.search(text)
-    head, _ = _decoded(text[: begin.start()].rstrip().rstrip(",") + "}" if begin else text, 0)
+    head, _ = _decoded(Pieces(text[: begin.start()].rstrip().rstrip(",") + "}"), 0) if begin else (None, 0)
     if not begin:
         problems.append(Problem(0, "The file is not valid JSON, and no messages can be found in it."))
     messages: list[Record] = []
     position = begin.end() if begin else len(text)
-    while start := _MESSAGE_START.search(text, position):
-        message, position = _decoded(text, start.start())
+    while pieces.left > 0 and (start := _MESSAGE_START.search(text, position)):
+        message, position = _decoded(pieces, start.start())
         if message is None:
             problems.append(Problem(len(messages) + 1, "The message is not valid JSON or incomplete; left out."))
         elif "type" in message:
@@ -124,13 +123,10 @@ def _mended(raw: bytes, problems: list[Problem]) -> Record:
     return {**(head or {}), "messages": messages}
 
 
-def _decoded(text: str, start: int) -> tuple[Record | None, int]:
+def _decoded(pieces: Pieces, start: int) -> tuple[Record | None, int]:
     """The object that begins there, and where to go on."""
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None, start + 1
-    return (value, end) if isinstance(value, dict) else (None, end)
+    value, end = pieces.decode(start) or (None, start + 1)
+    return (value if isinstance(value, dict) else None), end
 
 
 class _Said:

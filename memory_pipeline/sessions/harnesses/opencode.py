@@ -164,7 +164,8 @@ class Reader:
     def _assistant(self, parts: list[Record]) -> None:
         summary = self.message.get("summary") is True
         last_call: int | None = None
-        named: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        named: dict[int, tuple[list[str], list[str]]] = {}
+        told: set[str] = set()
         for part in parts:
             kind = part.get("type")
             if kind == "text":
@@ -177,18 +178,18 @@ class Reader:
                 last_call = self._call(part)
                 if last_call is not None:
                     named[last_call] = _files(part)
+                    told.update(named[last_call][1])
             elif kind == "patch":
                 # what the step changed, also by commands
                 files = part.get("files")
-                told = {path for _, modified in named.values() for path in modified}
-                more = tuple(path for path in (files if isinstance(files, list) else ()) if isinstance(path, str))
+                more = [path for path in (files if isinstance(files, list) else ()) if isinstance(path, str)]
                 if last_call is not None:
-                    read, modified = named[last_call]
-                    named[last_call] = (read, modified + tuple(path for path in more if path not in told))
+                    named[last_call][1].extend(path for path in more if path not in told)
+                    told.update(more)
             elif text_of(kind) not in _IGNORED and kind != "file":
                 self.transcript.unknown[f"part/{kind}"] += 1
         for handle, (read, modified) in named.items():
-            self.transcript.touch(handle, read=read, modified=modified)
+            self.transcript.touch(handle, read=tuple(read), modified=tuple(modified))
         error = _object(self.message.get("error"))
         if error:
             told_why = text_of(_object(error.get("data")).get("message")) or "no message"
@@ -204,7 +205,7 @@ class Reader:
             return
         before = self.starts.get(asked, self.starts[text_of(self.message.get("id"))])
         tail = self.starts.get(text_of(_object(compaction).get("tail_start_id")), before)
-        self.transcript.compact(before, range(tail, before))
+        self.transcript.compact(before, stretch=range(tail, before))
         if _object(compaction).get("overflow") is True:
             self.overflown = self.typed
 
@@ -272,11 +273,11 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _files(part: Record) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _files(part: Record) -> tuple[list[str], list[str]]:
     """The paths that a call reads, and those that it changes."""
     state = _object(part.get("state"))
     path = _object(state.get("input")).get("filePath")
     if not isinstance(path, str) or state.get("status") == "error":
-        return (), ()
+        return [], []
     name = part.get("tool")
-    return ((path,) if name in _READS else ()), ((path,) if name in _WRITES else ())
+    return ([path] if name in _READS else []), ([path] if name in _WRITES else [])

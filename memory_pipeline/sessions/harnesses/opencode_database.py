@@ -68,8 +68,10 @@ def database_sources(database: Path) -> tuple[list[Source], bool]:
             sources = _list(connection, database, state)
     except (NotASession, OSError) as reason:
         sources = [Source(str(database), _WHOLE, state.size, state.modified_ns)]
-        if str(reason) in (_REASONS[_BUSY], _CHANGED):
+        if isinstance(reason, NotReadableNow):
             return (known[1], False) if known else (sources, True)
+        if isinstance(reason, OSError):  # a right that is given changes nothing by which it could be noticed
+            return sources, False
     _listed[str(database)] = (state, sources)
     return sources, False
 

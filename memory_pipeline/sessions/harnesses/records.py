@@ -42,12 +42,8 @@ LINE_LIMIT = 64 * 1024 * 1024
 """Bytes of a line; a longer one is passed over. The longest seen have 7 MB."""
 _EDGE = 4096
 _BUFFER = 256 * 1024
-# NULs and raw control characters occur inside strings of files that were damaged or written on Windows.
-_DECODER = json.JSONDecoder(strict=False)
 _RECORD_START = re.compile(r'\{\s*"(?:type|id|timestamp|parentUuid|uuid|sessionId|isSidechain|cwd|ordinal)"\s*:')
 _RECORD_MARKS = ("timestamp", "sessionId", "leafUuid")
-# Each failed attempt may scan the rest of a line of many megabytes.
-_MAX_RESYNCS = 50
 
 
 class JsonLines(Generic[S]):
@@ -74,7 +70,7 @@ class JsonLines(Generic[S]):
                 try:
                     record = decode(raw)
                 except (msgspec.DecodeError, ValueError, RecursionError):
-                    for record in self._damaged(raw, line, file):
+                    for record in () if raw.isspace() else self._damaged(raw, line, file):
                         yield line, record
                 else:
                     yield line, record
@@ -115,6 +111,38 @@ class JsonLines(Generic[S]):
                 self.problems.append(Problem(line, "A record has fields that no harness writes; it was left out."))
 
 
+class Pieces:
+    """Decodes the objects in a damaged text, as long as that costs no more than going through it a few times.
+
+    Otherwise a text of nothing but beginnings of objects would be gone through from each of them to its end.
+    """
+
+    # NULs and raw control characters occur inside strings of files that were damaged or written on Windows.
+    _decoder = json.JSONDecoder(strict=False)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.left = 8 * len(text) + 200_000
+        """How many characters may still be gone through."""
+
+    def decode(self, start: int) -> tuple[Any, int] | None:
+        """The value that begins there and where it ends; None where there is none."""
+        reached = len(self.text)
+        try:
+            value, reached = self._decoder.raw_decode(self.text, start)
+        except json.JSONDecodeError as error:
+            if not error.msg.startswith("Unterminated"):
+                reached = error.pos
+        except (ValueError, RecursionError):
+            pass
+        else:
+            self.left -= reached - start
+            return value, reached
+        # the decoder counts the lines before a mistake
+        self.left -= 100 + reached - start + reached // 16
+        return None
+
+
 def decode_damaged(raw: bytes, line: int, problems: list[Problem]) -> list[Record]:
     """The objects that can be saved from a line that is not exactly one JSON object of the expected shape."""
     text = raw.decode("utf-8", "replace").lstrip("\ufeff")
@@ -125,23 +153,20 @@ def decode_damaged(raw: bytes, line: int, problems: list[Problem]) -> list[Recor
         text = text.replace("\x00", "")
     records: list[Record] = []
     position = _skip_space(text, 0)
-    resyncs = 0
+    pieces = Pieces(text)
     while position < len(text):
-        try:
-            value, end = _DECODER.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            problems.append(Problem(line, _unreadable(raw, position)))
-            position, value = _next_record(text, position + 1, _MAX_RESYNCS - resyncs)
-            resyncs += 1
-            if value is None:
-                break
-            records.append(value)
-        else:
-            position = end
+        if found := pieces.decode(position):
+            value, position = found
             if isinstance(value, dict):
                 records.append(value)
             else:
                 problems.append(Problem(line, "The line holds a JSON value that is not an object."))
+        else:
+            problems.append(Problem(line, _unreadable(raw, position)))
+            position, value = _next_record(pieces, position + 1)
+            if value is None:
+                break
+            records.append(value)
         position = _skip_space(text, position)
     return records
 
@@ -160,24 +185,19 @@ def _skip_space(text: str, position: int) -> int:
     return position
 
 
-def _next_record(text: str, position: int, attempts: int) -> tuple[int, Record | None]:
+def _next_record(pieces: Pieces, position: int) -> tuple[int, Record | None]:
     """The next whole record after a broken piece: (where it ends, record), or (end of text, None).
 
     A content block inside the broken piece also parses, so only an object that looks like a record counts.
     """
-    for _ in range(attempts):
-        start = _RECORD_START.search(text, position)
-        if start is None:
-            break
-        try:
-            value, end = _DECODER.raw_decode(text, start.start())
-        except (ValueError, RecursionError):
+    while pieces.left > 0 and (start := _RECORD_START.search(pieces.text, position)):
+        if found := pieces.decode(start.start()):
+            value, position = found
+            if "type" in value and any(mark in value for mark in _RECORD_MARKS):
+                return position, value
+        else:
             position = start.start() + 1
-            continue
-        if "type" in value and any(mark in value for mark in _RECORD_MARKS):
-            return end, value
-        position = end
-    return len(text), None
+    return len(pieces.text), None
 
 
 def text_of(value: object) -> str:

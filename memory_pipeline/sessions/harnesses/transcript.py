@@ -7,25 +7,28 @@ from __future__ import annotations
 
 import copy
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container
 from datetime import UTC, datetime
-from operator import attrgetter
+from itertools import chain
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from msgspec.structs import replace
 
 from memory_pipeline.llm.own_sessions import MARKER
-from memory_pipeline.sessions.harnesses.content import IMAGE_MARK, image_mark, images_in
+from memory_pipeline.sessions.harnesses.content import images_in, shown_in, without_marks
 from memory_pipeline.sessions.harnesses.records import EARLIEST, message_id, to_time
 from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Problem, Role, Source
 from memory_pipeline.sessions.redaction import Redactor
 
-_IMAGE = re.compile(re.escape(IMAGE_MARK) + r"[^\]]*\]")
 _DO_NOT_INDEX = "DO NOT INDEX"
 # In what a program put in, such as the instructions of a project, only a line of its own is meant as the mark.
-_MARK_LINE = re.compile(r"^[\W_]*(?:<[^<>\n]*>)?DO NOT INDEX(?: THIS \w+)?[.!]?(?:<[^<>\n]*>)?[\W_]*$", re.MULTILINE)
+_MARK_LINE = re.compile(
+    r"^(?:[^\w\n]|_)*(?:<[^<>\n]*>)?DO NOT INDEX(?: THIS \w+)?[.!]?(?:<[^<>\n]*>)?(?:[^\w\n]|_)*$", re.MULTILINE
+)
 
 
 class Place(NamedTuple):
@@ -57,7 +60,7 @@ class Transcript:
         self._seen: set[str] = set()
         self._occurrences: dict[str, int] = {}
         self._names: dict[str | None, str | None] = {}
-        self._compactions: list[tuple[int, Container[int], datetime | None, int | None]] = []
+        self._compactions: list[tuple[int, Container[int], range, datetime | None, int | None]] = []
         self._first_time: datetime | None = None
 
     def copy(self) -> Self:
@@ -117,7 +120,7 @@ class Transcript:
         if identifier in self._seen:
             return None
         if content is not None and (found := images_in(content, self.place.line)):
-            images = tuple(image for image in found if image_mark(image) in text)
+            images = shown_in(text, found)
         if role == "tool":
             text = self.redactor.excerpt(text, self.limit)
             tool_name = self._names.get(tool_name) or self._name(tool_name)
@@ -146,10 +149,14 @@ class Transcript:
                 files_modified=tuple(self._storable(path) for path in modified if path),
             )
 
-    def compact(self, before: int, kept: Container[int] = (), tokens_before: object = None) -> None:
-        """The current record summarised away every message of the records below `before` that are not in `kept`."""
+    def compact(
+        self, before: int, kept: Container[int] = (), stretch: range = range(0), *, tokens_before: object = None
+    ) -> None:
+        """The current record summarised away every message of the records below `before`, but for those in `kept` and
+        in the `stretch`.
+        """
         tokens = tokens_before if isinstance(tokens_before, int) and 0 <= tokens_before < 2**53 else None
-        self._compactions.append((before, kept, self.place.said_at, tokens))
+        self._compactions.append((before, kept, stretch, self.place.said_at, tokens))
 
     def finish(
         self,
@@ -167,7 +174,7 @@ class Transcript:
         """
         pairs = list(zip(self._records, self._messages, strict=True))
         if self._untimed:
-            time = self._first_time or datetime.fromtimestamp(self.source.modified_ns / 1e9, UTC)
+            time = self._first_time or to_time(self.source.modified_ns / 1e6) or EARLIEST
             for index in self._untimed:
                 pairs[index] = (pairs[index][0], replace(pairs[index][1], said_at=time, written_at=time))
         if voided:
@@ -175,7 +182,7 @@ class Transcript:
         messages = [message for _, message in pairs]
         if self._untimed or not self._in_order:
             messages.sort(key=attrgetter("said_at", "line"))
-        prompts = (_IMAGE.sub("", message.text).strip() for message in messages if message.role == "user")
+        prompts = (without_marks(message.text) for message in messages if message.role == "user")
         first_words = next(filter(None, prompts), "")
         modified = {path for message in messages for path in message.files_modified}
         read = {path for message in messages for path in message.files_read}
@@ -196,12 +203,20 @@ class Transcript:
             excluded=self.excluded,
         )
 
-    def _compacted(self, left: list[tuple[int, Message]]) -> tuple[Compaction, ...]:
+    def _compacted(self, pairs: list[tuple[int, Message]]) -> tuple[Compaction, ...]:
         compactions = []
-        for before, kept, at, tokens in self._compactions:
-            gone = tuple(message.message_id for record, message in left if record < before and record not in kept)
-            left = [(record, message) for record, message in left if record >= before or record in kept]
-            compactions.append(Compaction(gone, at, tokens))
+        left = sorted((record, index) for index, (record, _) in enumerate(pairs)) if self._compactions else []
+        for before, kept, stretch, at, tokens in self._compactions:
+            end = bisect_left(left, (before,))
+            # what stays in a row is not gone through, since every compaction may keep all that the one before kept
+            first = min(bisect_left(left, (stretch.start,)), end)
+            last = max(min(bisect_left(left, (stretch.stop,)), end), first)
+            gone = [place for place in chain(left[:first], left[last:end]) if place[0] not in kept]
+            if gone:
+                more = [place for place in left[last:end] if place[0] in kept]
+                left[:end] = [*(place for place in left[:first] if place[0] in kept), *left[first:last], *more]
+            ids = tuple(pairs[index][1].message_id for _, index in sorted(gone, key=itemgetter(1)))
+            compactions.append(Compaction(ids, at, tokens))
         return tuple(compactions)
 
     def _look_for_marks(self, role: Role, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 
@@ -13,11 +14,16 @@ def left_behind(parents: Mapping[str, str], leaf: str, carried: Mapping[str, str
     the entry that is a summary, the last entry of the branch that it carried over: that branch is kept as long as the
     summary is, but for what had been left there before.
     """
-    kept = set(_way(parents, leaf))
-    summaries = dict(carried or {})
-    while standing := kept & summaries.keys():
-        for summary in standing:
-            kept.update(_way(parents, summaries.pop(summary)))
+    carried = carried or {}
+    kept: set[str] = set()
+    waiting = [leaf]
+    while waiting:
+        node = waiting.pop()
+        while node in parents and node not in kept:
+            kept.add(node)
+            if node in carried:
+                waiting.append(carried[node])
+            node = parents[node]
     if len(kept) == len(parents):
         return set()
     status: dict[str, bool] = {}
@@ -34,13 +40,15 @@ def left_behind(parents: Mapping[str, str], leaf: str, carried: Mapping[str, str
     return {entry for entry, left in status.items() if left}
 
 
-def below(parents: Mapping[str, str], entry: str) -> set[str]:
-    """The entry and all that come after it."""
+def below(parents: Mapping[str, str], *entries: str) -> set[str]:
+    """The entries and all that come after them."""
+    found: set[str] = set()
+    waiting = list(entries)
+    if not waiting:
+        return found
     children: dict[str, list[str]] = {}
     for child, parent in parents.items():
         children.setdefault(parent, []).append(child)
-    found: set[str] = set()
-    waiting = [entry]
     while waiting:
         node = waiting.pop()
         if node not in found:
@@ -49,10 +57,25 @@ def below(parents: Mapping[str, str], entry: str) -> set[str]:
     return found
 
 
-def _way(parents: Mapping[str, str], entry: str) -> dict[str, None]:
-    """The entry and all above it."""
-    way: dict[str, None] = {}
-    while entry in parents and entry not in way:
-        way[entry] = None
-        entry = parents[entry]
-    return way
+def last_below(parents: Mapping[str, str], positions: Mapping[str, int]) -> dict[str, int]:
+    """For every entry the greatest position among it and all that come after it."""
+    last = {entry: positions[entry] for entry in parents}
+    children = Counter(parents.values())
+    waiting = [entry for entry in parents if not children[entry]]
+    while waiting:
+        entry = waiting.pop()
+        parent = parents[entry]
+        if parent in last:
+            last[parent] = max(last[parent], last[entry])
+            children[parent] -= 1
+            if not children[parent]:
+                waiting.append(parent)
+    for entry in parents:
+        cycle = []
+        while children[entry] > 0:  # what is left are cycles, in which all come after each other
+            children[entry] = 0
+            cycle.append(entry)
+            entry = parents[entry]
+        greatest = max((last[node] for node in cycle), default=0)
+        last.update(dict.fromkeys(cycle, greatest))
+    return last

@@ -1,0 +1,66 @@
+"""The fields that are read of a line of a Codex rollout, over all versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_pipeline.sessions.harnesses.content import Block, Content
+from memory_pipeline.sessions.harnesses.records import Other, Shape
+
+
+class CallPayload(Shape):
+    """The fields of a call and of a result."""
+
+    type: Any = None
+    call_id: Any = None
+    name: Any = None
+    arguments: Any = None
+    input: Any = None
+    action: Any = None
+    revised_prompt: Any = None
+    output: list[Block | Other] | dict[str, Any] | str | int | float | bool | None = None
+
+
+class Item(Shape):
+    """`item` of an `item_completed` event, which took the place of several events in 2026."""
+
+    type: Any = None
+    id: Any = None
+    content: Content = None
+    changes: Any = None
+    status: Any = None
+
+
+class Metadata(Shape):
+    compaction_output: Any = None
+
+
+class Payload(CallPayload):
+    """`payload` of a line, whatever its type."""
+
+    role: Any = None
+    content: Content = None
+    message: Any = None
+    id: Any = None
+    session_id: Any = None
+    cwd: Any = None
+    source: Any = None
+    forked_from_id: Any = None
+    subagent_history_start_ordinal: Any = None
+    num_turns: Any = None
+    changes: Any = None
+    success: Any = None
+    images: Any = None
+    local_images: Any = None
+    thread_name: Any = None
+    item: Item | Other = None
+
+
+class SHAPE(Shape):
+    """A line of a rollout."""
+
+    type: Any = None
+    timestamp: Any = None
+    ordinal: Any = None
+    payload: Payload | Other = None
+    metadata: Metadata | Other = None
