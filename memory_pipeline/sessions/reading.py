@@ -91,7 +91,7 @@ class Readings:
     They are kept in memory only, since they hold what is not redacted yet.
     """
 
-    def __init__(self, most: int = 64, most_characters: int = 32_000_000) -> None:
+    def __init__(self, most: int = 64, most_characters: int = 4_000_000) -> None:
         self.most, self.most_characters = most, most_characters
         self._kept: OrderedDict[tuple[object, ...], tuple[Source, Reading, ParsedSession, int]] = OrderedDict()
 

@@ -11,6 +11,7 @@ a message its place among the messages, from 1. `gemini_parts.image_parts` has t
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,11 @@ HARNESS = "gemini"
 SHAPE = dict
 
 _TYPES = words("user gemini info error warning")
+_SPOKEN = ("user", "gemini")
 _DIRECTORY = re.compile(r"(?:working in the directory: |Workspace Directories:\**\s+- )(\S[^\n]*)")
 _FIRST_LINES = 20
 """So many lines are looked at to tell a log from a snapshot that stands on many lines."""
+_LONGEST_PATH = 4096
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _MESSAGE_START = re.compile(r'\{\s*"id"\s*:')
 
@@ -145,6 +148,11 @@ class Reader:
         self.cwd = ""
         self.said: dict[str, _Said] = {}
         self.voided: set[str] = set()
+        # the ids in the order in which they were first said, and of what was not taken back the places in that order
+        self.names: list[str] = []
+        self.numbers: dict[str, int] = {}
+        self.standing: list[int] = []
+        self.by_words: dict[tuple[object, str], dict[str, None]] = {}
 
     def record(self, line: int, record: Record) -> None:
         changed = record.get("$set")
@@ -196,39 +204,56 @@ class Reader:
         if known:
             # a newer version, of what was said when it was first told
             place = known.place._replace(line=line)
+            if (known.kind, known.plain) != (kind, plain):
+                del self.by_words[known.kind, known.plain][identity]
+            if identity in self.voided:
+                insort(self.standing, self.numbers[identity])
+        else:
+            self.numbers[identity] = len(self.names)
+            self.standing.append(len(self.names))
+            self.names.append(identity)
         self.said[identity] = _Said(kind, plain, place, pieces)
+        self.by_words.setdefault((kind, plain), {})[identity] = None
         self.voided.discard(identity)
         if not self.cwd and kind == "user" and (directory := _DIRECTORY.search(plain)):
             self.cwd = directory[1].strip()
 
     def _rewind(self, identity: str) -> None:
         """Void a message and all after it; Gemini CLI clears everything when it does not know the message."""
-        standing = [known for known in self.said if known not in self.voided]
-        start = standing.index(identity) if identity in standing else 0
-        self.voided.update(standing[start:])
+        start = bisect_left(self.standing, self.numbers[identity]) if self._stands(identity) else 0
+        self.voided.update(self.names[number] for number in self.standing[start:])
+        del self.standing[start:]
+
+    def _stands(self, identity: str) -> bool:
+        return identity in self.said and identity not in self.voided
 
     def _set_context(self, line: int, context: list[Record]) -> None:
         """The model's context was exchanged: to mask what tools said, after a failure, or for a summary.
 
         Messages that stood before are known by their ids, or else by their words, and stay as they were first told.
         """
-        standing = {known: said for known, said in self.said.items() if known not in self.voided}
-        left = {known: said for known, said in standing.items() if said.kind in ("user", "gemini")}
+        found: set[str] = set()
         added = []
+        same_words: dict[tuple[str, str], Iterator[str]] = {}
         for message in context:
-            same = (message.get("type"), plain_text(message))
-            identity = text_of(message.get("id"))
-            if identity not in standing:
-                identity = next((known for known, said in left.items() if (said.kind, said.plain) == same), "")
-            left.pop(identity, None)
-            if not identity:
+            identity, kind = text_of(message.get("id")), text_of(message.get("type"))
+            if not self._stands(identity):
+                same_as = (kind, plain_text(message))
+                same = same_words.setdefault(same_as, iter(self.by_words.get(same_as, ())))
+                alike = (known for known in same if self._stands(known) and known not in found)
+                identity = next(alike, "") if kind in _SPOKEN else ""
+            if identity:
+                found.add(identity)
+            else:
                 added.append(message)
         summarised = any(is_summary(plain_text(message)) for message in added)
-        if left and (summarised or any(message.get("type") == "user" for message in added)):
-            gone = {said.place.record for said in left.values()}
-            summarised = True
-            kept = {said.place.record for said in self.said.values()} - gone
-            self.transcript.compact(self.transcript.record, kept)
+        if summarised or any(message.get("type") == "user" for message in added):
+            standing = {name: self.said[name] for name in map(self.names.__getitem__, self.standing)}
+            gone = {said.place.record for name, said in standing.items() if said.kind in _SPOKEN and name not in found}
+            if gone:
+                summarised = True
+                kept = {said.place.record for said in self.said.values()} - gone
+                self.transcript.compact(self.transcript.record, kept)
         for message in added:
             self.transcript.next_record(line, message.get("timestamp"))
             self._message(line, message, synthetic=summarised or message.get("type") == "gemini")
@@ -239,8 +264,11 @@ class Reader:
         if isinstance(directories, list) and directories and isinstance(directories[0], str):
             return directories[0]
         for folder in Path(self.transcript.source.path).parents[1:3]:
+            noted = folder / ".project_root"
             try:
-                return (folder / ".project_root").read_text(encoding="utf-8").strip()
+                if noted.is_file():  # opening a pipe might wait for ever
+                    with noted.open(encoding="utf-8") as file:
+                        return file.read(_LONGEST_PATH).strip()
             except (OSError, UnicodeDecodeError):
                 continue
         return self.cwd

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain
 from operator import attrgetter, itemgetter
 from pathlib import Path
