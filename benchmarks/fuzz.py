@@ -3,16 +3,17 @@
     pip install atheris
     python benchmarks/fuzz.py --seconds 600
 
-The target is `check` of `memory_pipeline_tests/sessions/fuzzing.py`, one harness after the other, begun with the golden
+The target is `memory_pipeline_tests/sessions/fuzzing.py`, one harness after the other, begun with the golden
 files of the tests and with `memory_pipeline_tests/sessions/corpus`. What is found is put into the working directory
-(`--into`), with `crash` or `timeout` in the name of what fails; `--keep` writes those inputs to the corpus of the tests that
-reach code which none before them reached, as long as they are few and small. Not a dependency: Atheris has wheels for
-few versions of Python only.
+(`--into`), with `crash` or `timeout` in the name of what fails; a second call with `--keep` writes those inputs to the
+corpus of the tests that reach code which none before them reached, as long as they are few and small. Not a
+dependency: Atheris has wheels for few versions of Python only.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import re
 import subprocess
@@ -35,7 +36,7 @@ SUFFIXES = {
     "codex": ".jsonl",
     "gemini": ".jsonl",
     "gemini-snapshot": ".json",
-    "opencode": ".json",
+    "opencode": ".folders",
 }
 LONGEST = 8192
 MOST_KEPT, MOST_KEPT_BYTES = 48, 120_000
@@ -66,6 +67,8 @@ def words() -> list[bytes]:
 def seeds(harness: str) -> list[bytes]:
     """The golden files of a harness, its files in the corpus, and their first lines alone."""
     name, suffix = harness.split("-")[0], SUFFIXES[harness]
+    if harness == "opencode":
+        return [_as_lines(folder) for folder in sorted((TESTS / "golden" / name).iterdir()) if folder.is_dir()]
     folders = [TESTS / "golden" / name, TESTS / "corpus"]
     paths = [path for path in folders[0].rglob(f"*{suffix}") if path.is_file()]
     paths += [path for path in folders[1].glob(f"{name}*{suffix}") if path.is_file()]
@@ -73,6 +76,24 @@ def seeds(harness: str) -> list[bytes]:
     return [data for data in whole if len(data) <= LONGEST] + [
         b"".join(data.splitlines(keepends=True)[:4])[:LONGEST] for data in whole
     ]
+
+
+def _as_lines(folder: Path) -> bytes:
+    """The files of a folder of OpenCode as `check_folders` takes them."""
+    storage = folder / "storage"
+    lines = [json.dumps(json.loads(path.read_bytes())) for path in storage.glob("session/*/*.json")][:1]
+    for path in sorted(storage.glob("message/*/*.json")):
+        lines.append(json.dumps(json.loads(path.read_bytes())))
+        parts = sorted((storage / "part" / path.stem).glob("*.json"))
+        lines += [f"+{json.dumps(json.loads(part.read_bytes()))}" for part in parts]
+    return "\n".join(lines).encode()
+
+
+def target(harness: str) -> Callable[[bytes], object]:
+    """What is called with every input."""
+    from memory_pipeline_tests.sessions.fuzzing import check, check_folders
+
+    return check_folders if harness == "opencode" else lambda data: check(data, f"ses_fuzz{SUFFIXES[harness]}")
 
 
 class Mutator:
@@ -119,12 +140,14 @@ class Mutator:
         return b"".join(lines)
 
 
-def noted(run: Callable[[], object], data: bytes, prefix: Path) -> None:
+def noted(run: Callable[[bytes], object], data: bytes, prefix: Path) -> None:
     """What fails is kept, one input for each place of the code, and the search goes on."""
     try:
-        run()
+        run(data)
     except Exception as error:
-        cause = error.__cause__ or error
+        cause: BaseException = error
+        while cause.__cause__:
+            cause = cause.__cause__
         place = traceback.extract_tb(cause.__traceback__)[-1]
         file = Path(f"{prefix}-crash-{Path(place.filename).stem}-{place.lineno}-{type(cause).__name__}")
         if not file.exists() or file.stat().st_size > len(data):
@@ -135,7 +158,7 @@ def noted(run: Callable[[], object], data: bytes, prefix: Path) -> None:
 def fuzz(harness: str, seconds: int, into: Path) -> None:
     """Fuzz one harness; ends the process."""
     with atheris.instrument_imports(include=["memory_pipeline.sessions"]):
-        from memory_pipeline_tests.sessions.fuzzing import check
+        run = target(harness)
     folder = into / harness
     folder.mkdir(parents=True, exist_ok=True)
     known = seeds(harness)
@@ -145,7 +168,6 @@ def fuzz(harness: str, seconds: int, into: Path) -> None:
     listed = into / "dictionary"
     escaped = ("".join(f"\\x{byte:02x}" for byte in word) for word in (*dictionary, *VALUES))
     listed.write_text("".join(f'"{word}"\n' for word in escaped), encoding="ascii")
-    name = f"ses_fuzz{SUFFIXES[harness]}"
     mutate = Mutator(dictionary, known)
     atheris.Setup(
         [
@@ -153,7 +175,7 @@ def fuzz(harness: str, seconds: int, into: Path) -> None:
             *("-timeout=20", "-rss_limit_mb=3000", "-print_final_stats=1", "-verbosity=1", "-reload=0"),
             f"-artifact_prefix={into / harness}-",
         ],
-        lambda data: noted(lambda: check(data, name), data, into / harness),
+        lambda data: noted(run, data, into / harness),
         custom_mutator=lambda data, most, seed: mutate(data, most, seed),
     )
     atheris.Fuzz()
@@ -161,19 +183,18 @@ def fuzz(harness: str, seconds: int, into: Path) -> None:
 
 def keep(into: Path) -> None:
     """Put those inputs into the corpus that take ways through the readers which no golden file and none before took."""
-    from memory_pipeline_tests.sessions.fuzzing import CORPUS, check
+    from memory_pipeline_tests.sessions.fuzzing import CORPUS
 
     known: set[Way] = set()
     files, size = 0, 0
     for harness, suffix in SUFFIXES.items():
-        name = f"ses_fuzz{suffix}"
-        ways = Ways()
+        ways = Ways(target(harness))
         for data in seeds(harness):
-            known |= ways.of(lambda data=data, name=name: check(data, name))
+            known |= ways.of(data)
         found = sorted((path.read_bytes() for path in (into / harness).glob("*") if path.is_file()), key=len)
         share, kept, reached = (MOST_KEPT - files) // 2 or 1, [], []
         for data in found:
-            new = ways.of(lambda data=data, name=name: check(data, name)) - known
+            new = ways.of(data) - known
             if new:
                 reached.append((data, new))
         while reached and len(kept) < share:
@@ -195,12 +216,15 @@ Way = tuple[str, int, int]
 class Ways:
     """Follows which lines of the readers are run after which."""
 
-    def of(self, run: Callable[[], object]) -> set[Way]:
+    def __init__(self, run: Callable[[bytes], object]) -> None:
+        self.run = run
+
+    def of(self, data: bytes) -> set[Way]:
         """The ways that are taken; none where the run fails, which is for a person to look at."""
         self.taken: set[Way] = set()
         sys.settrace(self._enter)
         try:
-            run()
+            self.run(data)
         except Exception as error:
             print(f"failed: {error!r}", flush=True)
             return set()

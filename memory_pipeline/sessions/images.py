@@ -35,7 +35,9 @@ def load_image(source_file: str, line: int, block: int) -> Picture:
 
     Raises `NoSuchImage` when the file is gone or has changed, or the image is only named by a path.
     """
-    path, _, session = source_file.partition("#")
+    path, session = source_file, ""
+    if "#" in source_file and not Path(source_file).exists():  # a folder may have one in its name
+        path, _, session = source_file.rpartition("#")
     source = source_of(Path(path))._replace(session=session)
     try:
         harness = harness_of(source)
@@ -46,6 +48,8 @@ def load_image(source_file: str, line: int, block: int) -> Picture:
             shown = list(_shown(_record(Path(path), line)))
     except (OSError, NotASession) as error:
         raise NoSuchImage(f"{source_file} cannot be read: {error}") from error
+    except RecursionError as error:
+        raise NoSuchImage(f"{source_file}:{line} is nested too deeply.") from error
     if block >= len(shown):
         raise NoSuchImage(f"{source_file}:{line} has no image number {block + 1}; the file has changed.")
     return _picture(shown[block], f"{source_file}:{line}")

@@ -17,7 +17,7 @@ import orjson
 from memory_pipeline.sessions.harnesses import HARNESSES
 from memory_pipeline.sessions.harnesses.records import JsonLines, Record, decode_damaged
 from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.model import NotASession, NotReadableNow, ParsedSession, Source
+from memory_pipeline.sessions.model import NotASession, NotReadableNow, ParsedSession, Problem, Source
 from memory_pipeline.sessions.redaction import Redactor
 
 # A first line with an image in it has megabytes; more than this is not looked at to tell what a file is.
@@ -51,7 +51,11 @@ class Reading:
         with _named_failures(name):
             records = self.lines.records() if self.lines else self._records()
             for line, record in records:
-                self.reader.record(line, record)
+                try:
+                    self.reader.record(line, record)
+                except RecursionError:  # just not deep enough for the decoder to refuse it
+                    reason = "The record is nested too deeply; what had not been read of it was left out."
+                    self.transcript.problems.append(Problem(line, reason))
             session: ParsedSession = self.reader.finish()
         if not session.messages:
             raise NotASession(f"It is a {name} file, but nobody says anything in it.")

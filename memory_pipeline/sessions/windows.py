@@ -95,13 +95,13 @@ def cut_windows(session: ParsedSession, messages: Sequence[Message], zone: ZoneI
         key = (day_of(message.said_at, zone), compaction_of.get(message.message_id, -1))
         groups.setdefault(key, []).append(message)
     windows = []
-    taken: set[str] = set()
+    latest: dict[str, str] = {}
     for (day, number), members in groups.items():
         trigger = SHUTDOWN if number < 0 else COMPACTION
-        key_text = dedupe_key(session.session_id, trigger, members[0].said_at)
-        while key_text in taken:  # two compactions of messages with one and the same time
-            key_text = hashlib.sha256(key_text.encode()).hexdigest()
-        taken.add(key_text)
+        first = key_text = dedupe_key(session.session_id, trigger, members[0].said_at)
+        if first in latest:  # two compactions of messages with one and the same time
+            key_text = hashlib.sha256(latest[first].encode()).hexdigest()
+        latest[first] = key_text
         compaction = None if number < 0 else session.compactions[number]
         windows.append(Window(key_text, session.session_id, day, trigger, tuple(members), compaction))
     return windows

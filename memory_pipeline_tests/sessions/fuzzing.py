@@ -1,7 +1,7 @@
 """What has to be true of any file that is read as a session, whatever is in it.
 
-`check` is called by `test_fuzzing` with files that Hypothesis makes up and with those of `corpus/`, and by
-`benchmarks/fuzz.py`, which looks for more of them.
+`check` and `check_folders` are called by `test_fuzzing` with files that Hypothesis makes up and with those of
+`corpus/`, and by `benchmarks/fuzz.py`, which looks for more of them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ from typing import Any, get_args
 from unittest.mock import patch
 from zoneinfo import ZoneInfo
 
+from memory_pipeline.sessions.harnesses import opencode
 from memory_pipeline.sessions.harnesses.records import EARLIEST
 from memory_pipeline.sessions.images import NoSuchImage, load_image
 from memory_pipeline.sessions.model import NotASession, ParsedSession, Role, Source
-from memory_pipeline.sessions.reading import Readings, parse_file, source_of
+from memory_pipeline.sessions.reading import Readings, parse, parse_file, source_of
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.windows import digest, windows_by_day
 
 CORPUS = Path(__file__).parent / "corpus"
+FOLDERS = ".folders"
+"""Suffix of the inputs of `check_folders`."""
 LIMIT = 300
 REDACTOR = Redactor(b"fuzzing")
 ZONE = ZoneInfo("Europe/Berlin")
@@ -55,6 +58,50 @@ def check(data: bytes, name: str) -> ParsedSession | None:
     check_session(session)
     check_images(session, str(path))
     return session
+
+
+def check_folders(data: bytes) -> list[ParsedSession]:
+    """Read the lines as files of a folder of OpenCode: a session, then messages, each with the parts that follow it.
+
+    A line that begins with `+` is a part.
+    """
+    with temporary_folder() as folder:
+        storage, message = folder / "storage", "msg_0"
+        (storage / "session/p").mkdir(parents=True)
+        for number, line in enumerate(data.split(b"\n")):
+            file = storage / "session/p/ses_1.json"
+            if line.startswith(b"+"):
+                file, line = storage / "part" / message / f"prt_{number}.json", line[1:]
+            elif number:
+                message = f"msg_{number}"
+                file = storage / f"message/ses_1/{message}.json"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            _write(file, line)
+        return check_opencode(folder)
+
+
+def check_opencode(folder: Path) -> list[ParsedSession]:
+    """Read all that OpenCode keeps in a folder, which must be the same afterwards."""
+
+    def read(source: Source) -> ParsedSession | str:
+        return session_or_reason(lambda: parse(source, tool_text_limit=LIMIT, redactor=REDACTOR))
+
+    before = _content(folder)
+    sessions = []
+    sources = opencode.claims(folder, {path.name for path in folder.iterdir()})
+    for source in sources if sources is not None else [Source(str(folder))]:
+        session = read(source)
+        assert session == read(source)
+        if isinstance(session, ParsedSession):
+            check_session(session)
+            check_images(session, source.key)
+            sessions.append(session)
+    assert _content(folder) == before
+    return sessions
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def session_or_reason(read: Any) -> ParsedSession | str:

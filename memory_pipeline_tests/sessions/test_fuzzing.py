@@ -18,18 +18,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.sessions.harnesses import opencode
-from memory_pipeline.sessions.model import ParsedSession, Source
-from memory_pipeline.sessions.reading import parse
 from memory_pipeline_tests.sessions.fuzzing import (
     CORPUS,
-    LIMIT,
-    MODIFIED_NS,
-    REDACTOR,
+    FOLDERS,
     check,
-    check_images,
-    check_session,
-    session_or_reason,
+    check_folders,
+    check_opencode,
     temporary_folder,
 )
 from memory_pipeline_tests.sessions.harnesses.test_opencode import NOON, PNG, SCHEMA, Talk
@@ -39,29 +33,11 @@ HARNESSES = ("pi", "claude_code", "codex", "gemini")
 IDS = ("1", "2", "3", "4", "", "s")
 """So few that parents are missing, are their own children and have several."""
 ID_FIELDS = frozenset(
-    [
-        "id",
-        "uuid",
-        "parentId",
-        "parentUuid",
-        "logicalParentUuid",
-        "fromId",
-        "firstKeptEntryId",
-        "leafUuid",
-        "headUuid",
-        "tailUuid",
-        "sessionId",
-        "toolCallId",
-        "tool_use_id",
-        "call_id",
-        "$rewindTo",
-        "parentID",
-        "messageID",
-        "partID",
-        "callID",
-        "tail_start_id",
-        "agentId",
-    ]
+    (
+        *("id", "uuid", "parentId", "parentUuid", "logicalParentUuid", "fromId", "firstKeptEntryId", "leafUuid"),
+        *("headUuid", "tailUuid", "sessionId", "agentId", "toolCallId", "tool_use_id", "call_id", "callID"),
+        *("$rewindTo", "parentID", "messageID", "partID", "tail_start_id"),
+    )
 )
 TIMES = (
     *("2026-05-01T12:00:00Z", "2026-05-01T12:00:01Z", "2026-05-02T23:59:59.999Z", "2026-04-30T22:00:00+02:00"),
@@ -91,6 +67,8 @@ VALUES = (
     # put in for these in the text of the file, since Python writes neither
     *("@nested", "@digits"),
 )
+CELLS = ("", "{}", "[]", "null", '{"a', b"\xff\x00", 0, -(2**63), 2**63 - 1, 1.5, 1e300, "1", "ses_1", "{")
+"""Put into a row of a database, whatever the type of the column."""
 NESTED = ("[" * 40 + "]" * 40, '{"a":[' * 300 + "]}" * 300, "[" * 1200 + "]" * 1200, '{"a":' * 5000, "[" * 900)
 STRAY = (
     b"\n",
@@ -254,39 +232,17 @@ def talk(chance: Random) -> Talk:
     return made
 
 
-def check_opencode(folder: Path) -> list[ParsedSession]:
-    """Read all that OpenCode keeps in a folder, which must be the same afterwards."""
-    before = _content(folder)
-    sessions = []
-    sources = opencode.claims(folder, {path.name for path in folder.iterdir()})
-    for source in sources if sources is not None else [Source(str(folder))]:
-        session = session_or_reason(lambda source=source: parse(source, tool_text_limit=LIMIT, redactor=REDACTOR))
-        assert session == session_or_reason(
-            lambda source=source: parse(source, tool_text_limit=LIMIT, redactor=REDACTOR)
-        )
-        if isinstance(session, ParsedSession):
-            check_session(session)
-            check_images(session, source.key)
-            sessions.append(session)
-    assert _content(folder) == before
-    return sessions
-
-
-def _content(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 @cache
 def database() -> bytes:
     return _database(talk(Random(1)))
 
 
 def _database(made: Talk) -> bytes:
-    with temporary_folder() as folder, closing(sqlite3.connect(folder / "opencode.db")) as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(f"PRAGMA page_size = 1024; {SCHEMA}")
         made.into_database(connection)
         connection.commit()
-        return (folder / "opencode.db").read_bytes()
+        return connection.serialize()
 
 
 @many(250)
@@ -318,21 +274,18 @@ def test_a_damaged_database(chance: Random) -> None:
 @many(150)
 @given(chance=chances)
 def test_a_database_with_anything_in_its_rows(chance: Random) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.deserialize(_database(talk(chance)))
+        for _ in range(chance.choice((0, 1, 2, 4))):
+            table = chance.choice(("session", "message", "part"))
+            column = chance.choice([row[1] for row in connection.execute(f"PRAGMA table_info({table})")])
+            row = chance.choice(connection.execute(f"SELECT rowid FROM {table}").fetchall())[0]
+            query = f"UPDATE OR IGNORE {table} SET {column} = ? WHERE rowid = ?"
+            connection.execute(query, (chance.choice(CELLS), row))
+        connection.commit()
+        data = connection.serialize()
     with temporary_folder() as folder:
-        file = folder / "opencode.db"
-        file.write_bytes(_database(talk(chance)))
-        with closing(sqlite3.connect(file)) as connection:
-            for _ in range(chance.choice((0, 1, 2, 4))):
-                table = chance.choice(("session", "message", "part"))
-                columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-                value = chance.choice(
-                    ("", "{}", "[]", "null", '{"a', b"\xff\x00", 0, -(2**63), 2**63 - 1, 1.5, 1e300, "1", "ses_1", "{")
-                )
-                row = chance.choice(connection.execute(f"SELECT rowid FROM {table}").fetchall())[0]
-                column = chance.choice(columns)
-                query = f"UPDATE OR IGNORE {table} SET {column} = ? WHERE rowid = ?"
-                connection.execute(query, (value, row))
-            connection.commit()
+        (folder / "opencode.db").write_bytes(data)
         check_opencode(folder)
 
 
@@ -364,12 +317,15 @@ def test_folders_with_damaged_files(chance: Random) -> None:
 
 
 def corpus() -> list[Path]:
-    return sorted(path for path in CORPUS.iterdir() if path.suffix in (".json", ".jsonl"))
+    return sorted(path for path in CORPUS.iterdir() if path.suffix in (".json", ".jsonl", FOLDERS))
 
 
 @pytest.mark.parametrize("path", corpus(), ids=lambda path: path.name)
 def test_the_corpus(path: Path) -> None:
-    check(path.read_bytes(), f"ses_{path.name}")
+    if path.suffix == FOLDERS:
+        check_folders(path.read_bytes())
+    else:
+        check(path.read_bytes(), f"ses_{path.name}")
 
 
 def test_the_corpus_is_small() -> None:
@@ -383,4 +339,3 @@ def test_most_of_what_is_made_up_is_a_session() -> None:
         made = [Damage(Random(seed)) for seed in range(40)]
         found = [check(damage.lines(damage.records(harness)), "a.jsonl") for damage in made]
         assert sum(session is not None for session in found) >= 20
-    assert MODIFIED_NS

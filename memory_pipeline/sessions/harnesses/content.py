@@ -16,7 +16,7 @@ from memory_pipeline.sessions.model import Image
 
 _MARK = "[image: "
 # Every mark is shorter, and a text may be full of beginnings of marks.
-_ANY_MARK = re.compile(re.escape(_MARK) + r"[^\n]{0,40}?, line \d{1,12}, number \d{1,12}\]")
+_ANY_MARK = re.compile(re.escape(_MARK) + r"[^\n]{0,40}?, line (\d{1,12}), number (\d{1,12})\]")
 
 
 class ImageSource(Shape):
@@ -120,11 +120,13 @@ def without_marks(text: str) -> str:
 
 
 def shown_in(text: str, images: tuple[Image, ...]) -> tuple[Image, ...]:
-    """Those of the images whose marks stand in the text."""
+    """Those of the images, which are numbered in their order, whose marks stand in the text."""
     if not images or _MARK not in text:
         return ()
-    marks = set(_ANY_MARK.findall(text))
-    return tuple(image for image in images if image_mark(image) in marks)
+    first = images[0].block
+    marks = {int(mark[2]) - 1 - first: mark[0] for mark in _ANY_MARK.finditer(text)}
+    numbers = sorted(number for number in marks if 0 <= number < len(images))
+    return tuple(images[number] for number in numbers if image_mark(images[number]) == marks[number])
 
 
 def call_text(name: str, arguments: object) -> str:

@@ -185,7 +185,7 @@ def _tool(identity: str, number: int, call: Record, numbers: Numbers) -> Iterato
     read, modified = ((), ()) if failed else _files(name, arguments)
     yield Piece("tool", call_text(name, arguments), (key, "call"), tool_name=name, read=read, modified=modified)
     text, images = _result(parts_of(call.get("result")), numbers)
-    if text or status not in _UNANSWERED:
+    if text or text_of(status) not in _UNANSWERED:
         text = text or text_of(call.get("resultDisplay")) or "(no output)"
         failed = failed or (name == "run_shell_command" and bool(_FAILED_COMMAND.search(text)))
         said = call.get("timestamp")

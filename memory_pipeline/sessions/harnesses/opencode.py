@@ -279,5 +279,5 @@ def _files(part: Record) -> tuple[list[str], list[str]]:
     path = _object(state.get("input")).get("filePath")
     if not isinstance(path, str) or state.get("status") == "error":
         return [], []
-    name = part.get("tool")
+    name = text_of(part.get("tool"))
     return ([path] if name in _READS else []), ([path] if name in _WRITES else [])

@@ -62,6 +62,9 @@ class Transcript:
         self._names: dict[str | None, str | None] = {}
         self._compactions: list[tuple[int, Container[int], range, datetime | None, int | None]] = []
         self._first_time: datetime | None = None
+        # of what the latest message was said in, which may be taken apart into many
+        self._content: object = None
+        self._images: tuple[Image, ...] = ()
 
     def copy(self) -> Self:
         """An independent copy, to add what can only be settled at the end without ending the original."""
@@ -114,13 +117,16 @@ class Transcript:
         """
         if "\x00" in text or not text.isascii():
             text = clean(text)
+            images = tuple(image._replace(media_type=clean(image.media_type)) for image in images)
         if not text or text.isspace():
             return None
         identifier = message_id(self.harness, identity)
         if identifier in self._seen:
             return None
-        if content is not None and (found := images_in(content, self.place.line)):
-            images = shown_in(text, found)
+        if type(content) is list:
+            if content is not self._content:
+                self._content, self._images = content, images_in(content, self.place.line)
+            images = shown_in(text, self._images)
         if role == "tool":
             text = self.redactor.excerpt(text, self.limit)
             tool_name = self._names.get(tool_name) or self._name(tool_name)
@@ -206,15 +212,18 @@ class Transcript:
     def _compacted(self, pairs: list[tuple[int, Message]]) -> tuple[Compaction, ...]:
         compactions = []
         left = sorted((record, index) for index, (record, _) in enumerate(pairs)) if self._compactions else []
+        start = 0
         for before, kept, stretch, at, tokens in self._compactions:
-            end = bisect_left(left, (before,))
+            end = max(bisect_left(left, (before,)), start)
             # what stays in a row is not gone through, since every compaction may keep all that the one before kept
-            first = min(bisect_left(left, (stretch.start,)), end)
+            first = min(max(bisect_left(left, (stretch.start,)), start), end)
             last = max(min(bisect_left(left, (stretch.stop,)), end), first)
-            gone = [place for place in chain(left[:first], left[last:end]) if place[0] not in kept]
+            gone = [place for place in chain(left[start:first], left[last:end]) if place[0] not in kept]
             if gone:
                 more = [place for place in left[last:end] if place[0] in kept]
-                left[:end] = [*(place for place in left[:first] if place[0] in kept), *left[first:last], *more]
+                stay = [*(place for place in left[start:first] if place[0] in kept), *left[first:last], *more]
+                start = end - len(stay)
+                left[start:end] = stay
             ids = tuple(pairs[index][1].message_id for _, index in sorted(gone, key=itemgetter(1)))
             compactions.append(Compaction(ids, at, tokens))
         return tuple(compactions)
