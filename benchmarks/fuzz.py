@@ -186,13 +186,13 @@ def keep(into: Path) -> None:
     from memory_pipeline_tests.sessions.fuzzing import CORPUS
 
     known: set[Way] = set()
-    files, size = 0, 0
+    size = 0
     for harness, suffix in SUFFIXES.items():
         ways = Ways(target(harness))
         for data in seeds(harness):
             known |= ways.of(data)
         found = sorted((path.read_bytes() for path in (into / harness).glob("*") if path.is_file()), key=len)
-        share, kept, reached = (MOST_KEPT - files) // 2 or 1, [], []
+        share, kept, reached = MOST_KEPT // len(SUFFIXES), [], []
         for data in found:
             new = ways.of(data) - known
             if new:
@@ -204,7 +204,7 @@ def keep(into: Path) -> None:
             reached = [(other, left) for other, more in reached if other is not data and (left := more - known)]
         for number, data in enumerate(kept, start=1):
             if size + len(data) <= MOST_KEPT_BYTES:
-                size, files = size + len(data), files + 1
+                size += len(data)
                 (CORPUS / f"{harness}-{number:02}{suffix}").write_bytes(data)
         print(f"{harness}: {len(found)} inputs, {len(kept)} kept, {len(known)} ways known", flush=True)
 

@@ -42,6 +42,7 @@ TABLES: dict[str, Table] = {
         "a session file as it was last looked at, read or not",
         {
             "path": pl.String(),
+            "member": pl.String(),
             "harness": pl.String(),
             "session_id": pl.String(),
             "size": pl.Int64(),
@@ -53,7 +54,10 @@ TABLES: dict[str, Table] = {
             "unknown_records": pl.List(pl.Struct({"type": pl.String(), "count": pl.Int64()})),
             "problems": pl.List(pl.Struct({"line": pl.Int64(), "reason": pl.String()})),
             "days": pl.List(
-                pl.Struct({"day": pl.Date(), "digest": pl.String(), "messages": pl.Int64(), "inherited": pl.Int64()})
+                pl.Struct(
+                    {"day": pl.Date(), "digest": pl.String()}
+                    | dict.fromkeys(("messages", "inherited", "voided"), pl.Int64())
+                )
             ),
             "parent_id": pl.String(),
             "reason": pl.String(),

@@ -6,8 +6,10 @@ The catalogue is derived: deleting `lake/files/` costs one reading of all files.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
@@ -19,7 +21,7 @@ import polars as pl
 from memory_pipeline.days import day_of, today
 from memory_pipeline.lake import Lake, fingerprint_of
 from memory_pipeline.sessions.model import NotASession, NotReadableNow, ParsedSession, Source
-from memory_pipeline.sessions.reading import Readings
+from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.redaction.unredacted import Unredacted
 from memory_pipeline.sessions.windows import digest, windows_by_day
@@ -42,6 +44,18 @@ class Refresh:
     changed: int
     left: int = 0
     """Files that changed but were not read because the time was up; the next refresh reads them."""
+
+
+def left_out(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Ids of sessions of which nothing may be stored, given the catalogue's rows: those that are excluded and those
+    that they started. A fork was not started by its parent but by the person; of that only its own words are stored.
+    """
+    known = list(rows)
+    found = {str(row["session_id"]) for row in known if row["excluded"]}
+    started = [row for row in known if row["parent_id"] and not any(day["inherited"] for day in row["days"] or [])]
+    while more := {str(row["session_id"]) for row in started if row["parent_id"] in found} - found:
+        found |= more
+    return found
 
 
 def _key(source: Source) -> str:
@@ -85,17 +99,19 @@ class Catalogue:
             known = _STORED[path] = _Stored(state, frame, {row["path"]: row for row in frame.iter_rows(named=True)})
         return known
 
-    def _store(self, changed: Iterable[str], gone: Iterable[str]) -> None:
+    def _store(self, changed: Collection[str], gone: Collection[str]) -> None:
         """Write the rows that changed among those that did not: with many files most of the work is theirs."""
         keep_timezone(self.settings)
-        stored = self._stored().frame
-        old = stored.filter(~pl.col("path").is_in([*changed, *gone]))
-        new = pl.DataFrame([self.rows[key] for key in changed], schema_overrides=stored.schema)
-        frame = pl.concat([old, new.select(stored.columns)]) if len(new) else old
+        stored = self._stored()
+        old = stored.frame.filter(~pl.col("path").is_in([*changed, *gone]))
+        new = pl.DataFrame([self.rows[key] for key in changed], schema_overrides=old.schema)
+        frame = pl.concat([old, new.select(old.columns)]) if len(new) else old
         self.lake.replace_all("files", frame)
         path = self.lake.path("files")
         stat = path.stat()
-        _STORED[path] = _Stored((stat.st_size, stat.st_mtime_ns), frame, dict(self.rows))
+        rows = {key: row for key, row in stored.rows.items() if key not in gone}
+        rows |= {key: self.rows[key] for key in changed}
+        _STORED[path] = _Stored((stat.st_size, stat.st_mtime_ns), frame, rows)
 
     def refresh(
         self,
@@ -129,15 +145,18 @@ class Catalogue:
         ]
         for key in gone:
             del self.rows[key]
-        for known in ("_by_day", "_session_ids"):
+        for known in ("_by_day", "_by_session", "_left_out"):
             self.__dict__.pop(known, None)
         if changed or gone:
             self._store(changed, gone)
         return Refresh(len(self.present), len(changed), left)
 
     def session(self, key: str) -> ParsedSession | None:
-        """The session as it is now; None when it is gone, cannot be read, or is none."""
-        source = self.present.get(key)
+        """The session as it is now; None when it is gone, cannot be read, or is none.
+
+        Also where the last refresh looked at other directories: what is known counts.
+        """
+        source = self.present.get(key) or self._known_source(key)
         try:
             return self._read(source) if source else None
         except NotASession:
@@ -154,13 +173,58 @@ class Catalogue:
         """Whether no session could be read from the source when it was last looked at."""
         return key in self.rows and self.rows[key]["reason"] is not None
 
+    def _known_source(self, key: str) -> Source | None:
+        row = self.rows[key]
+        member = row["member"] or ""
+        path = Path(key.removesuffix(f"#{member}") if member else key)
+        if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file() raises where a folder may not be entered
+            return None
+        if member:  # a file of many sessions: its state says nothing of one of them
+            return Source(str(path), member, row["size"], row["modified_ns"] or 0)
+        return source_of(path)
+
+    def is_readable(self, key: str) -> bool:
+        """Whether the session is there, wherever the last refresh looked, could be read, and may be stored."""
+        there = key in self.present or self._known_source(key) is not None
+        return there and not self.is_unreadable(key) and not self.is_excluded(key)
+
     def is_excluded(self, key: str) -> bool:
         """Whether nothing of the session may be stored."""
-        return self.rows[key]["excluded"] is not None
+        return self.is_left_out(self.rows[key]["session_id"])
 
-    def has_parent(self, session: ParsedSession) -> bool:
-        """Whether the session that this one repeats is known, so that what it repeats is not counted again."""
-        return bool(session.parent_id) and f"{session.harness}/{session.parent_id}" in self._session_ids
+    def is_left_out(self, session_id: str | None) -> bool:
+        """Whether nothing of the session may be stored, as some file of it says, or of one that it belongs to."""
+        return session_id in self._left_out or (bool(session_id) and str(session_id).split("/")[0] in self._left_out)
+
+    @cached_property
+    def _left_out(self) -> set[str]:
+        return left_out(self.rows.values())
+
+    def repeated(self, session: ParsedSession) -> frozenset[str]:
+        """Ids of the messages with which the session repeats another one that is known: they count there.
+
+        Copies have ids of their own, so they are told by their words; where the other one is only stored, everything
+        that was copied is taken to be there.
+        """
+        if not session.inherited:
+            return frozenset()
+        key = self._by_session.get((session.harness, session.parent_id))
+        parent = self.session(key) if key else None
+        if parent is None:
+            stored = self.lake.read("sessions", columns=["session_id"])["session_id"]
+            return session.inherited if session.parent_id in stored else frozenset()
+        left = Counter((message.role, message.text) for message in parent.messages)
+        found = set()
+        for message in session.messages:
+            said = (message.role, message.text)
+            if message.message_id in session.inherited and left[said] > 0:
+                left[said] -= 1
+                found.add(message.message_id)
+        return frozenset(found)
+
+    def has_voided(self, key: str, day: date) -> bool:
+        """Whether turns of the day were taken back in this session."""
+        return bool(self._by_day[day][key]["voided"])
 
     @property
     def has_sessions(self) -> bool:
@@ -192,8 +256,8 @@ class Catalogue:
         return found
 
     @cached_property
-    def _session_ids(self) -> set[str]:
-        return {f"{row['harness']}/{row['session_id']}" for row in self.rows.values()}
+    def _by_session(self) -> dict[tuple[str, str], str]:
+        return {(row["harness"], row["session_id"]): key for key, row in self.rows.items() if not row["reason"]}
 
     def files_of(self, day: date) -> dict[str, str]:
         """What holds messages of the day, with the digest of what it holds."""
@@ -220,14 +284,15 @@ class Catalogue:
     def fingerprint(self, day: date, now: datetime) -> str:
         """Of everything that decides the day's sessions, messages and windows."""
         files = [
-            (key, entry["digest"], self.is_idle(key, day, now), bool(entry["inherited"]) and self._parent_known(key))
+            (key, entry["digest"], self.is_idle(key, day, now), self.is_excluded(key), self._repeated(key, entry))
             for key, entry in self._by_day.get(day, {}).items()
         ]
         return fingerprint_of(self._reader, self.settings.min_user_messages, files)
 
-    def _parent_known(self, key: str) -> bool:
+    def _repeated(self, key: str, entry: dict[str, Any]) -> bool:
+        """Whether the file repeats messages of the day from a session that is known."""
         row = self.rows[key]
-        return bool(row["parent_id"]) and f"{row['harness']}/{row['parent_id']}" in self._session_ids
+        return bool(entry["inherited"]) and (row["harness"], row["parent_id"]) in self._by_session
 
     @cached_property
     def _reader(self) -> str:
@@ -249,6 +314,7 @@ class Catalogue:
     def _row(self, source: Source) -> dict[str, Any]:
         row: dict[str, Any] = {
             "path": _key(source),
+            "member": source.session or None,
             "harness": None,
             "session_id": None,
             "last_said_at": None,
@@ -289,11 +355,12 @@ class Catalogue:
                     "digest": digest(session, windows),
                     "messages": sum(len(window.messages) for window in windows),
                     "inherited": sum(m.message_id in session.inherited for w in windows for m in w.messages),
+                    "voided": sum(m.voided for w in windows for m in w.messages),
                 }
                 for day, windows in days
             ]
             # a day that it said something on before: without this nobody would take out what is stored of it
-            + [{"day": day, "digest": "", "messages": 0, "inherited": 0} for day in sorted(left)],
+            + [{"day": day, "digest": "", "messages": 0, "inherited": 0, "voided": 0} for day in sorted(left)],
             "parent_id": session.parent_id or None,
             "excluded": session.excluded,
         }

@@ -2,12 +2,14 @@
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import polars as pl
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import PARTITIONS, LakeResource, Verdict, report_by_day
+from memory_pipeline.sessions.catalogue import left_out
 
 EVERY_MESSAGE = "every_message_in_one_window"
 
@@ -40,13 +42,20 @@ def judge_windows(lake: Lake, day: date) -> Verdict:
 
 def _files_of(lake: Lake, day: date) -> list[str]:
     """What should be stored: sessions that say something on the day and can be read."""
-    files = lake.read("files", columns=["path", "days", "excluded", "reason"])
-    files = files.filter(pl.col("excluded").is_null(), pl.col("reason").is_null()).select("path", "days")
+    files = lake.read("files", columns=["path", "session_id", "parent_id", "days", "excluded", "reason"])
+    out = left_out(files.iter_rows(named=True))
+    base = pl.col("session_id").str.split("/").list.first()
+    files = files.filter(~base.is_in(list(out)), ~pl.col("session_id").is_in(list(out)), pl.col("reason").is_null())
     return [
         path
-        for path, days in files.iter_rows()
-        if any(entry["day"] == day and entry["messages"] for entry in days or []) and _is_there(path)
+        for path, days in files.select("path", "days").iter_rows()
+        if _says_something(days or [], day) and _is_there(path)
     ]
+
+
+def _says_something(days: list[dict[str, Any]], day: date) -> bool:
+    """Whether there is more on the day than what it repeats of another session."""
+    return any(entry["day"] == day and entry["messages"] > (entry["inherited"] or 0) for entry in days)
 
 
 def _is_there(key: str) -> bool:

@@ -57,9 +57,9 @@ def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
             yield Source(folder)
             continue
         claimed = _claimed(Path(folder), {entry.name for entry in entries})
-        if claimed is not None:
-            yield from claimed
-            continue
+        if claimed:
+            yield from claimed[0]
+            entries = [entry for entry in entries if entry.name in claimed[1]]
         for entry in entries:
             if entry.name.endswith(SUFFIXES) and entry.path not in seen and (source := _source(entry)):
                 seen.add(entry.path)
@@ -67,11 +67,12 @@ def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
         waiting += [entry.path for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
 
 
-def _claimed(folder: Path, names: set[str]) -> list[Source] | None:
+def _claimed(folder: Path, names: set[str]) -> tuple[list[Source], list[str]] | None:
+    """What a harness says of a folder: its sessions, and the names that are not its own."""
     for claims in _CLAIMS:
-        sources: list[Source] | None = claims(folder, names)
-        if sources is not None:
-            return sources
+        claimed: tuple[list[Source], list[str]] | None = claims(folder, names)
+        if claimed is not None:
+            return claimed
     return None
 
 

@@ -44,7 +44,7 @@ SECONDS_PER_100_KB = 2.0
 
 def check(data: bytes, name: str) -> ParsedSession | None:
     """Read the bytes as a file of that name; the session, or None when it is refused for a proper reason."""
-    path = _folder() / name
+    path = folder_of_checks() / name
     _write(path, data)
     with counted_bytes() as counted:
         started = time.process_time()
@@ -88,8 +88,8 @@ def check_opencode(folder: Path) -> list[ParsedSession]:
 
     before = _content(folder)
     sessions = []
-    sources = opencode.claims(folder, {path.name for path in folder.iterdir()})
-    for source in sources if sources is not None else [Source(str(folder))]:
+    claimed = opencode.claims(folder, {path.name for path in folder.iterdir()})
+    for source in claimed[0] if claimed else [Source(str(folder))]:
         session = read(source)
         assert session == read(source)
         if isinstance(session, ParsedSession):
@@ -226,8 +226,8 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory()
 
 
-def _folder() -> Path:
-    """The readers look for files of a project in the folders above."""
+def folder_of_checks() -> Path:
+    """Deep enough, since the readers look for files of a project in the folders above."""
     folder = Path(_temporary().name, "one", "two", "three")
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -25,7 +25,7 @@ from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.sessions.sensor import session_sensor
 from memory_pipeline.sessions.stage import NAMES
-from memory_pipeline.settings import Settings, load_settings
+from memory_pipeline.settings import Settings, load_settings, salt_of
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.conftest import Entry, write_session
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder
@@ -107,6 +107,8 @@ class Machine:
     def made_anew(self) -> dict[str, Rows]:
         """The tables of a workspace that was made just now from the files that are there."""
         settings = self.settings.model_copy(update={"workspace": self.root / f"anew-{len(list(self.root.iterdir()))}"})
+        settings.lake_dir.mkdir(parents=True)
+        (settings.lake_dir / "salt").write_bytes(salt_of(self.settings))
         stages = Stages.of(settings)
         stages.sessions.look()
         for day in stages.sessions.catalogue.days():

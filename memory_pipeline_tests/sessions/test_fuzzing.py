@@ -18,12 +18,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memory_pipeline.sessions.model import ParsedSession
+from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline_tests.sessions.fuzzing import (
     CORPUS,
     FOLDERS,
     check,
     check_folders,
     check_opencode,
+    check_session,
+    folder_of_checks,
+    session_or_reason,
     temporary_folder,
 )
 from memory_pipeline_tests.sessions.harnesses.test_opencode import NOON, PNG, SCHEMA, Talk
@@ -203,6 +208,48 @@ def test_a_snapshot_of_gemini_with_anything_wrong_in_it(chance: Random) -> None:
     data = damage.text(snapshot if chance.random() < 0.5 else damage.changed(snapshot))
     raw = data.replace('"messages"', '\n"messages"').encode("utf-8", "surrogatepass")
     check(damage.bytes(raw) if chance.random() < 0.5 else raw, "session-1.json")
+
+
+def variants(record: Any) -> Iterator[Any]:
+    """Copies of a record, in each of which one part is of another kind."""
+    for number, _ in enumerate(_places(record)):
+        for value in ([], {}, 1, "", None, [[]], {"type": []}):
+            copy = json.loads(json.dumps(record))
+            holder, key = list(_places(copy))[number]
+            holder[key] = value
+            yield copy
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_every_part_of_every_record_may_be_of_another_kind(harness: str) -> None:
+    records = [variant for record in templates(harness) for variant in variants(record)]
+    for number, record in enumerate(records):
+        if "uuid" in record:
+            record["uuid"] = str(number)  # a record of Claude Code that is there twice is not read again
+    lines = [json.dumps(record) + "\n" for record in [*headers(harness), *records]]
+    path = folder_of_checks() / "a.jsonl"
+    path.write_text("".join(lines))
+    session = session_or_reason(lambda: parse_file(path))
+    assert isinstance(session, ParsedSession)
+    check_session(session)
+
+
+def test_every_part_of_every_file_of_opencode_may_be_of_another_kind() -> None:
+    for folder in sorted((GOLDEN / "opencode").iterdir()):
+        for file in sorted((folder / "storage").glob("*/*/*.json")) if folder.is_dir() else ():
+            record = json.loads(file.read_bytes())
+            files = [json.dumps(variant) for variant in variants(record)]
+            first = '{"id":"ses_1","projectID":"p","time":{"created":1777636800000}}'
+            if file.parts[-3] == "session":
+                for changed in files:
+                    check_folders(f'{changed}\n{{"role":"user"}}\n+{{"type":"text","text":"x"}}'.encode())
+            elif file.parts[-3] == "message":
+                parts = '+{"type":"text","text":"x"}\n+{"type":"compaction"}'
+                check_folders("\n".join([first, *(f"{changed}\n{parts}" for changed in files)]).encode())
+            else:
+                for role in ("user", "assistant"):
+                    message = json.dumps({"role": role, "time": {"created": NOON}})
+                    check_folders("\n".join([first, message, *(f"+{changed}" for changed in files)]).encode())
 
 
 @many(100)

@@ -30,7 +30,8 @@ def sessions() -> list[Path]:
 
 def sources(path: Path) -> list[Source]:
     if path.is_dir():
-        return opencode.claims(path, {found.name for found in path.iterdir()}) or []
+        claimed = opencode.claims(path, {found.name for found in path.iterdir()})
+        return claimed[0] if claimed else []
     return [source_of(path)]
 
 

@@ -12,7 +12,8 @@ A harness whose sessions are not files of JSON lines has also
 - `records(source, problems)`: the records of one session, each with its line or number,
 - `images_of(record)`: the images in such a record, in the order in which `Image.block` counts them,
 and one whose sessions are not files at all
-- `claims(folder, names)`: the sessions in a folder with these entries, or None where the folder is not its own.
+- `claims(folder, names)`: the sessions in a folder with these entries and the names of those that are none of its
+  business, or None where the folder is not its own.
 """
 
 from __future__ import annotations

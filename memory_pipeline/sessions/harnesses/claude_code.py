@@ -188,7 +188,7 @@ class Reader:
                 return
             self.identity = uuid
         else:
-            identity = f"{record.timestamp}\x1f{kind}\x1f{msgspec.json.encode(record.message)!r}"
+            identity = f"{record.timestamp}\x1f{kind}\x1f{self.transcript.digest(msgspec.json.encode(record.message))}"
             self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
         self.part = 0
         self._envelope(record, kind)

@@ -6,7 +6,6 @@ that resumes or forks another begins with a copy of it, written at once, under n
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -139,11 +138,11 @@ class Reader:
         own, other = text_of(self.meta.id), text_of(payload.id)
         if not own:
             self.meta = payload
+            self.parent_id = _parent_of(payload)
             ordinal = payload.subagent_history_start_ordinal
             if isinstance(ordinal, int):
                 self.first_own_ordinal = ordinal
-                self.parent_id = _parent_of(payload)
-        elif other and other != own and not self.parent_id and self.transcript.record <= _LAST_FOREIGN_HEADER:
+        elif other and other != own and not self.inherited and self.transcript.record <= _LAST_FOREIGN_HEADER:
             self.parent_id = other
             self.copied_until = self.transcript.place.said_at
             self.inherited.add(self.transcript.record)
@@ -264,8 +263,7 @@ class Reader:
     ) -> int | None:
         """Keep a message; `said` is what identifies it where the text is only a part of it."""
         payload = f"{role}\x1f{essence(said or bare(text))}"
-        digest = hashlib.sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()
-        identity = f"{self.meta.id}\x1f{digest}"
+        identity = f"{self.meta.id}\x1f{transcript.digest(payload)}"
         number = transcript.occurrence(identity)
         shown = shown_in(text, images)
         return transcript.add(

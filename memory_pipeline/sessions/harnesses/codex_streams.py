@@ -113,8 +113,8 @@ class Streams:
                 standing.append(waiting.popleft())
             if standing and turns > 0:
                 prompt = standing[-min(turns, len(standing))]
-                # its own `response_item` comes just before its event
-                start = next((record for record in range(prompt - 3, prompt) if record in items), prompt)
+                # its own `response_item` is the last one before its event
+                start = next((record for record in range(prompt - 1, prompt - 4, -1) if record in items), prompt)
                 while standing and standing[-1] >= start:
                     standing.pop()
                 while voided and voided[-1].stop >= start:

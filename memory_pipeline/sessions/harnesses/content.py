@@ -19,6 +19,9 @@ _MARK = "[image: "
 _ANY_MARK = re.compile(re.escape(_MARK) + r"[^\n]{0,40}?, line (\d{1,12}), number (\d{1,12})\]")
 
 
+_IMAGE_TYPE = re.compile(r"image/[a-z0-9.+-]{1,30}")
+
+
 class ImageSource(Shape):
     """Claude Code's wrapper around the bytes of an image."""
 
@@ -100,13 +103,17 @@ def images_in(content: object, line: int, first: int = 0) -> tuple[Image, ...]:
 def media_type(block: Block) -> str:
     """Of an image, such as `image/png`."""
     kind = block.mimeType or (block.source.media_type if isinstance(block.source, ImageSource) else None)
-    return str(kind)[:40] if kind else url_type(block.image_url)
+    return image_type(kind) if kind else url_type(block.image_url)
 
 
 def url_type(url: object) -> str:
     """The media type of a `data:` URL."""
-    known = isinstance(url, str) and url.startswith("data:")
-    return str(url)[5:40].split(";")[0] if known else "unknown type"
+    return image_type(url[5:50].split(";")[0] if isinstance(url, str) and url.startswith("data:") else None)
+
+
+def image_type(kind: object) -> str:
+    """A media type as it may be stored: in a damaged file anything may stand there."""
+    return kind if isinstance(kind, str) and _IMAGE_TYPE.fullmatch(kind) else "unknown type"
 
 
 def image_mark(image: Image) -> str:

@@ -22,9 +22,9 @@ from memory_pipeline.sessions.harnesses.gemini_parts import (
     Piece,
     image_parts,
     is_summary,
-    nameless,
     pieces_of,
     plain_text,
+    written,
 )
 from memory_pipeline.sessions.harnesses.records import JsonLines, Pieces, Record, text_of, to_time, words
 from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
@@ -194,7 +194,7 @@ class Reader:
     def _message(self, line: int, record: Record, *, synthetic: bool = False) -> None:
         identity = text_of(record.get("id"))
         if not identity:
-            identity = nameless(record)
+            identity = self.transcript.digest(written(record))
             identity = f"{identity}/{self.transcript.occurrence(identity)}"
         kind, plain, place = text_of(record.get("type")), plain_text(record), self.transcript.place
         pieces = list(pieces_of(identity, record, line))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import orjson
 
-from memory_pipeline.sessions.harnesses.content import call_text, image_mark
+from memory_pipeline.sessions.harnesses.content import call_text, image_mark, image_type
 from memory_pipeline.sessions.harnesses.records import Record, text_of, words
 from memory_pipeline.sessions.harnesses.voices import Voice, split_voices
 from memory_pipeline.sessions.model import Image, Role
@@ -130,7 +129,7 @@ def _media_type(part: Record) -> str:
         data = part.get(name)
         kind = text_of(data.get("mimeType")) if isinstance(data, dict) else ""
         if kind.startswith("image/"):
-            return kind[:40]
+            return image_type(kind)
     return ""
 
 
@@ -224,6 +223,6 @@ def _files(name: str, arguments: Any) -> tuple[tuple[str, ...], tuple[str, ...]]
     return (paths if name in _READS else ()), (paths if name in _WRITES else ())
 
 
-def nameless(record: Record) -> str:
-    """Stands for the id of a message that has none."""
-    return hashlib.sha256(_json(record).encode("utf-8", "surrogatepass")).hexdigest()
+def written(record: Record) -> str:
+    """The whole record, which stands for the id of a message that has none."""
+    return _json(record)

@@ -11,14 +11,13 @@ attachment of a tool's result, counted as `image_parts` meets them.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
 
-from memory_pipeline.sessions.harnesses.content import call_text, image_mark
+from memory_pipeline.sessions.harnesses.content import call_text, image_mark, image_type
 from memory_pipeline.sessions.harnesses.opencode_store import claims, records
 from memory_pipeline.sessions.harnesses.records import Record, text_of, to_time, words
 from memory_pipeline.sessions.harnesses.transcript import Transcript
@@ -86,6 +85,7 @@ class Reader:
             "" if _PLACEHOLDER.match(title) else title,
             text_of(self.session.get("directory")),
             voided=self.voided,
+            parent_id=text_of(self.session.get("parent_id")) or text_of(self.session.get("parentID")),
         )
 
     def record(self, number: int, record: Record) -> None:
@@ -97,7 +97,7 @@ class Reader:
         self.message, parts = _object(record.get("message")), record.get("parts") or []
         self._begin(number)
         self.images = {
-            id(part): Image(number, place, text_of(part["mime"])[:40]) for place, part in enumerate(image_parts(parts))
+            id(part): Image(number, place, image_type(part["mime"])) for place, part in enumerate(image_parts(parts))
         }
         role = self.message.get("role")
         if role == "user":
@@ -140,7 +140,9 @@ class Reader:
             elif text_of(kind) not in _IGNORED:
                 self.transcript.unknown[f"part/{kind}"] += 1
         # without the marks of images, which name the number of their record, and in whichever order they were copied
-        said = _digest("\n".join(sorted(text_of(part.get("text")) or text_of(part.get("url")) for part, _ in typed)))
+        said = self.transcript.digest(
+            "\n".join(sorted(text_of(part.get("text")) or text_of(part.get("url")) for part, _ in typed))
+        )
         self.prompt = f"{self._time(self.message, 'created')}\x1f{said}"
         if typed:
             self._begin_part(typed[0][0])
@@ -150,7 +152,7 @@ class Reader:
         self.overflown = ""
         for part, text in injected:
             self._begin_part(part)
-            self._add("injected", text, "injected", _digest(text))
+            self._add("injected", text, "injected", self.transcript.digest(text))
 
     def _say(self, said: str, *, again: bool) -> None:
         images = tuple(self.images[key] for key in self.images)
@@ -172,7 +174,9 @@ class Reader:
                 self._begin_part(part)
                 text = text_of(part.get("text"))
                 put_in = summary or part.get("synthetic") is True
-                self._add("injected" if put_in else "assistant", text, "text", _start(part) or _digest(text))
+                self._add(
+                    "injected" if put_in else "assistant", text, "text", _start(part) or self.transcript.digest(text)
+                )
             elif kind == "tool":
                 self._begin_part(part)
                 last_call = self._call(part)
@@ -267,10 +271,6 @@ def _object(value: object) -> Record:
 def _start(part: Record) -> object:
     """When a part was begun, in the harness's own count."""
     return (_object(part.get("time")) or _object(_object(part.get("state")).get("time"))).get("start")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _files(part: Record) -> tuple[list[str], list[str]]:

@@ -16,8 +16,10 @@ from memory_pipeline.sessions.model import Problem, Source
 _DATABASE = re.compile(r"opencode(?:-[\w.-]+)?\.db")
 
 
-def claims(folder: Path, names: Collection[str]) -> list[Source] | None:
-    """The sessions of a folder with a database or JSON folders of OpenCode; None of any other folder."""
+def claims(folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
+    """The sessions of a folder with a database or JSON folders of OpenCode, and which of the names are not OpenCode's;
+    None of any other folder.
+    """
     databases = [folder / name for name in sorted(names) if _DATABASE.fullmatch(name) and (folder / name).is_file()]
     storage = folder if folder.name == "storage" and "session" in names else folder / "storage"
     in_folders = (storage == folder or "storage" in names) and _is_storage(storage)
@@ -26,12 +28,17 @@ def claims(folder: Path, names: Collection[str]) -> list[Source] | None:
     sources: list[Source] = []
     waiting = False
     for database in databases:
-        found, locked = database_sources(database)
-        sources += found
+        listed, locked = database_sources(database)
+        sources += listed
         waiting = waiting or locked
     taken = {source.session for source in sources}
     # while a database is locked for the first time it is not known which sessions it has as well
-    return sources + (_folder_sources(storage, taken) if in_folders and not waiting else [])
+    found = _folder_sources(storage, taken) if in_folders and not waiting else []
+    if storage == folder or folder.name == "opencode":
+        return sources + found, []
+    own = tuple(database.name for database in databases)
+    left = [name for name in names if not (own and name.startswith(own)) and not (in_folders and name == "storage")]
+    return sources + found, left
 
 
 def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Record]]:

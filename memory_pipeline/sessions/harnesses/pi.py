@@ -6,7 +6,6 @@ Messages on a branch that the person left are voided, unless a summary carried t
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -138,7 +137,7 @@ class Reader:
         if isinstance(entry.id, str):
             self.identity = f"{entry.id}\x1f{entry.timestamp}"
             return
-        digest = hashlib.sha256(msgspec.json.encode(content)).hexdigest()
+        digest = self.transcript.digest(msgspec.json.encode(content))
         identity = f"{entry.timestamp}\x1f{role}\x1f{digest}"
         self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
 

@@ -6,6 +6,7 @@ Nothing gets past `Transcript` unredacted: messages are redacted where they are 
 from __future__ import annotations
 
 import copy
+import hashlib
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -19,11 +20,12 @@ from typing import NamedTuple, Self
 from msgspec.structs import replace
 
 from memory_pipeline.llm.own_sessions import MARKER
-from memory_pipeline.sessions.harnesses.content import images_in, shown_in, without_marks
+from memory_pipeline.sessions.harnesses.content import image_type, images_in, shown_in, without_marks
 from memory_pipeline.sessions.harnesses.records import EARLIEST, message_id, to_time
 from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Problem, Role, Source
 from memory_pipeline.sessions.redaction import Redactor
 
+_NO_NAME = re.compile(r"[^\w/. -]+", re.ASCII)
 _DO_NOT_INDEX = "DO NOT INDEX"
 # In what a program put in, such as the instructions of a project, only a line of its own is meant as the mark.
 _MARK_LINE = re.compile(
@@ -95,6 +97,11 @@ class Transcript:
         """Count a record in which nothing is said."""
         self.record += 1
 
+    def digest(self, content: str | bytes) -> str:
+        """What stands for content in an identity; salted, so that no id tells what was redacted."""
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        return hashlib.sha256(self.redactor.salt + data).hexdigest()
+
     def occurrence(self, identity: str) -> int:
         """How often this identity came before, for records that carry no id of their own."""
         number = self._occurrences[identity] = self._occurrences.get(identity, 0) + 1
@@ -117,7 +124,7 @@ class Transcript:
         """
         if "\x00" in text or not text.isascii():
             text = clean(text)
-            images = tuple(image._replace(media_type=clean(image.media_type)) for image in images)
+            images = tuple(image._replace(media_type=image_type(image.media_type)) for image in images)
         if not text or text.isspace():
             return None
         identifier = message_id(self.harness, identity)
@@ -202,8 +209,8 @@ class Transcript:
             files_read=tuple(sorted(read - modified)),
             files_modified=tuple(sorted(modified)),
             records=self.record + 1,
-            unknown_records={self._storable(kind): count for kind, count in self.unknown.items()},
-            problems=tuple(self.problems),
+            unknown_records=self._unknown(),
+            problems=tuple(Problem(line, self._storable(reason)) for line, reason in self.problems),
             parent_id=self._storable(parent_id),
             inherited=frozenset(m.message_id for r, m in pairs if r in inherited) if inherited else frozenset(),
             excluded=self.excluded,
@@ -233,6 +240,13 @@ class Transcript:
             self.excluded = self.excluded or "written by the pipeline's own model command"
         elif (role == "user" and _DO_NOT_INDEX in text) or (role == "injected" and _MARK_LINE.search(text)):
             self.excluded = self.excluded or f"line {self.place.line} says {_DO_NOT_INDEX}"
+
+    def _unknown(self) -> dict[str, int]:
+        """Of a record type only what a name consists of: in a damaged file anything may stand there."""
+        found: Counter[str] = Counter()
+        for kind, count in self.unknown.items():
+            found[self._storable(_NO_NAME.sub("", kind)[:60]) or "no name"] += count
+        return dict(found)
 
     def _name(self, tool: str | None) -> str | None:
         self._names[tool] = tool and self._storable(tool)

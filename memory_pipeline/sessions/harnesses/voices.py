@@ -38,6 +38,8 @@ _INJECTED_HEADERS = (
     "Stop hook feedback:",
     "# AGENTS.md instructions",
 )
+_PRIVATE = re.compile(r"(?<=<private>).*?(?=</private>)", re.DOTALL)
+_BETWEEN = "\x1e"
 _LEADS = (*_INJECTED_HEADERS, *_IDE_HEADERS, "[Request interrupted by user")
 
 
@@ -46,22 +48,36 @@ def voices(content: object, line: int) -> list[Voice]:
     if not isinstance(content, list):
         return split_voices(content) if isinstance(content, str) else []
     # the mark of an image begins with a bracket, so it is taken for words of the user, as it should
-    parts = (voice for text in block_texts(content, line) for voice in split_voices(text))
+    parts = (voice for text in without_private(block_texts(content, line)) for voice in split_voices(text))
     return [(role, "\n".join(part for _, part in same)) for role, same in groupby(parts, key=itemgetter(0))]
 
 
 def split_voices(text: str) -> list[Voice]:
     """One text, taken apart; blank pieces are left out."""
-    bare = text.strip()
+    bare = without_private([text])[0].strip()
     if "<" not in bare and not bare.startswith(_LEADS):  # as nearly every text
         return [("user", bare)] if bare else []
     found: list[Voice] = []
-    for chunk in _REMINDER.split(text) if "<system-reminder>" in text else [text]:
+    for chunk in _REMINDER.split(bare) if "<system-reminder>" in bare else [bare]:
         if chunk.startswith("<system-reminder>"):
             found.append(("injected", chunk))
         else:
             found.extend(_split_lead(chunk.strip()))
     return [(role, part) for role, part in found if part and not part.isspace()]
+
+
+def without_private(texts: list[str]) -> list[str]:
+    """The texts without what stands between `<private>` and `</private>`, also where these lie in different ones.
+
+    The redactor does the same for every text; but what is taken apart first has only one of the two marks.
+    """
+    if not any("<private>" in text for text in texts):
+        return texts
+    joined = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
+    # what is behind the last closing mark cannot match, and looking there would take forever
+    end = joined.rfind("</private>") + len("</private>")
+    hidden = _PRIVATE.sub(lambda found: f"[private]{_BETWEEN * found[0].count(_BETWEEN)}", joined[:end])
+    return (hidden + joined[end:]).split(_BETWEEN)
 
 
 def _split_lead(text: str) -> Iterator[Voice]:

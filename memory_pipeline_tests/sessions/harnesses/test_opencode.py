@@ -109,9 +109,9 @@ def database(folder: Path, *talks: Talk, name: str = "opencode.db", log: bool = 
 
 
 def sources(folder: Path) -> list[Source]:
-    found = opencode.claims(folder, {path.name for path in folder.iterdir()})
-    assert found is not None
-    return found
+    claimed = opencode.claims(folder, {path.name for path in folder.iterdir()})
+    assert claimed is not None
+    return claimed[0]
 
 
 def read(folder: Path) -> ParsedSession:
