@@ -80,8 +80,9 @@ def run_stage(
     """Bring every day of the run up to date and report each of its tables by day.
 
     A day that fails does not stop the others; the step fails at the end and names it. Finished days are
-    stored, so the next run skips them.
+    stored, so the next run skips them. All tables of a stage are made together, whichever are selected.
     """
+    selected = [table for table in stage.tables if dg.AssetKey(table) in context.selected_asset_keys]
     failed: dict[date, Exception] = {}
     built = 0
     report = on_progress.get()
@@ -95,7 +96,7 @@ def run_stage(
                 break  # it would be the same for every other day
             continue
         built += is_new
-        for table in stage.tables:
+        for table in selected:
             rows = lake.read(table, [day]).height
             metadata = {"rows": rows, "dagster/row_count": rows, "rebuilt": is_new} | dict(describe(table, day))
             context.add_asset_metadata(metadata, asset_key=table, partition_key=f"{day}")
@@ -110,7 +111,7 @@ def run_stage(
         ) from error
     context.log.info(f"{', '.join(stage.tables)}: {built} of {len(days_of(context))} days were out of date")
     schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}
-    return [dg.MaterializeResult(asset_key=table, metadata=schema[table]) for table in stage.tables]
+    return [dg.MaterializeResult(asset_key=table, metadata=schema[table]) for table in selected]
 
 
 @dataclass

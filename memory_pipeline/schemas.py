@@ -49,6 +49,7 @@ TABLES: dict[str, Table] = {
             "modified_ns": pl.Int64(),
             "reader": pl.String(),
             "last_said_at": UTC_TIME,
+            "began_at": UTC_TIME,
             "messages": pl.Int64(),
             "records": pl.Int64(),
             "unknown_records": pl.List(pl.Struct({"type": pl.String(), "count": pl.Int64()})),

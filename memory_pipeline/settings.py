@@ -186,14 +186,21 @@ def keep_timezone(settings: Settings) -> None:
         mark.write_text(f"{settings.timezone}\n", "utf-8")
 
 
+_SALT_BYTES = 16
+
+
 def salt_of(settings: Settings) -> bytes:
     """The workspace's own random bytes for marks of secrets, made once: equal secrets get equal marks only in it."""
     path = settings.lake_dir / "salt"
+    with contextlib.suppress(FileNotFoundError):
+        if len(salt := path.read_bytes()) >= _SALT_BYTES:
+            return salt
+        path.unlink()  # a disk was full when it was made
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".salt.{os.getpid()}")
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(os.urandom(16))
+            file.write(os.urandom(_SALT_BYTES))
         with contextlib.suppress(FileExistsError):
             os.link(temporary, path)  # unlike a rename, it leaves what another process has made meanwhile
         temporary.unlink()

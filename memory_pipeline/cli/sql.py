@@ -22,8 +22,9 @@ def sql(
 ) -> None:
     """Ask the tables anything; every table is a view with the columns that README.md lists."""
     connection = duckdb.connect()
-    Lake(active_settings().lake_dir).attach_views(connection)
+    lake = Lake(active_settings().lake_dir)
     try:
+        lake.attach_views(connection)
         result = connection.sql(query)
         names = result.columns if result is not None else []
         rows: list[tuple[Any, ...]] = result.fetchall() if result is not None else []

@@ -17,6 +17,7 @@ def ui(port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 3000) -> 
     with instance_of(settings) as instance:  # makes the databases before several processes ask for them
         close_dead_runs(instance)
     os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
+    os.environ["PYTHONSAFEPATH"] = "1"  # what lies in the current directory is not to be imported
     err.print(f"Workspace {settings.workspace}; the UI will be at http://127.0.0.1:{port}", soft_wrap=True)
     command = [
         "dagster",

@@ -6,6 +6,7 @@ The catalogue is derived: deleting `lake/files/` costs one reading of all files.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections import Counter
@@ -20,7 +21,7 @@ import polars as pl
 
 from memory_pipeline.days import day_of, today
 from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.sessions.model import NotASession, NotReadableNow, ParsedSession, Source
+from memory_pipeline.sessions.model import Message, NotASession, NotReadableNow, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.redaction.unredacted import Unredacted
@@ -31,7 +32,17 @@ READER_VERSION = "2"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
 
 PROBLEMS_KEPT = 20
-_REMEMBERED = ("harness", "session_id", "last_said_at", "messages", "records", "days", "parent_id", "excluded")
+_REMEMBERED = (
+    "harness",
+    "session_id",
+    "last_said_at",
+    "began_at",
+    "messages",
+    "records",
+    "days",
+    "parent_id",
+    "excluded",
+)
 """What stays known of a session whose file cannot be read any more."""
 _READINGS = Readings()
 
@@ -56,6 +67,11 @@ def left_out(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     while more := {str(row["session_id"]) for row in started if row["parent_id"] in found} - found:
         found |= more
     return found
+
+
+def _words_of(message: Message) -> tuple[str, str]:
+    """What a copy has in common with it: what a person typed is put in by the program in a sub-agent."""
+    return "user" if message.role == "injected" else message.role, message.text
 
 
 def _key(source: Source) -> str:
@@ -141,7 +157,9 @@ class Catalogue:
                 on_file(source)
         # of those nothing was read, so there is nothing to keep
         gone = [
-            key for key, row in self.rows.items() if row["reason"] and not row["session_id"] and key not in self.present
+            key
+            for key, row in self.rows.items()
+            if row["reason"] and not row["session_id"] and key not in self.present and not self._is_elsewhere(key)
         ]
         for key in gone:
             del self.rows[key]
@@ -183,6 +201,11 @@ class Catalogue:
             return Source(str(path), member, row["size"], row["modified_ns"] or 0)
         return source_of(path)
 
+    def _is_elsewhere(self, key: str) -> bool:
+        """Whether the file is there, where the last refresh did not look."""
+        source = self._known_source(key)
+        return source is not None and all(source.path != other.path for other in self.present.values())
+
     def is_readable(self, key: str) -> bool:
         """Whether the session is there, wherever the last refresh looked, could be read, and may be stored."""
         there = key in self.present or self._known_source(key) is not None
@@ -200,27 +223,49 @@ class Catalogue:
     def _left_out(self) -> set[str]:
         return left_out(self.rows.values())
 
-    def repeated(self, session: ParsedSession) -> frozenset[str]:
-        """Ids of the messages with which the session repeats another one that is known: they count there.
+    def repeated(self, session: ParsedSession) -> frozenset[str] | None:
+        """Ids of the messages with which the session repeats another one that is known: they count there. None while
+        the other one cannot be read.
 
         Copies have ids of their own, so they are told by their words; where the other one is only stored, everything
-        that was copied is taken to be there.
+        that was copied is taken to be there, but for what is stored of this session. A prompt may be a copy that the
+        program puts in.
         """
         if not session.inherited:
             return frozenset()
         key = self._by_session.get((session.harness, session.parent_id))
         parent = self.session(key) if key else None
         if parent is None:
-            stored = self.lake.read("sessions", columns=["session_id"])["session_id"]
-            return session.inherited if session.parent_id in stored else frozenset()
-        left = Counter((message.role, message.text) for message in parent.messages)
+            if self.is_left_out(session.parent_id):
+                return session.inherited
+            if session.parent_id in self.lake.read("sessions", columns=["session_id"])["session_id"]:
+                return session.inherited - self._stored_of(session)
+            return None if key and self.is_readable(key) else frozenset()
+        left = Counter(map(_words_of, parent.messages))
         found = set()
         for message in session.messages:
-            said = (message.role, message.text)
+            said = _words_of(message)
             if message.message_id in session.inherited and left[said] > 0:
                 left[said] -= 1
                 found.add(message.message_id)
         return frozenset(found)
+
+    def _stored_of(self, session: ParsedSession) -> set[str]:
+        """Ids of the messages that are stored of the session."""
+        of_session = pl.col("session_id") == session.session_id
+        days = self.lake.read("sessions", columns=["day", "session_id"]).filter(of_session)["day"]
+        stored = self.lake.read("messages", days, columns=["session_id", "message_id"])
+        return set(stored.filter(of_session)["message_id"])
+
+    def waiting(self, day: date) -> set[str]:
+        """Ids of the sessions that say something on the day and cannot be read for now."""
+        found = set()
+        for key, entry in self._by_day.get(day, {}).items():
+            there = key in self.present or self._known_source(key) is not None
+            speaks = (entry["messages"] or 0) > (entry["inherited"] or 0)
+            if speaks and there and self.rows[key]["modified_ns"] is None and not self.is_excluded(key):
+                found.add(str(self.rows[key]["session_id"]))
+        return found
 
     def has_voided(self, key: str, day: date) -> bool:
         """Whether turns of the day were taken back in this session."""
@@ -297,7 +342,9 @@ class Catalogue:
     @cached_property
     def _reader(self) -> str:
         settings = self.settings
-        return f"{READER_VERSION}/{settings.timezone}/{settings.tool_text_limit}/{settings.redact}"
+        # with another salt the marks are others, so everything is read anew
+        salt = hashlib.sha256(self.redactor.salt).hexdigest()[:8]
+        return f"{READER_VERSION}/{settings.timezone}/{settings.tool_text_limit}/{settings.redact}/{salt}"
 
     def _is_stale(self, source: Source) -> bool:
         row = self.rows.get(_key(source))
@@ -318,6 +365,7 @@ class Catalogue:
             "harness": None,
             "session_id": None,
             "last_said_at": None,
+            "began_at": None,
             "reader": self._reader,
             "size": source.size,
             "modified_ns": source.modified_ns,
@@ -345,6 +393,7 @@ class Catalogue:
             "harness": session.harness,
             "session_id": session.session_id,
             "last_said_at": max(m.said_at for m in session.messages),
+            "began_at": session.began_at or min(m.said_at for m in session.messages),
             "messages": len(session.messages),
             "records": session.records,
             "unknown_records": [{"type": t, "count": n} for t, n in sorted(session.unknown_records.items())],

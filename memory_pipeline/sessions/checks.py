@@ -55,7 +55,7 @@ def _files_of(lake: Lake, day: date) -> list[str]:
 
 def _says_something(days: list[dict[str, Any]], day: date) -> bool:
     """Whether there is more on the day than what it repeats of another session."""
-    return any(entry["day"] == day and entry["messages"] > (entry["inherited"] or 0) for entry in days)
+    return any(entry["day"] == day and (entry["messages"] or 0) > (entry["inherited"] or 0) for entry in days)
 
 
 def _is_there(key: str) -> bool:

@@ -99,6 +99,8 @@ class ParsedSession:
     files_read: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
     """Paths as the tools named them. A path both read and modified counts as modified only."""
+    began_at: datetime | None = None
+    """When the session was made, where the harness says so: of a fork that is later than its first messages."""
     records: int = 0
     unknown_records: dict[str, int] = field(default_factory=dict)
     """Record types that this reader does not know, with how often they occur. Normal, not an error."""

@@ -78,7 +78,9 @@ class SessionsStage:
                 self.is_complete = False  # it went away, or something is in the way: the next run looks again
                 return self._build(day, lost | gone)
             self._add_session(frames, kept, day, [(key, s) for key, s in read.items() if s], seen, standing)
-        return {name: pl.concat(frames[name]) for name in NAMES}
+        made = {name: pl.concat(frames[name]) for name in NAMES}
+        self.is_complete = self.is_complete and known.waiting(day) <= set(made["messages"]["session_id"])
+        return made
 
     def _add_session(
         self,
@@ -108,6 +110,8 @@ class SessionsStage:
     def _new_messages(self, session: ParsedSession, day: date, seen: set[str], standing: set[str]) -> Iterator[Message]:
         """The session's messages of the day that no session before has, nor the one that it repeats."""
         repeated = self.catalogue.repeated(session)
+        if repeated is None:
+            self.is_complete, repeated = False, session.inherited
         for message in session.messages:
             if (
                 message.message_id not in seen
@@ -126,10 +130,20 @@ class SessionsStage:
         return {message.message_id for session in sessions for message in session.messages if not message.voided}
 
     def _in_order(self, day: date) -> list[str]:
-        """The day's files by session, of several copies of one the longest first: the others then add nothing."""
+        """The day's files by session, of several copies of one the longest first: the others then add nothing.
+
+        What sessions share belongs to the oldest of them, so that a fork takes nothing from its original; where that
+        cannot be told, to the one that has it in the tables already.
+        """
         files = {key: self.catalogue.rows[key] for key in self.catalogue.files_of(day)}
-        first = {row["session_id"]: key for key, row in sorted(files.items(), reverse=True)}
-        return sorted(files, key=lambda key: (first[files[key]["session_id"]], -files[key]["messages"], key))
+        stored = self.lake.read("sessions", [day], ["session_id", "started_at"])
+        since = dict(stored.group_by("session_id").agg(pl.col("started_at").min()).iter_rows())
+        ages: dict[str, tuple[datetime, bool, datetime, str]] = {}
+        for key, row in sorted(files.items()):
+            known = since.get(row["session_id"])
+            age = (row["began_at"], known is None, known or row["last_said_at"], key)
+            ages[row["session_id"]] = min(age, ages.get(row["session_id"], age))
+        return sorted(files, key=lambda key: (ages[files[key]["session_id"]], -files[key]["messages"], key))
 
     def _rows(
         self, read: dict[str, ParsedSession], session: ParsedSession, day: date, said: dict[str, _Said]

@@ -413,3 +413,16 @@ def test_a_database_that_may_be_read_again_is(machine: Machine, capsys: pytest.C
     path.chmod(0o600)
     assert machine.due() == [IN_DATABASES]
     assert machine.status(capsys)["files_not_read"] == {}
+
+
+def test_a_part_of_opencode_with_a_name_that_is_not_utf_8_costs_only_itself(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    talk("good", 2).into_folders(machine.sessions)
+    parts = machine.sessions / "storage/part/msg_ses_good_1"
+    Path(os.fsdecode(os.fsencode(parts) + b"/prt_\xff.json")).write_bytes(b"{")
+    machine.write("other.jsonl", *conversation("2026-05-01T15:00", topic="other", users=1))
+    machine.run()
+    assert sorted(machine.texts()) == sorted([*texts_in(talk("good", 2)), *texts_of("other")[:2]])
+    (told,) = machine.status(capsys)["records_not_read"]
+    assert told.startswith(f"{machine.sessions}/storage/session/p/ses_good.json:") and "prt_" in told

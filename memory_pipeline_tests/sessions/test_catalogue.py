@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -10,9 +11,11 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from memory_pipeline.lake import Lake
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.sessions import catalogue as module
 from memory_pipeline.sessions import reading
 from memory_pipeline.sessions.catalogue import PROBLEMS_KEPT, Catalogue, Refresh
@@ -405,3 +408,37 @@ def test_a_fingerprint_changes_when_a_session_becomes_idle(workspace: Workspace)
     catalogue, *_ = workspace.look()
     active, idle = (catalogue.fingerprint(DAY, NINE + timedelta(minutes=m)) for m in (10, 30))
     assert active != idle
+
+
+def test_what_stands_for_an_unknown_type_is_stored_as_a_name(workspace: Workspace) -> None:
+    """In a damaged file anything may stand there; of two that have one name the counts are added."""
+    path = write_session(workspace.sessions / "a.jsonl", *conversation(NINE, users=1))
+    at = {"id": "h", "timestamp": "2025-03-05T09:30:00Z"}
+    kinds = ["x" * 1000, "x" * 2000, "holo<gram>", "hologram\n", "!!"]
+    said = {"type": "message", "message": {"role": "r\u00f6le" + "y" * 500, "content": "x"}}
+    with path.open("a") as file:
+        file.writelines(f"{json.dumps(record | at)}\n" for record in [*({"type": kind} for kind in kinds), said])
+    workspace.look()
+    assert workspace.catalogue().rows[str(path)]["unknown_records"] == [
+        {"type": "hologram", "count": 2},
+        {"type": f"message/rle{'y' * 49}", "count": 1},
+        {"type": "no name", "count": 1},
+        {"type": "x" * 60, "count": 2},
+    ]
+
+
+def test_the_catalogue_of_an_older_version_is_loaded_or_made_anew(workspace: Workspace) -> None:
+    """It lacks columns, and of each day only the digest is known."""
+    path = write_session(workspace.sessions / "a.jsonl", *conversation(NINE))
+    catalogue, *_ = workspace.look()
+    day = pl.Struct({"day": pl.Date(), "digest": pl.String()})
+    rows = [row | {"days": [{"day": DAY, "digest": "old"}], "reader": "1"} for row in catalogue.rows.values()]
+    schema = TABLES["files"].columns | {"days": pl.List(day)}
+    older = pl.DataFrame(rows, schema=schema).drop("member", "parent_id", "excluded")
+    assert older.schema["days"] == pl.List(day)
+    older.write_parquet(catalogue.lake.path("files"))
+    workspace.catalogue()
+    catalogue, seen, _ = workspace.look()
+    assert (seen.changed, catalogue.days()) == (1, [DAY])
+    assert catalogue.messages_of(str(path), DAY) == 10
+    assert catalogue.fingerprint(DAY, NINE) == workspace.look()[0].fingerprint(DAY, NINE)

@@ -18,6 +18,8 @@ from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.conftest import conversation, utc, write_session
+from memory_pipeline_tests.sessions.harnesses.test_codex import FORKED, copied, line, turns
+from memory_pipeline_tests.sessions.machine import Machine
 
 DAY = date(2025, 3, 5)
 NINE = utc("2025-03-05T09:00")
@@ -138,3 +140,14 @@ def test_the_check_judges_the_day_of_its_run(passes: bool, lake: Lake) -> None:
     assert (evaluation.passed, evaluation.severity) == (passes, dg.AssetCheckSeverity.ERROR)
     assert evaluation.metadata["messages"].value == 20
     assert result.success == passes
+
+
+def test_a_day_on_which_a_fork_only_repeats_passes(machine: Machine) -> None:
+    """The copy has the fork's times, and what it repeats is stored on the day on which it was said."""
+    parent = [record | {"timestamp": "2026-04-30T12:00:00Z"} for record in turns("a", "b")]
+    machine.write_lines("parent.jsonl", line(0, "session_meta", id="parent", cwd="/"), *parent)
+    machine.write_lines("fork.jsonl", line(0, "session_meta", id="fork", cwd="/"), FORKED, *copied(*turns("a", "b")))
+    machine.run()  # which asserts that the check passes
+    assert (len(machine.texts(date(2026, 4, 30))), machine.texts(date(2026, 5, 1))) == (4, [])
+    assert machine.lake.days("messages") == [date(2026, 4, 30), date(2026, 5, 1)]
+    assert judge_windows(machine.lake, date(2026, 5, 1)) == Verdict(True, {"messages": 0, "windows": 0}, [])

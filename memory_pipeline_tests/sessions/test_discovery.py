@@ -11,6 +11,7 @@ from memory_pipeline.sessions.discovery import default_roots, find_sources, root
 from memory_pipeline.sessions.model import NotASession
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.settings import Settings, WrongSetting, load_settings
+from memory_pipeline_tests.sessions.harnesses.test_opencode import Talk, database
 
 
 def named(*directories: Path, defaults: bool = False) -> Settings:
@@ -172,3 +173,18 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
     assert {p: (s.st_mtime_ns, s.st_ctime_ns) for p, s in after.items()} == {
         p: (s.st_mtime_ns, s.st_ctime_ns) for p, s in before.items()
     }
+
+
+@pytest.mark.parametrize("folder", ["home", "opencode"])
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_files_beside_a_database_are_found_unless_the_folder_is_opencodes_own(
+    folder: str, is_empty: bool, tmp_path: Path
+) -> None:
+    place = tmp_path / folder
+    make(place / "a.jsonl", place / "sub/b.jsonl")
+    if is_empty:
+        (place / "opencode.db").touch()
+    else:
+        database(place, Talk().user("Hello"))
+    others = [] if folder == "opencode" else ["a.jsonl", "sub/b.jsonl"]
+    assert found(place) == ([] if is_empty else ["opencode.db"]) + others

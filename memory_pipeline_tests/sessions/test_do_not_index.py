@@ -10,6 +10,9 @@ import pytest
 from memory_pipeline.embeddings.opening import open_index
 from memory_pipeline_tests.conftest import Entry, conversation, user, utc
 from memory_pipeline_tests.rows import FakeEncoder
+from memory_pipeline_tests.sessions.harnesses.test_claude_code import record
+from memory_pipeline_tests.sessions.harnesses.test_codex import FORKED, copied, line, prompt, turns
+from memory_pipeline_tests.sessions.harnesses.test_opencode import Talk, database
 from memory_pipeline_tests.sessions.machine import Machine
 
 MONDAY, TUESDAY, WEDNESDAY = (date(2025, 3, 3) + timedelta(days=number) for number in range(3))
@@ -98,3 +101,44 @@ def test_a_session_that_is_marked_from_the_start_is_stored_on_no_day(machine: Ma
     assert all(machine.rows(name) == [] for name in DERIVED)
     stored = [path for path in (tmp_path / "workspace").rglob("*") if path.is_file()]
     assert not [path for path in stored if b"anzibar" in path.read_bytes()]
+
+
+@pytest.mark.parametrize("order", [("new", "old"), ("old", "new"), ("a-new", "z-old"), ("z-new", "a-old")])
+def test_the_mark_in_one_copy_reaches_an_older_copy_without_it(order: tuple[str, str], machine: Machine) -> None:
+    for name in order:
+        mark = [user(utc(f"{TUESDAY}T12:00"), MARK)] if "new" in name else []
+        machine.write(f"{name}.jsonl", *day_of(MONDAY, PRIVATE, "zanzibar"), *mark, session_id="private")
+    machine.run()
+    assert all(machine.rows(name) == [] for name in DERIVED)
+
+
+def test_the_mark_reaches_the_sub_agents_of_a_claude_session(machine: Machine) -> None:
+    machine.write_lines("s-1.jsonl", record(1, "user", "Hello."), record(2, "user", MARK))
+    helper = [record(n, "user", PRIVATE, isSidechain=True, agentId="x", uuid=f"x{n}") for n in range(3)]
+    machine.write_lines("s-1/subagents/agent-x.jsonl", *helper)
+    machine.write_lines("s-2.jsonl", record(1, "user", PUBLIC, sessionId="s-2", uuid="other"))
+    machine.run()
+    assert {row["session_id"] for row in machine.rows("files")} == {"s-1", "s-1/x", "s-2"}
+    assert machine.texts() == [PUBLIC]
+
+
+def test_the_mark_reaches_the_sub_agents_of_an_opencode_session(machine: Machine) -> None:
+    child = Talk("ses_2", parent_id="ses_1").user(PRIVATE).assistant("Yes.")
+    grandchild = Talk("ses_3", parent_id="ses_2").user(PRIVATE).assistant("No.")
+    database(machine.sessions, Talk("ses_1").user(MARK), child, grandchild, Talk("ses_4").user(PUBLIC))
+    machine.run()
+    assert machine.texts() == [PUBLIC]
+
+
+@pytest.mark.parametrize("vanishes", [False, True])
+def test_a_fork_of_a_session_with_the_mark_keeps_its_own_words(vanishes: bool, machine: Machine) -> None:
+    """It was forked before the mark was set, so it holds none."""
+    head = line(0, "session_meta", id="parent", cwd="/")
+    parent = machine.write_lines("parent.jsonl", head, *turns(PRIVATE), *prompt(9, MARK))
+    head = line(0, "session_meta", id="fork", cwd="/")
+    machine.write_lines("fork.jsonl", head, FORKED, *copied(*turns(PRIVATE)), *prompt(30, PUBLIC))
+    assert len(machine.due()) == 1
+    if vanishes:
+        parent.unlink()
+    machine.run(date(2026, 5, 1))
+    assert machine.texts() == [PUBLIC]

@@ -51,7 +51,10 @@ def test_a_clone_of_pi_adds_nothing_until_something_is_said_in_it(machine: Machi
 
 
 def test_a_fork_whose_parent_arrives_late_gives_back_what_it_shares(machine: Machine) -> None:
-    machine.write("2-fork.jsonl", *TOLD, *MORE)
+    path = machine.write("2-fork.jsonl", *TOLD, *MORE)
+    header, *entries = path.read_text().splitlines()
+    made = json.loads(header) | {"timestamp": "2025-03-04T23:00:00.000Z"}  # when it was forked
+    path.write_text("\n".join([json.dumps(made), *entries]) + "\n")
     machine.run()
     assert owners(machine, TUESDAY) == {"2-fork": 16}
     machine.write("1-parent.jsonl", *TOLD)

@@ -177,3 +177,30 @@ def test_an_image_that_is_only_named_is_not_fetched(tmp_path: Path) -> None:
     (image,) = parse_file(path).messages[0].images
     with pytest.raises(NoSuchImage):
         load_image(str(path), image.line, image.block)
+
+
+TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gI3kM5"
+ODD = [
+    pytest.param(pi(SEE, pi_image(0) | {"mimeType": TOKEN}), id="pi"),
+    pytest.param(claude(SEE, {"type": "image", "source": {"type": "base64", "media_type": TOKEN}}), id="Claude Code"),
+    pytest.param(codex({"type": "input_image", "image_url": f"data:{TOKEN};base64,eA=="}), id="Codex"),
+    pytest.param(
+        [
+            *codex()[:1],
+            {"type": "event_msg", "payload": {"type": "user_message", "message": "see", "images": [f"data:{TOKEN}"]}}
+            | AT,
+        ],
+        id="Codex, in the event only",
+    ),
+    pytest.param(
+        gemini({"text": "see"}, {"inlineData": {"mimeType": f"image/{TOKEN}", "data": DATA[0]}}), id="Gemini CLI"
+    ),
+]
+
+
+@pytest.mark.parametrize("records", ODD)
+def test_a_media_type_that_is_none_is_not_stored(tmp_path: Path, records: list[Any]) -> None:
+    session = parse_file(written(tmp_path / "s.jsonl", records))
+    assert [image.media_type for image in session.messages[0].images] == ["unknown type"]
+    assert "[image: unknown type, line 2, number 1]" in session.messages[0].text
+    assert TOKEN[4:20] not in stored(session)

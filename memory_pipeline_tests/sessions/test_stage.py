@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from memory_pipeline.lake import Lake
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.sessions import catalogue
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.sessions.discovery import find_sources
+from memory_pipeline.sessions.model import NotReadableNow, ParsedSession, Source
+from memory_pipeline.sessions.reading import Readings
+from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.stage import NAMES, SessionsStage
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline_tests.conftest import assistant, compaction, conversation, tool, user, utc, write_session
+from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, tool, user, utc, write_session
+from memory_pipeline_tests.sessions.harnesses.test_claude_code import record
+from memory_pipeline_tests.sessions.harnesses.test_codex import FORKED, copied, line, prompt, turns
 
 DAY = date(2025, 3, 5)
 NINE = utc("2025-03-05T09:00")
@@ -34,9 +43,9 @@ def build(
     """A run by a new process over these directories; the lake and the days that were out of date."""
     chosen = load_settings().model_copy(update=settings)
     lake = Lake(chosen.lake_dir)
-    catalogue = Catalogue(lake, chosen)
-    catalogue.refresh(find_sources(list(directories)))
-    stage = SessionsStage(chosen, lake, catalogue, now)
+    known = Catalogue(lake, chosen)
+    known.refresh(find_sources(list(directories)))
+    stage = SessionsStage(chosen, lake, known, now)
     built = [day for day in days if bring_up_to_date(stage, lake, day)]
     for day in days:
         verdict = judge_windows(lake, day)
@@ -163,7 +172,10 @@ def test_building_again_from_nothing_gives_the_same_bytes(sessions: Path, tmp_pa
     for name in "cab":
         write_session(sessions / f"{name}.jsonl", *conversation(NINE, topic=name))
     first, _ = build(sessions)
-    second, _ = build(sessions, workspace=tmp_path / "another")
+    another = tmp_path / "another"
+    (another / "lake").mkdir(parents=True)
+    shutil.copy(first.root / "salt", another / "lake/salt")  # with another one the marks would be others
+    second, _ = build(sessions, workspace=another)
     assert content(second) == content(first)
 
 
@@ -230,6 +242,45 @@ def test_a_session_that_vanished_while_it_was_active_is_decided_on_once_it_would
     assert build(sessions, now=NINE + timedelta(minutes=11))[1] == []
     lake, built = build(sessions, now=NINE + timedelta(minutes=30))
     assert (built, rows(lake, "windows", "observed", "reason")) == ([DAY], [(reason is None, reason)])
+
+
+def test_rows_that_an_older_version_stored_are_kept(sessions: Path) -> None:
+    """Of a file that has gone since, the catalogue knows no more than what that version wrote."""
+    gone = write_session(sessions / "gone.jsonl", *conversation(NINE, topic="parcels"))
+    write_session(sessions / "there.jsonl", *conversation(NINE, topic="invoices"))
+    later = DAY + timedelta(days=1)
+    write_session(sessions / "later.jsonl", user(NINE + timedelta(days=1), "not stored yet"))
+    lake, _ = build(sessions)
+    as_an_older_version(lake)
+    gone.unlink()
+    (sessions / "later.jsonl").unlink()
+    lake, built = build(sessions, days=(DAY, later))  # which asserts that the check passes
+    assert (built, sorted(rows(lake, "sessions", "session_id")), len(texts(lake))) == (
+        [DAY, later],
+        ["gone", "there"],
+        20,
+    )
+    assert build(sessions, days=(DAY, later))[1] == []
+
+
+def as_an_older_version(lake: Lake) -> None:
+    """The catalogue as a version wrote it that knew of each day only the digest."""
+    day = pl.Struct({"day": pl.Date(), "digest": pl.String()})
+    known = [
+        row | {"days": [{"day": d["day"], "digest": "old"} for d in row["days"]]}
+        for row in lake.read("files").to_dicts()
+    ]
+    columns = {name: kind for name, kind in TABLES["files"].columns.items() if name in IN_OLDER_VERSIONS}
+    frame = pl.DataFrame(
+        [{name: row[name] for name in columns} for row in known], schema=columns | {"days": pl.List(day)}
+    )
+    frame.with_columns(reader=pl.lit("1")).write_parquet(lake.path("files"))
+
+
+IN_OLDER_VERSIONS = (
+    *("path", "harness", "session_id", "size", "modified_ns", "reader", "last_said_at", "messages", "records"),
+    *("unknown_records", "problems", "days", "reason"),
+)
 
 
 def test_rows_of_a_file_that_cannot_be_read_any_more_are_kept(sessions: Path) -> None:
@@ -326,3 +377,198 @@ def test_a_secret_is_not_stored(sessions: Path) -> None:
     assert not any(secret in text for text in texts(lake))
     assert not any(secret.encode() in data for data in content(lake).values())
     assert secret not in str(lake.read("sessions").rows()) + str(lake.read("windows").rows())
+
+
+def test_a_run_over_one_directory_makes_a_day_of_all_that_is_known(sessions: Path, tmp_path: Path) -> None:
+    """Neither was stored yet; a day that only one of them is in would be taken for the whole."""
+    write_session(sessions / "a.jsonl", *conversation(NINE, topic="parcels"))
+    other = write_session(tmp_path / "other/b.jsonl", *conversation(NINE, topic="invoices"))
+    build(sessions, other.parent, days=())
+    lake, built = build(other.parent)
+    assert (built, sorted(rows(lake, "sessions", "session_id")), len(texts(lake))) == ([DAY], ["a", "b"], 20)
+    assert build(sessions, other.parent)[1] == build(sessions)[1] == build(other.parent)[1] == []
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_day_of_a_session_that_cannot_be_read_for_now_is_made_again(
+    stored: bool, sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_session(sessions / "a.jsonl", *conversation(NINE, users=2, topic="parcels"))
+    if stored:
+        build(sessions)
+        write_session(path, *conversation(NINE, users=3, topic="parcels"))
+    write_session(sessions / "b.jsonl", *conversation(NINE, topic="invoices"))
+    build(sessions, days=())  # the catalogue has read all of it
+    with monkeypatch.context() as for_now:
+        for_now.setattr(catalogue, "_READINGS", Locked("a.jsonl"))
+        lake, built = build(sessions)
+        assert (built, len(texts(lake))) == ([DAY], 14 if stored else 10)
+        assert build(sessions)[1] == [DAY]
+    lake, built = build(sessions)
+    assert (built, len(texts(lake))) == ([DAY], 16 if stored else 14)
+    assert build(sessions)[1] == []
+
+
+def test_a_day_of_a_session_that_cannot_be_looked_at_for_now_is_made_again(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on, on another day, and is locked when it is looked at."""
+    path = write_session(sessions / "a.jsonl", *conversation(NINE, topic="parcels"))
+    write_session(sessions / "b.jsonl", *conversation(NINE, topic="invoices"))
+    build(sessions, days=())
+    write_session(path, *conversation(NINE, topic="parcels"), user(NINE + timedelta(days=1), "more"))
+    with monkeypatch.context() as for_now:
+        for_now.setattr(catalogue, "_READINGS", Locked("a.jsonl"))
+        assert len(texts(build(sessions)[0])) == 10
+        assert build(sessions)[1] == [DAY]
+    lake, built = build(sessions)
+    assert (built, len(texts(lake)), build(sessions)[1]) == ([DAY], 20, [])
+
+
+class Locked(Readings):
+    """All but one file can be read."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def read(self, source: Source, tool_text_limit: int, redactor: Redactor) -> ParsedSession:
+        if source.path.endswith(self.name):
+            raise NotReadableNow("It is locked.")
+        return super().read(source, tool_text_limit, redactor)
+
+
+def test_what_two_files_of_one_session_say_stays_when_one_is_gone(sessions: Path) -> None:
+    """Claude Code resumed it into another file. The window is that of the session, whichever file a message is from."""
+    first, second = ([claude(number, f"{name} {number}") for number in range(3)] for name in ("one", "two"))
+    one, two = write_lines(sessions / "s-1.jsonl", *first), write_lines(sessions / "z.jsonl", *second)
+    build(sessions)
+    one.unlink()
+    write_lines(two, *second, claude(9, "more"))
+    lake, built = build(sessions)
+    assert (built, sorted(texts(lake))) == (
+        [DAY],
+        sorted([*(f"{n} {i}" for n in ("one", "two") for i in range(3)), "more"]),
+    )
+    assert rows(lake, "windows", "messages", "user_messages", "observed") == [(7, 7, True)]
+    assert sorted(rows(lake, "sessions", "source_file", "messages")) == [(str(one), 3), (str(two), 4)]
+    assert build(sessions)[1] == []
+
+
+def test_two_files_of_one_session_that_begin_at_one_time_have_one_window(sessions: Path) -> None:
+    for name in ("s-1", "z"):
+        write_lines(sessions / f"{name}.jsonl", *(claude(number, f"{name} {number}") for number in range(3)))
+    lake, _ = build(sessions)
+    assert rows(lake, "windows", "messages") == [6]
+
+
+def claude(number: int, text: str) -> dict[str, Any]:
+    return record(number, "user", text, uuid=text, timestamp=f"2025-03-05T09:00:{number:02d}.000Z")
+
+
+def write_lines(path: Path, *records: dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in records), "utf-8")
+    return path
+
+
+# --- forks of Codex, which copy what they go on from under new times ---
+
+FORK_DAY = date(2026, 5, 1)
+
+
+def rollout(path: Path, name: str, *records: dict[str, Any]) -> Path:
+    return write_lines(path, line(0, "session_meta", id=name, cwd="/"), *records)
+
+
+def test_a_prompt_that_follows_a_copy_at_once_is_stored(sessions: Path) -> None:
+    """Typed ahead, or by a script; only what the parent says too is a copy."""
+    rollout(sessions / "parent.jsonl", "parent", *turns("a", "b"))
+    own = copied(*prompt(3, "c"), at="2026-05-01T12:00:03.110Z")
+    rollout(sessions / "fork.jsonl", "fork", FORKED, *copied(*turns("a", "b")), *own)
+    lake, _ = build(sessions, days=(FORK_DAY,))
+    found = rows(lake, "messages", "session_id", "text", day=FORK_DAY)
+    assert sorted(found) == [("fork", "c"), *(("parent", text) for text in ("a", "b", "to a", "to b"))]
+
+
+def test_a_copy_of_a_session_that_vanished_before_it_was_stored_is_stored(sessions: Path) -> None:
+    parent = rollout(sessions / "parent.jsonl", "parent", *turns("a", "b"))
+    rollout(sessions / "fork.jsonl", "fork", FORKED, *copied(*turns("a", "b")), *prompt(30, "c"))
+    build(sessions, days=())
+    parent.unlink()
+    lake, _ = build(sessions, days=(FORK_DAY,))
+    assert sorted(texts(lake, FORK_DAY)) == ["a", "b", "c", "to a", "to b"]
+
+
+def test_a_prompt_that_followed_a_copy_at_once_stays_when_the_original_is_gone(sessions: Path) -> None:
+    parent = rollout(sessions / "parent.jsonl", "parent", *turns("a", "b"))
+    own = copied(*prompt(3, "c"), at="2026-05-01T12:00:03.110Z")
+    fork = [FORKED, *copied(*turns("a", "b")), *own]
+    rollout(sessions / "fork.jsonl", "fork", *fork)
+    build(sessions, days=(FORK_DAY,))
+    parent.unlink()
+    rollout(sessions / "fork.jsonl", "fork", *fork, *prompt(30, "d"))
+    lake, _ = build(sessions, days=(FORK_DAY,))
+    assert sorted(texts(lake, FORK_DAY)) == ["a", "b", "c", "d", "to a", "to b"]
+
+
+def test_a_copy_of_a_session_that_cannot_be_read_for_now_is_not_stored(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day_before = [record | {"timestamp": "2026-04-30T12:00:00Z"} for record in turns("a", "b")]
+    rollout(sessions / "parent.jsonl", "parent", *day_before)
+    rollout(sessions / "fork.jsonl", "fork", FORKED, *copied(*turns("a", "b")), *prompt(30, "c"))
+    build(sessions, days=())
+    with monkeypatch.context() as for_now:
+        for_now.setattr(catalogue, "_READINGS", Locked("parent.jsonl"))
+        assert texts(build(sessions, days=(FORK_DAY,))[0], FORK_DAY) == ["c"]
+    days = (date(2026, 4, 30), FORK_DAY)
+    lake, built = build(sessions, days=days)
+    assert (built, len(texts(lake, days[0])), texts(lake, FORK_DAY)) == (list(days), 4, ["c"])
+
+
+def test_a_sub_agent_that_copies_a_prompt_does_not_say_it_again(sessions: Path) -> None:
+    """There it is the program that puts it in."""
+    rollout(sessions / "parent.jsonl", "parent", *turns("a"))
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": "parent", "depth": 1}}}
+    head = line(0, "session_meta", id="s-2", source=spawned, subagent_history_start_ordinal=4)
+    records = [record | {"ordinal": number} for number, record in enumerate(turns("a", "look"), start=1)]
+    write_lines(sessions / "agent.jsonl", head, *records)
+    lake, _ = build(sessions, days=(FORK_DAY,))
+    assert sorted(texts(lake, FORK_DAY)) == ["a", "look", "to a", "to look"]
+
+
+# --- what a person does not want to be stored ---
+
+SECRET = "AKIA" + "Q3EXAMPLE7ZK4WNT"
+
+
+def test_what_is_kept_is_redacted_once_redaction_is_on(sessions: Path) -> None:
+    said = user(NINE, f"the key is {SECRET}", "key")
+    gone = write_session(sessions / "gone.jsonl", said, *conversation(NINE, topic="parcels"))
+    lake, _ = build(sessions, redact=False)
+    assert SECRET in f"{lake.read('messages').rows()}{lake.read('sessions').rows()}"
+    gone.unlink()
+    lake, built = build(sessions, redact=True)
+    assert (built, len(texts(lake))) == ([DAY], 11)
+    assert not any(SECRET.encode() in data for name, data in content(lake).items() if not name.startswith("files"))
+    assert SECRET not in "".join(f"{lake.read(name).rows()}" for name in NAMES)
+
+
+REMINDER = "<system-reminder>ORCHID</system-reminder>"
+PRIVATE = {
+    "around a reminder": [f"Look. <private>TULIP {REMINDER} ROSE</private> Go on."],
+    "over three blocks": ["Look. <private>TULIP", f"ORCHID {REMINDER}", "ROSE</private> Go on."],
+}
+
+
+@pytest.mark.parametrize("blocks", PRIVATE.values(), ids=PRIVATE)
+def test_nothing_private_is_stored(blocks: list[str], sessions: Path) -> None:
+    said = [{"type": "text", "text": text} for text in blocks]
+    write_session(sessions / "pi.jsonl", Entry(NINE, {"type": "message", "message": {"role": "user", "content": said}}))
+    write_lines(sessions / "s-1.jsonl", record(1, "user", said, timestamp="2025-03-05T09:00:00Z"))
+    lake, _ = build(sessions)
+    stored = "".join(f"{lake.read(name).rows()}" for name in NAMES)
+    assert sorted(rows(lake, "sessions", "harness")) == ["claude_code", "pi"]
+    assert "Look." in stored and "Go on." in stored
+    assert not [word for word in ("TULIP", "ORCHID", "ROSE") if word in stored]

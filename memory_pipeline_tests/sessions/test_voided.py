@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memory_pipeline.sessions import reading
+from memory_pipeline.sessions.model import ParsedSession
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.conftest import Entry, assistant, conversation, user, utc
 from memory_pipeline_tests.sessions.machine import Machine
@@ -103,3 +106,41 @@ def test_a_branch_that_is_taken_up_again_counts_again(machine: Machine) -> None:
 def text_of(entry: Entry) -> str:
     text: str = entry.fields["message"]["content"][0]["text"]
     return text
+
+
+def test_a_day_of_many_sessions_with_turns_that_were_taken_back_reads_each_a_few_times(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them than are kept in memory."""
+    reads: Counter[str] = Counter()
+
+    class Counting(reading.Reading):
+        def read(self) -> ParsedSession:
+            reads[self.transcript.source.path] += 1
+            return super().read()
+
+    for number in range(150):
+        path = machine.write("s.jsonl", *KEPT[:2], *TAKEN_BACK, *instead("2025-03-03T10:00"), session_id=f"s{number}")
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        records[5]["parentId"] = records[2]["id"]
+        path.unlink()
+        for record in records[1:]:
+            record["id"], record["parentId"] = f"{record['id']}-{number}", f"{record['parentId']}-{number}"
+        machine.write_lines(f"s{number}.jsonl", *records)
+    monkeypatch.setattr(reading, "Reading", Counting)
+    machine.run(MONDAY)
+    assert len(machine.rows("messages")) == 150 * 6
+    assert sum(row["voided"] for row in machine.rows("messages")) == 150 * 2
+    assert len(reads) == 150 and max(reads.values()) <= 4
+
+
+@pytest.mark.parametrize(("session", "fork"), [("a", "b"), ("b", "a")])
+def test_a_turn_that_goes_on_in_a_fork_stands_and_is_there_once(machine: Machine, session: str, fork: str) -> None:
+    path = write(machine, *instead("2025-03-03T10:00"))
+    path.rename(machine.sessions / f"{session}.jsonl")
+    machine.write(f"{fork}.jsonl", *KEPT, *TAKEN_BACK, user("2025-03-03T11:00", "And write it down."))
+    machine.run()
+    messages = machine.rows("messages")
+    found = [(m["text"], m["voided"]) for m in messages if m["text"] in map(text_of, TAKEN_BACK)]
+    assert sorted(found) == sorted((text_of(entry), False) for entry in TAKEN_BACK)
+    assert len(messages) == len({m["message_id"] for m in messages}) == len(KEPT) + len(TAKEN_BACK) + 3

@@ -39,9 +39,7 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
 def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
-    data = Path(env.get("XDG_DATA_HOME") or home / ".local/share") / "opencode"
-    named = Path(env.get("OPENCODE_DB") or "")
-    return [data, named.parent] if named.is_absolute() and named.parent != data else [data]
+    return [Path(env.get("XDG_DATA_HOME") or home / ".local/share") / "opencode"]
 
 
 def recognises(record: Record) -> bool:
@@ -84,6 +82,7 @@ class Reader:
             text_of(self.session.get("id")),
             "" if _PLACEHOLDER.match(title) else title,
             text_of(self.session.get("directory")),
+            began_at=self._time(self.session, "created"),
             voided=self.voided,
             parent_id=text_of(self.session.get("parent_id")) or text_of(self.session.get("parentID")),
         )

@@ -29,7 +29,7 @@ _LOG_VERSION = 18
 _UNUSED = "mode=ro&immutable=1"
 """How a database is opened that nobody has open: without locks, which would leave files."""
 _CHANGED = "The database was changed while it was read; it is tried again."
-_BUSY, _LOCKED, _READ_ONLY, _DAMAGED, _NO_DATABASE = 5, 6, 8, 11, 26
+_BUSY, _LOCKED, _READ_ONLY, _DAMAGED, _CANNOT_OPEN, _NO_DATABASE = 5, 6, 8, 11, 14, 26
 _REASONS = {
     _BUSY: "The database is locked by another program; it is tried again.",
     _LOCKED: "The database is locked by another program; it is tried again.",
@@ -205,7 +205,9 @@ def _opened(database: Path) -> Iterator[sqlite3.Connection]:
             connection.text_factory = bytes
             yield connection
     except sqlite3.Error as error:
-        now = error.sqlite_errorcode & 0xFF in (_BUSY, _LOCKED) if hasattr(error, "sqlite_errorcode") else False
+        # a program that opens or closes it may leave it in the middle of a change for a moment
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        now = code in (_BUSY, _LOCKED, _READ_ONLY, _CANNOT_OPEN)
         raise (NotReadableNow if now else NotASession)(_reason(error)) from error
     except UnicodeDecodeError as error:  # in the name of a column
         raise NotASession("The database is damaged: its tables have no proper names.") from error

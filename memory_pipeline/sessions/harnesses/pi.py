@@ -94,7 +94,11 @@ class Reader:
         left = left_behind(self.parents, self.last, self.carried)
         header = self.header or SHAPE()
         return self.transcript.finish(
-            text_of(header.id), self.name, text_of(header.cwd), voided={self.entries[entry] for entry in left}
+            text_of(header.id),
+            self.name,
+            text_of(header.cwd),
+            began_at=header.timestamp,
+            voided={self.entries[entry] for entry in left},
         )
 
     def record(self, line: int, entry: SHAPE) -> None:

@@ -26,6 +26,7 @@ from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSes
 from memory_pipeline.sessions.redaction import Redactor
 
 _NO_NAME = re.compile(r"[^\w/. -]+", re.ASCII)
+_DATA_URL = re.compile(r"(data:[\w./+-]{0,60};base64,)[A-Za-z0-9+/=_-]{100,}")
 _DO_NOT_INDEX = "DO NOT INDEX"
 # In what a program put in, such as the instructions of a project, only a line of its own is meant as the mark.
 _MARK_LINE = re.compile(
@@ -124,6 +125,8 @@ class Transcript:
         """
         if "\x00" in text or not text.isascii():
             text = clean(text)
+        if ";base64," in text:
+            text = _DATA_URL.sub(r"\1[base64 left out]", text)
             images = tuple(image._replace(media_type=image_type(image.media_type)) for image in images)
         if not text or text.isspace():
             return None
@@ -177,6 +180,7 @@ class Transcript:
         name: str,
         cwd: str,
         *,
+        began_at: object = None,
         voided: Container[int] = (),
         parent_id: str = "",
         inherited: Container[int] = (),
@@ -208,6 +212,7 @@ class Transcript:
             compactions=self._compacted(pairs),
             files_read=tuple(sorted(read - modified)),
             files_modified=tuple(sorted(modified)),
+            began_at=to_time(began_at),
             records=self.record + 1,
             unknown_records=self._unknown(),
             problems=tuple(Problem(line, self._storable(reason)) for line, reason in self.problems),

@@ -315,3 +315,9 @@ def test_an_image_is_no_part_of_the_title(tmp_path: Path) -> None:
     pictured = item(1, role="user", content=[PICTURE, {"type": "input_text", "text": "What is this?"}])
     assert parse(tmp_path, pictured).name == "What is this?"
     assert parse(tmp_path, item(1, role="user", content=[PICTURE]), *prompt(2, "and now?")).name == "and now?"
+
+
+def test_a_rollback_after_two_prompts_in_a_row_leaves_the_first(tmp_path: Path) -> None:
+    """The item of the first is near the event of the second, and is not the second's."""
+    session = parse(tmp_path, *prompt(1, "a"), *prompt(2, "b"), event(3, "thread_rolled_back", num_turns=1))
+    assert standing(session) == ["a"]
