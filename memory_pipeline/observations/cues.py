@@ -104,11 +104,6 @@ PRAISE = _any(
     r"absolutely|got it|understood|i see|i understand|sorry|apologies|my apologies|ah,?|okay|ok|"
     r"nice)\b[^.]{0,40}[.!,]?\s*$"
 )
-VERDICT = _any(
-    r"\b(great|perfect(ly)?|excellent|successfully|solid|production-ready|ready (to|for)|looks good|as expected|"
-    r"fully (functional|working)|absolutely|exactly what)\b"
-)
-"""The model judging its own work, which is no fact about the work."""
 HEDGE = _any(
     r"\b(maybe|perhaps|might|may be|could be|probably|likely|possibly|seems?|appears?|i think|i guess|i suspect|"
     r"not sure|"
