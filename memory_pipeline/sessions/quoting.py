@@ -40,7 +40,6 @@ def quoted_spans(text: str) -> list[tuple[int, int]]:
     spans += _of_articles(text, lines)
     spans += _of_findings(text)
     spans += [found.span() for found in cues.QUOTATION.finditer(text) if "\n" in found[0]]
-    spans += [found.span() for found in cues.IMAGE.finditer(text)]
     return _united(text, spans)
 
 

@@ -62,8 +62,6 @@ COLON = re.compile(r"(?::\s+|：\s*)(?=\S)")
 HEAD = re.compile(r"[^:\n]{8,160}:\s+(?=[A-Z`])")
 """The words that announce a paste within the same line."""
 IMAGE = re.compile(r"\[image: [^\]\n]{0,200}\]")
-IMAGE = re.compile(r"\[image: [^\]\n]{0,60}, line \d{1,12}, number \d{1,12}\]")
-"""The mark of an image, which a reader put there."""
 QUOTATION = re.compile(r'(?:^|(?<=: ))(?:"[^"\s][^"]*"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»)(?=[.,]?[ \t]*$)', re.MULTILINE)
 """Marks of quotation around whole lines."""
 PARAGRAPH = re.compile(r"\S[^\n]*(?:\n[^\S\n]*[^\s][^\n]*)*")

@@ -69,7 +69,7 @@ class SessionsStage:
         known = self.catalogue
         files = [key for key in self._in_order(day) if key not in lost and known.is_readable(key)]
         kept = Kept(self.lake, day, known, self.settings, self.now)
-        seen = set(kept.ids_without(files))
+        seen = set(kept.ids_without(files)) | self._not_to_be_stored(day)
         frames: Frames = {name: [frame] for name, frame in kept.without(files).items()}
         standing = self._standing(files) if self._has_voided(files, day) else set()
         for _, keys in groupby(files, key=lambda key: str(known.rows[key]["session_id"])):
@@ -121,6 +121,12 @@ class SessionsStage:
             ):
                 yield message
 
+    def _not_to_be_stored(self, day: date) -> set[str]:
+        """Ids of messages of sessions that are left out; a fork that was made before has copies of them."""
+        keys = [key for key in self.catalogue.files_of(day) if self.catalogue.is_excluded(key)]
+        sessions = filter(None, map(self.catalogue.session, keys))
+        return {message.message_id for session in sessions for message in session.messages}
+
     def _has_voided(self, files: list[str], day: date) -> bool:
         return any(self.catalogue.has_voided(key, day) for key in files)
 
@@ -141,7 +147,7 @@ class SessionsStage:
         ages: dict[str, tuple[datetime, bool, datetime, str]] = {}
         for key, row in sorted(files.items()):
             known = since.get(row["session_id"])
-            age = (row["began_at"], known is None, known or row["last_said_at"], key)
+            age = (row["began_at"] or row["last_said_at"], known is None, known or row["last_said_at"], key)
             ages[row["session_id"]] = min(age, ages.get(row["session_id"], age))
         return sorted(files, key=lambda key: (ages[files[key]["session_id"]], -files[key]["messages"], key))
 

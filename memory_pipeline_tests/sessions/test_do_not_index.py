@@ -142,3 +142,11 @@ def test_a_fork_of_a_session_with_the_mark_keeps_its_own_words(vanishes: bool, m
         parent.unlink()
     machine.run(date(2026, 5, 1))
     assert machine.texts() == [PUBLIC]
+
+
+def test_a_fork_of_pi_that_was_made_before_the_mark_keeps_only_its_own_words(machine: Machine) -> None:
+    told = [user("2026-05-01T09:00", PRIVATE, "a1"), user("2026-05-01T09:01", PRIVATE, "a2")]
+    machine.write("1-parent.jsonl", *told, user("2026-05-01T09:02", MARK, "a3"))
+    machine.write("2-fork.jsonl", *told, user("2026-05-01T09:05", PUBLIC, "b1"))
+    machine.run()
+    assert machine.texts() == [PUBLIC]

@@ -156,8 +156,3 @@ def test_a_megabyte_of_anything_takes_less_than_a_second(piece: str) -> None:
         began = time.process_time()
         quoted_spans(text[:size])
         assert time.process_time() - began < 1
-
-
-def test_the_mark_of_an_image_is_not_what_the_person_said() -> None:
-    text = "use the colours of this\n[image: image/png, line 9, number 1]\nfor all parcels"
-    assert [text[start:end] for start, end in quoted_spans(text)] == ["[image: image/png, line 9, number 1]"]

@@ -125,9 +125,9 @@ class Transcript:
         """
         if "\x00" in text or not text.isascii():
             text = clean(text)
+            images = tuple(image._replace(media_type=image_type(image.media_type)) for image in images)
         if ";base64," in text:
             text = _DATA_URL.sub(r"\1[base64 left out]", text)
-            images = tuple(image._replace(media_type=image_type(image.media_type)) for image in images)
         if not text or text.isspace():
             return None
         identifier = message_id(self.harness, identity)
