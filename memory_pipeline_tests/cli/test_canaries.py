@@ -210,4 +210,4 @@ def test_no_canary_reaches_anything(tmp_path: Path) -> None:
 
 def test_the_search_finds_them_where_redaction_is_off(tmp_path: Path) -> None:
     texts = run(tmp_path, pi, redact="false")
-    assert found_in(texts) == {*CANARIES, "private"}
+    assert found_in(texts) == set(CANARIES)  # what is marked private stays out in any case
