@@ -15,7 +15,7 @@ ROOT = Path(memory_pipeline.__file__).parent
 STAGES = ("sessions", "observations", "embeddings", "reflections", "proposals", "friction")
 """In the order of the asset graph; each may import the ones before it."""
 SHARED = ("settings", "days", "lake", "schemas", "text", "files", "llm", "stage")
-"""What all stages stand on (`llm` is not there yet)."""
+"""What all stages stand on."""
 ABOVE_THE_STAGES = ("planning", "orchestration", "definitions", "cli", "recall", "quality")
 WITH_DAGSTER = ("assets.py", "checks.py", "sensor.py", "schedule.py", "orchestration.py", "definitions.py")
 WITH_DAGSTER_PATHS = ("cli/dagster_runs.py",)

@@ -1,7 +1,8 @@
 """What is known of every session: which days it touches and what it holds, so that a day opens only the files that it
 needs and a file that did not change is not read again.
 
-The catalogue is derived: deleting `lake/files/` costs one reading of all files.
+The catalogue is derived: deleting `lake/files/` costs one reading of all files. Only what it knew of files that are
+gone is lost: that a session asked not to be stored, and of what it was a copy.
 """
 
 from __future__ import annotations

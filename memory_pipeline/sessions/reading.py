@@ -46,7 +46,9 @@ class Reading:
             self.lines = JsonLines(source.path, self.harness.SHAPE, self.transcript.problems)
 
     def read(self) -> ParsedSession:
-        """The session with all that it holds now; after the first time only what was added is read."""
+        """The session with all that it holds now; of a file of JSON lines only what was added since the last time is
+        read.
+        """
         name = self.harness.HARNESS
         with _named_failures(name):
             records = self.lines.records() if self.lines else self._records()

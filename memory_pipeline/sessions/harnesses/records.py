@@ -81,7 +81,10 @@ class JsonLines(Generic[S]):
         self.line, self._whole = line, raw.endswith(b"\n") if raw else self._whole
 
     def can_go_on(self) -> bool:
-        """Whether the file has only grown since it was read: its beginning and what was its end are the same."""
+        """Whether the file seems to have only grown since it was read: its beginning and what was its end are the same.
+
+        What was changed between them while it also grew is only seen when it is next read from its beginning.
+        """
         try:
             with Path(self.path).open("rb") as file:
                 grown = os.fstat(file.fileno()).st_size >= self._offset

@@ -1,6 +1,7 @@
 """Collects what one session says, and makes it ready to be stored.
 
-Nothing gets past `Transcript` unredacted: messages are redacted where they are added, the rest where it is finished.
+No text of a session gets past `Transcript` unredacted: messages are redacted where they are added, names and paths
+where it is finished. The path of the file itself is kept as it is: by it the file is found again.
 """
 
 from __future__ import annotations
