@@ -89,6 +89,10 @@ class Harness:
                 yield process
             finally:
                 process.terminate()
+                try:
+                    process.wait(timeout=10)
+                except subprocess.TimeoutExpired:  # a server may wait for connections that it thinks are open
+                    process.kill()
 
 
 class Pi(Harness):
