@@ -23,8 +23,8 @@ PREVIEWED = 40
             "segments",
             deps=["messages", "windows"],
             version=VERSION,
-            description="A topic ends where the words change or after a pause. The narrative quotes what was asked "
-            "and how it ended.",
+            description="A topic ends where the person goes on behind something finished, where the words change "
+            "or after a pause. The narrative quotes what was asked, what was done and how it ended.",
         ),
         table_spec(
             "observations",

@@ -6,7 +6,8 @@ import re
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.I)
+    """One of these, whatever the case, and with either apostrophe."""
+    return re.compile("|".join(patterns).replace("'", "['’]"), re.I)
 
 
 RULE = _any(
@@ -79,6 +80,12 @@ ACCEPTANCE = re.compile(
     re.I,
 )
 """Nothing but consent: means something only beside what it answers."""
+ACCEPTING = re.compile(
+    r"^\W*(ok(ay)?|yes|yep|yeah|yup|sure|agreed|right|correct|exactly|sounds good|lgtm|go (ahead|for it)|"
+    r"do (it|that|so)|proceed|please do|fine|good idea|makes sense|perfect|great)\b",
+    re.I,
+)
+"""Begins with consent, whatever follows."""
 MOMENTARY = _any(
     r"^\W*((ok(ay)?|good|great|yes|no|now|then|please|and|can you|could you|let'?s|just|also|first|next)[,.]?\s+)*"
     r"(commit|push|run|rerun|re-run|try|test|check|look|show|read|open|continue|restart|revert|undo|explain|"
@@ -104,12 +111,19 @@ PRAISE = _any(
     r"absolutely|got it|understood|i see|i understand|sorry|apologies|my apologies|ah,?|okay|ok|"
     r"nice)\b[^.]{0,40}[.!,]?\s*$"
 )
+VERDICT = _any(
+    r"\b(great|perfect(ly)?|excellent|successfully|solid|production-ready|ready (to|for)|looks good|as expected|"
+    r"fully (functional|working)|absolutely|exactly what)\b"
+)
+"""The model judging its own work, which is no fact about the work."""
 HEDGE = _any(
     r"\b(maybe|perhaps|might|may be|could be|probably|likely|possibly|seems?|appears?|i think|i guess|i suspect|"
     r"not sure|"
     r"presumably|should be able|my (guess|hypothesis|assumption))\b"
 )
 LATER = _any(r"\b(maybe later|at some point|some day|someday|for later|one day|eventually|out of scope|not now)\b")
+COMPLAINT = _any(r"\b(should|must)(n'?t| not| never) (\w+ )?happen\b|^\W*never ?mind\b")
+"""About what happened, or what does not matter: nothing is laid down."""
 FOR_NOW = _any(r"\b(yet|(for|right|just) now|this time|(for|at) the moment)\b")
 """What makes also a rule one for this moment."""
 NEGATIVE_REPLY = _any(
@@ -123,7 +137,34 @@ RETRACTION = _any(
     r"diagnosis)|"
     r"not the (cause|problem|issue|reason|culprit)|is innocent|had nothing to do|i misread|i was mistaken|ruled out)\b"
 )
+LAYING_DOWN = _any(
+    r"^\W*((ok(ay)?|yes|no|then|so|and|actually)\W+)*(let'?s|we('ll| will| should)) "
+    r"(go with|use|keep|drop|stick|switch|move to|adopt)\b"
+)
+"""Begins like an order, and decides."""
+IN_PLACE_OF = _any(
+    r"\b(?:instead of|rather than|no longer(?: (?:use|need))?|away from|stop using|drop|replac(?:e|ed|ing)|not|"
+    r"don'?t use|never|undo|revert|remove[ds]?)\s+(?:the |a |an |any |use |using |in |on |with )*[`\"']?([\w./@-]+)"
+)
+"""What is given up, as its first word: "Postgres instead of *Redis*"."""
+UNSAID = _any(
+    r"\b(scratch that|forget (that|it|what i)|never ?mind (that|it|what)|i was (wrong|mistaken)|my (mistake|bad)|"
+    r"ignore (that|what i)|i take (that|it) back|(undo|revert) (that|it))\b|^\W*never ?mind\W*$"
+)
+"""A person takes back what they have just said."""
+REPLACING = _any(
+    r"\b(changed my mind|on second thoughts?|after all|instead of|rather than|no longer|away from|stop using|"
+    r"let'?s not|replaces?)\b|^\W*(no,? )?(wait,? )?actually\b"
+)
+"""A person lays down something else than before."""
 SPECIFIC = re.compile(
     r"`[^`]+`|\b[\w.-]+/[\w./-]+|\b\w+\.\w{1,5}\b|\b\d+(\.\d+)+\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|\b\d{2,}\b|--\w+"
 )
+FINISHING = _any(r"\bgit (commit|push|merge)\b|\btests? pass|\b[1-9]\d* passed\b")
+FINISHED = _any(r"\b(committed|pushed|merged|released|deployed)\b|\btests? (now )?pass")
+"""What a tool does, and what the model says, when a piece of work is done."""
+NEXT_THING = _any(r"\W*((ok(ay)?|good|great|cool|nice)\W+)?(now|next)\W+(let'?s|we|i|can|could|please|the|for)\b")
+"""A person turns to another thing: "now let's …"."""
+IMAGE = re.compile(r"\W*\[image: [^\]]*\]\W*")
+"""The mark that reading leaves in the place of an image."""
 CHINESE = re.compile(r"[一-鿿]")

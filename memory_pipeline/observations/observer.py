@@ -52,6 +52,7 @@ class Fact:
     """Whose words they are: user, assistant, or paste for what the user only passed on."""
     evidence: tuple[Span, ...]
     flags: tuple[str, ...] = ()
+    """`no_cues`: there were none for the speaker's language, so kind and priority come from structure alone."""
 
 
 @dataclass(frozen=True, slots=True)

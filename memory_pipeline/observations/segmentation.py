@@ -5,34 +5,64 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from memory_pipeline.observations import cues
 from memory_pipeline.observations.observer import Said
 from memory_pipeline.text.similarity import content_words
 
 MIN_MESSAGES, MAX_MESSAGES = 10, 50
+"""Messages that a topic has before other words end it, and after which the person's next message does."""
+LONGEST = 2 * MAX_MESSAGES
+"""Messages after which a segment is cut whoever speaks."""
+AFTER_BREAKPOINT = 4
+"""Messages that a topic has before a natural end, like a commit, ends it."""
 GAP = timedelta(minutes=30)
-COHESION = 0.08
+COHESION = 0.2
 """Below this share of words in common between what came before and after, a user message opens a new topic."""
+MIN_WISH = 12
+"""Characters below which a person's message goes on with what is going on."""
+LOOKED_AT = 3000
+"""Characters of a message in which a natural end shows."""
 
 
 def segment_starts(messages: Sequence[Said]) -> list[int]:
     """Positions at which a segment begins; the first is 0.
 
-    A segment begins with a message of the person, after a pause or where the words change; a segment that
-    has grown to the maximum is cut at the next message whoever said it.
+    A segment begins with a message of the person that is more than consent: after a pause, behind something
+    finished, where they turn to the next thing, or where the words change. Only one that grows without end is cut
+    whoever speaks. The numbers were set with the labelled sessions in view.
     """
     starts = [0] if messages else []
-    vocabulary = [content_words(m.text) if m.role in ("user", "assistant") else frozenset() for m in messages]
+    vocabulary = [content_words(m.own) if m.role in ("user", "assistant") else frozenset() for m in messages]
+    is_finished = False
     for i in range(1, len(messages)):
+        is_finished = is_finished or _finishes(messages[i - 1])
         length = i - starts[-1]
-        if length >= MAX_MESSAGES or (
-            messages[i].role == "user"
-            and (
-                messages[i].said_at - messages[i - 1].said_at >= GAP
-                or (length >= MIN_MESSAGES and _cohesion(vocabulary, i) < COHESION)
-            )
-        ):
+        if length >= LONGEST or (_is_wish(messages[i]) and _opens(messages, i, length, is_finished, vocabulary)):
             starts.append(i)
+            is_finished = False
     return starts
+
+
+def _is_wish(message: Said) -> bool:
+    own = message.own.strip() if message.role == "user" else ""
+    return len(own) >= MIN_WISH and bool(cues.NEXT_THING.match(own) or not cues.ACCEPTING.match(own))
+
+
+def _opens(
+    messages: Sequence[Said], i: int, length: int, is_finished: bool, vocabulary: Sequence[frozenset[str]]
+) -> bool:
+    if messages[i].said_at - messages[i - 1].said_at >= GAP or length >= MAX_MESSAGES:
+        return True
+    if length >= AFTER_BREAKPOINT and (is_finished or cues.NEXT_THING.match(messages[i].own)):
+        return True
+    return length >= MIN_MESSAGES and _cohesion(vocabulary, i) < COHESION
+
+
+def _finishes(message: Said) -> bool:
+    """Whether something ends with it: a commit, tests that pass."""
+    if message.role == "tool":
+        return not message.is_error and bool(cues.FINISHING.search(message.text, 0, LOOKED_AT))
+    return message.role == "assistant" and bool(cues.FINISHED.search(message.text, 0, LOOKED_AT))
 
 
 def _cohesion(vocabulary: Sequence[frozenset[str]], i: int, reach: int = MIN_MESSAGES) -> float:

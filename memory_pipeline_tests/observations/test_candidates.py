@@ -6,21 +6,36 @@ from itertools import accumulate
 
 import pytest
 
-from memory_pipeline.observations.candidates import Candidate, candidates
-from memory_pipeline.observations.extractive import KEEP, priority_of
+from memory_pipeline.observations.candidates import Candidate, candidates, measured
+from memory_pipeline.observations.extractive import priority_of as priority
+from memory_pipeline.observations.features import Window
 from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.weights import load
 from memory_pipeline.text.sentences import squeeze
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 
 
+def weighed(said: list[Said]) -> list[Candidate]:
+    return candidates(measured(Window.of(said)), load("lexical"))
+
+
+def priority_of(candidate: Candidate) -> str:
+    return priority(candidate, load("lexical").high)
+
+
+CONTEXT = {"user": (), "assistant": (("user", "The worker of the build fails with an error about a lock file."),)}
+"""What was said before: the model answers, it does not begin."""
+
+
 def kept(role: str, text: str, *later: str) -> list[Candidate]:
     """The candidates of one message that are worth keeping; `later` are the messages after it, as `role: text`."""
-    turns = [(role, text), *(tuple(turn.split(": ", 1)) for turn in later)]
+    before = CONTEXT.get(role, ())
+    turns = [*before, (role, text), *(tuple(turn.split(": ", 1)) for turn in later)]
     said = [Said(f"m{i}", r, START + timedelta(minutes=i), t) for i, (r, t) in enumerate(turns)]
-    found = [c for c in candidates(said) if c.position == 0]
-    assert all(squeeze(text[c.start : c.end]) == c.text for c in found)
-    return [c for c in found if c.probability >= KEEP]
+    found = [c for c in weighed(said) if c.unit.position == len(before)]
+    assert all(squeeze(text[c.unit.start : c.unit.end]) == c.unit.text for c in found)
+    return found
 
 
 def only(role: str, text: str, *later: str) -> tuple[str, bool]:
@@ -59,7 +74,6 @@ def test_what_a_person_lays_down_is_high(text: str, kind: str) -> None:
         ("Don't push yet.", "rule"),  # holds until it is done
         ("The export crashed while it wrote, that should never happen.", "statement"),  # a complaint, no rule
         ("Don't run the tests right now.", "rule"),  # for now
-        ("We moved the worker to its own service yesterday.", "state_change"),  # a fact, no rule
         ("Never mind the tests, they are slow anyway.", "statement"),  # "never" that forbids nothing
         ("the staging host is db-2.internal", "statement"),  # worth keeping, not a rule
     ],
@@ -110,19 +124,19 @@ def test_a_question_that_corrects_is_a_correction_and_still_not_high(text: str) 
 def test_an_answer_beside_a_question_is_not_drawn_down_by_it() -> None:
     question, rule = kept("user", "Is it true that we deploy on Fridays? We never deploy on Fridays.")
     assert (question.kind, priority_of(question)) == ("question", "low")
-    assert (rule.text, priority_of(rule)) == ("We never deploy on Fridays.", "high")
+    assert (rule.unit.text, priority_of(rule)) == ("We never deploy on Fridays.", "high")
 
 
 @pytest.mark.parametrize(
     "text", ["ok", "yes please do it", "ok, continue", "Sounds good, thanks!", "1", "👍", "LGTM", "go ahead", "…"]
 )
 def test_acceptance_alone_says_nothing(text: str) -> None:
-    assert list(candidates([Said("m0", "user", START, text)])) == []
+    assert list(weighed([Said("m0", "user", START, text)])) == []
 
 
 def test_acceptance_and_orders_around_a_rule_are_not_part_of_it() -> None:
     (found,) = kept("user", "ok, thanks. Never use npm here. Now run the tests again.")
-    assert found.text == "Never use npm here."
+    assert found.unit.text == "Never use npm here."
 
 
 @pytest.mark.parametrize(
@@ -133,9 +147,11 @@ def test_acceptance_and_orders_around_a_rule_are_not_part_of_it() -> None:
         "fix the failing test in src/app.py",
         "ok now commit and push",
         "can you look at the log of the worker",  # polite, and gone when it is done
+        "https://github.com/example/tool/issues/386",  # a link alone says nothing
+        "'/tmp/screenshots/2025-11-21/at-01.48.00.png'",
     ],
 )
-def test_an_order_for_the_moment_is_not_kept(text: str) -> None:
+def test_an_order_for_the_moment_and_a_mere_reference_are_not_kept(text: str) -> None:
     assert kept("user", text) == []
 
 
@@ -161,14 +177,14 @@ def own_and_pasted(text: str) -> tuple[list[Candidate], list[Candidate]]:
     parts = re.split("[⟦⟧]", text)
     places = list(accumulate(map(len, parts), initial=0))
     quoted = tuple((places[i], places[i + 1]) for i in range(1, len(parts), 2))
-    found = [c for c in candidates([Said("m0", "user", START, "".join(parts), quoted=quoted)]) if c.probability >= KEEP]
-    assert all(squeeze("".join(parts)[c.start : c.end]) == c.text for c in found)
+    found = weighed([Said("m0", "user", START, "".join(parts), quoted=quoted)])
+    assert all(squeeze("".join(parts)[c.unit.start : c.unit.end]) == c.unit.text for c in found)
     return [c for c in found if c.trust == "user"], [c for c in found if c.trust == "paste"]
 
 
 def test_the_persons_own_words_around_a_known_paste_are_theirs() -> None:
     own, pasted = own_and_pasted(f"Never use npm here.\n\n⟦{LOG}⟧\n\nAlways log in UTC from now on.")
-    assert [(c.text, c.kind, priority_of(c)) for c in own] == [
+    assert [(c.unit.text, c.kind, priority_of(c)) for c in own] == [
         ("Never use npm here.", "rule", "high"),
         ("Always log in UTC from now on.", "rule", "high"),
     ]
@@ -192,26 +208,30 @@ def test_the_persons_own_words_around_a_known_paste_are_theirs() -> None:
 )
 def test_what_is_pasted_is_never_the_persons_rule(paste: str, message: str) -> None:
     own, pasted = own_and_pasted(message.format(paste))
-    assert [c.text for c in own] == (["Never use npm."] if "npm" in message else [])
+    assert [c.unit.text for c in own] == (["Never use npm."] if "npm" in message else [])
     assert {(c.kind, priority_of(c)) for c in pasted} <= {("statement", "low")}
 
 
 def test_what_only_announces_a_paste_says_nothing() -> None:
     own, _ = own_and_pasted("We moved the worker to its own host. this is the log of it:\n⟦ERROR gone⟧")
-    assert [c.text for c in own] == ["We moved the worker to its own host."]
+    assert [c.unit.text for c in own] == ["We moved the worker to its own host."]
 
 
 def test_a_claim_is_not_rejected_or_taken_back_by_something_pasted() -> None:
     paste = "no, I was wrong, the stale lock file was not the cause."
-    said = [Said("m0", "assistant", START, CAUSE), Said("m1", "user", START, paste, quoted=((0, len(paste)),))]
-    assert next(priority_of(c) for c in candidates(said) if c.position == 0) == "high"
+    said = [
+        Said("m0", "user", START, "The build fails with an error about a lock."),
+        Said("m1", "assistant", START, CAUSE),
+    ]
+    said.append(Said("m2", "user", START, paste, quoted=((0, len(paste)),)))
+    assert "high" in {priority_of(c) for c in weighed(said) if c.unit.position == 1}
 
 
 def test_something_left_open_does_not_draw_down_what_is_changed_beside_it() -> None:
     text = "yeah, leave kubernetes undecided. from today keep tracking events for 180 days instead of 90"
     question, change = kept("user", text)
-    assert (question.kind, question.text) == ("question", "yeah, leave kubernetes undecided.")
-    assert change.text == "from today keep tracking events for 180 days instead of 90"
+    assert (question.kind, question.unit.text) == ("question", "yeah, leave kubernetes undecided.")
+    assert change.unit.text == "from today keep tracking events for 180 days instead of 90"
     assert (change.kind, priority_of(change)) == ("decision", "high")
 
 
@@ -223,6 +243,7 @@ def test_something_left_open_does_not_draw_down_what_is_changed_beside_it() -> N
         "Next, I will check the logs of the worker for errors.",
         "Would you like me to also add a test for the new endpoint?",  # an offer
         "Let me know if you want me to change the retry policy as well.",
+        "I’ll now fix the failing test in src/app.py and run it again.",  # with a typographer's apostrophe
         "You're absolutely right, I should have used uv here.",  # praise
         "Perfect! The tests pass.",
     ],
@@ -231,22 +252,43 @@ def test_plans_offers_and_praise_of_the_model_are_not_kept(text: str) -> None:
     assert kept("assistant", text) == []
 
 
-CAUSE = "The root cause was a stale lock file in /var/run/worker.pid."
+CAUSE = (
+    "The root cause was a stale lock file in /var/run/worker.pid, which the killed worker of the build left behind: "
+    "`acquire_lock()` in src/worker.py never looks at its age, so every worker fails with an error about a lock."
+)
+
+
+def priorities(role: str, text: str, *later: str) -> set[str]:
+    return {priority_of(c) for c in kept(role, text, *later)}
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "confirmation",
     [
-        (CAUSE, ("root_cause", True)),  # told as found
-        ("The root cause might be a stale lock file in /var/run/worker.pid.", ("root_cause", False)),  # a guess
-        ("I think the problem was the stale lock file in /var/run/worker.pid.", ("root_cause", False)),
-        ("Never use the global client, it is not thread-safe at all.", ("rule", False)),  # rules are for people
-        ("I renamed `user_id` to `account_id` in src/models.py.", ("state_change", False)),
-        ("All 42 tests pass now and the build is green again on CI.", ("progress", False)),
+        ["user: thanks, and the next thing"],  # the person goes on with it
+        ["tool: rm /var/run/worker.pid: ok"],  # a result follows that is no error
+        ["tool: ok", "assistant: It starts."],
     ],
 )
-def test_of_the_models_words_only_a_cause_that_it_found_is_high(text: str, expected: tuple[str, bool]) -> None:
-    assert only("assistant", text, "user: thanks") == expected
+def test_a_cause_that_the_model_found_is_high_once_it_is_confirmed(confirmation: list[str]) -> None:
+    assert "high" in priorities("assistant", CAUSE, *confirmation)
+
+
+@pytest.mark.parametrize(
+    ("text", "later"),
+    [
+        (CAUSE, []),  # nobody has said anything to it yet
+        (CAUSE, ["assistant: I will look at it."]),  # its own words confirm nothing
+        (CAUSE.replace("was a", "might be a"), ["user: thanks"]),  # a guess
+        ("I think " + CAUSE, ["user: thanks"]),
+        ("Never use" + CAUSE.removeprefix("The root cause was"), ["user: thanks"]),  # rules are for people
+        ("All 42 tests pass now: " + CAUSE.replace("root cause", "build"), ["user: thanks"]),  # stale tomorrow
+        ("It is " + CAUSE[19:], ["user: thanks"]),  # a mere claim
+        ("The build is now fully functional, " + CAUSE[15:], ["user: thanks"]),  # its own verdict
+    ],
+)
+def test_the_models_words_are_not_high_before_or_without_a_confirmation(text: str, later: list[str]) -> None:
+    assert "high" not in priorities("assistant", text, *later)
 
 
 @pytest.mark.parametrize("reply", ["no, that is not it", "still broken", "why do you think so?", "that's not true"])
@@ -286,4 +328,4 @@ def test_nothing_comes_from_tools_and_injected_text(role: str) -> None:
     ],
 )
 def test_a_short_message_in_another_language_is_kept_whole(text: str) -> None:
-    assert [c.text for c in kept("user", text)] == [text]
+    assert [c.unit.text for c in kept("user", text)] == [text]

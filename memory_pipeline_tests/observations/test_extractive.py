@@ -1,5 +1,6 @@
 """The extractive observer: within its budget, in the words that were said, the same every time."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from zoneinfo import ZoneInfo
@@ -62,6 +63,27 @@ def test_a_short_window_may_use_more_of_its_words() -> None:
     assert 0.1 * said < tokens <= SHORT_SHARE * said
 
 
+def test_the_budget_alone_counts_when_nothing_is_granted_to_short_windows() -> None:
+    messages = talk(*RULES[:30])
+    said = sum(estimate(m.text) for m in messages)
+    found = [f for s in ExtractiveObserver(0.1, min_budget=0).observe(messages) for f in s.facts]
+    assert 0 < sum(estimate(f.text) for f in found) <= 0.1 * said
+
+
+def test_a_long_window_that_says_the_same_words_again_and_again_takes_seconds() -> None:
+    """Of the same few words: everything resembles everything, and still no pair of units is compared."""
+    words = [f"{one}{other}" for one in WORDS for other in WORDS]
+    turns = [
+        f"{'user' if i % 2 else 'assistant'}: "
+        + " ".join(f"{' '.join(words[(i * j) % 97 + j :][:12])}." for j in range(6))
+        for i in range(2000)
+    ]
+    messages = talk(*turns)
+    begin = time.perf_counter()
+    assert observe(messages)
+    assert time.perf_counter() - begin < 10
+
+
 def test_what_tools_say_buys_no_room() -> None:
     few = talk(*RULES[:10])
     assert facts(few) == facts([*few, *talk("tool: " + "x " * 50_000)[:1]])
@@ -110,6 +132,15 @@ def test_a_fact_lies_in_the_segment_of_its_message() -> None:
             ["user: Why is the queue slow?", "assistant: The index was missing on the table. It is there now."],
             "Asked: Why is the queue slow? Ended with: The index was missing on the table.",
         ),
+        (
+            [
+                "user: Why is the queue slow?",
+                "assistant: I added the missing index to the orders table.",
+                "assistant: The queue is empty within a second.",
+            ],
+            "Asked: Why is the queue slow? Done: I added the missing index to the orders table. "
+            "Ended with: The queue is empty within a second.",
+        ),
         (["user: ok", "tool: Listing 42 files of the repository."], "Only tools and injected text."),
         (["injected: You are a careful agent. Never use npm."], "Only tools and injected text."),
         (["user: ok", "user: **Fix** the\nqueue now"], "Asked: Fix the queue now"),  # the first that asks something
@@ -155,9 +186,8 @@ def test_whatever_is_said(turns: list[tuple[str, str]], budget: float) -> None:
     segments = observe(said, budget)
     found = [fact for segment in segments for fact in segment.facts]
     for fact in found:
-        (span,) = fact.evidence
-        row = {"text": fact.text, "observed_at": fact.observed_at, "observer": "extractive-1"}
-        row["evidence"] = [{"message_id": span.message_id, "start": span.start, "end": span.end}]
+        row = {"text": fact.text, "observed_at": fact.observed_at, "observer": "extractive-2-lexical"}
+        row["evidence"] = [{"message_id": s.message_id, "start": s.start, "end": s.end} for s in fact.evidence]
         assert missing_evidence(row, texts) is None
         assert invented_times(row, [(m.said_at, m.text) for m in said], ZoneInfo("UTC")) == []
         assert fact.text == squeeze(fact.text)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from memory_pipeline.observations.observer import Said
-from memory_pipeline.observations.segmentation import GAP, MAX_MESSAGES, MIN_MESSAGES, segment_starts
+from memory_pipeline.observations.segmentation import GAP, LONGEST, MIN_MESSAGES, segment_starts
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 QUEUE = "the redis queue drops jobs of the worker"
@@ -64,7 +64,42 @@ def test_a_pause_of_the_model_is_just_a_long_command() -> None:
 
 
 def test_a_segment_that_grows_too_long_is_cut_whoever_speaks() -> None:
-    assert segment_starts(talk([QUEUE] * 120, roles="a")) == [0, MAX_MESSAGES, 2 * MAX_MESSAGES]
+    assert segment_starts(talk([QUEUE] * 220, roles="a")) == [0, LONGEST, 2 * LONGEST]
+
+
+def test_a_long_segment_ends_where_the_person_speaks_next() -> None:
+    roles = "u" + "a" * 55 + "u" + "a" * 9
+    assert segment_starts(talk([QUEUE] * 66, roles=roles)) == [0, 56]
+
+
+@pytest.mark.parametrize(
+    ("role", "text"),
+    [
+        ("t", "bash: git commit -m 'Retry the queue'"),
+        ("t", "== 42 passed in 3.10s =="),
+        ("a", "I committed the change to the redis queue."),
+        ("a", "All tests pass, the redis queue drops no job."),
+    ],
+)
+def test_something_finished_ends_a_topic_when_the_person_goes_on(role: str, text: str) -> None:
+    said = talk([QUEUE] * 5 + [text] + [QUEUE] * 3, roles="uaaaa" + role + "uaa")
+    assert segment_starts(said) == [0, 6]
+
+
+def test_the_person_turns_to_the_next_thing() -> None:
+    said = talk([QUEUE] * 5 + ["ok, now let's look at the redis queue of the worker", QUEUE], roles="uaaaaua")
+    assert segment_starts(said) == [0, 5]
+
+
+@pytest.mark.parametrize("text", ["ok", "yes, go ahead with the redis queue", "sounds good"])
+def test_consent_opens_no_topic(text: str) -> None:
+    said = talk([QUEUE] * 5 + ["I committed it.", text, QUEUE], roles="uaaaaaua")
+    assert segment_starts(said) == [0]
+
+
+def test_a_test_that_failed_finishes_nothing() -> None:
+    said = talk([QUEUE] * 5 + ["0 passed, 3 failed", QUEUE, QUEUE], roles="uaaaatua")
+    assert segment_starts(said) == [0]
 
 
 def test_words_of_tools_are_no_topic() -> None:

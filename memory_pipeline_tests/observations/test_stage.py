@@ -55,7 +55,12 @@ def test_the_rows_of_a_day(work: Work) -> None:
     rows = {o["text"]: o for o in work.lake.read("observations").iter_rows(named=True)}
     rule = rows[TURNS[0].removeprefix("user: ")]
     assert rule["segment_id"] == segment["segment_id"]
-    assert (rule["priority"], rule["kind"], rule["trust"], rule["observer"]) == ("high", "rule", "user", "extractive-1")
+    assert (rule["priority"], rule["kind"], rule["trust"], rule["observer"]) == (
+        "high",
+        "rule",
+        "user",
+        "extractive-2-lexical",
+    )
     assert (rule["session_id"], rule["day"]) == ("s1", DAY)
     assert rule["evidence"] == [{"message_id": "s1-05-09:00-0", "start": 0, "end": 62}]
     assert len(set(work.ids())) == len(work.ids()) >= 3

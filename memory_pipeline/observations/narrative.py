@@ -1,0 +1,43 @@
+"""What happened in a segment, in one to three sentences that were said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from memory_pipeline.observations import cues
+from memory_pipeline.observations.kinds import is_noise, length_of
+from memory_pipeline.observations.observer import Said
+from memory_pipeline.text.sentences import clip, sentences, squeeze
+
+LONGEST = 160
+"""Characters of each of the three."""
+MIN_ASKED, MIN_TOLD = 12, 20
+"""Characters from which words can tell what was asked, and what came of it."""
+ASKED, DONE, ENDED = "Asked: ", "Done: ", "Ended with: "
+
+
+def narrative(messages: Sequence[Said]) -> str:
+    """What was asked, what was done and how it ended, in the words that were used."""
+    asked = next((own for m in messages if m.role == "user" and length_of((own := m.own).strip()) >= MIN_ASKED), None)
+    ending = next(_told(reversed(messages)), None)
+    done = next((w for w in _told(reversed(messages)) if w != ending and cues.STATE_CHANGE.search(w)), None)
+    told = ((ASKED, squeeze(asked) if asked else None), (DONE, done), (ENDED, ending))
+    return " ".join(f"{label}{clip(words, LONGEST)}" for label, words in told if words) or (
+        "Only tools and injected text."
+    )
+
+
+def title(narrative: str) -> str:
+    """What was asked, or else all of it."""
+    asked = narrative.removeprefix(ASKED)
+    return min(asked.split(DONE)[0], asked.split(ENDED)[0], key=len) or narrative
+
+
+def _told(messages: Iterator[Said]) -> Iterator[str]:
+    """What the model said, without plans, offers and praise."""
+    for message in messages:
+        if message.role == "assistant":
+            for sentence in sentences(message.text):
+                words = squeeze(message.text[sentence.start : sentence.end])
+                if length_of(words) >= MIN_TOLD and not words.endswith(":") and not is_noise(words):
+                    yield words
