@@ -29,19 +29,19 @@ def rows(home: Path, query: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_every_file_is_read_or_named_with_its_reason(home: Path) -> None:
+def test_every_file_is_read(home: Path) -> None:
     known = {r["path"]: r["reason"] for r in rows(home, "select path, reason from files")}
     assert len(known) == 70
-    unread = {Path(path).parent.name for path, reason in known.items() if reason}
-    assert unread == {"gemini"}
-    assert all("Gemini CLI" in reason for reason in known.values() if reason)
+    assert {path: reason for path, reason in known.items() if reason} == {}
 
 
 def test_every_read_file_has_messages_in_the_tables(home: Path) -> None:
     read = {r["path"] for r in rows(home, "select path from files where reason is null and messages > 0")}
     stored = {r["source_file"] for r in rows(home, "select distinct source_file from messages")}
     copies = read - stored
-    assert copies == set()
+    # of the snapshots of one Gemini session the longest has all that the others have
+    assert {Path(path).parent.name for path in copies} == {"gemini"}
+    assert len(copies) == 4
 
 
 def test_every_check_passed_on_every_day(home: Path) -> None:
@@ -60,11 +60,14 @@ def test_every_observation_stands_word_for_word_in_its_message(home: Path) -> No
         FROM spans s LEFT JOIN messages m ON m.message_id = s.e.message_id
     """
     found = rows(home, query)
-    assert len(found) > 300
+    said: dict[str, str] = {}
+    for row in found:  # an answer is kept with what it answers: two quotes, in order
+        said[row["observation_id"]] = said.get(row["observation_id"], "") + _letters(row["quote"] or "")
+    assert len(said) > 200
     for row in found:
-        quote, text = (_letters(row[name] or "") for name in ("quote", "text"))
+        text = _letters(row["text"])
         assert text
-        assert text in quote
+        assert text in said[row["observation_id"]]
 
 
 def test_again_changes_no_byte_of_any_table(home: Path) -> None:
