@@ -356,8 +356,11 @@ def test_folders_with_damaged_files(chance: Random) -> None:
                 file.unlink()
                 file.mkdir()
             elif kind == 3:
-                text = damage.text(damage.changed(json.loads(file.read_bytes() or b"{}")))
-                file.write_text(text, "utf-8", "surrogatepass")
+                try:
+                    value = json.loads(file.read_bytes())
+                except ValueError:  # damaged already
+                    value = {}
+                file.write_text(damage.text(damage.changed(value)), "utf-8", "surrogatepass")
             else:
                 file.write_bytes(damage.bytes(file.read_bytes()))
         check_opencode(folder)
