@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
@@ -22,29 +21,17 @@ import polars as pl
 
 from memory_pipeline.days import day_of, today
 from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.sessions.model import Message, NotASession, NotReadableNow, ParsedSession, Source
+from memory_pipeline.sessions.copies import left_out, repeats
+from memory_pipeline.sessions.entry import REMEMBERED, learnt, new_row
+from memory_pipeline.sessions.model import NotASession, NotReadableNow, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.redaction.unredacted import Unredacted
-from memory_pipeline.sessions.windows import digest, windows_by_day
 from memory_pipeline.settings import Settings, keep_timezone, salt_of
 
 READER_VERSION = "2"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
 
-PROBLEMS_KEPT = 20
-_REMEMBERED = (
-    "harness",
-    "session_id",
-    "last_said_at",
-    "began_at",
-    "messages",
-    "records",
-    "days",
-    "parent_id",
-    "excluded",
-)
-"""What stays known of a session whose file cannot be read any more."""
 _READINGS = Readings()
 
 
@@ -56,23 +43,6 @@ class Refresh:
     changed: int
     left: int = 0
     """Files that changed but were not read because the time was up; the next refresh reads them."""
-
-
-def left_out(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Ids of sessions of which nothing may be stored, given the catalogue's rows: those that are excluded and those
-    that they started. A fork was not started by its parent but by the person; of that only its own words are stored.
-    """
-    known = list(rows)
-    found = {str(row["session_id"]) for row in known if row["excluded"]}
-    started = [row for row in known if row["parent_id"] and not any(day["inherited"] for day in row["days"] or [])]
-    while more := {str(row["session_id"]) for row in started if row["parent_id"] in found} - found:
-        found |= more
-    return found
-
-
-def _words_of(message: Message) -> tuple[str, str]:
-    """What a copy has in common with it: what a person typed is put in by the program in a sub-agent."""
-    return "user" if message.role == "injected" else message.role, message.text
 
 
 def _key(source: Source) -> str:
@@ -228,9 +198,8 @@ class Catalogue:
         """Ids of the messages with which the session repeats another one that is known: they count there. None while
         the other one cannot be read.
 
-        Copies have ids of their own, so they are told by their words; where the other one is only stored, everything
-        that was copied is taken to be there, but for what is stored of this session. A prompt may be a copy that the
-        program puts in.
+        Where the other one is only stored, everything that was copied is taken to be there, but for what is stored of
+        this session.
         """
         if not session.inherited:
             return frozenset()
@@ -242,14 +211,7 @@ class Catalogue:
             if session.parent_id in self.lake.read("sessions", columns=["session_id"])["session_id"]:
                 return session.inherited - self._stored_of(session)
             return None if key and self.is_readable(key) else frozenset()
-        left = Counter(map(_words_of, parent.messages))
-        found = set()
-        for message in session.messages:
-            said = _words_of(message)
-            if message.message_id in session.inherited and left[said] > 0:
-                left[said] -= 1
-                found.add(message.message_id)
-        return frozenset(found)
+        return repeats(session, parent)
 
     def _stored_of(self, session: ParsedSession) -> set[str]:
         """Ids of the messages that are stored of the session."""
@@ -356,61 +318,16 @@ class Catalogue:
             or row["reader"] != self._reader
         )
 
-    def _days_of(self, key: str) -> set[date]:
-        return {entry["day"] for entry in self.rows[key]["days"] or []} if key in self.rows else set()
-
     def _row(self, source: Source) -> dict[str, Any]:
-        row: dict[str, Any] = {
-            "path": _key(source),
-            "member": source.session or None,
-            "harness": None,
-            "session_id": None,
-            "last_said_at": None,
-            "began_at": None,
-            "reader": self._reader,
-            "size": source.size,
-            "modified_ns": source.modified_ns,
-            "messages": 0,
-            "records": 0,
-            "days": [],
-            "problems": [],
-            "unknown_records": [],
-            "parent_id": None,
-            "reason": None,
-            "excluded": None,
-        }
+        key = _key(source)
+        row = new_row(key, source, self._reader)
+        known = self.rows.get(key, row)
         try:
-            if _key(source) != source.key:
+            if key != source.key:
                 raise NotASession("The file's name is not UTF-8; rename it to have it read.")
             session = self._read(source)
         except NotASession as error:
             if isinstance(error, NotReadableNow):
                 row["modified_ns"] = None  # it may become readable without a change: look again each time
-            known = self.rows.get(_key(source), row)
-            return row | {name: known[name] for name in _REMEMBERED} | {"reason": str(error)}
-        days = sorted(windows_by_day(session, self.settings.zone).items())
-        left = self._days_of(_key(source)) - {day for day, _ in days}
-        return row | {
-            "harness": session.harness,
-            "session_id": session.session_id,
-            "last_said_at": max(m.said_at for m in session.messages),
-            "began_at": session.began_at or min(m.said_at for m in session.messages),
-            "messages": len(session.messages),
-            "records": session.records,
-            "unknown_records": [{"type": t, "count": n} for t, n in sorted(session.unknown_records.items())],
-            "problems": [{"line": p.line, "reason": p.reason} for p in session.problems[:PROBLEMS_KEPT]],
-            "days": [
-                {
-                    "day": day,
-                    "digest": digest(session, windows),
-                    "messages": sum(len(window.messages) for window in windows),
-                    "inherited": sum(m.message_id in session.inherited for w in windows for m in w.messages),
-                    "voided": sum(m.voided for w in windows for m in w.messages),
-                }
-                for day, windows in days
-            ]
-            # a day that it said something on before: without this nobody would take out what is stored of it
-            + [{"day": day, "digest": "", "messages": 0, "inherited": 0, "voided": 0} for day in sorted(left)],
-            "parent_id": session.parent_id or None,
-            "excluded": session.excluded,
-        }
+            return row | {name: known[name] for name in REMEMBERED} | {"reason": str(error)}
+        return row | learnt(session, self.settings.zone, known["days"] or [])

@@ -9,12 +9,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from memory_pipeline.sessions.harnesses.claude_shapes import (
+    SHAPE,
+    Attachment,
+    Compaction,
+    Error,
+    Kind,
+    Preserved,
+    Said,
+    Segment,
+)
 from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text, images_in
-from memory_pipeline.sessions.harnesses.records import Other, Record, Shape, text_of, words
+from memory_pipeline.sessions.harnesses.records import Record, text_of, words
 from memory_pipeline.sessions.harnesses.transcript import Transcript
 from memory_pipeline.sessions.harnesses.tree import below, last_below
 from memory_pipeline.sessions.harnesses.voices import Voice, split_voices, voices
@@ -41,69 +50,6 @@ _IGNORED_ATTACHMENTS = words(
 _READS = {"Read": "file_path"}
 _CHANGES = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
 _CHAIN_TYPES = frozenset(("user", "assistant", "system", "attachment", "progress"))
-
-
-class _Said(Shape):
-    content: Content = None
-
-
-class _Kind(Shape):
-    kind: Any = None
-
-
-class _Error(Shape):
-    blockingError: Any = None
-
-
-class _Attachment(Shape):
-    type: Any = None
-    prompt: Content = None
-    content: Content = None
-    blockingError: _Error | Other = None
-    origin: _Kind | Other = None
-    commandMode: Any = None
-
-
-class _Segment(Shape):
-    headUuid: Any = None
-    tailUuid: Any = None
-
-
-class _Preserved(Shape):
-    uuids: list[Any] | str | int | float | bool | None = None
-
-
-class _Compaction(Shape):
-    preTokens: Any = None
-    preservedSegment: _Segment | Other = None
-    preservedMessages: _Preserved | Other = None
-
-
-class SHAPE(Shape):
-    """A record of the chain, or one of the small records beside it."""
-
-    type: Any = None
-    subtype: Any = None
-    uuid: Any = None
-    parentUuid: Any = None
-    logicalParentUuid: Any = None
-    sessionId: Any = None
-    agentId: Any = None
-    timestamp: Any = None
-    cwd: Any = None
-    isSidechain: Any = None
-    isMeta: Any = None
-    isCompactSummary: Any = None
-    isApiErrorMessage: Any = None
-    message: _Said | Other = None
-    attachment: _Attachment | Other = None
-    compactMetadata: _Compaction | Other = None
-    origin: _Kind | Other = None
-    content: Content = None
-    summary: Any = None
-    leafUuid: Any = None
-    customTitle: Any = None
-    aiTitle: Any = None
 
 
 def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
@@ -208,7 +154,7 @@ class Reader:
 
     def _say(self, record: SHAPE, kind: str) -> bool:
         """Keep what the record says; whether there was anything."""
-        content = record.message.content if isinstance(record.message, _Said) else None
+        content = record.message.content if isinstance(record.message, Said) else None
         if kind == "user":
             self._user(record, content)
         elif kind == "assistant":
@@ -290,7 +236,7 @@ class Reader:
                 self.changes[text_of(block.id)] = handle
 
     def _attachment(self, record: SHAPE, attachment: object) -> None:
-        if not isinstance(attachment, _Attachment):
+        if not isinstance(attachment, Attachment):
             return
         kind = text_of(attachment.type)
         if kind == "queued_command":
@@ -299,7 +245,7 @@ class Reader:
             self._voices(record, [(role if typed else "injected", text) for role, text in parts], attachment.prompt)
         elif kind.startswith("hook_"):
             error, content = attachment.blockingError, attachment.content
-            if isinstance(error, _Error):
+            if isinstance(error, Error):
                 content = text_of(error.blockingError)
             lines = [text for text in content if isinstance(text, str)] if isinstance(content, list) else []
             self._add("injected", "\n".join(lines) or content_text(content, self.transcript.place.line))
@@ -308,14 +254,14 @@ class Reader:
 
     def _compaction(self, metadata: object) -> None:
         """Everything before was summarised away, but for what the boundary says it kept."""
-        found = metadata if isinstance(metadata, _Compaction) else _Compaction()
+        found = metadata if isinstance(metadata, Compaction) else Compaction()
         segment, preserved = found.preservedSegment, found.preservedMessages
         now = self.transcript.record
         kept: set[int] = set()
         stretch = range(0)
-        if isinstance(preserved, _Preserved) and isinstance(preserved.uuids, list):
+        if isinstance(preserved, Preserved) and isinstance(preserved.uuids, list):
             kept.update(self.positions[uuid] for uuid in map(text_of, preserved.uuids) if uuid in self.positions)
-        if isinstance(segment, _Segment) and (head := self.positions.get(text_of(segment.headUuid))) is not None:
+        if isinstance(segment, Segment) and (head := self.positions.get(text_of(segment.headUuid))) is not None:
             stretch = range(head, self.positions.get(text_of(segment.tailUuid), now) + 1)
         self.transcript.compact(now, kept, stretch, tokens_before=found.preTokens)
 
@@ -340,4 +286,4 @@ class Reader:
 
 def _from_person(origin: object) -> bool:
     """Newer versions name who a prompt comes from; older ones do not, and then the text decides."""
-    return not isinstance(origin, _Kind) or origin.kind in (None, "human")
+    return not isinstance(origin, Kind) or origin.kind in (None, "human")

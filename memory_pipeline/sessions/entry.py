@@ -1,0 +1,77 @@
+"""A row of the catalogue: what is known of one session file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from memory_pipeline.sessions.model import ParsedSession, Source
+from memory_pipeline.sessions.windows import digest, windows_by_day
+
+PROBLEMS_KEPT = 20
+REMEMBERED = (
+    "harness",
+    "session_id",
+    "last_said_at",
+    "began_at",
+    "messages",
+    "records",
+    "days",
+    "parent_id",
+    "excluded",
+)
+"""What stays known of a session whose file cannot be read any more."""
+
+
+def new_row(key: str, source: Source, reader: str) -> dict[str, Any]:
+    """Of a file of which nothing is known but its state and by which reader it was looked at."""
+    return {
+        "path": key,
+        "member": source.session or None,
+        "harness": None,
+        "session_id": None,
+        "last_said_at": None,
+        "began_at": None,
+        "reader": reader,
+        "size": source.size,
+        "modified_ns": source.modified_ns,
+        "messages": 0,
+        "records": 0,
+        "days": [],
+        "problems": [],
+        "unknown_records": [],
+        "parent_id": None,
+        "reason": None,
+        "excluded": None,
+    }
+
+
+def learnt(session: ParsedSession, zone: ZoneInfo, before: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What reading the session adds to its row; `before` are the days that the row had."""
+    days = sorted(windows_by_day(session, zone).items())
+    left = {entry["day"] for entry in before} - {day for day, _ in days}
+    return {
+        "harness": session.harness,
+        "session_id": session.session_id,
+        "last_said_at": max(m.said_at for m in session.messages),
+        "began_at": session.began_at or min(m.said_at for m in session.messages),
+        "messages": len(session.messages),
+        "records": session.records,
+        "unknown_records": [{"type": t, "count": n} for t, n in sorted(session.unknown_records.items())],
+        "problems": [{"line": p.line, "reason": p.reason} for p in session.problems[:PROBLEMS_KEPT]],
+        "days": [
+            {
+                "day": day,
+                "digest": digest(session, windows),
+                "messages": sum(len(window.messages) for window in windows),
+                "inherited": sum(m.message_id in session.inherited for w in windows for m in w.messages),
+                "voided": sum(m.voided for w in windows for m in w.messages),
+            }
+            for day, windows in days
+        ]
+        # a day that it said something on before: without this nobody would take out what is stored of it
+        + [{"day": day, "digest": "", "messages": 0, "inherited": 0, "voided": 0} for day in sorted(left)],
+        "parent_id": session.parent_id or None,
+        "excluded": session.excluded,
+    }

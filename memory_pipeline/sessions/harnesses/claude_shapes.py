@@ -1,0 +1,71 @@
+"""The fields that are read of a record of Claude Code, over all versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_pipeline.sessions.harnesses.content import Content
+from memory_pipeline.sessions.harnesses.records import Other, Shape
+
+
+class Said(Shape):
+    content: Content = None
+
+
+class Kind(Shape):
+    kind: Any = None
+
+
+class Error(Shape):
+    blockingError: Any = None
+
+
+class Attachment(Shape):
+    type: Any = None
+    prompt: Content = None
+    content: Content = None
+    blockingError: Error | Other = None
+    origin: Kind | Other = None
+    commandMode: Any = None
+
+
+class Segment(Shape):
+    headUuid: Any = None
+    tailUuid: Any = None
+
+
+class Preserved(Shape):
+    uuids: list[Any] | str | int | float | bool | None = None
+
+
+class Compaction(Shape):
+    preTokens: Any = None
+    preservedSegment: Segment | Other = None
+    preservedMessages: Preserved | Other = None
+
+
+class SHAPE(Shape):
+    """A record of the chain, or one of the small records beside it."""
+
+    type: Any = None
+    subtype: Any = None
+    uuid: Any = None
+    parentUuid: Any = None
+    logicalParentUuid: Any = None
+    sessionId: Any = None
+    agentId: Any = None
+    timestamp: Any = None
+    cwd: Any = None
+    isSidechain: Any = None
+    isMeta: Any = None
+    isCompactSummary: Any = None
+    isApiErrorMessage: Any = None
+    message: Said | Other = None
+    attachment: Attachment | Other = None
+    compactMetadata: Compaction | Other = None
+    origin: Kind | Other = None
+    content: Content = None
+    summary: Any = None
+    leafUuid: Any = None
+    customTitle: Any = None
+    aiTitle: Any = None
