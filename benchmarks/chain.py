@@ -20,7 +20,7 @@ from pathlib import Path
 import orjson
 
 import memory_pipeline
-from memory_pipeline.sessions.discovery import find_files
+from memory_pipeline.sessions.discovery import find_sources
 
 EXAMPLES = Path(memory_pipeline.__file__).parent / "examples"
 
@@ -60,7 +60,7 @@ def digest(lake: Path) -> str:
 
 
 def measure(directory: Path) -> None:
-    files = list(find_files([directory]))
+    files = [Path(source.path) for source in find_sources([directory])]
     size = sum(p.stat().st_size for p in files) / 1e6
     print(f"\n{directory.name}: {len(files)} files, {size:.1f} MB")
     with tempfile.TemporaryDirectory() as home:
