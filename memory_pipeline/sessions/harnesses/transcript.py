@@ -105,7 +105,7 @@ class Transcript:
         return hashlib.sha256(self.redactor.salt + data).hexdigest()
 
     def occurrence(self, identity: str) -> int:
-        """How often this identity came before, for records that carry no id of their own."""
+        """How often this identity came by now, for records that carry no id of their own."""
         number = self._occurrences[identity] = self._occurrences.get(identity, 0) + 1
         return number
 
