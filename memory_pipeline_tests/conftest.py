@@ -24,8 +24,11 @@ import pytest
 CLEANED = (
     *("MEMORY_", "PI_", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_", "OPENCODE_", "XDG_DATA_HOME"),
     *("DAGSTER_HOME", "EMBEDDING_MODEL", "QDRANT_"),
+    *("OBSERVER_", "REFLECTOR_", "OPENAI_", "ANTHROPIC_", "GOOGLE_", "OLLAMA_"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
 )
-"""Variables that begin so would let the machine's own sessions or settings into a test."""
+"""Variables that begin so would let the machine's own sessions, settings or keys into a test, or send what a test asks
+of this machine through a proxy."""
 PARTITIONED_BY = {"MEMORY_TIMEZONE": "UTC", "MEMORY_START_DATE": "2025-01-01"}
 SHARED = Path(__file__).parents[2] / "shared"
 

@@ -19,7 +19,10 @@ SHARED = ("settings", "days", "lake", "schemas", "text", "files", "llm", "stage"
 ABOVE_THE_STAGES = ("planning", "orchestration", "definitions", "cli", "recall", "quality")
 WITH_DAGSTER = ("assets.py", "checks.py", "sensor.py", "schedule.py", "orchestration.py", "definitions.py")
 WITH_DAGSTER_PATHS = ("cli/dagster_runs.py",)
-HEAVY = {"torch", "transformers", "sentence_transformers", "qdrant_edge", "qdrant_client"}
+HEAVY = {
+    *("torch", "transformers", "sentence_transformers", "qdrant_edge", "qdrant_client"),
+    *("pydantic_ai", "openai", "anthropic", "google", "genai_prices"),
+}
 
 
 def name_of(path: Path) -> str:

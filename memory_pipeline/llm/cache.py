@@ -1,0 +1,117 @@
+"""Answers that were paid for, kept by what was asked: `answers/<first two of the key>/<key>.json`.
+
+One JSON object a file::
+
+    {"key": …, "model": …, "text": …, "input_tokens": …, "output_tokens": …, "cost_usd": …, "seconds": …,
+     "truncated": …, "asked_at": …}
+
+Only `text` must be there. `key` is `Request.key`, and `model` the model as the provider named it. Who puts a file
+with an answer of any model at a request's place has recorded that answer: a benchmark reads it as if the model had
+been asked (`RecordedAnswers`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from memory_pipeline.llm.request import Answer, Request
+from memory_pipeline.settings import Settings
+
+
+class NotRecorded(Exception):
+    """There is no recorded answer to a request, and no model may be asked."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"No answer is recorded for the request {key}.")
+        self.key = key
+
+
+def answers_dir(settings: Settings) -> Path:
+    """Where a workspace keeps its answers."""
+    return settings.workspace / "answers"
+
+
+class AnswerCache:
+    """The answers under one directory, which is made on the first write."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def path(self, key: str) -> Path:
+        return self.directory / key[:2] / f"{key}.json"
+
+    def get(self, key: str) -> Answer | None:
+        """The kept answer; None when there is none or its file is damaged."""
+        try:
+            fields = json.loads(self.path(key).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return None
+        return _answer(fields)
+
+    def put(self, key: str, answer: Answer) -> None:
+        """Keep the answer. Its file is at every moment, also after a crash, entirely there or not at all."""
+        fields = {
+            "key": key,
+            "model": answer.model,
+            "text": answer.text,
+            "input_tokens": answer.input_tokens,
+            "output_tokens": answer.output_tokens,
+            "cost_usd": answer.cost_usd,
+            "seconds": round(answer.seconds, 3),
+            "truncated": answer.truncated,
+            "asked_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        path = self.path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{key}.{secrets.token_hex(4)}.tmp")
+        try:
+            with temporary.open("wb") as file:
+                file.write(json.dumps(fields, ensure_ascii=False, indent=1).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+
+
+class RecordedAnswers:
+    """Stands in for a `Client` where no model may be asked: what is not recorded raises `NotRecorded`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._cache = AnswerCache(directory)
+
+    def complete(self, request: Request, for_day: date) -> Answer:
+        if answer := self._cache.get(request.key):
+            return answer
+        raise NotRecorded(request.key)
+
+    def is_cached(self, request: Request) -> bool:
+        return self._cache.get(request.key) is not None
+
+
+def _answer(fields: Any) -> Answer | None:
+    if not isinstance(fields, dict) or not isinstance(fields.get("text"), str):
+        return None
+
+    def number(name: str) -> float:
+        value = fields.get(name)
+        return value if isinstance(value, int | float) else 0
+
+    return Answer(
+        fields["text"],
+        int(number("input_tokens")),
+        int(number("output_tokens")),
+        None if fields.get("cost_usd") is None else float(number("cost_usd")),
+        float(number("seconds")),
+        cached=True,
+        truncated=fields.get("truncated") is True,
+        model=str(fields.get("model") or ""),
+    )

@@ -1,0 +1,179 @@
+"""Asking a language model: what was answered once is not paid again, and no day costs more than its budget."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import date
+
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.llm.backend import Backend, Reply, backend_of
+from memory_pipeline.llm.cache import AnswerCache, answers_dir
+from memory_pipeline.llm.config import ModelConfig
+from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable, RequestRefused, Transient
+from memory_pipeline.llm.ledger import Ledger, Reservation, Usage
+from memory_pipeline.llm.prices import cost_of
+from memory_pipeline.llm.request import Answer, Request
+from memory_pipeline.settings import Settings, variable
+from memory_pipeline.text.tokens import PROSE, estimate
+
+PICTURE_TOKENS = 1600
+"""What providers count for an image at most, about."""
+_LONGEST_WAIT = 120.0
+_MARGIN = 1.2
+_backoff = wait_exponential_jitter(initial=1, max=60, jitter=1)
+
+
+class Client:
+    """One model, for one stage, in one run. Its methods may be called from several threads at once.
+
+    Once the model is out of reach, wrong or too dear, every later call that is not answered from what is kept raises
+    the same at once, and calls that wait for another try give up: a run over a year does not wait 365 times.
+    `redact` is applied to answers and messages before anything keeps them. `sleep` (None: until it is stopped) waits
+    between tries.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        settings: Settings,
+        lake: Lake,
+        backend: Backend | None = None,
+        redact: Callable[[str], str] = lambda text: text,
+        sleep: Callable[[float], object] | None = None,
+        stage: str = "observations",
+    ) -> None:
+        self.config = config
+        self.cache = AnswerCache(answers_dir(settings))
+        self.ledger = Ledger(lake, settings)
+        self._settings = settings
+        self._backend = backend or backend_of(config)
+        self._redact = redact
+        self._stage = stage
+        self._model = redact(config.model)  # a command may have a key among its arguments
+        self._stopped = threading.Event()
+        self._sleep = sleep or self._stopped.wait
+        self._verdict: ModelUnavailable | ModelMisconfigured | BudgetReached | None = None
+        self._mutex = threading.Lock()
+        self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def complete(self, request: Request, for_day: date) -> Answer:
+        """The model's answer, or the one that it gave before.
+
+        Raises `RequestRefused`, and for good `ModelUnavailable`, `ModelMisconfigured` or `BudgetReached`.
+        """
+        with self._mutex:
+            turn = self._turns[request.key]
+        with turn:  # equal requests at once are one call
+            if known := self.cache.get(request.key):
+                usage = Usage(known.input_tokens, known.output_tokens, 0.0)
+                self.ledger.note_cached(self._stage, self._model, for_day, request.key, usage)
+                return known
+            try:
+                return self._retrying()(self._ask, request, for_day)
+            except Transient as error:
+                tries = self._settings.model_retries + 1
+                dead = ModelUnavailable(
+                    f"The model did not answer in {tries} {'try' if tries == 1 else 'tries'}; the last time: "
+                    f"{str(error).rstrip('.')}. Run it again later; what was answered is kept."
+                )
+                self._stop(dead)
+                raise dead from None
+            except (ModelMisconfigured, BudgetReached, ModelUnavailable) as error:
+                self._stop(error)
+                raise
+
+    def is_cached(self, request: Request) -> bool:
+        """Whether the answer is there already."""
+        return self.cache.get(request.key) is not None
+
+    def worst_case(self, request: Request) -> tuple[int, float | None]:
+        """Most tokens, in and out, and USD that the request may cost; None where the price is not known."""
+        worst = self._worst(request)
+        return worst.tokens, worst.cost_usd
+
+    def stop(self) -> None:
+        """Let calls of other threads give up before their next try, as when a run is interrupted."""
+        self._stop(ModelUnavailable("The run was stopped. Run it again; what was answered is kept."))
+
+    def _ask(self, request: Request, for_day: date) -> Answer:
+        """One try, which is reserved and settled on its own."""
+        self._raise_if_stopped()
+        worst = self._worst(request)
+        if worst.cost_usd is None and "daily_budget_usd" in self._settings.model_fields_set:
+            raise ModelMisconfigured(
+                f"{variable('daily_budget_usd')} limits what may be spent, but what {self._model!r} costs is not "
+                f"known; set {self.config.role}_PRICE to USD per million tokens in and out, like 0.25/2, or 0/0."
+            )
+        place = self.ledger.reserve(self._stage, self._model, for_day, request.key, worst)
+        began = time.monotonic()
+        try:
+            reply = self._backend.send(request)
+        except (Transient, RequestRefused, ModelMisconfigured) as error:
+            error.args = (self._redact(str(error)),)
+            may_be_billed = not isinstance(error, ModelMisconfigured) and error.may_be_billed
+            self._settle_failed(place, worst if may_be_billed else None, began, str(error))
+            raise
+        except Exception as error:
+            self._settle_failed(place, worst, began, type(error).__name__)
+            raise
+        answer = self._answer(request, reply, time.monotonic() - began)
+        self.cache.put(request.key, answer)  # before it is settled: what is killed in between is not paid twice
+        usage = Usage(answer.input_tokens, answer.output_tokens, answer.cost_usd)
+        self.ledger.settle(place, usage, answer.seconds)
+        return answer
+
+    def _settle_failed(self, place: Reservation, worst: Usage | None, began: float, error: str) -> None:
+        tokens = worst.input_tokens if worst else 0
+        usage = Usage(tokens, 0, cost_of(self.config, tokens, 0) if tokens else 0.0)
+        self.ledger.settle(place, usage, time.monotonic() - began, error=error)
+
+    def _answer(self, request: Request, reply: Reply, seconds: float) -> Answer:
+        text = self._redact(reply.text.encode("utf-8", "replace").decode())  # half of an emoji cannot be kept
+        asked, answered = reply.input_tokens, reply.output_tokens
+        if asked is None:
+            asked = estimate(request.system) + estimate(request.prompt) + PICTURE_TOKENS * len(request.pictures)
+        if answered is None:
+            answered = estimate(reply.text)
+        cost = cost_of(self.config, asked, answered)
+        return Answer(text, asked, answered, cost, seconds, truncated=reply.truncated, model=self._redact(reply.model))
+
+    def _worst(self, request: Request) -> Usage:
+        # Bytes, not characters: of Chinese a token has one, of English four.
+        said = len(f"{request.system}{request.prompt}".encode())
+        asked = math.ceil(_MARGIN * said / PROSE) + PICTURE_TOKENS * len(request.pictures)
+        return Usage(asked, request.max_output_tokens, cost_of(self.config, asked, request.max_output_tokens))
+
+    def _retrying(self) -> Retrying:
+        return Retrying(
+            retry=retry_if_exception_type(Transient),
+            stop=stop_after_attempt(self._settings.model_retries + 1),
+            wait=_wait,
+            sleep=self._pause,
+            reraise=True,
+        )
+
+    def _pause(self, seconds: float) -> None:
+        self._raise_if_stopped()
+        self._sleep(seconds)
+
+    def _stop(self, verdict: ModelUnavailable | ModelMisconfigured | BudgetReached) -> None:
+        with self._mutex:
+            self._verdict = self._verdict or verdict
+        self._stopped.set()
+
+    def _raise_if_stopped(self) -> None:
+        if self._verdict:
+            raise type(self._verdict)(str(self._verdict))
+
+
+def _wait(state: RetryCallState) -> float:
+    """What the provider asked for, within two minutes, or longer each time."""
+    error = state.outcome.exception() if state.outcome else None
+    asked = error.retry_after if isinstance(error, Transient) else None
+    return _backoff(state) if asked is None else min(max(asked, 0.0), _LONGEST_WAIT)

@@ -1,0 +1,46 @@
+"""Which model a stage asks, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memory_pipeline.settings import Settings
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """A model as the settings name it."""
+
+    model: str
+    base_url: str | None = None
+    temperature: float = 0.0
+    max_output_tokens: int = 8000
+    timeout: float = 180.0
+    """Seconds for one answer."""
+    price: tuple[float, float] | None = None
+    """USD per million tokens in and out, where the settings say so."""
+    sees: bool | None = None
+    """Whether images go along; None: if the model is known to see."""
+    role: str = "OBSERVER"
+    """What the variables that configure it begin with, so that a message can name them."""
+
+    @property
+    def is_command(self) -> bool:
+        """A program with its arguments; names of models have no spaces."""
+        return " " in self.model.strip()
+
+
+def observer_model(settings: Settings) -> ModelConfig | None:
+    """The observer's model, or None when none is asked for."""
+    if not settings.observer_model:
+        return None
+    price = tuple(map(float, settings.observer_price.split("/"))) if settings.observer_price else None
+    return ModelConfig(
+        settings.observer_model,
+        settings.observer_base_url,
+        settings.observer_temperature,
+        settings.observer_max_output_tokens,
+        settings.model_timeout,
+        (price[0], price[1]) if price else None,
+        settings.observer_images,
+    )

@@ -1,0 +1,37 @@
+"""Why there is no answer. Each message is a sentence that says what to do."""
+
+from __future__ import annotations
+
+from memory_pipeline.stage import CannotGoOn, TryAgainLater
+
+
+class Transient(Exception):
+    """The model was busy, broken or out of reach this time; worth another try. Never leaves the client."""
+
+    def __init__(self, message: str, retry_after: float | None = None, *, may_be_billed: bool = False) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds that the provider asked to wait."""
+        self.may_be_billed = may_be_billed
+        """Whether the model may have worked on it, as when it was cut off."""
+
+
+class RequestRefused(Exception):
+    """The model does not answer this one request (too long, filtered, malformed); others may do."""
+
+    def __init__(self, message: str, *, may_be_billed: bool = False) -> None:
+        super().__init__(message)
+        self.may_be_billed = may_be_billed
+        """Whether the model may have worked on it, as when its answer was filtered."""
+
+
+class ModelUnavailable(TryAgainLater):
+    """The model did not answer however often it was asked: it is taken for dead until the next run."""
+
+
+class ModelMisconfigured(CannotGoOn):
+    """No request can succeed: the key is missing or wrong, the model or the command is not there."""
+
+
+class BudgetReached(Exception):
+    """The next call might pass the day's budget, so it is not made."""

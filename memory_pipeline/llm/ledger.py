@@ -1,0 +1,180 @@
+"""What models were asked today and what that cost: table `ledger`, one row a call, on the day on which it was made.
+
+A call is written down with its worst case before it is sent and with its true cost after, so calls at once, in however
+many processes, cannot pass the budget together. The row of a run that was killed stays `reserved` and counts in full:
+the provider may have billed it. Rows `cached` say that an answer was used again; they count nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+import polars as pl
+from filelock import FileLock
+
+from memory_pipeline.days import day_of
+from memory_pipeline.lake import DamagedTable, Lake
+from memory_pipeline.llm.errors import BudgetReached
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Settings, variable
+
+LOCK_SECONDS = 60.0
+_POLL_SECONDS = 0.01
+_ROUNDING = 1e-9  # of sums of floats
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens and money of one call, as they are or at worst."""
+
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A call that is written down and not settled yet."""
+
+    day: date
+    call_id: str
+
+
+class Ledger:
+    """The ledger of a workspace, within its daily budget. Safe across threads and processes."""
+
+    def __init__(
+        self, lake: Lake, settings: Settings, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._lake = lake
+        self._settings = settings
+        self._now = now
+        self._turn = threading.Lock()  # threads of one process need not poll the file
+        self._noted: set[str] = set()
+
+    def reserve(self, stage: str, model: str, for_day: date, key: str, worst: Usage) -> Reservation:
+        """Write down a call that is about to be sent. Raises `BudgetReached`, and writes nothing, if it may not be."""
+        now = self._now()
+        place = Reservation(day_of(now, self._settings.zone), f"{key[:16]}-{uuid.uuid4().hex[:12]}")
+        with self._rows(place.day) as rows:
+            self._check(place.day, rows, worst)
+            row = self._row(place, stage, model, for_day, now, worst)
+            self._write(place.day, rows, row | {"cached": False, "state": "reserved"})
+        return place
+
+    def settle(
+        self, place: Reservation, true: Usage, seconds: float, *, model: str = "", error: str | None = None
+    ) -> None:
+        """Replace the worst case by what the call has cost; with an `error` it is a failed one."""
+        with self._rows(place.day) as rows:
+            found = rows.filter(pl.col("call_id") == place.call_id).to_dicts()
+            if not found:  # somebody deleted the day's file meanwhile
+                return
+            row = found[0] | {
+                "input_tokens": true.input_tokens,
+                "output_tokens": true.output_tokens,
+                "cost_usd": true.cost_usd,
+                "seconds": seconds,
+                "state": "done" if error is None else "failed",
+                "error": error,
+            }
+            self._write(place.day, rows.filter(pl.col("call_id") != place.call_id), row)
+
+    def note_cached(self, stage: str, model: str, for_day: date, key: str, answer: Usage) -> None:
+        """Write down that a kept answer was used, once a day and key."""
+        now = self._now()
+        place = Reservation(day_of(now, self._settings.zone), f"{key[:16]}-cached")
+        mark = f"{place.day} {place.call_id}"
+        if mark in self._noted:
+            return
+        with self._rows(place.day) as rows:
+            if place.call_id not in rows["call_id"]:
+                row = self._row(
+                    place, stage, model, for_day, now, Usage(answer.input_tokens, answer.output_tokens, 0.0)
+                )
+                self._write(place.day, rows, row | {"seconds": 0.0, "cached": True, "state": "done"})
+        self._noted.add(mark)
+
+    def spent(self) -> Usage:
+        """What today's calls have cost and, where they are reserved, may cost."""
+        with self._rows(day_of(self._now(), self._settings.zone)) as rows:
+            return _sum(rows)
+
+    def _check(self, day: date, rows: pl.DataFrame, worst: Usage) -> None:
+        spent = _sum(rows)
+        self._check_one(day, "daily_budget_tokens", spent.tokens, worst.tokens, _tokens)
+        if worst.cost_usd is not None:
+            self._check_one(day, "daily_budget_usd", spent.cost_usd or 0.0, worst.cost_usd, _money)
+
+    def _check_one(self, day: date, field: str, spent: float, next_call: float, shown: Callable[[float], str]) -> None:
+        budget = float(getattr(self._settings, field))
+        if spent + next_call <= budget + _ROUNDING:
+            return
+        allowed = f"{variable(field)} allows {shown(budget)} a day"
+        if next_call > budget + _ROUNDING:
+            raise BudgetReached(
+                f"One call may take {shown(next_call)}, but {allowed}; raise it, or make calls smaller with a lower "
+                f"{variable('chunk_tokens')}."
+            )
+        raise BudgetReached(
+            f"The budget of {day} for models is used up: {shown(spent)} are spent or reserved, the next call may take "
+            f"{shown(next_call)}, and {allowed}. The rest goes on with tomorrow's budget, or now with a higher one."
+        )
+
+    @contextmanager
+    def _rows(self, day: date) -> Iterator[pl.DataFrame]:
+        """The day's rows, which nobody else reads to change them meanwhile."""
+        self._lake.root.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self._lake.root / "ledger.lock", timeout=LOCK_SECONDS, poll_interval=_POLL_SECONDS)
+        with self._turn, lock:
+            try:
+                rows = self._lake.read("ledger", [day])
+            except DamagedTable as error:
+                path = self._lake.path("ledger", day)
+                raise DamagedTable(
+                    f"{path} cannot be read. Delete it, or put a copy of it back: without it, what models "
+                    f"have cost on {day} does not count to the budget."
+                ) from error
+            yield rows
+
+    def _write(self, day: date, others: pl.DataFrame, row: dict[str, Any]) -> None:
+        new = pl.DataFrame([row], schema=TABLES["ledger"].columns)
+        self._lake.replace("ledger", pl.concat([others, new]), [day])
+
+    def _row(
+        self, place: Reservation, stage: str, model: str, for_day: date, now: datetime, usage: Usage
+    ) -> dict[str, Any]:
+        return {
+            "day": place.day,
+            "call_id": place.call_id,
+            "stage": stage,
+            "model": model,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cost_usd": usage.cost_usd,
+            "for_day": for_day,
+            "asked_at": now,
+        }
+
+
+def _sum(rows: pl.DataFrame) -> Usage:
+    paid = rows.filter(pl.col("cached").fill_null(False).not_())
+    return Usage(int(paid["input_tokens"].sum()), int(paid["output_tokens"].sum()), float(paid["cost_usd"].sum()))
+
+
+def _tokens(count: float) -> str:
+    return f"{count:,.0f} tokens"
+
+
+def _money(usd: float) -> str:
+    return f"{usd:.2f} USD" if usd >= 0.1 or not usd else f"{usd:.2g} USD"

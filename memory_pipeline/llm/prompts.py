@@ -1,0 +1,50 @@
+"""The prompts, as they lie in `prompts/`: read when they are used, so that an edit counts from the next run."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import memory_pipeline
+
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+
+
+class NoSuchPrompt(Exception):
+    """A prompt is missing or lacks a place; the message names the file."""
+
+
+def folder() -> Path:
+    """`prompts/` beside the package in a checkout, within it where it was installed."""
+    package = Path(memory_pipeline.__file__).parent
+    return next((p for p in (package / "prompts", package.parent / "prompts") if p.is_dir()), package / "prompts")
+
+
+def text_of(name: str) -> str:
+    """The text of `prompts/<name>.md`. Raises `NoSuchPrompt`."""
+    path = folder() / f"{name}.md"
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise NoSuchPrompt(f"{path} cannot be read ({error.strerror}); put the prompt back.") from None
+
+
+def filled(name: str, values: Mapping[str, str]) -> str:
+    """The prompt with each `{{place}}` filled. What is filled in is never looked at for places itself.
+
+    Raises `NoSuchPrompt` when a value has no place in the prompt, so that no edit loses the transcript, or a place has
+    no value.
+    """
+    template = text_of(name)
+    places = set(_PLACE.findall(template))
+    if wrong := places ^ set(values):
+        what = "does not have" if wrong - places else "has the unknown place"
+        raise NoSuchPrompt(f"{folder() / name}.md {what} {', '.join(f'{{{{{place}}}}}' for place in sorted(wrong))}.")
+    return _PLACE.sub(lambda place: values[place[1]], template)
+
+
+def hash_of(*names: str) -> str:
+    """The first 8 hex digits of a sha256 over these prompts."""
+    return hashlib.sha256("\x1f".join(map(text_of, names)).encode()).hexdigest()[:8]

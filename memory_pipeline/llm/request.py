@@ -1,0 +1,65 @@
+"""What is asked of a language model, and what it answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image that goes along with a request."""
+
+    media_type: str
+    data: bytes
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question to a model. Equal requests have equal keys, by which answers are kept."""
+
+    model: str
+    """`provider:model`, or the command as it is configured."""
+    system: str
+    """The instructions."""
+    prompt: str
+    pictures: tuple[Picture, ...] = ()
+    temperature: float = 0.0
+    max_output_tokens: int = 8000
+    attempt: int = 0
+    """Raised to ask again for what was answered badly: another key, so that the bad answer is not found again."""
+
+    @cached_property
+    def key(self) -> str:
+        """sha256 over everything that goes in, as hex."""
+        parts = {name: getattr(self, name) for name in self.described}
+        parts["pictures"] = [picture.digest for picture in self.pictures]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+    described = ("model", "system", "prompt", "temperature", "max_output_tokens", "attempt")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model answered, with what it cost."""
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    """None where the model's price is not known."""
+    seconds: float
+    cached: bool = False
+    truncated: bool = False
+    """Whether the model stopped because it had used up `max_output_tokens`."""
+    model: str = field(default="")
+    """As the provider named it, where it did."""
+
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self)

@@ -1,0 +1,239 @@
+"""Commands as models, with small programs in the place of `pi -p` and `claude -p`."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.llm.backend import Reply, backend_of
+from memory_pipeline.llm.command import CommandBackend
+from memory_pipeline.llm.config import ModelConfig
+from memory_pipeline.llm.errors import ModelMisconfigured, RequestRefused, Transient
+from memory_pipeline.llm.own_sessions import MARKER, mark_prompt
+from memory_pipeline.llm.request import Request
+from memory_pipeline.text.tokens import estimate
+
+KEY = "sk-test-0123456789abcdef"
+SHOW = "import os, sys; print([sys.stdin.read(), *sys.argv[1:]], os.listdir(), os.environ['MEMORY_PIPELINE_INSIDE'])"
+SLOW_SECONDS = 60
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    return tmp_path / "a program.py"
+
+
+def ask(program: Path, code: str, arguments: str = "", *, timeout: float = 20, prompt: str = "Hello?") -> Reply:
+    program.write_text(code)
+    return backend_for(program, arguments, timeout).send(Request("ask", "Be brief.", prompt))
+
+
+def backend_for(program: Path, arguments: str = "", timeout: float = 20) -> CommandBackend:
+    return CommandBackend(ModelConfig(f"{sys.executable} {shlex.quote(str(program))} {arguments}", timeout=timeout))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "argv"),
+    [
+        ("-p", f"{MARKER}\nBe brief.\n\nHello?", ["-p"]),
+        ("-p {prompt}", "", ["-p", f"{MARKER}\nBe brief.\n\nHello?"]),
+        ("--system {system}", f"{MARKER}\nHello?", ["--system", "Be brief."]),
+        ("'--system={system}' '{prompt} '", "", ["--system=Be brief.", f"{MARKER}\nHello? "]),
+        ("'$HOME' '*' ';' a\\ b", f"{MARKER}\nBe brief.\n\nHello?", ["$HOME", "*", ";", "a b"]),
+    ],
+)
+def test_what_is_asked_goes_to_stdin_or_into_an_argument(
+    program: Path, arguments: str, stdin: str, argv: list[str]
+) -> None:
+    assert ask(program, SHOW, arguments).text == f"{[stdin, *argv]} [] 1"
+
+
+def test_braces_in_what_is_asked_are_left_alone(program: Path) -> None:
+    prompt = "What is {system}? And {0} and {prompt}?"
+    answer = ask(program, SHOW, "{system} {prompt}", prompt=prompt).text
+    assert answer == f"{['', 'Be brief.', mark_prompt(prompt)]} [] 1"
+
+
+def test_a_reply_has_estimated_tokens(program: Path) -> None:
+    reply = ask(program, "print('x' * 70)")
+    assert (reply.output_tokens, reply.truncated) == (20, False)
+    assert reply.input_tokens == estimate(f"{MARKER}\nBe brief.\n\nHello?")
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("", ""),
+        (r"print('\n  \n')", ""),
+        (
+            r"print('\x1b[1;31mred\x1b[0m \x1b]0;title\x07and \x1b]8;;u\x1b\\a link\x1b]8;;\x07 \x1b(B\x1b[?25h!')",
+            "red and a link !",
+        ),
+        (r"import sys; sys.stdout.buffer.write(b'caf\xe9 \xff')", "caf\ufffd \ufffd"),
+        (r"import sys; sys.stdout.buffer.write('記憶'.encode())", "記憶"),
+        (r"import sys; sys.stdout.buffer.write(b'one\r\ntwo\r\n')", "one\ntwo"),
+        (r"import sys; print('noise', file=sys.stderr); print('answer')", "answer"),
+    ],
+)
+def test_what_is_printed_is_the_answer(program: Path, code: str, text: str) -> None:
+    assert ask(program, code).text == text
+
+
+def test_a_huge_output_is_no_trouble(program: Path) -> None:
+    code = "import sys; sys.stdout.write('x' * 50_000_000); sys.stderr.write('y' * 50_000_000)"
+    assert len(ask(program, code).text) == 4_000_000
+
+
+def test_a_prompt_of_megabytes_goes_to_stdin_unread_or_not(program: Path) -> None:
+    assert ask(program, "import sys; print(len(sys.stdin.read()))", prompt="x" * 3_000_000).text > "3000000"
+    assert ask(program, "print('did not look')", prompt="x" * 3_000_000).text == "did not look"
+
+
+@pytest.mark.parametrize("size", [128 * 1024, 3_000_000])
+def test_a_prompt_that_is_too_long_for_an_argument_is_refused(program: Path, size: int) -> None:
+    with pytest.raises(RequestRefused, match=r"leave \{prompt\} out of OBSERVER_MODEL, so that it goes to stdin"):
+        ask(program, SHOW, "{prompt}", prompt="x" * size)
+
+
+def test_many_arguments_that_are_too_long_together_are_refused(program: Path) -> None:
+    with pytest.raises(RequestRefused, match="stdin"):
+        ask(program, SHOW, "{prompt} " * 60, prompt="x" * 120_000)
+
+
+def test_a_nul_fits_into_no_argument(program: Path) -> None:
+    with pytest.raises(RequestRefused, match="stdin"):
+        ask(program, SHOW, "{prompt}", prompt="a\0b")
+    assert "a\\x00b" in ask(program, SHOW, prompt="a\0b").text
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (
+            "import sys; print('one\\ntwo: over quota\\n', file=sys.stderr); sys.exit(3)",
+            "ended with code 3: two: over quota",
+        ),
+        ("import sys; print('not logged in'); sys.exit(1)", "ended with code 1: not logged in"),
+        ("import sys; sys.exit(7)", "ended with code 7"),
+        ("import os; os.kill(os.getpid(), 9)", "killed by signal 9"),
+    ],
+)
+def test_a_program_that_fails_is_worth_another_try(program: Path, code: str, said: str) -> None:
+    with pytest.raises(Transient) as caught:
+        ask(program, code)
+    assert str(caught.value) == f"`{sys.executable}`: {said}"
+
+
+def test_a_key_that_a_program_prints_is_in_no_message(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    with pytest.raises(Transient) as caught:
+        ask(program, "import os, sys; sys.exit('invalid ' + os.environ['ANTHROPIC_API_KEY'])")
+    assert str(caught.value).endswith("ended with code 1: invalid ***")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("no-such-program -p", "names a program, 'no-such-program', that is not there or may not be run"),
+        ("/no/such/program -p", "that is not there or may not be run"),
+        ("'unbalanced -p", "cannot be read: No closing quotation"),
+    ],
+)
+def test_a_program_that_is_not_there(command: str, said: str) -> None:
+    with pytest.raises(ModelMisconfigured, match=said) as caught:
+        backend_of(ModelConfig(command)).send(Request(command, "", "Hello?"))
+    assert str(caught.value).startswith("OBSERVER_MODEL=")
+
+
+@pytest.mark.parametrize(("mode", "said"), [(0o644, "may not be run"), (0o755, "cannot be started: Exec format error")])
+def test_a_file_that_is_no_program(tmp_path: Path, mode: int, said: str) -> None:
+    path = tmp_path / "ask"
+    path.write_text("just text")
+    path.chmod(mode)
+    with pytest.raises(ModelMisconfigured, match=said):
+        CommandBackend(ModelConfig(f"{path} -p")).send(Request("", "", "Hello?"))
+
+
+def test_a_program_that_is_named_from_where_we_are_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is run elsewhere, in an empty directory."""
+    path = tmp_path / "ask"
+    path.write_text("#!/bin/sh\necho found")
+    path.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert CommandBackend(ModelConfig("./ask -p")).send(Request("", "", "Hello?")).text == "found"
+
+
+STUBBORN = f"""
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep({SLOW_SECONDS})"])  # ignores what we ignore
+open(sys.argv[1], "w").write(f"{{os.getpid()}} {{child.pid}}")
+time.sleep({SLOW_SECONDS})
+"""
+
+
+def test_when_the_time_is_up_all_that_it_started_is_killed(program: Path, tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(Transient, match=r"no answer within 2 s, so it was stopped") as caught:
+        ask(program, STUBBORN, str(tmp_path / "pids"), timeout=2)
+    assert caught.value.may_be_billed
+    assert time.monotonic() - began < 20
+    assert_gone(tmp_path / "pids")
+
+
+def test_a_grandchild_that_keeps_the_output_open_does_not_keep_us_waiting(program: Path) -> None:
+    code = "import subprocess; print('answer', flush=True); subprocess.Popen(['sleep', '10'], start_new_session=True)"
+    began = time.monotonic()
+    assert ask(program, code).text == "answer"
+    assert time.monotonic() - began < 8
+
+
+def test_an_interrupt_kills_the_program(program: Path, tmp_path: Path) -> None:
+    program.write_text(STUBBORN)
+    pids = tmp_path / "pids"
+    main = threading.main_thread().ident
+    assert main
+
+    def interrupt() -> None:
+        deadline = time.monotonic() + 20
+        while not (pids.exists() and pids.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        backend_for(program, str(pids), timeout=30).send(Request("", "", "Hello?"))
+    thread.join()
+    assert_gone(pids)
+
+
+def assert_gone(pids: Path) -> None:
+    for pid in map(int, pids.read_text().split()):
+        deadline = time.monotonic() + 5
+        while is_running(pid) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not is_running(pid)
+
+
+def is_running(pid: int) -> bool:
+    """An orphan that nobody has reaped yet runs no more."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return bool(state.strip()) and not state.startswith("Z")
+
+
+def test_nothing_is_left_in_the_temporary_directory(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "tmp"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    ask(program, "open('left behind', 'w').write('x'); print('answer')")
+    assert list(place.iterdir()) == []
