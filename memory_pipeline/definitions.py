@@ -22,12 +22,7 @@ from memory_pipeline.embeddings.checks import points_equal_rows
 from memory_pipeline.friction.assets import find_friction
 from memory_pipeline.friction.schedule import friction_at_seven, friction_job
 from memory_pipeline.observations.assets import observe
-from memory_pipeline.observations.checks import (
-    compression_ratio,
-    evidence_is_verbatim,
-    hallucinated_timestamps,
-    no_silent_zero,
-)
+from memory_pipeline.observations.checks import OBSERVATION_CHECKS
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.proposals.assets import memory_file, propose
 from memory_pipeline.proposals.checks import one_decision_each
@@ -43,10 +38,7 @@ defs = dg.Definitions(
     assets=[read_sessions, observe, embed, reflect, propose, memory_file, find_friction],
     asset_checks=[
         every_message_in_one_window,
-        hallucinated_timestamps,
-        evidence_is_verbatim,
-        compression_ratio,
-        no_silent_zero,
+        *OBSERVATION_CHECKS,
         points_equal_rows,
         reflections_compression_ratio,
         one_decision_each,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -15,7 +14,8 @@ import polars as pl
 from memory_pipeline.lake import Lake
 from memory_pipeline.schemas import COLUMN_NOTES, TABLES, duckdb_type
 from memory_pipeline.settings import Settings, load_settings
-from memory_pipeline.stage import Stage, TryAgainLater, bring_up_to_date
+from memory_pipeline.stage import CannotGoOn, Stage, TryAgainLater, bring_up_to_date
+from memory_pipeline.verdict import Verdict
 
 # backfill policies are in beta and partitioned checks in preview in 1.13, which is why its version is pinned
 warnings.filterwarnings("ignore", category=dg.BetaWarning)
@@ -92,7 +92,7 @@ def run_stage(
         except Exception as caught:
             context.log.exception(f"{stage.tables[-1]} of {day} failed")
             failed[day] = caught
-            if isinstance(caught, TryAgainLater):
+            if isinstance(caught, (TryAgainLater, CannotGoOn)):
                 break  # it would be the same for every other day
             continue
         built += is_new
@@ -112,15 +112,6 @@ def run_stage(
     context.log.info(f"{', '.join(stage.tables)}: {built} of {len(days_of(context))} days were out of date")
     schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}
     return [dg.MaterializeResult(asset_key=table, metadata=schema[table]) for table in selected]
-
-
-@dataclass
-class Verdict:
-    """A check's finding on one day. `numbers` are stored with it; the first offenders are shown."""
-
-    passed: bool
-    numbers: dict[str, float | int | str] = field(default_factory=dict)
-    offenders: list[str] = field(default_factory=list)
 
 
 def report_by_day(
@@ -158,17 +149,6 @@ def report_by_day(
     else:
         total = verdicts[days[0]]
     return dg.AssetCheckResult(passed=total.passed, severity=severity, metadata=_metadata(total))
-
-
-def judge_ratio(tokens: int, of: int, band: tuple[float, float], least: int) -> Verdict:
-    """Whether `tokens` condense the tokens they came from within the band; with less than `least` it says nothing."""
-    numbers: dict[str, float | int | str] = {"tokens": tokens, "of_tokens": of, "band": f"{band[0]} to {band[1]}"}
-    if of < least:
-        return Verdict(True, numbers | {"judged": f"not below {least} tokens"})
-    ratio = tokens / of
-    passed = band[0] <= ratio <= band[1]
-    offenders = [] if passed else [f"{tokens} tokens of {of} is {ratio:.1%}"]
-    return Verdict(passed, numbers | {"ratio": round(ratio, 4)}, offenders)
 
 
 def _metadata(verdict: Verdict) -> dict[str, Any]:

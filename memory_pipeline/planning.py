@@ -17,7 +17,7 @@ from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import Stage, is_current
+from memory_pipeline.stage import Stage, is_current, is_incomplete
 
 BRIDGED_DAYS = 10
 """Days without sessions that a run goes through rather than end: a run costs about as much as ten empty days."""
@@ -68,6 +68,11 @@ class Stages:
         """Whether no stage has anything to do for the day, as far as can be told before running any."""
         lake = self.sessions.lake
         return all(is_current(stage, lake, day) for stage in self.all())
+
+    def is_incomplete(self, day: date) -> bool:
+        """Whether some stage stored less than there should be and waits: for a model, a budget, a missing file."""
+        lake = self.sessions.lake
+        return any(is_incomplete(stage, lake, day) for stage in self.all())
 
     def fingerprint(self, day: date) -> str:
         """Of everything that decides the day's rows in every stage, as the tables are now."""

@@ -3,7 +3,7 @@
 import typer
 from filelock import Timeout
 
-from memory_pipeline.cli import review, run, sql, status, ui, why
+from memory_pipeline.cli import estimate, review, run, sql, status, ui, why
 from memory_pipeline.cli.console import err, fail
 from memory_pipeline.files.safe_write import ChangedMeanwhile
 from memory_pipeline.lake import DamagedTable
@@ -17,6 +17,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,  # locals may hold what was said
 )
 app.command()(run.run)
+app.command()(estimate.estimate)
 app.command()(status.status)
 app.command()(review.review)
 app.command()(why.why)

@@ -5,8 +5,9 @@ from datetime import date
 import dagster as dg
 
 from memory_pipeline.embeddings.opening import open_index
-from memory_pipeline.orchestration import PARTITIONS, LakeResource, Verdict, days_of, report_by_day
+from memory_pipeline.orchestration import PARTITIONS, LakeResource, days_of, report_by_day
 from memory_pipeline.text.encoder import EncoderUnavailable, encoder_of
+from memory_pipeline.verdict import Verdict
 
 PARITY = "points_equal_rows"
 

@@ -13,9 +13,10 @@ from itertools import pairwise
 from memory_pipeline.observations.candidates import Candidate, Measured, candidates, measured
 from memory_pipeline.observations.features import Window
 from memory_pipeline.observations.narrative import narrative
-from memory_pipeline.observations.observer import Fact, Said, Segment, Span
-from memory_pipeline.observations.segmentation import segment_starts
+from memory_pipeline.observations.observer import Context, Fact, Said, Segment, Span
+from memory_pipeline.observations.segmentation import said_vectors, segment_starts
 from memory_pipeline.observations.selection import select
+from memory_pipeline.observations.topic_shifts import Vector
 from memory_pipeline.observations.weights import ENCODED, LEXICAL, Weights, load
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
@@ -43,16 +44,25 @@ class ExtractiveObserver:
     def name(self) -> str:
         return f"extractive-2-{ENCODED if self.encoder else LEXICAL}"
 
-    def observe(self, messages: Sequence[Said]) -> list[Segment]:
-        found = measured(Window.of(messages), self.encoder)
-        return self.segments(found, load(ENCODED if self.encoder else LEXICAL))
+    at_once = 1
 
-    def segments(self, found: Measured, weights: Weights) -> list[Segment]:
-        """The segments with the facts that these weights choose."""
+    @property
+    def version(self) -> str:
+        return f"{self.name} {self.budget}"
+
+    def observe(self, messages: Sequence[Said], context: Context | None = None) -> list[Segment]:
+        found = measured(Window.of(messages), self.encoder)
+        vectors = said_vectors(messages, self.encoder) if self.encoder else None
+        return self.segments(found, load(ENCODED if self.encoder else LEXICAL), vectors)
+
+    def segments(
+        self, found: Measured, weights: Weights, vectors: Sequence[Vector | None] | None = None
+    ) -> list[Segment]:
+        """The segments with the facts that these weights choose; `vectors` tell where the topic shifts."""
         messages, window = found.window.messages, found.window
         kept = self._kept(found, weights)
         segments = []
-        for start, end in pairwise([*segment_starts(messages), len(messages)]):
+        for start, end in pairwise([*segment_starts(messages, vectors), len(messages)]):
             facts = [_fact(c, window, weights.high) for c in kept if start <= c.unit.position < end]
             segments.append(
                 Segment(

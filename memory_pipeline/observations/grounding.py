@@ -8,24 +8,30 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.sentences import squeeze
 
-_CLOCK = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])")
+CLOCK = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])")
+"""A time of day."""
+UNGROUNDED = "ungrounded"
+"""Flag of what a model wrote and nothing in its window carries."""
 
 
 def clock_times(text: str) -> set[str]:
     """Clock times in the text as HH:MM."""
-    return {f"{int(hour):02d}:{minute}" for hour, minute in _CLOCK.findall(text)}
+    return {f"{int(hour):02d}:{minute}" for hour, minute in CLOCK.findall(text)}
 
 
 def missing_evidence(observation: Mapping[str, Any], texts: Mapping[str, str]) -> str | None:
     """Why the evidence does not carry the observation, or None.
 
     `texts` maps message ids to message texts. Every span must lie in its message, and the text of an
-    extractive observation must be its spans, but for Markdown marks and white space.
+    extractive observation must be its spans, but for Markdown marks and white space. Only what a model wrote may have
+    none, where it is low and flagged for it.
     """
     if not observation["evidence"]:
-        return "it has no evidence"
+        marked = UNGROUNDED in observation["flags"] and observation["priority"] == LOW
+        return None if marked else "it has no evidence"
     quoted = []
     for span in observation["evidence"]:
         text = texts.get(span["message_id"])

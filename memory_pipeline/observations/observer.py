@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol
+from datetime import date, datetime
+from typing import NamedTuple, Protocol
+
+
+class Shown(NamedTuple):
+    """Where an image of a message lies; see `sessions.images.load_image`."""
+
+    source_file: str
+    line: int
+    block: int
+    media_type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +29,9 @@ class Said:
     is_error: bool = False
     quoted: tuple[tuple[int, int], ...] = ()
     """`text[start:end]` of what the person pasted, in order: not their words."""
+    tool_name: str | None = None
+    shown: tuple[Shown, ...] = ()
+    """Images that stand in the text as marks."""
 
     @property
     def own(self) -> str:
@@ -52,7 +65,8 @@ class Fact:
     """Whose words they are: user, assistant, or paste for what the user only passed on."""
     evidence: tuple[Span, ...]
     flags: tuple[str, ...] = ()
-    """`no_cues`: there were none for the speaker's language, so kind and priority come from structure alone."""
+    """`no_cues`: there were none for the speaker's language, so kind and priority come from structure alone.
+    Of a language model also `ungrounded`, `ungrounded_specifics`, `time_removed` and `unparsed`; see `honesty.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +77,40 @@ class Segment:
     first_message_id: str
     last_message_id: str
     facts: tuple[Fact, ...]
+    title: str | None = None
+    parsed: bool = True
+    """False where a model's answer was not in the format that it was asked for, and this is what could be saved."""
+    answer: str | None = None
+    """Key of the model's answer that it comes from, a file below `answers/`."""
+    current_task: str | None = None
+    suggested_response: str | None = None
+    used: tuple[str, ...] = ()
+    """Ids of earlier observations that it builds on."""
+    problem: str | None = None
+    """Why it is not parsed, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an observer may know about a window beside its messages."""
+
+    day: date
+    window: str = ""
+    """Its dedupe_key."""
+    project: str = ""
+    """Folder that the session worked in."""
+    earlier: tuple[tuple[str, Fact], ...] = ()
+    """Facts of earlier windows of the same session and day, with their ids."""
+
+
+def observation_id(window: str, fact: Fact) -> str:
+    """The same fact of the same window always has the same id."""
+    spans = [{"message_id": s.message_id, "start": s.start, "end": s.end} for s in fact.evidence]
+    return row_id("o", window, spans, fact.text)
+
+
+def row_id(prefix: str, *parts: object) -> str:
+    return f"{prefix}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:12]}"
 
 
 class Observer(Protocol):
@@ -71,5 +119,13 @@ class Observer(Protocol):
     @property
     def name(self) -> str: ...
 
-    def observe(self, messages: Sequence[Said]) -> list[Segment]:
+    @property
+    def version(self) -> str:
+        """All that would give other observations of the same messages: the name, and settings that are not in it."""
+
+    @property
+    def at_once(self) -> int:
+        """Sessions that it may be given at the same time."""
+
+    def observe(self, messages: Sequence[Said], context: Context) -> list[Segment]:
         """The segments of one window, in order; together they cover every message."""

@@ -6,7 +6,8 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.orchestration import PARTITIONS, LakeResource, Verdict, report_by_day
+from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
+from memory_pipeline.verdict import Verdict
 
 ONE_END = "one_decision_each"
 

@@ -5,7 +5,8 @@ from datetime import date
 import dagster as dg
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.orchestration import PARTITIONS, LakeResource, Verdict, judge_ratio, report_by_day
+from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
+from memory_pipeline.verdict import Verdict, judge_ratio
 
 COMPRESSION = "compression_ratio"
 BAND = (0.02, 0.95)

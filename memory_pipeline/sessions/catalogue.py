@@ -25,9 +25,8 @@ from memory_pipeline.sessions.copies import left_out, repeats
 from memory_pipeline.sessions.entry import REMEMBERED, learnt, new_row
 from memory_pipeline.sessions.model import NotASession, NotReadableNow, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings, source_of
-from memory_pipeline.sessions.redaction import Redactor
-from memory_pipeline.sessions.redaction.unredacted import Unredacted
-from memory_pipeline.settings import Settings, keep_timezone, salt_of
+from memory_pipeline.sessions.redaction import Redactor, redactor_of
+from memory_pipeline.settings import Settings, keep_timezone
 
 READER_VERSION = "2"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
@@ -156,7 +155,7 @@ class Catalogue:
 
     @cached_property
     def redactor(self) -> Redactor:
-        return Redactor(salt_of(self.settings)) if self.settings.redact else Unredacted()
+        return redactor_of(self.settings)
 
     def is_unreadable(self, key: str) -> bool:
         """Whether no session could be read from the source when it was last looked at."""

@@ -8,8 +8,9 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.orchestration import PARTITIONS, LakeResource, Verdict, report_by_day
+from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
 from memory_pipeline.sessions.copies import left_out
+from memory_pipeline.verdict import Verdict
 
 EVERY_MESSAGE = "every_message_in_one_window"
 

@@ -46,7 +46,11 @@ def session_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> d
     catalogue = Catalogue(tables, settings)
     seen = catalogue.refresh(find_sources(roots(settings)), seconds=SECONDS)
     stages = Stages.of(settings, catalogue, now, for_planning=True)
-    due = {day: stages.fingerprint(day) for day in settled_days(catalogue, now) if not stages.is_current(day)}
+    due = {
+        day: state_of(stages, day, day_of(now, settings.zone))
+        for day in settled_days(catalogue, now)
+        if not stages.is_current(day)
+    }
     failed = failed_runs(context.instance)
     hopeless = [day for day, fingerprint in due.items() if failed[fingerprint] >= MOST_ATTEMPTS]
     told = f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read"
@@ -70,6 +74,13 @@ def session_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> d
         if requests
         else dg.SkipReason(f"{told}; no day is asked for.")
     )
+
+
+def state_of(stages: Stages, day: date, today: date) -> str:
+    """What a run of the day would be asked for. One that waits for something is asked for once more on each new day:
+    a model's budget begins again then."""
+    fingerprint = stages.fingerprint(day)
+    return f"{fingerprint}:{today}" if stages.is_incomplete(day) else fingerprint
 
 
 def history_of(due: Iterable[date], now: date) -> list[date]:

@@ -13,11 +13,11 @@ from memory_pipeline.embeddings.checks import judge_parity
 from memory_pipeline.embeddings.opening import index_folder, open_index
 from memory_pipeline.embeddings.stage import EmbeddingsStage, point_id, vectors_of
 from memory_pipeline.lake import Lake
-from memory_pipeline.orchestration import Verdict
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
+from memory_pipeline.verdict import Verdict
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,

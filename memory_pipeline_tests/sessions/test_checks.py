@@ -11,12 +11,13 @@ import polars as pl
 import pytest
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.orchestration import LakeResource, Verdict
+from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.sessions.assets import read_sessions
 from memory_pipeline.sessions.checks import every_message_in_one_window, judge_windows
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.verdict import Verdict
 from memory_pipeline_tests.conftest import conversation, utc, write_session
 from memory_pipeline_tests.sessions.harnesses.test_codex import FORKED, copied, line, turns
 from memory_pipeline_tests.sessions.machine import Machine

@@ -1,0 +1,97 @@
+"""The language-model observer on labelled sessions, scored from answers that were recorded, without asking anybody.
+
+    python benchmarks/recorded.py ANSWERS_DIR [--model NAME] [--gold DIR]
+
+ANSWERS_DIR holds one JSON file per request, `<first two of the key>/<key>.json`, whose only required field is `text`
+(`memory_pipeline/llm/cache.py` has the format; a workspace's `answers/` is such a folder, so a run with OBSERVER_MODEL
+set to NAME records them by itself). Where an answer is missing, its request is written to
+`ANSWERS_DIR/requests/<key>.md`, so that anybody can have it answered by any model and put the answer in its place; as
+a part is shown what the parts before it gave, a window of several parts takes several rounds. While one is missing,
+no figure is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, date
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from observing import SHARED, Session, heading, line, rows, score, sessions
+
+from memory_pipeline.llm.cache import NotRecorded, RecordedAnswers
+from memory_pipeline.llm.config import ModelConfig
+from memory_pipeline.llm.request import Answer, Request
+from memory_pipeline.observations.language_model import LanguageModelObserver
+from memory_pipeline.observations.observer import Context, Segment
+
+UTC_ZONE = ZoneInfo("UTC")
+
+
+class Recorder(RecordedAnswers):
+    """Writes down what it cannot answer."""
+
+    def __init__(self, directory: Path, model: str) -> None:
+        super().__init__(directory)
+        self.config = ModelConfig(model, temperature=0.3)
+        self.requests = directory / "requests"
+
+    def complete(self, request: Request, for_day: date) -> Answer:
+        path = self.requests / f"{request.key}.md"
+        try:
+            answer = super().complete(request, for_day)
+        except NotRecorded:
+            self.requests.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"# Instructions\n\n{request.system}\n\n# Request\n\n{request.prompt}\n", "utf-8")
+            raise
+        path.unlink(missing_ok=True)
+        return answer
+
+
+def observe(session: Session, observer: LanguageModelObserver) -> list[Segment] | None:
+    """The session's segments, None where an answer is missing."""
+    first = min(m.said_at for m in session.said)
+    try:
+        return observer.observe(session.said, Context(first.astimezone(UTC).date(), session.file))
+    except NotRecorded as missing:
+        print(f"  {session.file}: {missing}", file=sys.stderr)
+        return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("answers", type=Path)
+    parser.add_argument("--model", default="recorded:any", help="as OBSERVER_MODEL names it; it is part of the keys")
+    parser.add_argument("--gold", type=Path, default=SHARED / "gold")
+    parser.add_argument("--fixtures", type=Path, default=SHARED / "fixtures")
+    asked = parser.parse_args()
+    recorder = Recorder(asked.answers, asked.model)
+    observer = LanguageModelObserver(recorder, UTC_ZONE, at_once=1)  # type: ignore[arg-type]
+    labelled = list(sessions(asked.gold / "labels", asked.fixtures))
+    observed = [(session, observe(session, observer)) for session in labelled]
+    missing = [session.file for session, segments in observed if segments is None]
+    if missing:
+        sys.exit(
+            f"{len(missing)} of {len(labelled)} sessions lack an answer, so there is no figure. Answer the requests in "
+            f"{recorder.requests} into {asked.answers}/<first two of the key>/<key>.json and call this again."
+        )
+    found = [row for session, segments in observed for row in rows(session, segments or [])]
+    figures = score(asked.gold, asked.fixtures, found)
+    print(heading())
+    for file, values in figures.items():
+        print(line(observer.name if file == "TOTAL" else f"  {file}", values))
+    tell(observed)
+
+
+def tell(observed: list[tuple[Session, list[Segment] | None]]) -> None:
+    """How honest the answers were."""
+    facts = [fact for _, segments in observed for segment in segments or [] for fact in segment.facts]
+    flags = [flag for fact in facts for flag in fact.flags]
+    counts = ", ".join(f"{flags.count(flag)} {flag}" for flag in sorted(set(flags))) or "no flags"
+    unparsed = sum(not segment.parsed for _, segments in observed for segment in segments or [])
+    print(f"{len(facts)} facts: {counts}; {unparsed} segments not parsed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Which sessions and which days a command works on: options that several commands share, and what they mean."""
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence
+from memory_pipeline.days import parse_day
+from memory_pipeline.lake import Lake
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.discovery import find_sources, roots
+from memory_pipeline.sessions.model import Source
+from memory_pipeline.settings import Settings, WrongSetting
+
+RECENT_DAYS = 7
+FIRST = Annotated[str | None, typer.Option("--from", metavar="DAY", help="First day, YYYY-MM-DD.")]
+LAST = Annotated[str | None, typer.Option("--to", metavar="DAY", help="Last day, YYYY-MM-DD.")]
+EVERYTHING = Annotated[bool, typer.Option("--all", help="All days that have sessions.")]
+SESSIONS = Annotated[
+    list[Path] | None,
+    typer.Option("--sessions", metavar="DIR", help="Read only this directory; may be given again."),
+]
+
+
+def span_of(first: str | None, last: str | None, everything: bool) -> tuple[date, date] | None:
+    """The days that were named, first and last; None when none were."""
+    with one_sentence(ValueError, code=MISUSED):
+        if everything and (first or last):
+            raise ValueError("--all takes every day; leave out --from and --to, or --all.")
+        if not first and not last:
+            return None
+        start, end = parse_day(first) if first else date.min, parse_day(last) if last else date.max
+        if start > end:
+            raise ValueError(f"--from {start} is after --to {end}.")
+        return start, end
+
+
+def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bool) -> list[date]:
+    """The days with sessions that were asked for; the recent ones when none were."""
+    days = catalogue.days()
+    if span:
+        return [day for day in days if span[0] <= day <= span[1]]
+    return days if everything else days[-RECENT_DAYS:]
+
+
+def catalogue_of(settings: Settings, sessions: list[Path] | None) -> Catalogue:
+    """What is known of the session files, after those that are new or changed were read."""
+    with one_sentence(WrongSetting, code=MISUSED):
+        directories = roots(settings)
+    sources = list(find_sources(directories))
+    if not sources and (sessions or settings.session_dirs):
+        raise fail(f"There is no session in {', '.join(map(str, directories))}.")
+    return _look(settings, sources)
+
+
+def _look(settings: Settings, sources: list[Source]) -> Catalogue:
+    catalogue = Catalogue(Lake(settings.lake_dir), settings)
+    if sources:
+        with progress() as bar:
+            reading = bar.add_task("reading session files", total=len(sources))
+            refresh = catalogue.refresh(sources, on_file=lambda _: bar.advance(reading))
+            bar.update(reading, completed=len(sources))
+        err.print(f"{refresh.files} session files, {refresh.changed} new or changed.", style="dim")
+    return catalogue
+
+
+def progress() -> Progress:
+    columns = (TextColumn("{task.description:<32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=err)

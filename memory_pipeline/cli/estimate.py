@@ -1,0 +1,100 @@
+"""`memory estimate`: what observing these days with the configured model would cost, before it does."""
+
+import math
+from collections import defaultdict
+from datetime import UTC, date, datetime
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, catalogue_of, days_in, progress, span_of
+from memory_pipeline.cli.console import out, print_json, say
+from memory_pipeline.cli.dagster_runs import only_run
+from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.observations.estimate import Estimate, estimate_day
+from memory_pipeline.observations.language_model import LanguageModelObserver
+from memory_pipeline.planning import Stages
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import bring_up_to_date, is_current
+
+
+def estimate(
+    first: FIRST = None,
+    last: LAST = None,
+    everything: EVERYTHING = False,
+    sessions: SESSIONS = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the estimate as JSON.")] = False,
+) -> None:
+    """Tell what `memory run` of the same days would ask of the model, and what that costs; asks nothing itself."""
+    span = span_of(first, last, everything)
+    settings = settings_of_call(sessions or [])
+    catalogue = catalogue_of(settings, sessions)
+    with only_run(settings):
+        stages = Stages.of(settings, catalogue, datetime.now(UTC))
+        by_day = _by_day(stages, days_in(catalogue, span, everything))
+    print_json(_as_json(settings, by_day)) if as_json else _print(settings, by_day)
+
+
+def _by_day(stages: Stages, days: list[date]) -> dict[date, Estimate]:
+    """What each day needs; messages are read on the way, which the next run need not do again."""
+    found: dict[date, Estimate] = {}
+    observer, lake = stages.observations.observer, stages.sessions.lake
+    with progress() as bar:
+        task = bar.add_task("looking at days", total=len(days))
+        for day in days:
+            bring_up_to_date(stages.sessions, lake, day)
+            if isinstance(observer, LanguageModelObserver):
+                is_done = is_current(stages.observations, lake, day)
+                found[day] = Estimate() if is_done else estimate_day(lake, day, observer)
+            bar.advance(task)
+    return found
+
+
+def _total(by_day: dict[date, Estimate]) -> Estimate:
+    return sum(by_day.values(), Estimate())
+
+
+def _days_needed(settings: Settings, total: Estimate) -> int:
+    """Days that the budgets stretch it over; 0 when a budget is none at all."""
+    needed = [0.0]
+    if settings.daily_budget_tokens:
+        needed.append((total.input_tokens + total.output_tokens) / settings.daily_budget_tokens)
+    if settings.daily_budget_usd:
+        needed.append((total.cost_usd or 0.0) / settings.daily_budget_usd)
+    return math.ceil(max(needed))
+
+
+def _as_json(settings: Settings, by_day: dict[date, Estimate]) -> dict[str, Any]:
+    days = {str(day): vars(found) for day, found in by_day.items() if found.calls}
+    total = _total(by_day)
+    return {
+        "model": settings.observer_model,
+        "total": vars(total),
+        "days_needed": _days_needed(settings, total),
+        "days": days,
+    }
+
+
+def _print(settings: Settings, by_day: dict[date, Estimate]) -> None:
+    if not settings.observer_model:
+        say("No model is set (OBSERVER_MODEL), so observing quotes and costs nothing.")
+        return
+    total = _total(by_day)
+    months: dict[str, Estimate] = defaultdict(Estimate)
+    for day, found in by_day.items():
+        months[f"{day:%Y-%m}"] += found
+    table = Table("month", "windows", "calls", "answered already", "tokens in", "tokens out", "USD", "at most")
+    for name, found in [*sorted(months.items()), ("all", total)]:
+        counts = (found.windows, found.calls, found.answered, found.input_tokens, found.output_tokens)
+        table.add_row(name, *(f"{n:,}" for n in counts), _money(found.cost_usd), _money(found.most_usd))
+    out.print(table)
+    say(f"Model: {settings.observer_model}. Nothing was asked. Repairs and retries come on top; tokens are estimates.")
+    if total.cost_usd is None:
+        say("The price of this model is not known; OBSERVER_PRICE tells it, in USD per million tokens in and out.")
+    budget = f"{settings.daily_budget_usd:.2f} USD and {settings.daily_budget_tokens:,} tokens a day"
+    say(f"With a budget of {budget} it takes {_days_needed(settings, total)} day(s) of running.")
+
+
+def _money(usd: float | None) -> str:
+    return "unknown" if usd is None else f"{usd:.2f}"

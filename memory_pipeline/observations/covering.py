@@ -1,0 +1,41 @@
+"""Gives the segments of a model's answer their place, so that together they cover every message that it was shown."""
+
+from __future__ import annotations
+
+from memory_pipeline.observations.parsing import ParsedAnswer, ParsedSegment
+
+NO_SEGMENT = ParsedSegment(None, None, None, None, ())
+
+
+def covering(answer: ParsedAnswer, whole: range) -> list[tuple[ParsedSegment, range]]:
+    """The segments in order, each with the positions of its messages; at least one.
+
+    One begins where the model says, else with the first message that its facts name, else where the one before it
+    ends. It goes on to where the next begins. A segment that would be left without a message gives its facts to the one
+    before it.
+    """
+    placed: list[tuple[int, ParsedSegment]] = []
+    for segment in answer.segments or (NO_SEGMENT,):
+        start = _start(segment, whole)
+        placed.append((start if start is not None else (placed[-1][0] if placed else whole.start), segment))
+    placed.sort(key=lambda place: place[0])
+    starts: list[tuple[int, ParsedSegment]] = []
+    for start, segment in placed:
+        if starts and start == starts[-1][0]:
+            starts[-1] = (start, _joined(starts[-1][1], segment))
+        else:
+            starts.append((start, segment))
+    starts[0] = (whole.start, starts[0][1])
+    ends = [*(start for start, _ in starts[1:]), whole.stop]
+    return [(segment, range(start, end)) for (start, segment), end in zip(starts, ends, strict=True)]
+
+
+def _start(segment: ParsedSegment, whole: range) -> int | None:
+    """Position of its first message, if it names one that was shown."""
+    named = [segment.first, *sorted(ref for fact in segment.facts for ref in fact.refs)]
+    return next((number - 1 for number in named if number is not None and number - 1 in whole), None)
+
+
+def _joined(one: ParsedSegment, other: ParsedSegment) -> ParsedSegment:
+    told = " ".join(filter(None, (one.narrative, other.narrative))) or None
+    return ParsedSegment(one.title or other.title, told, one.first, other.last, (*one.facts, *other.facts))

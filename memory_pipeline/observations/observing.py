@@ -1,0 +1,104 @@
+"""Observes the windows of a day: those of one session in order, several sessions at once where the observer may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable
+from memory_pipeline.observations.observer import Context, Fact, Observer, Said, Segment, Shown, observation_id
+from memory_pipeline.sessions.quoting_cues import IMAGE
+
+Stopped = BudgetReached | ModelMisconfigured | ModelUnavailable
+"""Why an observer may leave a window for later."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A row of `windows` that is to be observed, with its messages."""
+
+    window: dict[str, Any]
+    messages: list[Said]
+    project: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A window's segments, or why there are none yet."""
+
+    job: Job
+    segments: list[Segment]
+    left: Stopped | None = None
+
+
+def jobs_of(lake: Lake, day: date) -> list[list[Job]]:
+    """The windows to be observed of each session, in the order in which they began."""
+    windows = lake.read("windows", [day]).filter(pl.col("observed"))
+    standing = lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))  # what was taken back is no fact
+    messages = standing.partition_by("dedupe_key", as_dict=True)
+    folders = {s["session_id"]: Path(s["cwd"] or "").name for s in lake.read("sessions", [day]).iter_rows(named=True)}
+    sessions: dict[str, list[Job]] = {}
+    for window in windows.iter_rows(named=True):
+        session = window["session_id"]
+        job = Job(window, said(messages[(window["dedupe_key"],)]), folders.get(session, ""))
+        sessions.setdefault(session, []).append(job)
+    return list(sessions.values())
+
+
+def observe(sessions: Sequence[Sequence[Job]], observer: Observer) -> list[Outcome]:
+    """What came of every window. An observer that stops is asked on: what it knows already it may still tell."""
+    if observer.at_once == 1 or len(sessions) == 1:
+        return [outcome for jobs in sessions for outcome in observe_session(jobs, observer)]
+    with ThreadPoolExecutor(observer.at_once, thread_name_prefix="observe") as pool:
+        found = list(pool.map(lambda jobs: observe_session(jobs, observer), sessions))
+    return [outcome for outcomes in found for outcome in outcomes]
+
+
+def observe_session(jobs: Iterable[Job], observer: Observer) -> list[Outcome]:
+    found: list[Outcome] = []
+    earlier: list[tuple[str, Fact]] = []
+    for job in jobs:
+        key = job.window["dedupe_key"]
+        context = Context(job.window["day"], key, job.project, tuple(earlier))
+        try:
+            segments = observer.observe(job.messages, context)
+        except (BudgetReached, ModelMisconfigured, ModelUnavailable) as stopped:
+            found.append(Outcome(job, [], stopped))
+            continue
+        found.append(Outcome(job, segments))
+        earlier += [(observation_id(key, fact), fact) for segment in segments for fact in segment.facts]
+    return found
+
+
+def said(frame: pl.DataFrame) -> list[Said]:
+    """Rows of `messages` as an observer sees them, in the order in which they were said."""
+    ordered = frame.sort("said_at", "source_line", maintain_order=True)
+    return [_said(row) for row in ordered.iter_rows(named=True)]
+
+
+def _said(row: Mapping[str, Any]) -> Said:
+    return Said(
+        message_id=row["message_id"],
+        role=row["role"],
+        said_at=row["said_at"],
+        text=row["text"],
+        is_error=row["is_error"],
+        quoted=_not_typed(row["text"], row["quoted"] or ()),
+        tool_name=row["tool_name"],
+        shown=tuple(Shown(row["source_file"], i["line"], i["block"], i["media_type"]) for i in row["images"] or ()),
+    )
+
+
+def _not_typed(text: str, quoted: Sequence[Mapping[str, int]]) -> tuple[tuple[int, int], ...]:
+    """What a person pasted, with the marks that stand for images."""
+    pasted = [(span["start"], span["end"]) for span in quoted]
+    marks = (mark.span() for mark in IMAGE.finditer(text))
+    alone = [mark for mark in marks if not any(start < mark[1] and mark[0] < end for start, end in pasted)]
+    return tuple(sorted([*pasted, *alone]))

@@ -1,0 +1,56 @@
+"""The specifics of a text: paths, names in code, versions and numbers. They are what a model gets wrong unnoticed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from memory_pipeline.observations.grounding import CLOCK
+from memory_pipeline.text.dates import DATE
+
+_SPECIFIC = re.compile(
+    r"`[^`\n]+`"
+    r"|[\w.~@-]*/[\w./~@:-]*\w"  # paths
+    r"|\b\w+\.[A-Za-z]\w{0,4}\b|\bv?\d+(?:\.\d+)+\b"  # files, versions
+    r"|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--[\w-]+"  # names in code, options
+    r"|\b\d{2,}\b"
+)
+_VERSION = re.compile(r"v\d+(?:\.\d+)*")
+_MARKS = str.maketrans("", "", "`*\"'“”‘’")
+_INNER = re.compile(r"[\w.~@/:-]*\w")
+_ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?$|\b(?:and|or|either)/")
+
+
+class Said:
+    """Everything that was said in a window, to look names and numbers up in."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._text = _plain("\n".join(texts))
+        self._known: dict[str, bool] = {}
+
+    def has(self, specific: str) -> bool:
+        """Whether it stands there, whatever the case; a number only as a number of its own."""
+        if specific not in self._known:
+            wanted = _plain(specific)
+            wanted = wanted[1:] if _VERSION.fullmatch(wanted) else wanted
+            is_number = wanted.replace(".", "").isdigit()
+            found = (
+                re.search(rf"(?<![\d.]){re.escape(wanted)}(?!\d)", self._text) if is_number else wanted in self._text
+            )
+            self._known[specific] = bool(found)
+        return self._known[specific]
+
+
+def specifics(text: str) -> list[str]:
+    """Each once, in order, without quotes and backticks; clock times and dates are looked after elsewhere."""
+    found = (match.strip("`").rstrip(".,:;") for match in _SPECIFIC.findall(CLOCK.sub(" ", DATE.sub(" ", text))))
+    return list(dict.fromkeys(s for s in found if s and not _ABBREVIATION.match(s)))
+
+
+def missing_specifics(text: str, said: Said) -> list[str]:
+    """Those of the text that were not said: neither whole nor, of a quoted command, in each of its words."""
+    return [s for s in specifics(text) if not (said.has(s) or (" " in s and all(map(said.has, _INNER.findall(s)))))]
+
+
+def _plain(text: str) -> str:
+    return text.translate(_MARKS).lower().replace("\\", "/")

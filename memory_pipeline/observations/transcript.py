@@ -1,0 +1,84 @@
+"""A window as a language model is shown it: numbered messages with their times, in parts that fit into one call."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from memory_pipeline.observations.observer import Said
+from memory_pipeline.text.tokens import estimate
+
+INJECTED = 300
+"""Characters shown of what a program put in: enough to see what it is."""
+PASTED = 1_500
+"""Characters shown of one thing that a person pasted."""
+FENCE = "transcript"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Messages `start` to `end` (exclusive) of a window, with the text that shows them."""
+
+    start: int
+    end: int
+    text: str
+    tokens: int
+    fence: str
+    """A mark that cannot stand inside `text`: it is made of a hash over it."""
+
+
+def chunks(messages: Sequence[Said], cap: int, zone: ZoneInfo) -> list[Chunk]:
+    """The window in parts of at most `cap` estimated tokens, cut between messages and counted from its start.
+
+    So the parts of a window that grows stay as they are, all but the last. A single message that is longer loses
+    its middle.
+    """
+    found: list[Chunk] = []
+    start, texts, tokens = 0, list[str](), 0
+    for i, message in enumerate(messages):
+        text, cost = _fitting(message, i + 1, cap, zone)
+        if texts and tokens + cost > cap:
+            found.append(_chunk(start, i, texts, tokens))
+            start, texts, tokens = i, [], 0
+        texts.append(text)
+        tokens += cost
+    return [*found, _chunk(start, len(messages), texts, tokens)] if texts else found
+
+
+def _chunk(start: int, end: int, texts: list[str], tokens: int) -> Chunk:
+    text = "\n\n".join(texts)
+    return Chunk(start, end, text, tokens, f"{FENCE}-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
+
+
+def _fitting(message: Said, number: int, cap: int, zone: ZoneInfo) -> tuple[str, int]:
+    is_tool = message.role == "tool"
+    text = rendered(message, number, zone)
+    cost = estimate(text, tool=is_tool)
+    if cost > cap:
+        half = int(len(text) * cap / cost / 2) - 40
+        text = f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+        cost = estimate(text, tool=is_tool)
+    return text, cost
+
+
+def rendered(message: Said, number: int, zone: ZoneInfo) -> str:
+    """One message: `[#12 14:03 user]` and what was said, pasted and injected text clipped."""
+    who = [message.role, *([message.tool_name] if message.tool_name else []), *(["error"] if message.is_error else [])]
+    text = message.text if message.role != "injected" else _clipped(message.text, INJECTED)
+    if message.role == "user" and message.quoted:
+        text = _with_pastes(message)
+    return f"[#{number} {message.said_at.astimezone(zone):%H:%M} {' '.join(who)}]\n{text.strip()}"
+
+
+def _with_pastes(message: Said) -> str:
+    parts, end = [], 0
+    for start, stop in message.quoted:
+        parts += [message.text[end:start], f"(pasted) {_clipped(message.text[start:stop].strip(), PASTED)}\n"]
+        end = stop
+    return "".join([*parts, message.text[end:]])
+
+
+def _clipped(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]} [… {len(text) - limit} characters left out …]"

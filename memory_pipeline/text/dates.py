@@ -1,0 +1,53 @@
+"""Days that a text speaks of."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+
+DATE = re.compile(r"(?<![\d-])(20\d\d)-([01]\d)-([0-3]\d)(?![\d-])")
+"""A day as ISO 8601 writes it."""
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_RELATIVE = re.compile(
+    r"\b(?:(?P<day>yesterday|tomorrow|the day (?P<side>before yesterday|after tomorrow))"
+    r"|(?P<count>\d{1,3}|an?|two|three|four|five|six|seven) (?P<unit>day|week)s? (?P<ago>ago|from now)"
+    r"|in (?P<count2>\d{1,3}|two|three|four|five|six|seven) (?P<unit2>day|week)s?\b(?! of)"
+    rf"|(?P<which>last|by|until|before) (?P<weekday>{'|'.join(_WEEKDAYS)}))\b",
+    re.I,
+)
+_NUMBERS = {"a": 1, "an": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
+
+
+def day_spoken_of(text: str, said_on: date) -> date | None:
+    """The first day that the text names: written as a date, or counted from the day on which it was said.
+
+    English only, and only what is certain: "tomorrow", "three days ago", "by Friday"; not "soon" or "next Friday".
+    """
+    found = [(match.start(), day) for match in DATE.finditer(text) if (day := _written(match))]
+    found += [(match.start(), _counted(match, said_on)) for match in _RELATIVE.finditer(text)]
+    # what is written out is meant, wherever it stands: "by Friday (meaning 2026-03-06)"
+    written = [day for start, day in sorted(found) if DATE.match(text, start)]
+    days = written or [day for _, day in sorted(found)]
+    return days[0] if days else None
+
+
+def _written(match: re.Match[str]) -> date | None:
+    try:
+        return date(int(match[1]), int(match[2]), int(match[3]))
+    except ValueError:
+        return None
+
+
+def _counted(match: re.Match[str], said_on: date) -> date:
+    if match["day"]:
+        days = 2 if match["side"] else 1
+        return said_on + timedelta(days if match["day"].lower().endswith("tomorrow") else -days)
+    if match["weekday"]:
+        ahead = (_WEEKDAYS.index(match["weekday"].lower()) - said_on.weekday()) % 7
+        if match["which"].lower() == "last":
+            return said_on + timedelta(ahead - 7)
+        return said_on + timedelta(ahead)
+    count = (match["count"] or match["count2"]).lower()
+    days = _NUMBERS.get(count) or int(count)
+    days *= 7 if (match["unit"] or match["unit2"]).lower() == "week" else 1
+    return said_on + timedelta(-days if (match["ago"] or "").lower() == "ago" else days)
