@@ -1,6 +1,6 @@
 """The language-model observer on labelled sessions, scored from answers that were recorded, without asking anybody.
 
-    python benchmarks/recorded.py ANSWERS_DIR [--model NAME] [--gold DIR]
+    python benchmarks/recorded.py ANSWERS_DIR [--model NAME] [--labels DIR]
 
 ANSWERS_DIR holds one JSON file per request, `<first two of the key>/<key>.json`, whose only required field is `text`
 (`memory_pipeline/llm/cache.py` has the format; a workspace's `answers/` is such a folder, so a run with OBSERVER_MODEL
@@ -18,7 +18,8 @@ from datetime import UTC, date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from observing import SHARED, Session, heading, line, rows, score, sessions
+from labels import GOLD
+from observing import Session, heading, line, rows, score, sessions
 
 from memory_pipeline.llm.cache import NotRecorded, RecordedAnswers
 from memory_pipeline.llm.config import ModelConfig
@@ -63,12 +64,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("answers", type=Path)
     parser.add_argument("--model", default="recorded:any", help="as OBSERVER_MODEL names it; it is part of the keys")
-    parser.add_argument("--gold", type=Path, default=SHARED / "gold")
-    parser.add_argument("--fixtures", type=Path, default=SHARED / "fixtures")
+    parser.add_argument("--labels", type=Path, default=GOLD / "labels", help="folder with *.gold.json")
     asked = parser.parse_args()
     recorder = Recorder(asked.answers, asked.model)
     observer = LanguageModelObserver(recorder, UTC_ZONE, at_once=1)  # type: ignore[arg-type]
-    labelled = list(sessions(asked.gold / "labels", asked.fixtures))
+    labelled = list(sessions(asked.labels))
     observed = [(session, observe(session, observer)) for session in labelled]
     missing = [session.file for session, segments in observed if segments is None]
     if missing:
@@ -77,7 +77,7 @@ def main() -> None:
             f"{recorder.requests} into {asked.answers}/<first two of the key>/<key>.json and call this again."
         )
     found = [row for session, segments in observed for row in rows(session, segments or [])]
-    figures = score(asked.gold, asked.fixtures, found)
+    figures = score(asked.labels, found)
     print(heading())
     for file, values in figures.items():
         print(line(observer.name if file == "TOTAL" else f"  {file}", values))

@@ -8,6 +8,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence
+from memory_pipeline.cli.workspace import settings_of_call, use_examples
 from memory_pipeline.days import parse_day
 from memory_pipeline.lake import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -46,14 +47,28 @@ def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bo
     return days if everything else days[-RECENT_DAYS:]
 
 
-def catalogue_of(settings: Settings, sessions: list[Path] | None) -> Catalogue:
-    """What is known of the session files, after those that are new or changed were read."""
+def sessions_of_call(sessions: list[Path] | None) -> tuple[Settings, Catalogue]:
+    """The settings, and what is known of the session files after those that are new or changed were read.
+
+    Where there is none at all and none were named, they are those of the bundled examples.
+    """
+    settings = settings_of_call(sessions or [])
     with one_sentence(WrongSetting, code=MISUSED):
         directories = roots(settings)
     sources = list(find_sources(directories))
-    if not sources and (sessions or settings.session_dirs):
+    named = bool(sessions or settings.session_dirs)
+    if not sources and named:
         raise fail(f"There is no session in {', '.join(map(str, directories))}.")
-    return _look(settings, sources)
+    catalogue = _look(settings, sources)
+    if catalogue.has_sessions or named:
+        return settings, catalogue
+    settings = use_examples(settings)
+    err.print(
+        "No sessions of a coding agent were found on this machine, so the bundled examples are used. "
+        "They are written examples, not recorded sessions, and have a workspace of their own.",
+        style="yellow",
+    )
+    return settings, _look(settings, list(find_sources(roots(settings))))
 
 
 def _look(settings: Settings, sources: list[Source]) -> Catalogue:

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, catalogue_of, days_in, progress, span_of
+from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days_in, progress, sessions_of_call, span_of
 from memory_pipeline.cli.console import out, print_json, say
 from memory_pipeline.cli.dagster_runs import only_run
-from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.observations.estimate import Estimate, estimate_day
 from memory_pipeline.observations.language_model import LanguageModelObserver
 from memory_pipeline.planning import Stages
@@ -28,8 +27,7 @@ def estimate(
 ) -> None:
     """Tell what `memory run` of the same days would ask of the model, and what that costs; asks nothing itself."""
     span = span_of(first, last, everything)
-    settings = settings_of_call(sessions or [])
-    catalogue = catalogue_of(settings, sessions)
+    settings, catalogue = sessions_of_call(sessions)
     with only_run(settings):
         stages = Stages.of(settings, catalogue, datetime.now(UTC))
         by_day = _by_day(stages, days_in(catalogue, span, everything))

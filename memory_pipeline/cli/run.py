@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, catalogue_of, days_in, progress, span_of
+from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days_in, progress, sessions_of_call, span_of
 from memory_pipeline.cli.console import err, fail, print_json
 from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, only_run, run_job
 from memory_pipeline.cli.summary import print_summary, summarise
-from memory_pipeline.cli.workspace import settings_of_call, use_examples
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
@@ -26,16 +25,7 @@ def run(
 ) -> None:
     """Bring the last 7 days that have sessions, or the days named, up to date and show what came of it."""
     span = span_of(first, last, everything)
-    settings = settings_of_call(sessions or [])
-    catalogue = catalogue_of(settings, sessions)
-    if not catalogue.has_sessions and not (sessions or settings.session_dirs):
-        settings = use_examples(settings)
-        err.print(
-            "No sessions of a coding agent were found on this machine, so the bundled examples are used. "
-            "They are written examples, not recorded sessions, and have a workspace of their own.",
-            style="yellow",
-        )
-        catalogue = catalogue_of(settings, None)
+    settings, catalogue = sessions_of_call(sessions)
     with only_run(settings):
         failure, days = _bring_up_to_date(settings, catalogue, span, everything)
     if failure:

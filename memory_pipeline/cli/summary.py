@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
+import polars as pl
+
 from memory_pipeline.cli.console import say, say_pair
 from memory_pipeline.cli.dagster_runs import check_results
 from memory_pipeline.lake import Lake
@@ -16,7 +18,10 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
     """Numbers over these days; proposals and their states over all days."""
     lake = Lake(settings.lake_dir)
     messages = lake.read("messages", days, ["role"])
-    windows = lake.read("windows", days, ["observed"])
+    windows = lake.read("windows", days, ["observed", "dedupe_key"])
+    observed = windows.filter(pl.col("observed"))["dedupe_key"]
+    seen = lake.read("segments", days, ["dedupe_key"])["dedupe_key"]
+    calls = lake.read("ledger").filter(pl.col("for_day").is_in(days), ~pl.col("cached"))
     observations = lake.read("observations", days, ["priority"])
     status = with_status(lake)["status"]
     checks = check_results(instance, set(days))
@@ -27,7 +32,11 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
         "sessions": lake.read("sessions", days)["session_id"].n_unique(),
         "messages": messages.height,
         "user_messages": int((messages["role"] == "user").sum()),
-        "windows": {"observed": int(windows["observed"].sum()), "stored_only": int((~windows["observed"]).sum())},
+        "windows": {
+            "observed": int(observed.is_in(seen.implode()).sum()),
+            "left": int((~observed.is_in(seen.implode())).sum()),
+            "stored_only": int((~windows["observed"]).sum()),
+        },
         "observations": {p: int((observations["priority"] == p).sum()) for p in PRIORITIES},
         "vectors": lake.read("embeddings", days).height,
         "reflections": lake.read("reflections", days).height,
@@ -38,7 +47,10 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
             "failed": sum(len(c["failed_days"]) for c in checks.values()),
             "failing": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},
         },
-        "spent_usd": float(lake.read("ledger", days)["cost_usd"].sum()),
+        "model_calls": calls.height,
+        "model_tokens": int(calls["input_tokens"].sum() + calls["output_tokens"].sum()),
+        "spent_usd": float(calls["cost_usd"].sum()),
+        "calls_of_unknown_price": calls["cost_usd"].null_count(),
         "places": {
             "MEMORY.md": str(settings.memory_file),
             "REVIEW.md": str(settings.review_file),
@@ -62,6 +74,14 @@ def _patterns(lake: Lake, days: Sequence[date]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda f: -f["severity"])
 
 
+def _spent(summary: dict[str, Any]) -> str:
+    calls, unknown = summary["model_calls"], summary["calls_of_unknown_price"]
+    told = f"${summary['spent_usd']:.2f}"
+    if calls:
+        told += f" for {calls:,} calls of the model with {summary['model_tokens']:,} tokens"
+    return told + (f"; of {unknown:,} the price is not known" if unknown else "")
+
+
 def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
     days, unread = summary["days"], summary["session_files"]["not_read"]
     say_pair("days", f"{len(days)}" + (f" ({days[0]} to {days[-1]})" if days else ""))
@@ -70,7 +90,8 @@ def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
     )
     say_pair("messages", f"{summary['messages']}, {summary['user_messages']} of them typed by a person")
     windows = summary["windows"]
-    say_pair("windows", f"{windows['observed']} observed, {windows['stored_only']} only stored")
+    left = f", {windows['left']} left for later" if windows["left"] else ""
+    say_pair("windows", f"{windows['observed']} observed{left}, {windows['stored_only']} only stored")
     say_pair("observations", "  ".join(f"{EMOJI[p]} {n} {p}" for p, n in summary["observations"].items()))
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in summary["proposals"].items()))
     say_pair("friction", f"{len(summary['friction'])} patterns over more than one session")
@@ -80,7 +101,7 @@ def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
     say_pair("checks", f"{checks['passed']} passed, {checks['failed']} failed")
     for name, failed in checks["failing"].items():
         say_pair("", f"{name} on {', '.join(failed[:5])}" + (" …" if len(failed) > 5 else ""))
-    say_pair("money spent", f"${summary['spent_usd']:.2f}")
+    say_pair("money spent", _spent(summary))
     for name, place in summary["places"].items():
         say_pair(name, place)
     say(f"\nReview the proposals: {settings.review_file} or `memory review`. The Dagster UI: `make ui`.")

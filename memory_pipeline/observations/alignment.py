@@ -13,29 +13,28 @@ from memory_pipeline.text.sentences import sentences
 from memory_pipeline.text.similarity import content_words
 
 GROUNDED = 0.5
-"""Share of a fact's words, by their rarity, that its spans must have. Of observations that a careful reader wrote
-99 % have more, of such observations beside another session 2 % (`benchmarks/grounding.py`)."""
+"""Share of a fact's words, by their rarity, that must have been said (`benchmarks/grounding.py`)."""
 MOST_SPANS = 3
 GAIN = 0.08
 """Least share of the words that another span must add."""
-NAMED = 1.5
-"""How much more a span counts in a message that the model named."""
-OF_ROLE = {"user": 1.0, "assistant": 0.95, "tool": 0.8, "injected": 0.6}
+OF_VOICE = {"user": 1.0, "assistant": 0.95, "tool": 0.8, "paste": 0.7, "injected": 0.6}
 """The closer to a person's own words, the better the evidence."""
 LONGEST = 600
-"""Characters of one span: longer lines of tools are cut into pieces."""
+"""Characters of one span. A message that is not longer may be one as a whole; longer lines are cut."""
+LENGTH = 2000
+"""Characters from which a span counts half: the shortest one that carries as much is the best."""
 STEM = 6
 """Letters in which two forms of a word agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """The spans that carry a fact, best first, and the share of its words that they have."""
+    """The spans that carry a fact, best first, with the positions of their messages in the window."""
 
     spans: tuple[Span, ...]
     positions: tuple[int, ...]
-    """Of the messages, in the window."""
     coverage: float
+    """Share of the fact's words that the spans have or, where the model named messages, that those have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,8 @@ class _Piece:
     start: int
     end: int
     words: frozenset[str]
+    voice: str
+    """The role of its message, or paste."""
 
 
 class Alignment:
@@ -56,37 +57,59 @@ class Alignment:
         self._rarity: Mapping[str, float] = {w: math.log1p(len(self._pieces) / n) for w, n in count.items()}
         self._unknown = math.log1p(len(self._pieces) or 1)
         self._by_word: dict[str, list[int]] = defaultdict(list)
+        self._by_voice: dict[tuple[int, str], set[str]] = defaultdict(set)
         for number, piece in enumerate(self._pieces):
+            self._by_voice[piece.position, piece.voice].update(piece.words)
             for word in piece.words:
                 self._by_word[word].append(number)
 
-    def align(self, text: str, named: Collection[int] = ()) -> Aligned:
-        """The spans whose words cover most of the text's; `named` are positions of messages that should say it."""
-        wanted = {word: self._rarity.get(word, self._unknown) for word in stems(text)}
-        total = sum(wanted.values())
+    def align(self, text: str, within: Collection[int], *, named: bool = False) -> Aligned:
+        """The spans of the messages at these positions that have most of the text's words.
+
+        With `named` these are the messages that say it, and all of their words count to the coverage: a fact may sum
+        up a list, of which no span has more than a line.
+        """
+        wanted = self._weights(text)
         spans: list[_Piece] = []
-        covered = 0.0
-        while wanted and len(spans) < MOST_SPANS:
-            piece, gain = self._best(wanted, named)
+        left, total, covered = dict(wanted), sum(wanted.values()), 0.0
+        while left and len(spans) < MOST_SPANS:
+            piece, gain = self._best(left, within)
             if piece is None or gain < GAIN * total:
                 break
             covered += gain
             spans.append(piece)
-            wanted = {word: weight for word, weight in wanted.items() if word not in piece.words}
+            left = {word: weight for word, weight in left.items() if word not in piece.words}
         found = tuple(Span(self.messages[p.position].message_id, p.start, p.end) for p in spans)
-        return Aligned(found, tuple(p.position for p in spans), covered / total if total else 0.0)
+        coverage = self.coverage(text, within) if named else (covered / total if total else 0.0)
+        return Aligned(found, tuple(p.position for p in spans), coverage)
 
-    def _best(self, wanted: Mapping[str, float], named: Collection[int]) -> tuple[_Piece | None, float]:
+    def coverage(self, text: str, positions: Collection[int], voices: Collection[str] = tuple(OF_VOICE)) -> float:
+        """Share of the text's words, by their rarity, that these voices have in the messages at these positions."""
+        wanted = self._weights(text)
+        said = set().union(*(self._by_voice.get((p, voice), ()) for p in positions for voice in voices))
+        total = sum(wanted.values())
+        return sum(weight for word, weight in wanted.items() if word in said) / total if total else 0.0
+
+    def voice(self, span: Span, position: int) -> str:
+        """Whose words a span is: the role of its message, or paste."""
+        message = self.messages[position]
+        return _voice(message, span.start, span.end)
+
+    def _weights(self, text: str) -> dict[str, float]:
+        return {word: self._rarity.get(word, self._unknown) for word in stems(text)}
+
+    def _best(self, wanted: Mapping[str, float], within: Collection[int]) -> tuple[_Piece | None, float]:
         gains: dict[int, float] = defaultdict(float)
         for word, weight in wanted.items():
             for number in self._by_word.get(word, ()):
-                gains[number] += weight
+                if self._pieces[number].position in within:
+                    gains[number] += weight
         if not gains:
             return None, 0.0
 
         def worth(number: int) -> tuple[float, int]:
             piece = self._pieces[number]
-            factor = OF_ROLE[self.messages[piece.position].role] * (NAMED if piece.position in named else 1.0)
+            factor = OF_VOICE[piece.voice] / (1 + (piece.end - piece.start) / LENGTH)
             return gains[number] * factor, -number
 
         best = max(gains, key=worth)
@@ -99,22 +122,33 @@ def stems(text: str) -> frozenset[str]:
 
 
 def _pieces(position: int, message: Said) -> Iterator[_Piece]:
-    """Sentences of what was said, and lines of everything else: code and output have no sentences."""
-    taken = 0
+    """Sentences of what was said, lines of everything else, and whole messages that are short.
+
+    Code and the output of tools have no sentences; where a message is mostly such, its lines count too.
+    """
+    text, taken = message.text, 0
     if message.role in ("user", "assistant"):
-        for sentence in sentences(message.text):
-            yield from _piece(position, message.text, sentence.start, sentence.end)
+        if len(text) <= LONGEST:
+            yield from _piece(position, message, 0, len(text))
+        for sentence in sentences(text):
+            yield from _piece(position, message, sentence.start, sentence.end)
             taken += sentence.end - sentence.start
-    if taken < len(message.text.strip()) / 2:
+    if taken < len(text.strip()) / 2:
         start = 0
-        for line in message.text.splitlines(keepends=True):
-            yield from _piece(position, message.text, start, start + len(line))
+        for line in text.splitlines(keepends=True):
+            yield from _piece(position, message, start, start + len(line))
             start += len(line)
 
 
-def _piece(position: int, text: str, start: int, end: int) -> Iterator[_Piece]:
+def _piece(position: int, message: Said, start: int, end: int) -> Iterator[_Piece]:
     for begin in range(start, end, LONGEST):
-        part = text[begin : min(end, begin + LONGEST)]
+        part = message.text[begin : min(end, begin + LONGEST)]
         if words := stems(part):
-            left = len(part) - len(part.lstrip())
-            yield _Piece(position, begin + left, begin + len(part.rstrip()), words)
+            first = begin + len(part) - len(part.lstrip())
+            last = begin + len(part.rstrip())
+            yield _Piece(position, first, last, words, _voice(message, first, last))
+
+
+def _voice(message: Said, start: int, end: int) -> str:
+    pasted = message.role == "user" and any(a < end and start < b for a, b in message.quoted)
+    return "paste" if pasted else message.role

@@ -10,14 +10,14 @@ NO_SEGMENT = ParsedSegment(None, None, None, None, ())
 def covering(answer: ParsedAnswer, whole: range) -> list[tuple[ParsedSegment, range]]:
     """The segments in order, each with the positions of its messages; at least one.
 
-    One begins where the model says, else with the first message that its facts name, else where the one before it
-    ends. It goes on to where the next begins. A segment that would be left without a message gives its facts to the one
-    before it.
+    One begins where the model says, else with the first message that its facts name, else after the last message that
+    the one before it names. It goes on to where the next begins. A segment that would be left without a message gives
+    its facts to the one before it.
     """
     placed: list[tuple[int, ParsedSegment]] = []
     for segment in answer.segments or (NO_SEGMENT,):
-        start = _start(segment, whole)
-        placed.append((start if start is not None else (placed[-1][0] if placed else whole.start), segment))
+        before = placed[-1] if placed else (whole.start, NO_SEGMENT)
+        placed.append((_start(segment, before, whole), segment))
     placed.sort(key=lambda place: place[0])
     starts: list[tuple[int, ParsedSegment]] = []
     for start, segment in placed:
@@ -30,10 +30,13 @@ def covering(answer: ParsedAnswer, whole: range) -> list[tuple[ParsedSegment, ra
     return [(segment, range(start, end)) for (start, segment), end in zip(starts, ends, strict=True)]
 
 
-def _start(segment: ParsedSegment, whole: range) -> int | None:
-    """Position of its first message, if it names one that was shown."""
-    named = [segment.first, *sorted(ref for fact in segment.facts for ref in fact.refs)]
-    return next((number - 1 for number in named if number is not None and number - 1 in whole), None)
+def _start(segment: ParsedSegment, before: tuple[int, ParsedSegment], whole: range) -> int:
+    """Position of its first message; where it names none that was shown, of that after the segment before it."""
+    start, previous = before
+    numbers = [segment.first, *sorted(ref for fact in segment.facts for ref in fact.refs)]
+    shown = (number - 1 for number in numbers if number is not None and number - 1 in whole)
+    after = previous.last if previous.last in whole and previous.last > start else start
+    return next(shown, after)
 
 
 def _joined(one: ParsedSegment, other: ParsedSegment) -> ParsedSegment:

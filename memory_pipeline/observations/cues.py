@@ -86,6 +86,8 @@ ACCEPTING = re.compile(
     re.I,
 )
 """Begins with consent, whatever follows."""
+CHINESE_CONSENT = re.compile(r"^\W*(好|可以|可|是|对|對|行|嗯|要|同意|沒問題|没问题|確認|确认)")
+CHINESE_QUESTION = re.compile(r"(吗|嗎|呢|哪些|什么|什麼)\W*$")
 MOMENTARY = _any(
     r"^\W*((ok(ay)?|good|great|yes|no|now|then|please|and|can you|could you|let'?s|just|also|first|next)[,.]?\s+)*"
     r"(commit|push|run|rerun|re-run|try|test|check|look|show|read|open|continue|restart|revert|undo|explain|"
@@ -106,6 +108,11 @@ OFFER = _any(
     r"\b(would you like|do you want|shall i|should i|want me to|let me know|feel free|happy to|"
     r"if you('d)? (like|want))\b"
 )
+PROPOSAL = _any(
+    r"\b(i'd|i would|we (can|could|should)|recommend(ation|ed)?|suggest(ion|ed)?|proposed?|options? [a-d1-9]|"
+    r"next steps?|(changes|is|are) needed|(should|could) (be|just|also|use|we)|before i)\b|^\W*(the )?fix is\b"
+)
+"""The model's idea of what to do, which nothing has become of yet."""
 PRAISE = _any(
     r"^\W*(you'?re (absolutely |completely )?right|great|perfect|excellent|good (catch|point|question|idea)|sure|done|"
     r"absolutely|got it|understood|i see|i understand|sorry|apologies|my apologies|ah,?|okay|ok|"
@@ -121,6 +128,8 @@ HEDGE = _any(
     r"not sure|"
     r"presumably|should be able|my (guess|hypothesis|assumption))\b"
 )
+DOUBT = _any(r"\b(maybe|perhaps|might|may be|could be|possibly|probably|not sure|my (guess|hypothesis))\b")
+"""Of a person, whose "I think" and "it seems" are no more than polite."""
 LATER = _any(r"\b(maybe later|at some point|some day|someday|for later|one day|eventually|out of scope|not now)\b")
 COMPLAINT = _any(r"\b(should|must)(n'?t| not| never) (\w+ )?happen\b|^\W*never ?mind\b")
 """About what happened, or what does not matter: nothing is laid down."""

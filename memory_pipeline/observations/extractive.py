@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from memory_pipeline.observations.budget import MIN_BUDGET, room
 from memory_pipeline.observations.candidates import Candidate, Measured, candidates, measured
 from memory_pipeline.observations.features import Window
 from memory_pipeline.observations.narrative import narrative
@@ -20,12 +21,12 @@ from memory_pipeline.observations.topic_shifts import Vector
 from memory_pipeline.observations.weights import ENCODED, LEXICAL, Weights, load
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
-from memory_pipeline.text.tokens import estimate
 
-MIN_BUDGET = 250
-"""Tokens that a short window may always use, up to `SHORT_SHARE` of what was said: ten percent of ten
-sentences would be one sentence."""
-SHORT_SHARE = 0.4
+HIGH_SHARE = 0.5
+"""Share of a window's facts that can be high: who finds everything marked looks at nothing. Where the budget is a tenth
+of what was said it costs nothing on labelled sessions, and it holds the short windows down that may use more."""
+HIGHS = 3
+"""High facts that a window may have, however few facts it has."""
 LIKELY = 0.3
 """Probability below which what is kept matters for hours only."""
 NO_CUES = "no_cues"
@@ -42,7 +43,7 @@ class ExtractiveObserver:
 
     @property
     def name(self) -> str:
-        return f"extractive-2-{ENCODED if self.encoder else LEXICAL}"
+        return f"extractive-3-{ENCODED if self.encoder else LEXICAL}"
 
     at_once = 1
 
@@ -61,9 +62,11 @@ class ExtractiveObserver:
         """The segments with the facts that these weights choose; `vectors` tell where the topic shifts."""
         messages, window = found.window.messages, found.window
         kept = self._kept(found, weights)
+        priorities = _priorities(kept, weights.high)
         segments = []
         for start, end in pairwise([*segment_starts(messages, vectors), len(messages)]):
-            facts = [_fact(c, window, weights.high) for c in kept if start <= c.unit.position < end]
+            within = ((c, p) for c, p in zip(kept, priorities, strict=True) if start <= c.unit.position < end)
+            facts = [_fact(candidate, priority, window) for candidate, priority in within]
             segments.append(
                 Segment(
                     narrative=narrative(messages[start:end]),
@@ -75,17 +78,16 @@ class ExtractiveObserver:
         return segments
 
     def _kept(self, found: Measured, weights: Weights) -> list[Candidate]:
-        said = sum(estimate(m.text) for m in found.window.messages if m.role in ("user", "assistant"))
-        room = max(self.budget * said, min(self.min_budget, SHORT_SHARE * said))
-        return select(candidates(found, weights), weights, found.window.rarity(), room)
+        tokens = room(found.window.messages, self.budget, self.min_budget)
+        return select(candidates(found, weights), weights, found.window.rarity(), tokens)
 
 
-def _fact(candidate: Candidate, window: Window, high: float) -> Fact:
+def _fact(candidate: Candidate, priority: str, window: Window) -> Fact:
     unit, messages = candidate.unit, window.messages
     role = messages[unit.position].role
     return Fact(
         text=unit.text,
-        priority=priority_of(candidate, high),
+        priority=priority,
         kind=candidate.kind,
         observed_at=messages[unit.position].said_at,
         trust=candidate.trust,
@@ -99,3 +101,13 @@ def priority_of(candidate: Candidate, high: float) -> str:
     if candidate.kind == "question" or candidate.trust == "paste" or candidate.probability < LIKELY:
         return LOW
     return HIGH if candidate.is_firm and candidate.probability >= high else MEDIUM
+
+
+def _priorities(kept: Sequence[Candidate], high: float) -> list[str]:
+    """Of each; where more would be high than may be, the least likely are medium."""
+    priorities = [priority_of(candidate, high) for candidate in kept]
+    highs = [i for i, priority in enumerate(priorities) if priority == HIGH]
+    highs.sort(key=lambda i: -kept[i].probability)
+    for i in highs[max(HIGHS, int(HIGH_SHARE * len(kept))) :]:
+        priorities[i] = MEDIUM
+    return priorities

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.observations.alignment import GROUNDED, Aligned, Alignment
+from memory_pipeline.observations.answers import SHORT_ANSWER
 from memory_pipeline.observations.features import Window
 from memory_pipeline.observations.grounding import CLOCK, UNGROUNDED, clock_times
-from memory_pipeline.observations.observer import Fact, Said
+from memory_pipeline.observations.kinds import length_of
+from memory_pipeline.observations.observer import Fact, Said, Span
 from memory_pipeline.observations.parsing import ParsedFact
 from memory_pipeline.observations.specifics import Said as Words
 from memory_pipeline.observations.specifics import missing_specifics, specifics
@@ -20,9 +22,21 @@ from memory_pipeline.text.sentences import squeeze
 UNGROUNDED_SPECIFICS, TIME_REMOVED = "ungrounded_specifics", "time_removed"
 NAMED_GROUNDED = 0.25
 """Of a fact whose names were all said, so much coverage is enough: it may be in another language than the session."""
+SAID_BY = 0.4
+"""Share of a fact's words that makes it somebody's: more than any long message has of a fact that it does not tell."""
 CAP_OF_TRUST = {"tool": MEDIUM, "injected": LOW, "paste": LOW}
 """Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
-_TIME_IN_WORDS = r"\s*(?:\(\s*(?:at\s+|um\s+)?{clock}\s*\)|\b(?:at|um|à|by|around)\s+{clock}\b|\b{clock}\b)"
+_BEFORE = (
+    r"(?:\b(?:at|by|around|about|from|since|until|till|between|before|after|to|um|ab|bis|von|gegen|à|vers)\s+"
+    r"|(?<=\d)T)?"
+)
+_AFTER = r"(?:\s*(?:[ap]\.?m\b\.?|(?:UTC|GMT|Uhr|Z|h)(?![\w:])))?"
+_TIME = rf"{CLOCK.pattern}{_AFTER}"
+_TIMES_IN_WORDS = [
+    re.compile(rf"\s*(?:\(\s*{_BEFORE}{times}\s*\)|{_BEFORE}{times})", re.I)
+    for times in (rf"{_TIME}\s*(?:-|–|—|\b(?:to|and|until|till|bis|und)\b)\s*{_TIME}", _TIME)
+]
+"""From one time to another, and one time, with the words and brackets that belong to it."""
 
 
 @dataclass(frozen=True)
@@ -50,55 +64,78 @@ class Honesty:
         """The fact as it may be stored. `within` are the positions of the part that the model was shown."""
         named = [number - 1 for number in parsed.refs if number - 1 in within]
         text, is_removed = self.without_invented_times(parsed.text)
-        aligned = self.alignment.align(text, named)
         missing = missing_specifics(text, self.words)
+        aligned = self._aligned(text, named, within, missing)
         flags = [UNGROUNDED_SPECIFICS] if missing else []
         if is_removed or (parsed.clock and parsed.clock not in self.times):
             flags.append(TIME_REMOVED)
-        if not self._is_grounded(text, aligned, missing, named):
+        if aligned is None:
             return self._ungrounded(parsed, text, [UNGROUNDED, *flags], named or list(within))
-        position = self._said_at(aligned, parsed.clock)
-        said = self.messages[position]
+        positions = [p for p in named if p in aligned.positions] or aligned.positions
+        said = self.messages[self._said_at([*positions, *named], parsed.clock)]
         fact = Fact(
             text=text,
             priority=parsed.priority,
             kind=parsed.kind,
             observed_at=said.said_at,
-            trust=self._trust(aligned),
-            evidence=aligned.spans,
+            trust=self._trust(text, aligned, named),
+            evidence=(*aligned.spans, *self._consents(named, aligned)),
             flags=tuple(flags),
         )
         return self._held_down(fact, aligned, missing)
 
     def without_invented_times(self, text: str) -> tuple[str, bool]:
         """The text without clock times that nobody said and no message bears, and whether there were any."""
-        invented = {m[0] for m in CLOCK.finditer(text) if not clock_times(m[0]) <= self.times}
-        for clock in invented:
-            text = re.sub(_TIME_IN_WORDS.replace("{clock}", re.escape(clock)), "", text)
-        return " ".join(text.split()) if invented else text, bool(invented)
+        if clock_times(text) <= self.times:
+            return text, False
+        while not clock_times(text) <= self.times:  # what is left may stand together as another time
+            for times in _TIMES_IN_WORDS:
+                text = times.sub(self._unless_said, text)
+        return " ".join(text.split()), True
 
-    def _is_grounded(self, text: str, aligned: Aligned, missing: list[str], named: list[int]) -> bool:
-        if not aligned.spans:
-            return False
-        is_named = bool(named) and not missing and bool(specifics(text))
-        return aligned.coverage >= (NAMED_GROUNDED if is_named else GROUNDED)
+    def _unless_said(self, found: re.Match[str]) -> str:
+        if clock_times(found[0]) & self.times:
+            return found[0]
+        goes_on = found.string[found.end() : found.end() + 1].isalnum()
+        return " " if goes_on else ""
+
+    def _aligned(self, text: str, named: list[int], within: range, missing: list[str]) -> Aligned | None:
+        """Where it was said: in the messages that the model named, else anywhere in what it was shown, else nowhere."""
+        if named:
+            aligned = self.alignment.align(text, frozenset(named), named=True)
+            is_sure = not missing and bool(specifics(text))
+            if aligned.spans and aligned.coverage >= (NAMED_GROUNDED if is_sure else GROUNDED):
+                return aligned
+        aligned = self.alignment.align(text, within)
+        return aligned if aligned.spans and aligned.coverage >= GROUNDED else None
 
     def _ungrounded(self, parsed: ParsedFact, text: str, flags: list[str], where: list[int]) -> Fact:
         moment = self.messages[where[0]].said_at
         return Fact(text, LOW, parsed.kind, moment, "model", (), tuple(flags))
 
-    def _said_at(self, aligned: Aligned, clock: str | None) -> int:
-        """The message among those that carry it whose time the model gave, or the one that carries most."""
-        local = {p: f"{self.messages[p].said_at.astimezone(self.zone):%H:%M}" for p in aligned.positions}
-        return next((p for p in aligned.positions if local[p] == clock), aligned.positions[0])
+    def _consents(self, named: list[int], aligned: Aligned) -> Iterator[Span]:
+        """The person's short answers that the model named: "ok" has no word of what it agrees to."""
+        for position in named:
+            message = self.messages[position]
+            own = message.own
+            start, end = len(own) - len(own.lstrip()), len(own.rstrip())
+            is_short = 0 < length_of(own.strip()) <= SHORT_ANSWER
+            if message.role == "user" and is_short and position not in aligned.positions:
+                yield Span(message.message_id, start, end)
 
-    def _trust(self, aligned: Aligned) -> str:
-        """Whose words carry most of it."""
-        position, span = aligned.positions[0], aligned.spans[0]
-        message = self.messages[position]
-        if message.role == "user" and any(a < span.end and span.start < b for a, b in message.quoted):
-            return "paste"
-        return message.role
+    def _said_at(self, positions: Sequence[int], clock: str | None) -> int:
+        """The first of these messages whose time the model gave, or simply the first."""
+        times = (f"{self.messages[p].said_at.astimezone(self.zone):%H:%M}" for p in positions)
+        return next((p for p, time in zip(positions, times, strict=True) if time == clock), positions[0])
+
+    def _trust(self, text: str, aligned: Aligned, named: list[int]) -> str:
+        """Whose words it is: the person's, or else the model's, where these alone say much of it."""
+        positions = {*aligned.positions, *named}
+        if self.alignment.coverage(text, positions, ["user"]) >= SAID_BY:
+            return "user"
+        if self.alignment.coverage(text, positions, ["user", "assistant"]) >= SAID_BY:
+            return "assistant"
+        return self.alignment.voice(aligned.spans[0], aligned.positions[0])
 
     def _held_down(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
         """With the priority that it may have at most."""

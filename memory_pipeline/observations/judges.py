@@ -71,7 +71,7 @@ def judge_silent_zero(lake: Lake, settings: Settings, day: date) -> Verdict:
     unseen = set(windows["dedupe_key"]) - set(segments["dedupe_key"])
     unusable = set(segments.filter(~pl.col("parsed"))["dedupe_key"]) - observed
     offenders = [f"window {key[:12]} was to be observed and has no segment" for key in sorted(unseen)]
-    offenders += [f"window {key[:12]} has only answers that could not be used" for key in sorted(unusable)]
+    offenders += [f"window {key[:12]} has an answer that could not be used, and no fact" for key in sorted(unusable)]
     enough = int(windows["tokens_said"].sum()) >= MIN_TOKENS_SAID
     if enough and not observed and set(windows["dedupe_key"]) - explained and not offenders:
         offenders.append(f"{windows.height} windows were to be observed and none gave an observation")

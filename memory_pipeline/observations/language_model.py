@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from zoneinfo import ZoneInfo
@@ -21,7 +21,7 @@ from memory_pipeline.observations.observer import Context, Fact, Said, Segment, 
 from memory_pipeline.observations.parsing import ParsedAnswer, ParsedSegment, parse_answer
 from memory_pipeline.observations.transcript import Chunk, chunks
 from memory_pipeline.sessions.images import NoSuchImage, load_image
-from memory_pipeline.text.priorities import EMOJI
+from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
 
@@ -33,6 +33,9 @@ MOST_PICTURES = 8
 PICTURE_BYTES = 4_000_000
 """Larger images stay behind: providers refuse them."""
 PICTURE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+ENDED = "ended"
+"""Flag of a fact that a later part of its window settles or makes untrue."""
 
 Earlier = Sequence[tuple[str, Fact]]
 
@@ -73,8 +76,10 @@ class LanguageModelObserver:
         found: list[Segment] = []
         for chunk in chunks(messages, self.chunk_tokens, self.zone):
             facts = [(observation_id(context.window, fact), fact) for segment in found for fact in segment.facts]
-            earlier = _newest([*context.earlier, *facts], self.prior_tokens)
+            earlier = _newest([*context.earlier, *(f for f in facts if ENDED not in f[1].flags)], self.prior_tokens)
             segments = self._observe_chunk(chunk, honesty, context, earlier)
+            ended = {observation for segment in segments for observation in segment.ended}
+            found = [_without(segment, ended, context.window) for segment in found]
             found += without_repeats(segments, [fact for _, fact in [*context.earlier, *facts]])
         return trimmed(found, room(messages, self.budget))
 
@@ -97,6 +102,7 @@ class LanguageModelObserver:
             current_task=_line(parsed.current_task, honesty),
             suggested_response=_line(parsed.suggested_response, honesty),
             used=tuple(ids[name] for name in parsed.used if name in ids),
+            ended=tuple(ids[name] for name in parsed.ended if name in ids),
         )
         return [*segments[:-1], last]
 
@@ -110,7 +116,7 @@ class LanguageModelObserver:
             again = replace(request, attempt=1, prompt=f"{request.prompt}\n{text_of('ask_again').strip()}\n")
             second = parse_answer(self.client.complete(again, context.day).text)
         except RequestRefused as refused:
-            return ParsedAnswer((), None, None, (), False, "refused", str(refused)), request.key
+            return ParsedAnswer(form="refused", problem=str(refused)), request.key
         if (second.parsed, _facts(second)) >= (parsed.parsed, _facts(parsed)):
             return second, again.key
         return parsed, request.key
@@ -119,10 +125,8 @@ class LanguageModelObserver:
         config = self.client.config
         first = messages[0].said_at.astimezone(self.zone)
         project = f"The session worked in the folder {context.project}. " if context.project else ""
-        told = "\n".join(
-            f"o{number} {EMOJI[fact.priority]} ({fact.observed_at.astimezone(self.zone):%H:%M}) {fact.text}"
-            for number, (_, fact) in enumerate(earlier, 1)
-        )
+        # nothing but the words: whatever else is shown would have the rest paid again when it is judged otherwise
+        told = "\n".join(f"o{number} {fact.text}" for number, (_, fact) in enumerate(earlier, 1))
         prior = filled("prior_observations", {"fence": chunk.fence, "observations": told}) if earlier else ""
         turn = {
             "where": f"{project}It is {first:%A %Y-%m-%d}.\n\n",
@@ -161,11 +165,22 @@ def _facts(parsed: ParsedAnswer) -> int:
     return sum(len(segment.facts) for segment in parsed.segments)
 
 
+def _without(segment: Segment, ended: Collection[str], window: str) -> Segment:
+    """The segment with what has ended marked, and low: it was so, and is not any more."""
+    facts = (
+        replace(fact, priority=LOW, flags=(*fact.flags, ENDED))
+        if observation_id(window, fact) in ended and ENDED not in fact.flags
+        else fact
+        for fact in segment.facts
+    )
+    return replace(segment, facts=tuple(facts))
+
+
 def _newest(earlier: Earlier, cap: int) -> Earlier:
     """The last of these that fit into so many tokens, in their order."""
     kept: list[tuple[str, Fact]] = []
     for observation, fact in reversed(earlier):
-        cap -= estimate(fact.text) + 8  # number, mark and time
+        cap -= estimate(fact.text) + 2  # its number
         if cap < 0:
             break
         kept.append((observation, fact))

@@ -18,14 +18,14 @@ SLACK = 1.5
 
 
 def without_repeats(segments: Iterable[Segment], earlier: Iterable[Fact]) -> list[Segment]:
-    """The segments without facts that stand in an earlier one or in `earlier`; the first stays."""
+    """The segments without facts that say nothing, or stand in an earlier one or in `earlier`; the first stays."""
     known = [_signature(fact) for fact in earlier]
     found = []
     for segment in segments:
         facts = []
         for fact in segment.facts:
             signature = _signature(fact)
-            if not any(_is_same(signature, other) for other in known):
+            if fact.text and not any(_is_same(signature, other) for other in known):
                 facts.append(fact)
                 known.append(signature)
         found.append(replace(segment, facts=tuple(facts)))
@@ -33,13 +33,16 @@ def without_repeats(segments: Iterable[Segment], earlier: Iterable[Fact]) -> lis
 
 
 def trimmed(segments: Sequence[Segment], room: int) -> list[Segment]:
-    """The segments with as many facts as fit into `SLACK` times the room: lowest priority goes first, then the last."""
+    """The segments with as many facts as fit into `SLACK` times the room: lowest priority goes first, then the last.
+
+    One is kept however long it is, or a short window would be lost.
+    """
     places = [(s, f) for s, segment in enumerate(segments) for f in range(len(segment.facts))]
     places.sort(key=lambda place: RANK[segments[place[0]].facts[place[1]].priority])  # stable: first said, first kept
-    left, kept = SLACK * room, set()
+    left, kept = SLACK * room, set[tuple[int, int]]()
     for s, f in places:
         left -= estimate(segments[s].facts[f].text)
-        if left < 0:
+        if left < 0 and kept:
             break
         kept.add((s, f))
     return [
@@ -49,7 +52,7 @@ def trimmed(segments: Sequence[Segment], room: int) -> list[Segment]:
 
 
 def _signature(fact: Fact) -> tuple[frozenset[str], frozenset[str]]:
-    return content_words(fact.text), frozenset(specifics(fact.text))
+    return content_words(fact.text) or frozenset({fact.text}), frozenset(specifics(fact.text))
 
 
 def _is_same(one: tuple[frozenset[str], frozenset[str]], other: tuple[frozenset[str], frozenset[str]]) -> bool:

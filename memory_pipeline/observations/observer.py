@@ -66,7 +66,8 @@ class Fact:
     evidence: tuple[Span, ...]
     flags: tuple[str, ...] = ()
     """`no_cues`: there were none for the speaker's language, so kind and priority come from structure alone.
-    Of a language model also `ungrounded`, `ungrounded_specifics`, `time_removed` and `unparsed`; see `honesty.py`."""
+    Of a language model also `ungrounded`, `ungrounded_specifics`, `time_removed`; see `honesty.py`; `unparsed`, and `ended`
+    by what came later in the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,8 @@ class Segment:
     suggested_response: str | None = None
     used: tuple[str, ...] = ()
     """Ids of earlier observations that it builds on."""
+    ended: tuple[str, ...] = ()
+    """Ids of earlier observations that it settles or makes untrue."""
     problem: str | None = None
     """Why it is not parsed, in one sentence."""
 

@@ -44,7 +44,8 @@ _TEMPLATE = (
     "what to do or say next when the work goes on",
 )
 _USED = re.compile(r"(?<![\w.])[oO#]?[ -]?(\d{1,4})(?![\w.:])")
-_ENDED = re.compile(r"[.!?…。！？)\]}\"'”’`»]$")
+_ENDED = re.compile(r"(?:(?<!\d)[.!?…]|[。！？])[)\"'”’»]?$")
+"""A full stop behind a number may be the middle of a version."""
 _CHATTER = re.compile(
     r"(?:sure|certainly|of course|okay|ok|here(?:['’]s| is| are)|let me know|i hope|based on (?:the|this|your)"
     r"|would you like|if you (?:need|want|would)|feel free|below (?:is|are)|i(?:['’]ve| have) (?:read|reviewed))\b",
@@ -72,6 +73,8 @@ class ParsedAnswer:
     suggested_response: str | None = None
     used: tuple[str, ...] = ()
     """Earlier observations that it builds on, like `o2`."""
+    ended: tuple[str, ...] = ()
+    """Earlier observations that are settled or untrue by now."""
     parsed: bool = False
     """Whether nothing had to be guessed."""
     form: str = "empty"
@@ -100,7 +103,8 @@ def _answer(text: str, guesses: list[str]) -> ParsedAnswer:
     told = ParsedAnswer(
         current_task=_told(structure.texts.get("currenttask"), LONGEST_TASK),
         suggested_response=_told(structure.texts.get("suggestedresponse"), LONGEST_TASK),
-        used=tuple(dict.fromkeys(f"o{int(n)}" for n in _USED.findall(structure.texts.get("used", "")))),
+        used=_named(structure.texts.get("used")),
+        ended=_named(structure.texts.get("ended")),
     )
     content = "\n".join(line for draft in structure.inside for line in draft.lines).strip()
     found = _build(structure.inside, only_listed=False, is_last_cut=structure.is_last_cut)
@@ -123,7 +127,7 @@ def _without_lists(
     text: str, content: str, structure: Structure, told: ParsedAnswer, guesses: list[str]
 ) -> ParsedAnswer:
     """What is said where there is no fact in a list: nothing, prose, or noise."""
-    is_empty_list = structure.has_tags and structure.is_closed and not content
+    is_empty_list = structure.has_observations and structure.is_closed and not content
     if is_empty_list or is_nothing(content or without_tags(text)):
         return _ended(replace(told, form="nothing"), guesses)
     if is_noise_only(text):
@@ -133,6 +137,11 @@ def _without_lists(
         return _ended(replace(told, form="empty"), ["there is no fact in the answer", *guesses])
     segment = ParsedSegment(None, None, None, None, tuple(facts))
     return _ended(replace(told, segments=(segment,), form="raw"), ["the answer is prose", *guesses])
+
+
+def _named(told: str | None) -> tuple[str, ...]:
+    """The numbers of earlier observations in the words, each once."""
+    return tuple(dict.fromkeys(f"o{int(n)}" for n in _USED.findall(told or "")))
 
 
 def _ended(answer: ParsedAnswer, guesses: list[str]) -> ParsedAnswer:
@@ -153,7 +162,7 @@ def _build(drafts: list[Draft], *, only_listed: bool, is_last_cut: bool = False)
     """The segments of the drafts that say something, each fact once and at most 200 of them."""
     built = _Built()
     lists = [read_facts(draft.lines, only_listed=only_listed) for draft in drafts]
-    if is_last_cut and lists and lists[-1].facts:
+    if is_last_cut and lists and lists[-1].is_last_kept and not _ENDED.search(lists[-1].facts[-1].text):
         _end_cut(lists)
         built.guesses.append("the last fact may be cut")
     seen: set[str] = set()
@@ -178,8 +187,6 @@ def _build(drafts: list[Draft], *, only_listed: bool, is_last_cut: bool = False)
 def _end_cut(lists: list[FactList]) -> None:
     """Drop the last fact, of which a half may say the opposite; where facts have no full stop anyway, mark it."""
     *others, last = [fact for found in lists for fact in found.facts]
-    if _ENDED.search(last.text):
-        return
     facts = lists[-1].facts
     facts.pop()
     if sum(not _ENDED.search(fact.text) for fact in others) * 2 > len(others):

@@ -20,9 +20,9 @@ _JOINER = re.compile(r"(?<![\u0590-\u1fff])[\u200c\u200d]|[\u200c\u200d](?![\u05
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ENTITY = re.compile(r"&(lt|gt|amp|quot|apos|#39|#x27);", re.I)
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "#39": "'", "#x27": "'"}
-_ESCAPED_TAG = re.compile(r"&lt;\s*/?\s*(?:observations?|segment)", re.I)
-_ANSWER_TAG = re.compile(r"<\s*(?:observations?|segment)\b", re.I)
-_ANSWER_AT_LINE = re.compile(r"^[ \t]*<\s*observations?\b", re.I | re.M)
+_ESCAPED_TAG = re.compile(r"&lt;\s{0,3}/?\s{0,3}(?:observations?|segment)", re.I)
+_ANSWER_TAG = re.compile(r"<\s{0,3}(?:observations?|segment)\b", re.I)
+_ANSWER_AT_LINE = re.compile(r"^[ \t]*<[ \t]{0,3}observations?\b", re.I | re.M)
 _THINKING = re.compile(
     r"[<◁](/?)(think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad)\b[^<>▷\n]{0,80}[>▷]", re.I
 )

@@ -29,8 +29,11 @@ _BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*/])([^*\n]{1,300}?)(?<=\S)\*\*(?![\w*
 _CODE = re.compile(r"(`[^`\n]{1,300}`)")
 _TYPE = re.compile(r"</?(?:b|i|u|em|strong|br|p|li|ul|ol|span|code)[ \t]*/?>", re.I)
 """Tags that are only looks."""
-_TAG = re.compile(r"</[A-Za-z][^<>]{0,200}>|<[|｜][^<>]{0,60}>|(?<!\w)<[A-Za-z!?][^<>]{0,200}>")
-_ROLE_TAG = re.compile(r"<(?:system|user|assistant|human|tool|instructions?|observations?|memory)\b[^<>]{0,200}>", re.I)
+_ANY_TAG = re.compile(
+    r"</[A-Za-z][^<>]*>|<[|｜][^<>]*>|(?<!\w)<[A-Za-z!?][^<>]*>"
+    r"|<(?:system|user|assistant|human|tool|instructions?|observations?|memory)\b[^<>]*>",
+    re.I,
+)
 _TEMPLATE = re.compile(r"\[#(?:NUMBER|N)\b|^(?:the fact\W*$|\{observation\}|MARK kind)", re.I)
 _KEY = re.compile(r"\w+")
 
@@ -70,6 +73,8 @@ class FactList:
     """Facts whose priority is not said; they count as low."""
     unlisted: bool = False
     """The lines had no bullets: each was taken for a fact."""
+    is_last_kept: bool = False
+    """The last line gave the last fact."""
 
 
 def read_facts(lines: Iterable[str], *, only_listed: bool) -> FactList:
@@ -79,6 +84,7 @@ def read_facts(lines: Iterable[str], *, only_listed: bool) -> FactList:
     result = FactList(unlisted=not listed and bool(found) and not only_listed)
     for entry in found if result.unlisted else listed:
         read = _fact(entry)
+        result.is_last_kept = read is not None
         if read:
             fact, is_marked = read
             result.facts.append(fact)
@@ -95,12 +101,14 @@ def tidy(text: str) -> str:
     """On one line, with XML's entities resolved outside of code, without bold type and without the brackets of tags:
     what a person reads cannot open or close anything in a later prompt. Generics like `Vec<u8>` stay as they are."""
     words = " ".join(text[:LONGEST_ENTRY].split())
-    words = "".join(part if part[:1] == "`" else unescaped(part) for part in _CODE.split(words))
-    words = _TAG.sub(_without_brackets, _ROLE_TAG.sub(_without_brackets, _TYPE.sub("", words)))
+    words = "".join(part if part[:1] == "`" else _TYPE.sub("", unescaped(part)) for part in _CODE.split(words))
+    words = _ANY_TAG.sub(_without_brackets, words)
+    if _ANY_TAG.search(words):  # one was made of the rest of another: <<system>>
+        words = words.replace("<", "").replace(">", "")
     words = _BOLD.sub(r"\1", words)
     if words.count("**") == 1 and words.startswith("**") != words.endswith("**"):  # its other half led the line
         words = words.removeprefix("**").removesuffix("**")
-    return words.strip()
+    return " ".join(words.split())
 
 
 def _without_brackets(tag: re.Match[str]) -> str:

@@ -56,7 +56,7 @@ def _structure(value: Any) -> Structure | None:
 
 def _of_items(items: list[Any]) -> Structure:
     """Segments, or facts alone; facts between segments get a segment of their own."""
-    structure = Structure(has_tags=True)
+    structure = Structure(has_tags=True, has_observations=True)
     flat: Draft | None = None
     for item in items:
         facts = (

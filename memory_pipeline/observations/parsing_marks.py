@@ -52,7 +52,8 @@ _WORD = re.compile(
     re.I,
 )
 _GOES_ON = re.compile(
-    rf"\s?[:：|]|\s+[-–—]\s|\s?[\[(（](?=[#~\d!?]|early|late|near|mid|start|end|hh:|no time|(?:{_KIND}|{_PRIORITY})[\])])"
+    r"\s?[:：|]|\s+[-–—]\s"
+    rf"|\s?[\[(（](?=[#~\d!?]|early|late|near|mid|start|end|hh:|no time|(?:{_KIND}|{_PRIORITY})[\])])"
     rf"|\s?[🔴🟡🟢]|\s+#\d|\s+\d{{1,2}}:\d\d\b|\s+(?:{_KIND})(?=[\s*_]{{0,4}}[:：(\[（])",
     re.I,
 )
@@ -75,7 +76,7 @@ _NO_CLOCK = re.compile(
 )
 _ROLE = re.compile(r"\b(?:user|assistant|tool|injected|system)\b", re.I)
 _REF_WORD = re.compile(r"\s*(?:messages?|msgs?|refs?|evidence|sources?|see|nos?)\b[.:]?", re.I)
-_REF_NOISE = re.compile(r"#?\d+|\b(?:and|to)\b|\.\.|[\s&/,;–—-]")
+_REF_NOISE = re.compile(r"#?\d+|\b(?:and|to)\b|\.\.|[\s&/,，、;–—-]")
 _RANGE = re.compile(r"#?(\d+)(?:\s{0,2}(?:-|–|—|to|\.\.)\s{0,2}#?(\d+))?")
 _TAIL_BRACKET = re.compile(r"[\[(（【]([^\[\]()（）【】\n]{1,120})[\])）】]\s*([.。]?)\s*$")
 
@@ -200,7 +201,7 @@ def _of_bracket(content: str, marks: Marks, *, is_square: bool = True) -> Marks 
         )
     if clock := _CLOCK.fullmatch(content.strip()):
         return replace(marks, clock=marks.clock or _clock_of(clock))
-    for part in re.split(r"[,;|·]|(?<=\d:\d\d) (?=#|user|assistant|tool|injected)|(?<=\d) (?=\d\d:\d\d)", content):
+    for part in re.split(r"[,，、;|·]|(?<=\d:\d\d) (?=#|user|assistant|tool|injected)|(?<=\d) (?=\d\d:\d\d)", content):
         words = part.strip(" \t*_")
         if clock := _CLOCK.fullmatch(words):
             marks = replace(marks, clock=marks.clock or _clock_of(clock))

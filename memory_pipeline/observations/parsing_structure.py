@@ -9,28 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from memory_pipeline.observations.parsing_facts import BULLET, DATE, HEADING
-from memory_pipeline.observations.parsing_marks import priority_in
-from memory_pipeline.observations.parsing_tags import CONTAINERS, TEXTS, attributes_of, element_of, fact_line, from_to
+from memory_pipeline.observations.parsing_facts import BULLET
+from memory_pipeline.observations.parsing_headings import begins_other, heading_of, label_of
+from memory_pipeline.observations.parsing_tags import CONTAINERS, attributes_of, element_of, fact_line, from_to
 
 TAG = re.compile(r"<[ \t]{0,3}(/?)[ \t]{0,3}([A-Za-z][A-Za-z_-]{2,24})([^<>\n]{0,300}?)(/?)(?:>|\n|\Z)")
-_ENDS = re.compile(r"\s*(?:<|\Z|`)")
+_ENDS = re.compile(r"\s*(?:<|\Z|`{3})")
 _FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[\w-]{0,20}[ \t]*(?=\n|\Z|[<*\-\[{#])")
 _QUOTE = re.compile(r"\A[ \t]{0,3}>[ \t](?=[ \t]*\S)")
-_LABEL = re.compile(
-    r"[ \t]*(?:[-*•>][ \t]+)?[*_#]{0,6}[ \t]*(title|narrative|summary|(?:key[ -])?facts|current[ _-]?task"
-    r"|suggested[ _-]?(?:response|continuation)|next[ -]steps?|used(?:[ -]observations)?)"
-    r"[*_]{0,3}[ \t]*[:：][*_]{0,3}[ \t]*([^\n]*)",
-    re.I,
-)
-_BOLD_HEADING = re.compile(
-    r"[ \t]*(?:\*\*|__)?(?P<words>segment\s+\d+[^\n]{0,200})|[ \t]*\*\*(?P<bold>[^*\n]{3,80})\*\*:?[ \t]*$", re.I
-)
-_NUMBERED = re.compile(r"(?:segment|topic)\s*\d*\s*(?:[:：.–—-]\s*)?", re.I)
-_FROM_TO = re.compile(r"[(\[（]?(?:messages?\s*)?#?(\d{1,6})\s?(?:-|–|—|to|\.\.)\s?#(\d{1,6})[)\]）]?")
-_PLAIN_HEADING = re.compile(
-    r"\W*(?:key |extracted |session )?(?:observations?|facts?|segments$|memor(?:y|ies)|answer|output)\b.{0,60}", re.I
-)
 
 
 @dataclass(slots=True)
@@ -53,6 +39,7 @@ class Structure:
     outside: list[Draft] = field(default_factory=lambda: [Draft()])
     texts: dict[str, str] = field(default_factory=dict)
     has_tags: bool = False
+    has_observations: bool = False
     has_segments: bool = False
     is_closed: bool = True
     """False when the text ends while something is open: it was cut, or a tag forgotten."""
@@ -68,7 +55,9 @@ def read_structure(text: str) -> Structure:
     for line in text.split("\n"):
         fence = _FENCE.match(line)
         reader.line(_QUOTE.sub("", line[fence.end() :] if fence else line, count=1), is_fence=bool(fence))
-    return reader.end()
+    structure = reader.end()
+    structure.is_last_cut = structure.is_last_cut and not text.endswith("\n")
+    return structure
 
 
 class _Reader:
@@ -114,7 +103,7 @@ class _Reader:
             self._pop()
         if self.found.has_tags and self.found.has_segments and "segment" not in self.seen:
             self._guess("the segments have headings instead of tags")
-        if self.found.has_tags and "observations" not in self.seen:
+        if self.found.has_tags and not self.found.has_observations:
             self._guess("there is no <observations>")
         return self.found
 
@@ -146,6 +135,7 @@ class _Reader:
         elif name == "segment":
             self._leave(next((other for other in self.open if other != "observations"), None))
         self.seen.add(name)
+        self.found.has_observations = self.found.has_observations or name == "observations"
         self.found.has_tags = self.found.has_tags or name in (*CONTAINERS, "fact")
         self.attributes = attributes_of(tag[3])
         if name == "segment":
@@ -223,48 +213,37 @@ class _Reader:
             return False
         bullet = BULLET.match(text)
         ends = not text.strip() and self.words
-        others = HEADING.match(text) or _LABEL.match(text) or _BOLD_HEADING.match(text)
-        if ends or others or (bullet and (self.words or self.label in ("title", "narrative"))):
+        if ends or begins_other(text) or (bullet and (self.words or self.label in ("title", "narrative"))):
             self._end_label()
             return False
         self.words += [text[bullet.end() if bullet else 0 :]] if text.strip() else []
         return True
 
     def _is_label(self, text: str) -> bool:
-        found = _LABEL.match(text)
-        name = element_of(found[1]) if found else None
-        if not found or not name or (BULLET.match(text) and "**" not in text and name not in TEXTS[2:]):
+        label = label_of(text)
+        if not label:
             return False
-        rest = found[2].strip(" \t*_")
+        name, rest = label
         if name == "facts":
             self.draft.lines += [rest] if rest else []
             return True
         if name in ("title", "narrative") and "segment" not in self.open and _has(self.draft, name):
             self._new_draft(title="")
         self.label, self.words = name, [rest] if rest else []
-        if name in ("title", "used") and rest:
+        if name in ("title", "used", "ended") and rest:
             self._end_label()
         return True
 
     def _is_heading(self, text: str) -> bool:
-        found = HEADING.match(text) or _BOLD_HEADING.match(text)
-        if not found:
+        heading = heading_of(text)
+        if not heading or heading.priority:
             return False
-        words = next(filter(None, found.groups()), "").strip(" \t*_#:：")
-        name = element_of(words) if len(words) < 30 else None
-        if name in TEXTS:
-            self.label, self.words = name, []
-        elif name or _PLAIN_HEADING.fullmatch(words) or DATE.fullmatch(words) or not words:
-            return True
-        elif priority_in(words) and not _NUMBERED.match(words):
-            return False
-        elif "segment" in self.open:
-            self.draft.title = self.draft.title or words
-        else:
-            place = _FROM_TO.search(words)
-            title = _NUMBERED.sub("", _FROM_TO.sub("", words), count=1).strip(" \t*_:：–—-")
-            first, last = (int(place[1]), int(place[2])) if place else (None, None)
-            self._new_draft(first, last, title=title)
+        if heading.element:
+            self.label, self.words = heading.element, []
+        elif heading.title and "segment" in self.open:
+            self.draft.title = self.draft.title or heading.title
+        elif heading.title:
+            self._new_draft(heading.first, heading.last, title=heading.title)
             self.found.has_segments = self.found.has_segments or bool(self.open)
         return True
 

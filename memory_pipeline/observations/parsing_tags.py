@@ -8,7 +8,7 @@ from memory_pipeline.observations.parsing_marks import clock_in, kind_named, pri
 from memory_pipeline.text.priorities import EMOJI
 
 CONTAINERS = ("observations", "segment", "facts")
-TEXTS = ("title", "narrative", "currenttask", "suggestedresponse", "used")
+TEXTS = ("title", "narrative", "currenttask", "suggestedresponse", "used", "ended")
 """Elements that hold words, as they are called here: letters only."""
 _ALIASES = {
     **{name: name for name in (*CONTAINERS, *TEXTS, "fact")},

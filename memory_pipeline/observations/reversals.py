@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_pipeline.observations import cues
@@ -25,7 +25,7 @@ _WEAK = content_words(
 """Words that two sentences share whatever they are about."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reversal:
     """A sentence that takes something back: `messages[position]` from `start` to `end`."""
 
@@ -45,33 +45,44 @@ class Reversal:
 
 
 def reversed_units(found: Sequence[Unit], window: Window) -> dict[int, Reversal]:
-    """For each unit that is taken back later, by its number: what takes it back."""
-    by_word: dict[str, list[Reversal]] = defaultdict(list)
+    """For each unit that is taken back later, by its number: what takes it back first."""
+    retracting: dict[str, list[Reversal]] = defaultdict(list)
+    replacing: dict[str, list[Reversal]] = defaultdict(list)
     unsaid: dict[int, Reversal] = {}
     for reversal in _reversals(window):
         unsaid.setdefault(reversal.unsays, reversal)
         for word in reversal.words:
-            by_word[word].append(reversal)
+            if reversal.retracts:
+                retracting[word].append(reversal)
+            if reversal.replaces:
+                replacing[word].append(reversal)
     taken_back = {}
     for i, unit in enumerate(found):
-        words = content_words(unit.text)
-        shared = Counter(r for w in words for r in by_word.get(w, ()) if r.position > unit.position)
-        by = next((r for r, count in shared.items() if _takes_back(r, unit, words, count)), None)
-        if by is None and unit.form not in ("said", "paste"):
+        if unit.form == "paste":
+            continue
+        by = _retracted(unit, retracting) if unit.form == "said" else _replaced(unit, replacing)
+        if by is None and unit.form != "said":
             by = unsaid.get(unit.position)
         if by:
             taken_back[i] = by
     return taken_back
 
 
-def reversing_unit(found: Sequence[Unit], reversal: Reversal) -> int | None:
-    """The number of the smallest unit that holds the sentence."""
-    holding = [
-        (unit.end - unit.start, i)
-        for i, unit in enumerate(found)
-        if unit.position == reversal.position and unit.start <= reversal.start and reversal.end <= unit.end
-    ]
-    return min(holding)[1] if holding else None
+def reversing_units(found: Sequence[Unit], reversals: Iterable[Reversal]) -> dict[Reversal, int]:
+    """For each of these, where there is one, the number of the smallest unit that holds its sentence."""
+    by_position: dict[int, list[int]] = defaultdict(list)
+    for i, unit in enumerate(found):
+        by_position[unit.position].append(i)
+    answer = {}
+    for reversal in set(reversals):
+        holding = [
+            (found[i].end - found[i].start, i)
+            for i in by_position[reversal.position]
+            if found[i].start <= reversal.start and reversal.end <= found[i].end
+        ]
+        if holding:
+            answer[reversal] = min(holding)[1]
+    return answer
 
 
 def _reversals(window: Window) -> Iterator[Reversal]:
@@ -104,16 +115,23 @@ def _may_reverse(words: str, is_user: bool) -> bool:
     return any(cue.search(words) for cue in mine)
 
 
-def _takes_back(reversal: Reversal, unit: Unit, words: frozenset[str], shared: int) -> bool:
-    if unit.form == "paste":
-        return False
-    if unit.form == "said":
-        is_claim = kind_of_claim(unit.text) in CLAIMS
-        is_about = shared >= len(words) // 5 or 2 * shared >= len(reversal.words)
-        return reversal.retracts and is_claim and shared >= 2 and is_about
-    if not reversal.replaces or (unit.form != "answer" and kind_of_user(unit.text) not in LAID_DOWN):
-        return False
-    if not reversal.gone:
-        return True
-    is_against = any(reversal.gone & content_words(m[1]) for m in cues.IN_PLACE_OF.finditer(unit.text))
-    return bool(reversal.gone & words) and not is_against
+def _retracted(unit: Unit, retracting: Mapping[str, Sequence[Reversal]]) -> Reversal | None:
+    """What says that this claim of the model was wrong."""
+    words = content_words(unit.text)
+    shared = Counter(r for w in words for r in retracting.get(w, ()) if r.position > unit.position)
+    about = (r for r, count in shared.items() if count >= 2 and (count >= len(words) // 5 or 2 * count >= len(r.words)))
+    by = min(about, key=_place, default=None)
+    return by if by and kind_of_claim(unit.text) in CLAIMS else None
+
+
+def _replaced(unit: Unit, replacing: Mapping[str, Sequence[Reversal]]) -> Reversal | None:
+    """What a person laid down in place of this."""
+    words = content_words(unit.text)
+    shared = {r for w in words for r in replacing.get(w, ()) if r.position > unit.position}
+    against = {w for m in cues.IN_PLACE_OF.finditer(unit.text) for w in content_words(m[1])} if shared else set()
+    by = min((r for r in shared if not r.gone or (r.gone & words and not r.gone & against)), key=_place, default=None)
+    return by if by and (unit.form == "answer" or kind_of_user(unit.text) in LAID_DOWN) else None
+
+
+def _place(reversal: Reversal) -> tuple[int, int]:
+    return reversal.position, reversal.start

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
@@ -40,14 +41,16 @@ class Selection:
             for other_start, other_end in self._spans.get(position, ())
         )
 
-    def repeated(self, words: frozenset[str]) -> float:
-        """The largest share of these words, by their rarity, that one of those kept has."""
+    def repeated(self, words: frozenset[str], since: int = 0) -> float:
+        """The largest share of these words, by their rarity, that one of those kept has; of the first `since`, none
+        is looked at."""
         shared: dict[int, float] = defaultdict(float)
         total = 0.0
         for word in words:
             weight = self.rarity.get(word, 1.0)
             total += weight
-            for number in self._by_word.get(word, ()):
+            having = self._by_word.get(word, ())
+            for number in having[bisect_left(having, since) :]:
                 shared[number] += weight
         return max(shared.values(), default=0.0) / total if total else 0.0
 
@@ -64,15 +67,17 @@ def select(pool: Sequence[Candidate], weights: Weights, rarity: Mapping[str, flo
     worth = [c.probability**2 / math.pow(max(1, cost), weights.cost) for c, cost in zip(pool, costs, strict=True)]
     heap = [(-value, i) for i, value in enumerate(worth)]
     heapify(heap)
+    repeated, looked_at = [0.0] * len(pool), [0] * len(pool)  # so that no two are compared twice
     least = min(costs, default=0)
     while heap and room >= least:
         value, i = heappop(heap)
         if costs[i] > room or chosen.overlaps(pool[i]):
             continue
-        repeated = chosen.repeated(words[i])
-        if repeated >= REPEATS:
+        repeated[i] = max(repeated[i], chosen.repeated(words[i], looked_at[i]))
+        looked_at[i] = len(chosen.kept)
+        if repeated[i] >= REPEATS:
             continue
-        now = -worth[i] * (1 - weights.redundancy * repeated)
+        now = -worth[i] * (1 - weights.redundancy * repeated[i])
         if now > value:
             heappush(heap, (now, i))
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from memory_pipeline.observations.grounding import CLOCK
 from memory_pipeline.text.dates import DATE
@@ -17,6 +17,7 @@ _SPECIFIC = re.compile(
 )
 _VERSION = re.compile(r"v\d+(?:\.\d+)*")
 _MARKS = str.maketrans("", "", "`*\"'“”‘’")
+_CAMEL = re.compile(r"[a-z][A-Z]")
 _INNER = re.compile(r"[\w.~@/:-]*\w")
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?$|\b(?:and|or|either)/")
 
@@ -48,9 +49,21 @@ def specifics(text: str) -> list[str]:
 
 
 def missing_specifics(text: str, said: Said) -> list[str]:
-    """Those of the text that were not said: neither whole nor, of a quoted command, in each of its words."""
-    return [s for s in specifics(text) if not (said.has(s) or (" " in s and all(map(said.has, _INNER.findall(s)))))]
+    """Those of the text that were not said, neither whole nor in the parts that a writer may join."""
+    return [s for s in specifics(text) if not (said.has(s) or any(all(map(said.has, p)) for p in _in_parts(s)))]
+
+
+def _in_parts(specific: str) -> Iterator[list[str]]:
+    """What stands for a name when all of it was said: the words of a command, a folder and the file below it, a member
+    and its class. Of a path, its last two parts must have been said together."""
+    if " " in specific:
+        yield _INNER.findall(specific)
+    *folders, folder, name = ["", *specific.split("/")]
+    if folder:
+        yield [*filter(None, folders), folder, f"{folder}/{name}"]
+    elif "." in name and _CAMEL.search(name):
+        yield name.split(".")
 
 
 def _plain(text: str) -> str:
-    return text.translate(_MARKS).lower().replace("\\", "/")
+    return text.translate(_MARKS).lower().replace("\\", "/").replace("__", "")  # bold, where it is no name

@@ -172,8 +172,8 @@ def test_a_long_window_is_asked_in_parts_that_know_of_each_other(work: Make) -> 
         first, second, third, *_ = server.requests
         assert len(server.requests) == len(w.texts()) == 4
     assert "<earlier-" not in first.prompt
-    assert "o1 🟡 (09:00) Decision 0" in second.prompt and "o1 🟡 (09:00) Decision 0" in third.prompt
-    assert "o2 🟡" in third.prompt
+    assert "o1 Decision 0" in second.prompt and "o1 Decision 0" in third.prompt
+    assert "\no2 Decision 3" in third.prompt
     segments = w.lake.read("segments").sort("position")
     assert segments["first_message_id"].to_list() == [f"s1-05-09:00-{n}" for n in (0, 3, 6, 9)]
     assert segments["last_message_id"].to_list() == [f"s1-05-09:00-{n}" for n in (2, 5, 8, 11)]
@@ -411,3 +411,17 @@ def test_slow_is_waited_for_until_the_time_limit(work: Make) -> None:
         assert len(w.texts()) == 2
     with openai_server([Say(answer(), after=30)]) as server, pytest.raises(ModelUnavailable):
         w.run(observer_base_url=server.url, observer_temperature=0.8, model_timeout=0.2)
+
+
+def test_what_a_later_part_ends_is_marked_and_not_shown_again(work: Make) -> None:
+    def ending(asked: Asked) -> str:
+        number = int(re.findall(r"^\[#(\d+) ", asked.prompt, re.M)[0])
+        return part_answer(asked) + ("<ended>o1, o9</ended>" if number == 4 else "")
+
+    with openai_server(ending) as server:
+        w = work(server.url, LONG, chunk_tokens=600)
+        w.run()
+        third = server.requests[2].prompt
+    assert "Decision 0" not in third and "\no1 Decision 3" in third
+    flags = {o["text"][:10]: (o["priority"], o["flags"]) for o in w.lake.read("observations").iter_rows(named=True)}
+    assert flags["Decision 0"] == ("low", ["ended"]) and flags["Decision 3"] == ("medium", [])
