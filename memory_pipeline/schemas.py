@@ -34,7 +34,7 @@ class Table:
         """What to do when a file of the table cannot be read."""
         if self.is_derived:
             return "Delete it and run `memory run --all`: it is made again from the session files."
-        return "Put a copy of it back; it holds what was offered or decided and cannot be made again."
+        return "Put a copy of it back; it holds what was offered, decided or spent and cannot be made again."
 
 
 TABLES: dict[str, Table] = {
@@ -318,6 +318,12 @@ COLUMN_NOTES = {
     "parsed": "whether the model kept to the format; if not, this is what could be saved and `problem` says why",
     "answer": "key of the model's answer, a file below answers/",
     "used": "ids of earlier observations that it builds on",
+    "for_day": "the day that the call was made for",
+    "asked_at": "when the call was made, UTC",
+    "state": "reserved (under way or killed; counts in full), done or failed",
+    "error": "why the call failed",
+    "cost_usd": "what the call cost; empty where the price is not known",
+    "cached": "whether an answer of before was used again, which costs nothing",
     "priority": "high (weeks), medium (days) or low (hours)",
     "kind": "what sort of fact, vector or pattern it is",
     "observed_at": "when it was said, UTC",

@@ -30,8 +30,12 @@ CHECKS = {
     "windows:every_message_in_one_window",
     "observations:hallucinated_timestamps",
     "observations:evidence_is_verbatim",
-    "observations:compression_ratio",
+    "observations:no_secrets",
     "observations:no_silent_zero",
+    "observations:compression_ratio",
+    "observations:ungrounded_specifics",
+    "observations:regurgitation",
+    "observations:high_is_rare",
     "embeddings:points_equal_rows",
     "reflections:compression_ratio",
     "proposals:one_decision_each",
@@ -40,6 +44,7 @@ BLOCKING = {
     "windows:every_message_in_one_window",
     "observations:hallucinated_timestamps",
     "observations:evidence_is_verbatim",
+    "observations:no_secrets",
 }
 JOBS = {
     "day_job": ASSETS,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -14,7 +16,7 @@ import memory_pipeline
 ROOT = Path(memory_pipeline.__file__).parent
 STAGES = ("sessions", "observations", "embeddings", "reflections", "proposals", "friction")
 """In the order of the asset graph; each may import the ones before it."""
-SHARED = ("settings", "days", "lake", "schemas", "text", "files", "llm", "stage")
+SHARED = ("settings", "memory_json", "days", "lake", "schemas", "text", "files", "llm", "stage", "verdict")
 """What all stages stand on."""
 ABOVE_THE_STAGES = ("planning", "orchestration", "definitions", "cli", "recall", "quality")
 WITH_DAGSTER = ("assets.py", "checks.py", "sensor.py", "schedule.py", "orchestration.py", "definitions.py")
@@ -125,6 +127,13 @@ def test_only_the_edge_imports_dagster(name: str) -> None:
     if path.name in WITH_DAGSTER or f"{path.relative_to(ROOT)}" in WITH_DAGSTER_PATHS:
         return
     assert {other for other in imports_of(name) if other.split(".")[0].startswith("dagster")} == set()
+
+
+@pytest.mark.parametrize("name", ["verdict", "observations.judges", "observations.language_model"])
+def test_what_is_judged_and_observed_needs_no_dagster(name: str) -> None:
+    """Not even through what it imports."""
+    code = f"import sys; sys.modules['dagster'] = None; import memory_pipeline.{name}"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
 
 
 def test_every_file_that_may_import_dagster_is_there() -> None:

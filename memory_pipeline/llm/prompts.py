@@ -29,6 +29,8 @@ def text_of(name: str) -> str:
         return path.read_text("utf-8")
     except OSError as error:
         raise NoSuchPrompt(f"{path} cannot be read ({error.strerror}); put the prompt back.") from None
+    except UnicodeDecodeError:
+        raise NoSuchPrompt(f"{path} is not UTF-8; save it as such.") from None
 
 
 def filled(name: str, values: Mapping[str, str]) -> str:
@@ -39,9 +41,10 @@ def filled(name: str, values: Mapping[str, str]) -> str:
     """
     template = text_of(name)
     places = set(_PLACE.findall(template))
-    if wrong := places ^ set(values):
-        what = "does not have" if wrong - places else "has the unknown place"
-        raise NoSuchPrompt(f"{folder() / name}.md {what} {', '.join(f'{{{{{place}}}}}' for place in sorted(wrong))}.")
+    for what, wrong in (("does not have", set(values) - places), ("has the unknown place", places - set(values))):
+        if wrong:
+            named = ", ".join(f"{{{{{place}}}}}" for place in sorted(wrong))
+            raise NoSuchPrompt(f"{folder() / name}.md {what} {named}.")
     return _PLACE.sub(lambda place: values[place[1]], template)
 
 

@@ -7,7 +7,8 @@ import re
 from memory_pipeline.llm.config import ModelConfig
 
 _SEEING = re.compile(
-    r"gpt-4o|gpt-4\.1|gpt-[5-9]|\bo[3-9]\b|claude|gemini|pixtral|llava|-vl\b|vision|gemma-?3|llama-?4|mistral-(small|medium)-3",
+    r"gpt-4o|gpt-4\.1|gpt-[5-9]|\bo3\b(?!-mini)|\bo[4-9]\b|claude|gemini|pixtral|llava|[-\d]vl\b|vision|gemma-?3|llama-?4"
+    r"|mistral-(small|medium)-?3",
     re.I,
 )
 """Names of model families that take images. What is not among them is asked without; `OBSERVER_IMAGES` decides."""

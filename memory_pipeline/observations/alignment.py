@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,11 @@ from memory_pipeline.observations.observer import Said, Span
 from memory_pipeline.text.sentences import sentences
 from memory_pipeline.text.similarity import content_words
 
-GROUNDED = 0.5
-"""Share of a fact's words, by their rarity, that must have been said (`benchmarks/grounding.py`)."""
+GROUNDED, NAMED = 0.55, 0.3
+"""Share of a fact's words, by their rarity, that must have been said: anywhere, or in messages that the model named.
+The rest is how it is told (`benchmarks/grounding.py` has what passes)."""
+OF_THE_WRITER = frozenset({"person", "agent", "user", "sessio", "transc"})
+"""What a model calls those who speak."""
 MOST_SPANS = 3
 GAIN = 0.08
 """Least share of the words that another span must add."""
@@ -25,6 +29,8 @@ LENGTH = 2000
 """Characters from which a span counts half: the shortest one that carries as much is the best."""
 STEM = 6
 """Letters in which two forms of a word agree."""
+
+_PART = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ class Alignment:
         return _voice(message, span.start, span.end)
 
     def _weights(self, text: str) -> dict[str, float]:
-        return {word: self._rarity.get(word, self._unknown) for word in stems(text)}
+        return {word: self._rarity.get(word, self._unknown) for word in stems(text) - OF_THE_WRITER}
 
     def _best(self, wanted: Mapping[str, float], within: Collection[int]) -> tuple[_Piece | None, float]:
         gains: dict[int, float] = defaultdict(float)
@@ -117,8 +123,9 @@ class Alignment:
 
 
 def stems(text: str) -> frozenset[str]:
-    """The words that carry content, those of letters alone cut to their beginning."""
-    return frozenset(word[:STEM] if word.isalpha() and word.isascii() else word for word in content_words(text))
+    """The words that carry content: paths and names in their parts, those of letters alone cut to their beginning."""
+    parts = (part for word in content_words(text) for part in _PART.findall(word))
+    return frozenset(p[:STEM] if p.isalpha() and p.isascii() else p for p in parts if len(p) > 1 or not p.isascii())
 
 
 def _pieces(position: int, message: Said) -> Iterator[_Piece]:

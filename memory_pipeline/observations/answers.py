@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memory_pipeline.observations import cues
 from memory_pipeline.observations.kinds import is_question, length_of
@@ -28,7 +29,8 @@ _MARK = re.compile(r"^[\s#*•-]*(?:option\s+([1-9]|[a-d])\b|([1-9]|[a-d])[.):])
 def answers(messages: Sequence[Said], *, has_cues: bool) -> list[Unit]:
     """Each short acceptance of the person, joined with the proposal before it.
 
-    Without cues for the language, any few words that answer a question are taken for one; in Chinese those that consent.
+    Without cues for the language, any few words that answer a question are taken for one; in Chinese, those of
+    consent.
     """
     found = []
     proposing = -1
@@ -76,7 +78,7 @@ def _proposal(text: str, answer: str) -> Sentence | None:
     choice = _choice(answer)
     if choice:
         marked = [s for s in found if _mark_of(text, s) == choice]
-        return marked[-1] if marked else None
+        return _without_hashes(text, marked[-1]) if marked else None
     asking = [i for i, s in enumerate(found) if text.endswith(("?", "？"), s.start, s.end)]
     if not asking:
         return None
@@ -90,6 +92,11 @@ def _proposal(text: str, answer: str) -> Sentence | None:
     if says_what or before is None or before.kind == "heading" or question.end - before.start > UNIT:
         return question
     return Sentence(before.start, question.end, before.kind, before.paragraph)
+
+
+def _without_hashes(text: str, heading: Sentence) -> Sentence:
+    words = text[heading.start : heading.end]
+    return replace(heading, start=heading.end - len(words.lstrip("# ")))
 
 
 def _shared(taken_up: frozenset[str], words: str) -> float:

@@ -51,8 +51,10 @@ class Measured:
 
 
 def measured(window: Window, encoder: Encoder | None = None) -> Measured:
-    found = list(units(window.messages))
-    found += answers(window.messages, has_cues=window.is_english["user"])
+    answered = answers(window.messages, has_cues=window.is_english["user"])
+    joined = {unit.position for unit in answered}  # alone they would mean less, and cost less
+    found = [unit for unit in units(window.messages) if unit.form != "whole" or unit.position not in joined]
+    found += answered
     values = rows(found, window)
     if encoder:
         values = [[*row, new] for row, new in zip(values, novelty(found, window.messages, encoder), strict=True)]

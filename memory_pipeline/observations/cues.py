@@ -109,8 +109,9 @@ OFFER = _any(
     r"if you('d)? (like|want))\b"
 )
 PROPOSAL = _any(
-    r"\b(i'd|i would|we (can|could|should)|recommend(ation|ed)?|suggest(ion|ed)?|proposed?|options? [a-d1-9]|"
-    r"next steps?|(changes|is|are) needed|(should|could) (be|just|also|use|we)|before i)\b|^\W*(the )?fix is\b"
+    r"\b(i'd|i would|i create|(i|we|you)('ll| will| can| could| should)|recommend(ation|ed)?|suggest(ion|ed)?)\b",
+    r"\b(proposed?|options? [a-d1-9]|next steps?|(changes|is|are) needed|before i)\b",
+    r"\b(should|could) (be|just|also|use|we)\b|^\W*(the )?fix is\b",
 )
 """The model's idea of what to do, which nothing has become of yet."""
 PRAISE = _any(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.observations.alignment import GROUNDED, Aligned, Alignment
+from memory_pipeline.observations.alignment import GROUNDED, NAMED, Aligned, Alignment
 from memory_pipeline.observations.answers import SHORT_ANSWER
 from memory_pipeline.observations.features import Window
 from memory_pipeline.observations.grounding import CLOCK, UNGROUNDED, clock_times
@@ -20,12 +20,15 @@ from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
 from memory_pipeline.text.sentences import squeeze
 
 UNGROUNDED_SPECIFICS, TIME_REMOVED = "ungrounded_specifics", "time_removed"
-NAMED_GROUNDED = 0.25
-"""Of a fact whose names were all said, so much coverage is enough: it may be in another language than the session."""
+SURE = 0.2
+"""Of a fact whose names were all said, so much is enough in the messages that the model named: it may be in another
+language than the session."""
 SAID_BY = 0.4
 """Share of a fact's words that makes it somebody's: more than any long message has of a fact that it does not tell."""
-CAP_OF_TRUST = {"tool": MEDIUM, "injected": LOW, "paste": LOW}
+CAP_OF_TRUST = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
 """Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
+SHOWN_BY_RESULTS = ("root_cause", "state_change")
+"""Kinds of facts that a result of a tool shows by itself. A rule that stands in one may be anybody's."""
 _BEFORE = (
     r"(?:\b(?:at|by|around|about|from|since|until|till|between|before|after|to|um|ab|bis|von|gegen|à|vers)\s+"
     r"|(?<=\d)T)?"
@@ -104,7 +107,7 @@ class Honesty:
         if named:
             aligned = self.alignment.align(text, frozenset(named), named=True)
             is_sure = not missing and bool(specifics(text))
-            if aligned.spans and aligned.coverage >= (NAMED_GROUNDED if is_sure else GROUNDED):
+            if aligned.spans and aligned.coverage >= (SURE if is_sure else NAMED):
                 return aligned
         aligned = self.alignment.align(text, within)
         return aligned if aligned.spans and aligned.coverage >= GROUNDED else None
@@ -140,6 +143,8 @@ class Honesty:
     def _held_down(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
         """With the priority that it may have at most."""
         most = CAP_OF_TRUST.get(fact.trust)
+        if fact.trust == "tool" and fact.kind in SHOWN_BY_RESULTS:
+            most = None
         if missing:
             most = LOW
         elif (fact.trust == "assistant" and not self._is_confirmed(aligned)) or fact.kind == "question":

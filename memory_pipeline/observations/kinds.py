@@ -71,7 +71,11 @@ def is_noise(words: str) -> bool:
 def is_prose(words: str) -> bool:
     """Whether it reads as a sentence: not a path or a link alone, a prompt or a line of a log."""
     is_one_word = " " not in words and not cues.CHINESE.search(words)
-    return not is_one_word and not words.startswith(("===", "---")) and sum(c.isalpha() or c.isspace() for c in words) >= PROSE * len(words)
+    return (
+        not is_one_word
+        and not words.startswith(("===", "---"))
+        and sum(c.isalpha() or c.isspace() for c in words) >= PROSE * len(words)
+    )
 
 
 def length_of(words: str) -> int:

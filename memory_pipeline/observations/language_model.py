@@ -23,9 +23,11 @@ from memory_pipeline.observations.transcript import Chunk, chunks
 from memory_pipeline.sessions.images import NoSuchImage, load_image
 from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.tokens import estimate
+from memory_pipeline.text.tokens import PROSE, estimate
 
 PROMPTS = ("observer", "priorities", "user_turn", "prior_observations", "ask_again")
+ASK_AGAIN = ("refusal", "empty", "degenerate", "raw")
+"""Forms of answers of which another may be better; of a list without its tags, the list is what was wanted."""
 LONGEST_LINE = 600
 """Characters of a narrative, a task or a suggested response."""
 MOST_PICTURES = 8
@@ -111,7 +113,7 @@ class LanguageModelObserver:
         try:
             answer = self.client.complete(request, context.day)
             parsed = parse_answer(answer.text)
-            if parsed.parsed and not answer.truncated:
+            if parsed.form not in ASK_AGAIN and not answer.truncated:
                 return parsed, request.key
             again = replace(request, attempt=1, prompt=f"{request.prompt}\n{text_of('ask_again').strip()}\n")
             second = parse_answer(self.client.complete(again, context.day).text)
@@ -133,7 +135,7 @@ class LanguageModelObserver:
             "prior": prior,
             "fence": chunk.fence,
             "transcript": chunk.text,
-            "budget": f"{room(messages, self.budget)}",
+            "budget": f"{round(PROSE * room(messages, self.budget), -1):.0f}",
         }
         return Request(
             model=config.model,

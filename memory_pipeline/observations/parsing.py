@@ -41,7 +41,7 @@ LONGEST_TITLE, LONGEST_NARRATIVE, LONGEST_TASK = 120, 600, 500
 _NONE = re.compile(r"\W*(?:none|n/?a|null|nothing|unknown|无|没有)\W*", re.I)
 _TEMPLATE = (
     *("up to 8 words", "1 to 3 sentences:", "what the person is working on at the end, one line"),
-    "what to do or say next when the work goes on",
+    *("what to do or say next when the work goes on", "numbers of earlier observations that"),
 )
 _USED = re.compile(r"(?<![\w.])[oO#]?[ -]?(\d{1,4})(?![\w.:])")
 _ENDED = re.compile(r"(?:(?<!\d)[.!?…]|[。！？])[)\"'”’»]?$")
@@ -141,7 +141,8 @@ def _without_lists(
 
 def _named(told: str | None) -> tuple[str, ...]:
     """The numbers of earlier observations in the words, each once."""
-    return tuple(dict.fromkeys(f"o{int(n)}" for n in _USED.findall(told or "")))
+    words = "" if not told or told.startswith(_TEMPLATE) else told
+    return tuple(dict.fromkeys(f"o{int(n)}" for n in _USED.findall(words)))
 
 
 def _ended(answer: ParsedAnswer, guesses: list[str]) -> ParsedAnswer:

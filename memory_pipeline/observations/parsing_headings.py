@@ -14,7 +14,7 @@ LONGEST_NAME = 30
 
 _LABEL = re.compile(
     r"[ \t]{0,12}(?:[-*•>][ \t]{1,4})?[*_#]{0,6}[ \t]{0,4}(title|narrative|summary|(?:key[ -])?facts|current[ _-]?task"
-    r"|suggested[ _-]?(?:response|continuation)|next[ -]steps?|used(?:[ -]observations)?)"
+    r"|suggested[ _-]?(?:response|continuation)|next[ -]steps?|(?:used|ended)(?:[ -]observations)?)"
     r"[*_]{0,3}[ \t]{0,4}[:：][*_]{0,3}[ \t]{0,4}([^\n]*)",
     re.I,
 )

@@ -188,7 +188,7 @@ class _Reader:
         elif name == "narrative":
             self.draft.narrative = self.draft.narrative or text or None
         elif text:
-            self.found.texts.setdefault(name, text)
+            self.found.texts[name] = text  # the last one: others are drafts
 
     def _new_draft(self, first: int | None = None, last: int | None = None, title: str | None = None) -> None:
         inside = any(name in CONTAINERS for name in self.open) or title is None

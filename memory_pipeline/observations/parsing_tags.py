@@ -14,7 +14,7 @@ _ALIASES = {
     **{name: name for name in (*CONTAINERS, *TEXTS, "fact")},
     **{"observation": "fact", "keyfacts": "facts", "summary": "narrative", "threadtitle": "title"},
     **{"suggestedcontinuation": "suggestedresponse", "nextstep": "suggestedresponse", "nextsteps": "suggestedresponse"},
-    **{"usedobservations": "used"},
+    **{"usedobservations": "used", "endedobservations": "ended"},
 }
 _AROUND = frozenset({"segments", "answer", "output", "response", "result", "document", "memory"})
 """Tags around the answer that mean nothing."""

@@ -10,14 +10,14 @@ from memory_pipeline.text.dates import DATE
 
 _SPECIFIC = re.compile(
     r"`[^`\n]+`"
-    r"|[\w.~@-]*/[\w./~@:-]*\w"  # paths
+    r"|(?<![\w.~@/-])[\w.~@-]*/[\w./~@:-]*\w"  # paths
     r"|\b\w+\.[A-Za-z]\w{0,4}\b|\bv?\d+(?:\.\d+)+\b"  # files, versions
     r"|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--[\w-]+"  # names in code, options
     r"|\b\d{2,}\b"
 )
 _VERSION = re.compile(r"v\d+(?:\.\d+)*")
 _MARKS = str.maketrans("", "", "`*\"'“”‘’")
-_CAMEL = re.compile(r"[a-z][A-Z]")
+_NAME = re.compile(r"[a-z][A-Z]|\w_\w")
 _INNER = re.compile(r"[\w.~@/:-]*\w")
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?$|\b(?:and|or|either)/")
 
@@ -50,19 +50,26 @@ def specifics(text: str) -> list[str]:
 
 def missing_specifics(text: str, said: Said) -> list[str]:
     """Those of the text that were not said, neither whole nor in the parts that a writer may join."""
-    return [s for s in specifics(text) if not (said.has(s) or any(all(map(said.has, p)) for p in _in_parts(s)))]
+    return [specific for specific in specifics(text) if not _is_said(specific, said)]
+
+
+def _is_said(specific: str, said: Said) -> bool:
+    return said.has(specific) or any(all(_is_said(p, said) for p in parts) for parts in _in_parts(specific))
 
 
 def _in_parts(specific: str) -> Iterator[list[str]]:
-    """What stands for a name when all of it was said: the words of a command, a folder and the file below it, a member
-    and its class. Of a path, its last two parts must have been said together."""
-    if " " in specific:
-        yield _INNER.findall(specific)
-    *folders, folder, name = ["", *specific.split("/")]
-    if folder:
-        yield [*filter(None, folders), folder, f"{folder}/{name}"]
-    elif "." in name and _CAMEL.search(name):
-        yield name.split(".")
+    """What stands for a name when all of it was said: the words of a command, alternatives like "patch/major", a folder
+    and the file below it, a member and its owner. Of a path, the last two parts must have been said together."""
+    if inner := _INNER.findall(specific):
+        if inner != [specific]:
+            yield inner
+        elif all(part.isalpha() for part in specific.split("/")) and "/" in specific:
+            yield specific.split("/")
+        elif specific.count("/") > 1:
+            *folders, folder, name = specific.split("/")
+            yield [*filter(None, folders), f"{folder}/{name}"]
+        elif "." in specific and "/" not in specific and _NAME.search(specific):
+            yield specific.split(".")
 
 
 def _plain(text: str) -> str:

@@ -14,6 +14,8 @@ INJECTED = 300
 """Characters shown of what a program put in: enough to see what it is."""
 PASTED = 1_500
 """Characters shown of one thing that a person pasted."""
+LEAST_FULL = 0.7
+"""Share of the cap that a part has at least where it is cut earlier for a better place."""
 FENCE = "transcript"
 
 
@@ -32,24 +34,41 @@ class Chunk:
 def chunks(messages: Sequence[Said], cap: int, zone: ZoneInfo) -> list[Chunk]:
     """The window in parts of at most `cap` estimated tokens, cut between messages and counted from its start.
 
-    So the parts of a window that grows stay as they are, all but the last. A single message that is longer loses
-    its middle.
+    So the parts of a window that grows stay as they are, all but the last. A part ends before a message of the person
+    where one is near, else before one of the model, so that a call is not cut from its result. A single message that
+    is longer than the cap loses its middle.
     """
+    shown = [_fitting(message, i + 1, cap, zone) for i, message in enumerate(messages)]
     found: list[Chunk] = []
-    start, texts, tokens = 0, list[str](), 0
-    for i, message in enumerate(messages):
-        text, cost = _fitting(message, i + 1, cap, zone)
-        if texts and tokens + cost > cap:
-            found.append(_chunk(start, i, texts, tokens))
-            start, texts, tokens = i, [], 0
-        texts.append(text)
+    start, tokens = 0, 0
+    for i, (_, cost) in enumerate(shown):
+        if i > start and tokens + cost > cap:
+            end = _natural_end(messages, shown, start, i, cap)
+            found.append(_chunk(start, end, shown))
+            start, tokens = end, sum(cost for _, cost in shown[end:i])
         tokens += cost
-    return [*found, _chunk(start, len(messages), texts, tokens)] if texts else found
+    return [*found, _chunk(start, len(messages), shown)] if messages else []
 
 
-def _chunk(start: int, end: int, texts: list[str], tokens: int) -> Chunk:
-    text = "\n\n".join(texts)
-    return Chunk(start, end, text, tokens, f"{FENCE}-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
+def _natural_end(messages: Sequence[Said], shown: Sequence[tuple[str, int]], start: int, end: int, cap: int) -> int:
+    """Where the part that may reach to `end` is best cut, without leaving much of its room unused."""
+    best, left = end, LEAST_FULL * cap
+    tokens = sum(cost for _, cost in shown[start:end])
+    for i in range(end, start, -1):
+        if tokens < left:
+            break
+        if messages[i].role == "user":
+            return i
+        if messages[i].role == "assistant" and messages[best].role != "assistant":
+            best = i
+        tokens -= shown[i - 1][1]
+    return best
+
+
+def _chunk(start: int, end: int, shown: Sequence[tuple[str, int]]) -> Chunk:
+    text = "\n\n".join(text for text, _ in shown[start:end])
+    fence = f"{FENCE}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return Chunk(start, end, text, sum(cost for _, cost in shown[start:end]), fence)
 
 
 def _fitting(message: Said, number: int, cap: int, zone: ZoneInfo) -> tuple[str, int]:

@@ -9,7 +9,7 @@ DATE = re.compile(r"(?<![\d-])(20\d\d)-([01]\d)-([0-3]\d)(?![\d-])")
 """A day as ISO 8601 writes it."""
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _RELATIVE = re.compile(
-    r"\b(?:(?P<day>yesterday|tomorrow|the day (?P<side>before yesterday|after tomorrow))"
+    r"\b(?:(?P<day>yesterday|tomorrow|(?:the )?day (?P<side>before yesterday|after tomorrow))"
     r"|(?P<count>\d{1,3}|an?|two|three|four|five|six|seven) (?P<unit>day|week)s? (?P<ago>ago|from now)"
     r"|in (?P<count2>\d{1,3}|two|three|four|five|six|seven) (?P<unit2>day|week)s?\b(?! of)"
     rf"|(?P<which>last|by|until|before) (?P<weekday>{'|'.join(_WEEKDAYS)}))\b",

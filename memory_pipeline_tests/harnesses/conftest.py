@@ -73,7 +73,7 @@ def conversation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
         yield Conversation(harness, model.requests, began, datetime.now(UTC))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def at_home(conversation: Conversation, environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sessions are looked for where the harness keeps them by default."""
     monkeypatch.setenv("HOME", str(conversation.harness.home))

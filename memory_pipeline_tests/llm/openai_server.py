@@ -64,7 +64,12 @@ class Cut:
     """The connection is cut off in the middle of the answer."""
 
 
-Turn = str | Say | Fail | Body | Cut
+@dataclass(frozen=True)
+class Drip:
+    """The answer comes byte by byte and never ends."""
+
+
+Turn = str | Say | Fail | Body | Cut | Drip
 
 
 @dataclass(frozen=True)
@@ -165,6 +170,10 @@ def _handler_of(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.close_connection = True
                 self.connection.close()
+            elif isinstance(turn, Drip):
+                self._send(200, b"", length=1_000_000)
+                while not server.closing.wait(0.05):
+                    self.wfile.write(b" ")
             else:
                 server.closing.wait(turn.after)
                 self._send(200, json.dumps(_answer(asked, turn)).encode())

@@ -231,6 +231,7 @@ def test_threads_that_wait_for_another_try_give_up_with_the_first(settings: Sett
             waiting.set()
             raise Transient("busy", retry_after=100)
         waiting.wait(5)
+        time.sleep(0.3)  # by then the other one waits
         raise ModelMisconfigured("no key")
 
     client = client_of(settings, backend=Scripted(busy), sleep=None)
@@ -433,3 +434,15 @@ for prompt in ("one", "two"):
         assert [client.complete(request_of(prompt), DAY).text for prompt in ("one", "two")] == ["to one", "to two"]
     assert [asked.prompt for asked in server.requests] == ["one", "two", "two"]
     assert sorted(row["state"] for row in rows(settings) if not row["cached"]) == ["done", "done", "reserved"]
+
+
+def test_an_answer_is_kept_before_it_is_settled(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    client = client_of(settings, backend=Scripted(reply()))
+    monkeypatch.setattr(client.ledger, "settle", killed)
+    with pytest.raises(KeyboardInterrupt):
+        client.complete(request_of(), DAY)
+    assert [row["state"] for row in rows(settings)] == ["reserved"]
+    assert client_of(settings, backend=Scripted(RequestRefused("asked again"))).complete(request_of(), DAY).cached

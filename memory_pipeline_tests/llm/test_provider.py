@@ -15,7 +15,7 @@ from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfigured, RequestRefused, Transient
 from memory_pipeline.llm.provider import ProviderBackend
 from memory_pipeline.llm.request import Picture, Request
-from memory_pipeline_tests.llm.openai_server import Body, Cut, Fail, OpenAIServer, Say, Script, openai_server
+from memory_pipeline_tests.llm.openai_server import Body, Cut, Drip, Fail, OpenAIServer, Say, Script, openai_server
 
 KEY = "sk-test-0123456789abcdef"
 PNG = b"\x89PNG\r\n\x1a\n and so on"
@@ -120,10 +120,11 @@ def test_how_long_to_wait_is_passed_on() -> None:
     assert caught.value.retry_after == 7
 
 
-def test_a_slow_answer_is_given_up_on_time() -> None:
+@pytest.mark.parametrize("turn", [Say("Late.", after=10), Drip()], ids=str)
+def test_a_slow_answer_is_given_up_on_time(turn: Say | Drip) -> None:
     began = time.monotonic()
     with pytest.raises(Transient, match=r"no answer within 0\.3 s") as caught:
-        send(Say("Late.", after=10), timeout=0.3)
+        send(turn, timeout=0.3)
     assert caught.value.may_be_billed
     assert time.monotonic() - began < 5
 

@@ -28,7 +28,7 @@ def decisions(said: list[Said]) -> list[Fact]:
     texts = {m.message_id: m.text for m in said}
     for fact in found:
         evidence = [{"message_id": s.message_id, "start": s.start, "end": s.end} for s in fact.evidence]
-        row = {"text": fact.text, "evidence": evidence, "observer": "extractive-2-lexical"}
+        row = {"text": fact.text, "evidence": evidence, "observer": "extractive-3-lexical"}
         assert missing_evidence(row, texts) is None
         assert (fact.kind, fact.trust) == ("decision", "user")
     return found
@@ -49,6 +49,15 @@ def test_a_number_means_the_item_that_bears_it() -> None:
     )
     (fact,) = decisions(talk("user: the lock is lost", options, "user: go with 2"))
     assert fact.text == "Move it to Postgres. go with 2"
+
+
+@pytest.mark.parametrize("answer", ["I like option B", "go with number b", "ok, option b then"])
+def test_an_option_may_be_chosen_within_a_sentence(answer: str) -> None:
+    options = (
+        "assistant: Two ways:\n\n### Option A: a lock in Redis\n\nFast.\n\n### Option B: a row in Postgres\n\nSafe."
+    )
+    (fact,) = decisions(talk("user: the lock is lost", options, f"user: {answer}"))
+    assert fact.text == f"Option B: a row in Postgres {answer}"
 
 
 def test_a_bare_question_is_kept_with_the_sentence_before_it() -> None:
@@ -75,6 +84,23 @@ def test_other_answers_are_no_decision(proposal: str, answer: str) -> None:
 def test_an_answer_to_someone_before_is_none() -> None:
     said = talk(f"assistant: {PROPOSAL}", "user: how much does it lag?", "user: ok")
     assert decisions(said) == []
+
+
+@pytest.mark.parametrize("answer", ["可以，这样的话备份还有必要保留吗", "资料库的连线数量", "请读取日志"])
+def test_what_is_no_consent_in_chinese_answers_nothing(answer: str) -> None:
+    proposal = "已确认问题出在磁盘空间不足。您要我把数据库的备份移到另一个磁盘，并且每周清理一次旧的文件吗？"
+    said = talk(
+        "user: 数据库为什么这么慢，请帮我找出原因并且告诉我怎么解决", f"assistant: {proposal}", f"user: {answer}"
+    )
+    assert decisions(said) == []
+
+
+def test_what_only_announces_proposals_is_none() -> None:
+    proposal = "如需，我可以：\n\n- 把备份移到另一个磁盘\n- 每周清理一次旧的文件\n\n需要我现在就提交这两个补丁吗？"
+    said = talk(
+        "user: 数据库为什么这么慢，请帮我找出原因并且告诉我怎么解决", f"assistant: {proposal}", "user: 可以，开始"
+    )
+    assert [f.text for f in decisions(said)] == ["需要我现在就提交这两个补丁吗？ 可以，开始"]
 
 
 def test_consent_in_another_language_answers_too() -> None:

@@ -59,6 +59,8 @@ def only(role: str, text: str, *later: str) -> tuple[str, bool]:
         ("No, use the staging database, because production is read-only.", "correction"),  # with its reason
         ("That's not what I asked, the export should be CSV only.", "correction"),  # says what it should be
         ("The root cause was the missing index on orders.user_id.", "root_cause"),
+        ("I think we should never use pip.", "rule"),  # polite, and still laid down
+        ("no, we removed the session commands on purpose", "correction"),  # says what is right without a reason
     ],
 )
 def test_what_a_person_lays_down_is_high(text: str, kind: str) -> None:
@@ -70,7 +72,7 @@ def test_what_a_person_lays_down_is_high(text: str, kind: str) -> None:
     [
         ("No, leave it.", "correction"),  # about the moment
         ("Maybe we should always use uv.", "rule"),  # a doubt
-        ("I think we should never use pip.", "rule"),  # an opinion
+        ("Perhaps we should never use pip.", "rule"),
         ("Don't push yet.", "rule"),  # holds until it is done
         ("The export crashed while it wrote, that should never happen.", "statement"),  # a complaint, no rule
         ("Don't run the tests right now.", "rule"),  # for now
@@ -117,8 +119,9 @@ def test_a_question_is_never_high_in_any_disguise(text: str) -> None:
         "why are you always writing comments in German",  # without its mark
     ],
 )
-def test_a_question_that_corrects_is_a_correction_and_still_not_high(text: str) -> None:
-    assert only("user", text) == ("correction", False)
+def test_a_question_that_corrects_is_a_correction(text: str) -> None:
+    """And says what the person wants as firmly as a rule does."""
+    assert only("user", text) == ("correction", True)
 
 
 def test_an_answer_beside_a_question_is_not_drawn_down_by_it() -> None:
@@ -285,6 +288,13 @@ def test_a_cause_that_the_model_found_is_high_once_it_is_confirmed(confirmation:
         ("All 42 tests pass now: " + CAUSE.replace("root cause", "build"), ["user: thanks"]),  # stale tomorrow
         ("It is " + CAUSE[19:], ["user: thanks"]),  # a mere claim
         ("The build is now fully functional, " + CAUSE[15:], ["user: thanks"]),  # its own verdict
+        ("I would say that it is " + CAUSE[19:], ["user: thanks"]),  # what it would do, or think
+        ("We could remove " + CAUSE[19:], ["user: thanks"]),
+        (
+            "Remove the stale lock file in `/var/run/worker.pid` with `rm`, and read its age in `acquire_lock()` of "
+            "`src/worker.py`, so that no worker fails with an error about a lock.",
+            ["user: thanks"],
+        ),  # a step of a plan
     ],
 )
 def test_the_models_words_are_not_high_before_or_without_a_confirmation(text: str, later: list[str]) -> None:

@@ -1,25 +1,35 @@
 """The judges of the checks: good rows pass, every sort of corrupted row is found."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.observations.checks import (
+from memory_pipeline.observations.extractive import ExtractiveObserver
+from memory_pipeline.observations.judges import (
     judge_compression,
     judge_evidence,
+    judge_highs,
+    judge_regurgitation,
+    judge_secrets,
     judge_silent_zero,
+    judge_specifics,
     judge_timestamps,
 )
-from memory_pipeline.observations.extractive import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.verdict import Verdict
 from memory_pipeline_tests.rows import DAY, Row, day_after, observation, put, say, workspace
 
+Judge = Callable[[Lake, Settings, date], Verdict]
+JUDGES = (
+    *(judge_timestamps, judge_evidence, judge_compression, judge_silent_zero),
+    *(judge_specifics, judge_regurgitation, judge_highs, judge_secrets),
+)
 TURNS = (
     "user: Never deploy on a Friday at 16:30, because nobody is there to watch it.",
     "assistant: The root cause was a stale lock file in /var/run/worker.pid that nobody removed.",
@@ -47,9 +57,15 @@ def corrupt(lake: Lake, change: Callable[[Row], Row], table: str = "observations
 def test_what_the_observer_makes_passes_every_judge(tmp_path: Path) -> None:
     settings, lake = observed(tmp_path)
     assert lake.read("observations").height >= 3
-    judges = [judge_timestamps(lake, settings, DAY), judge_evidence(lake, DAY)]
-    judges += [judge_compression(lake, DAY), judge_silent_zero(lake, DAY), judge_windows(lake, DAY)]
-    assert [(v.passed, v.offenders) for v in judges] == [(True, [])] * 5
+    verdicts = {judge.__name__: judge(lake, settings, DAY) for judge in JUDGES}
+    assert {name: v.offenders for name, v in verdicts.items() if not v.passed or v.offenders} == {}
+    assert judge_windows(lake, DAY).passed
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+def test_a_day_that_nobody_ever_looked_at_passes(tmp_path: Path, judge: Judge) -> None:
+    settings, lake = workspace(tmp_path)
+    assert judge(lake, settings, DAY).passed
 
 
 @pytest.mark.parametrize(
@@ -113,28 +129,28 @@ def shifted(o: Row, start: int = 0, end: int = 0) -> Row:
 def test_evidence_that_does_not_carry_its_observation_is_found(
     tmp_path: Path, change: Callable[[Row], Row], why: str
 ) -> None:
-    _, lake = observed(tmp_path)
+    settings, lake = observed(tmp_path)
     corrupt(lake, change)
-    verdict = judge_evidence(lake, DAY)
+    verdict = judge_evidence(lake, settings, DAY)
     assert not verdict.passed
     assert verdict.numbers["ungrounded"] == 1
     assert why in verdict.offenders[0]
 
 
 def test_a_message_that_changed_or_vanished_after_it_was_observed_is_found(tmp_path: Path) -> None:
-    _, lake = observed(tmp_path)
+    settings, lake = observed(tmp_path)
     corrupt(lake, lambda m: m | {"text": m["text"].replace("Friday", "Monday")}, "messages")
-    assert not judge_evidence(lake, DAY).passed
+    assert not judge_evidence(lake, settings, DAY).passed
     lake.replace("messages", lake.read("messages", [])[:0], [DAY])
-    assert judge_evidence(lake, DAY).numbers["ungrounded"] == lake.read("observations").height
+    assert judge_evidence(lake, settings, DAY).numbers["ungrounded"] == lake.read("observations").height
 
 
 def test_a_model_may_reword_but_not_point_nowhere(tmp_path: Path) -> None:
-    _, lake = observed(tmp_path)
+    settings, lake = observed(tmp_path)
     corrupt(lake, lambda o: o | {"observer": "openai:gpt", "text": "No deployments on Fridays."})
-    assert judge_evidence(lake, DAY).passed
+    assert judge_evidence(lake, settings, DAY).passed
     corrupt(lake, lambda o: shifted(o, 0, 500))
-    assert not judge_evidence(lake, DAY).passed
+    assert not judge_evidence(lake, settings, DAY).passed
 
 
 @pytest.mark.parametrize(
@@ -151,32 +167,32 @@ def test_a_model_may_reword_but_not_point_nowhere(tmp_path: Path) -> None:
     ],
 )
 def test_the_compression_band(tmp_path: Path, said: int, tokens: int, passed: bool) -> None:
-    _, lake = workspace(tmp_path)
+    settings, lake = workspace(tmp_path)
     say(lake, "s1", "user: x")
     corrupt(lake, lambda w: w | {"tokens_said": said}, "windows")
     put(lake, "observations", observation("x", tokens=tokens))
-    assert judge_compression(lake, DAY).passed is passed
+    assert judge_compression(lake, settings, DAY).passed is passed
 
 
 def test_what_is_not_observed_does_not_thin_the_ratio(tmp_path: Path) -> None:
-    _, lake = workspace(tmp_path)
+    settings, lake = workspace(tmp_path)
     say(lake, "s1", "user: " + "word " * 200)
     say(lake, "s2", "user: " + "word " * 20000, observed=False)
     put(lake, "observations", observation("x", tokens=30))
-    assert judge_compression(lake, DAY).numbers["ratio"] == pytest.approx(30 / 286, abs=0.001)
+    assert judge_compression(lake, settings, DAY).numbers["ratio"] == pytest.approx(30 / 286, abs=0.001)
 
 
 def test_a_silent_zero_is_found(tmp_path: Path) -> None:
-    _, lake = observed(tmp_path)
+    settings, lake = observed(tmp_path)
     lake.replace("observations", lake.read("observations", [])[:0], [DAY])
-    (offender,) = judge_silent_zero(lake, DAY).offenders
+    (offender,) = judge_silent_zero(lake, settings, DAY).offenders
     assert "none gave an observation" in offender
 
 
 def test_a_window_that_was_forgotten_is_found_although_another_was_observed(tmp_path: Path) -> None:
-    _, lake = observed(tmp_path)
+    settings, lake = observed(tmp_path)
     say(lake, "s2", "user: hello")
-    (offender,) = judge_silent_zero(lake, DAY).offenders
+    (offender,) = judge_silent_zero(lake, settings, DAY).offenders
     assert "has no segment" in offender
 
 
@@ -185,8 +201,8 @@ def test_a_day_without_words_to_observe_is_no_silent_zero(tmp_path: Path, observ
     settings, lake = workspace(tmp_path)
     say(lake, "s1", "user: ok", "assistant: Done.", observed=observed_too)
     bring_up_to_date(ObservationsStage(settings, lake, ExtractiveObserver()), lake, DAY)
-    assert judge_silent_zero(lake, DAY).passed
-    assert judge_silent_zero(lake, day_after(9)).passed  # nor is a day that nobody ever looked at
+    assert judge_silent_zero(lake, settings, DAY).passed
+    assert judge_silent_zero(lake, settings, day_after(9)).passed  # nor is a day that nobody ever looked at
 
 
 @pytest.mark.parametrize(

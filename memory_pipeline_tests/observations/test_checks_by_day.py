@@ -3,6 +3,7 @@
 Dagster 1.13 stores one result without a day when a run has a range, and its days read as skipped.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from memory_pipeline.lake import DamagedTable, Lake
 from memory_pipeline.observations.extractive import ExtractiveObserver
+from memory_pipeline.observations.observer import Context, Fact, Said, Segment, Span
 from memory_pipeline_tests.rows import DAY, FakeEncoder, MissingEncoder, at, day_after, say, use_encoder, workspace
 
 TURNS = (
@@ -26,8 +28,12 @@ CHECKS = {
     ("windows", "every_message_in_one_window"),
     ("observations", "hallucinated_timestamps"),
     ("observations", "evidence_is_verbatim"),
-    ("observations", "compression_ratio"),
+    ("observations", "no_secrets"),
     ("observations", "no_silent_zero"),
+    ("observations", "compression_ratio"),
+    ("observations", "ungrounded_specifics"),
+    ("observations", "regurgitation"),
+    ("observations", "high_is_rare"),
     ("embeddings", "points_equal_rows"),
     ("reflections", "compression_ratio"),
     ("proposals", "one_decision_each"),
@@ -117,14 +123,61 @@ def test_a_bad_day_in_a_range_is_the_one_that_is_red(three_days: Lake, monkeypat
     say(three_days, "lost", *TURNS, day=day_after(1), clock="12:00")
     observe = ExtractiveObserver.observe
 
-    def forgetful(self: ExtractiveObserver, messages: Any) -> Any:
-        return [] if messages[0].said_at == at("12:00", day_after(1)) else observe(self, messages)
+    def forgetful(self: ExtractiveObserver, messages: Any, context: Any) -> Any:
+        return [] if messages[0].said_at == at("12:00", day_after(1)) else observe(self, messages, context)
 
     monkeypatch.setattr(ExtractiveObserver, "observe", forgetful)
     with dg.DagsterInstance.ephemeral() as instance:
         run(instance, tags=RANGE)
         by_day = stored(instance, "observations", "no_silent_zero")
     assert {day: by_day[day] for day in DAYS} == {DAYS[0]: True, DAYS[1]: False, DAYS[2]: True}
+
+
+OUTPUT = " ".join(f"line{n}" for n in range(50))
+SECRET = "AKIA" + "Q3XV7TN2LMR5ZK8D"
+WRONG = {
+    "ungrounded_specifics": ("Deployed 9.9.9 in /opt/nowhere.", "medium", 1),
+    "regurgitation": (OUTPUT, "medium", 1),
+    "high_is_rare": ("Never deploy on a Friday", "high", 10),
+    "no_secrets": (f"The token is {SECRET}.", "medium", 1),
+}
+"""By check, what a model answers on the day on which it is to fail: text, priority and how often, with more words."""
+
+
+class WrongModel:
+    """Says one thing that was said, and on a day for each of `WRONG` what only this check finds."""
+
+    name = version = "wrong:model"
+    at_once = 1
+
+    def observe(self, messages: Sequence[Said], context: Context) -> list[Segment]:
+        wrong = dict(enumerate(WRONG.values(), 1)).get((context.day - DAY).days)
+        texts = [("Never deploy on a Friday.", "medium")]
+        if wrong:
+            text, priority, count = wrong
+            texts += [(text + "!" * n, priority) for n in range(count)]
+        said, span = messages[0].said_at, Span(messages[0].message_id, 0, 5)
+        facts = tuple(Fact(text, priority, "rule", said, "user", (span,)) for text, priority in texts)
+        ends = (messages[0].message_id, messages[-1].message_id)
+        return [Segment("It was about deploying.", *ends, facts, answer="a1")]
+
+
+def test_each_check_is_red_on_its_day_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_encoder(monkeypatch, FakeEncoder("uv", "friday", "lock", dimension=384))
+    monkeypatch.setattr("memory_pipeline.observations.stage.observer_of", lambda settings, lake: WrongModel())
+    _, lake = workspace(tmp_path / "workspace")
+    days = [f"{day_after(n)}" for n in range(len(WRONG) + 1)]
+    token = "user: The token was [redacted:github-token:3fa91c]."
+    for n in range(len(days)):
+        say(lake, f"s{n}", *TURNS, *TURNS[-8:], token, f"tool: {OUTPUT}", day=day_after(n))
+    with dg.DagsterInstance.ephemeral() as instance:
+        tags = {"dagster/asset_partition_range_start": days[0], "dagster/asset_partition_range_end": days[-1]}
+        assert not run(instance, tags=tags).success  # what blocks stops what comes after
+        found = {check: stored(instance, "observations", check) for asset, check in CHECKS if asset == "observations"}
+        red = {check: [day for day in days if not by_day[day]] for check, by_day in found.items()}
+        red_day = dict(zip(WRONG, days[1:], strict=True))
+        assert red == {check: [red_day[check]] if check in red_day else [] for check in found}
+        assert not instance.get_materialized_partitions(dg.AssetKey("embeddings"))
 
 
 def test_a_missing_model_is_a_warning_and_stops_nothing(three_days: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,7 +175,9 @@ def test_the_transcript_again_is_no_answer(text: str) -> None:
 def test_an_answer_below_a_piece_of_the_transcript_is_read() -> None:
     answer = parse_answer(f"{ECHO}\n<observations>\n{RULE}</observations>")
     assert (answer.form, answer.parsed, facts_of(answer)) == ("flat", True, ["Never push to main."])
+    assert facts_of(parse_answer(f"{ECHO}\n{RULE}")) == ["I will not", "Never push to main."]
     assert not is_echo("[#12 14:03 user] once\nand that is it\nreally")
+    assert not is_echo(ECHO + "one line of an answer\n" * 4)
 
 
 def test_a_long_fact_ends_with_a_sentence() -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.extractive import MIN_BUDGET, SHORT_SHARE, ExtractiveObserver, narrative
+from memory_pipeline.observations.budget import MIN_BUDGET, SHORT_SHARE
+from memory_pipeline.observations.extractive import HIGHS, ExtractiveObserver, narrative
 from memory_pipeline.observations.grounding import invented_times, missing_evidence
 from memory_pipeline.observations.observer import Fact, Said, Segment
 from memory_pipeline.text.sentences import squeeze
@@ -93,6 +94,14 @@ def test_a_rule_is_not_given_up_for_remarks_that_cost_less() -> None:
     remarks = [f"user: the staging host number {n} is quite slow today" for n in range(40)]
     found = facts(talk(*remarks, RULES[0], *remarks), budget=0.02)
     assert RULES[0].removeprefix("user: ") in [f.text for f in found]
+
+
+@pytest.mark.parametrize("count", [2, 5, 10, 60])
+def test_no_more_than_half_of_a_window_is_high_and_three_always_may_be(count: int) -> None:
+    found = facts(talk(*RULES[:count]), 0.5)
+    highs = [f for f in found if f.priority == "high"]
+    assert len(highs) == min(len(found), max(HIGHS, len(found) // 2))
+    assert {f.priority for f in found} <= {"high", "medium"}  # what is over is not lost
 
 
 def test_what_was_said_twice_is_kept_once() -> None:
@@ -186,7 +195,7 @@ def test_whatever_is_said(turns: list[tuple[str, str]], budget: float) -> None:
     segments = observe(said, budget)
     found = [fact for segment in segments for fact in segment.facts]
     for fact in found:
-        row = {"text": fact.text, "observed_at": fact.observed_at, "observer": "extractive-2-lexical"}
+        row = {"text": fact.text, "observed_at": fact.observed_at, "observer": "extractive-3-lexical"}
         row["evidence"] = [{"message_id": s.message_id, "start": s.start, "end": s.end} for s in fact.evidence]
         assert missing_evidence(row, texts) is None
         assert invented_times(row, [(m.said_at, m.text) for m in said], ZoneInfo("UTC")) == []

@@ -52,6 +52,6 @@ def test_nothing_to_weigh_loads_no_model() -> None:
 
 def test_the_observer_says_by_its_name_whether_it_had_vectors() -> None:
     with_vectors = ExtractiveObserver(encoder=cast(Encoder, Axes()))
-    assert (ExtractiveObserver().name, with_vectors.name) == ("extractive-2-lexical", "extractive-2-encoded")
+    assert (ExtractiveObserver().name, with_vectors.name) == ("extractive-3-lexical", "extractive-3-encoded")
     said = [Said("m0", "user", START, "Never use npm here."), Said("m1", "assistant", START, "I will look at it. " * 9)]
     assert [f.text for s in with_vectors.observe(said) for f in s.facts] == ["Never use npm here."]

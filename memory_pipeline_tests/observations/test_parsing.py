@@ -34,6 +34,7 @@ WELL_FORMED = """\
 <current-task>Moving parcels to pnpm</current-task>
 <suggested-response>Run the CI on the branch.</suggested-response>
 <used>o2 o5</used>
+<ended>o1</ended>
 """
 NPM = ParsedFact("Never use npm in parcels; use pnpm 9.1 instead.", "high", "rule", "14:03", (3, 7))
 TESTS = ParsedFact("`make test` passes with 219 tests.", "medium", "progress", "14:30", (12,))
@@ -49,6 +50,7 @@ WELL_READ = ParsedAnswer(
     current_task="Moving parcels to pnpm",
     suggested_response="Run the CI on the branch.",
     used=("o2", "o5"),
+    ended=("o1",),
     parsed=True,
     form="segments",
 )
@@ -116,6 +118,10 @@ def test_the_task_may_stand_before_the_observations() -> None:
     assert parse_answer(WELL_FORMED[at:] + WELL_FORMED[:at]) == WELL_READ
 
 
+def test_a_wrapped_line_of_the_format_goes_on() -> None:
+    assert parse_answer(WELL_FORMED.replace("parcels; use", "parcels;\n  use")) == WELL_READ
+
+
 @dataclass(frozen=True)
 class Case:
     answer: str
@@ -155,7 +161,10 @@ Continue with auth.ts.
                 ),
                 fact("Coffee was mentioned twice", "low", "statement", "09:00"),
             ),
-            *("Primary: auth issue Secondary: none", "Continue with auth.ts.", (), True, "flat"),
+            current_task="Primary: auth issue Secondary: none",
+            suggested_response="Continue with auth.ts.",
+            parsed=True,
+            form="flat",
         ),
     ),
     "small local model: a list without tags": Case(
@@ -203,7 +212,10 @@ Ask about Tuesday.""",
                 ),
                 ParsedSegment("Deploys", None, None, None, (fact("Deploys go out on Tuesdays", "medium"),)),
             ),
-            *("writing the deploy script", "Ask about Tuesday.", (), False, "lines", "There are no tags."),
+            current_task="writing the deploy script",
+            suggested_response="Ask about Tuesday.",
+            form="lines",
+            problem="There are no tags.",
         ),
     ),
     "priorities as headings": Case(
@@ -305,7 +317,13 @@ Ask about Tuesday.""",
     "JSON": Case(
         'Here it is:\n```json\n{"observations": [{"priority": "high", "kind": "rule", "time": "14:03", "refs": [3, 7],'
         ' "text": "Never use npm"}], "current_task": "pnpm", "used": ["o2"]}\n```',
-        ParsedAnswer(flat(fact("Never use npm", "high", "rule", "14:03", 3, 7)), "pnpm", None, ("o2",), True, "flat"),
+        ParsedAnswer(
+            flat(fact("Never use npm", "high", "rule", "14:03", 3, 7)),
+            current_task="pnpm",
+            used=("o2",),
+            parsed=True,
+            form="flat",
+        ),
     ),
     "JSON with segments": Case(
         '{"segments": [{"title": "Setup", "narrative": "It works.", "from": 1, "to": "#9", "facts":'
@@ -399,6 +417,22 @@ def test_nothing_is_an_answer(answer: str) -> None:
     assert parse_answer(answer) == ParsedAnswer(parsed=True, form="nothing")
 
 
+def test_facts_between_segments_have_a_segment_of_their_own() -> None:
+    answer = WELL_FORMED.replace("</segment>\n</obs", "</segment>\n* 🔴 Never push to main\n</obs")
+    last = ParsedSegment(None, None, None, None, (fact("Never push to main", "high"),))
+    assert parse_answer(answer) == replace(WELL_READ, segments=(FIRST, SECOND, last))
+
+
+def test_all_before_the_end_of_thinking_is_thinking() -> None:
+    draft = "* 🔴 Push it to staging\n<think>hm</think>\n* 🔴 Push it to production\n</think>\n"
+    assert parse_answer(f"{draft}* 🔴 Never push to main").segments == flat(fact("Never push to main", "high"))
+    told = "<observations>\n* 🔴 The parser drops all before </think>\n* 🟡 Tests are red</observations>"
+    assert [f.text for f in parse_answer(told).segments[0].facts] == [
+        "The parser drops all before /think",
+        "Tests are red",
+    ]
+
+
 def test_inline_tags_are_words_of_their_sentence() -> None:
     answer = WELL_FORMED.replace("219 tests.", "219 tests; `</facts>` and <title> are shown.")
     first = parse_answer(answer).segments[0].facts[1]
@@ -421,7 +455,10 @@ def test_a_line_of_the_instructions_is_no_fact() -> None:
 </facts>
 </segment>
 </observations>
+<current-task>what the person is working on at the end, one line</current-task>
+<used>numbers of earlier observations that this part builds on, like o2 o9; empty if there are none</used>
 """
+    assert parse_answer(template).used == ()
     assert parse_answer(template + WELL_FORMED) == WELL_READ
 
 

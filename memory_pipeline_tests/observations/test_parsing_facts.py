@@ -37,6 +37,7 @@ def fact(text: str, priority: str = "low", kind: str = "statement", clock: str |
         ("🔴 Never use npm [#3 #3 #7].", fact("Never use npm.", "high", "statement", None, 3, 7)),
         ("🔴 Never use npm (messages 3 and 7)", fact("Never use npm", "high", "statement", None, 3, 7)),
         ("🔴 [#1-#9000] Never use npm", fact("Never use npm", "high", "statement", None, 1, 9000)),
+        ("🔴 🟢 Never use npm", fact("Never use npm", "high")),  # the first one counts
         # what only looks like a mark is text
         ("🟡 Decision to use uv was made", fact("Decision to use uv was made", "medium")),
         ("🟡 progress is at 50%", fact("progress is at 50%", "medium")),
@@ -77,6 +78,12 @@ def test_what_is_below_a_line_belongs_to_it() -> None:
         fact("Rules of the house: never push to main [#3] nor to release", "high"),
         fact("tests first, then code", "medium"),
     ]
+
+
+def test_a_line_with_a_priority_of_its_own_is_a_fact_of_its_own() -> None:
+    lines = ["* 🔴 Never push to main", "  - 🟡 Write the tests first"]
+    facts = [fact("Never push to main", "high"), fact("Write the tests first", "medium")]
+    assert read_facts(lines, only_listed=True).facts == facts
 
 
 def test_a_wrapped_line_goes_on_and_ends_with_its_numbers() -> None:

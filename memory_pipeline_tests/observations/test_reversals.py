@@ -43,7 +43,7 @@ def test_a_decision_that_the_person_reverses_is_dropped_for_the_reversal(reversa
 
 
 def test_what_reverses_is_worth_no_less_than_what_it_reverses() -> None:
-    rule, reversal = "Always use Redis for caches, never files.", "we keep files instead of Redis"
+    rule, reversal = "Always use Redis for caches, never files.", "keep files instead of Redis"
     assert facts(f"user: {reversal}")[reversal].priority == "medium"
     assert facts(f"user: {rule}", TALK, f"user: {reversal}")[reversal].priority == "high"
 

@@ -1,0 +1,158 @@
+"""`memory run` and `memory estimate` with a model: a whole day through Dagster, with real HTTP to a server on loopback."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from memory_pipeline.cli.workspace import EXAMPLES
+from memory_pipeline.lake import Lake
+from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.conftest import SHARED
+from memory_pipeline_tests.llm.openai_server import Asked, Fail, OpenAIServer, Say, openai_server
+
+FIXTURES = (
+    "pi/raquezha-pi.dev__full-2026-04-23-71c480.jsonl",
+    "claude/entireio-cli__full-2026-01-20-b8fdde.jsonl",
+    "codex/MoonLadderStudios-MoonMind__rollout-2025-11-12T17-48-11-019a7ae6-1945-7c63-98f2-210adb922af9.jsonl",
+)
+
+
+def environment(server: OpenAIServer, **more: str) -> dict[str, str]:
+    model = {"OBSERVER_MODEL": "openai:gpt-5-mini", "OBSERVER_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
+    return model | {"MEMORY_MODEL_RETRIES": "0", "MEMORY_TIMEZONE": "UTC"} | more
+
+
+def quoting(asked: Asked) -> str:
+    """An answer in the format, with the first lines of the first few messages as its facts."""
+    said = re.findall(r"^\[#(\d+) (\d\d:\d\d) (?:user|assistant)\]\n([^\n]{20,200})", asked.prompt, re.M)
+    facts = "\n".join(
+        f"* {'🔴' if i == 0 else '🟡'} decision ({at}) [#{n}] {words}" for i, (n, at, words) in enumerate(said[:4])
+    )
+    numbers = re.findall(r"^\[#(\d+) ", asked.prompt, re.M)
+    return (
+        f'<observations><segment from="#{numbers[0]}" to="#{numbers[-1]}"><title>What was said</title>'
+        f"<narrative>It was said.</narrative><facts>\n{facts}\n</facts></segment></observations>"
+    )
+
+
+def lake(home: Path) -> Lake:
+    return Lake(home / ".memory-pipeline" / "lake")
+
+
+def test_a_run_over_fixtures_and_the_same_again_asks_nothing(tmp_path: Path) -> None:
+    if not SHARED.is_dir():
+        pytest.skip("the shared fixtures are not there")
+    sessions = tmp_path / "sessions"
+    for name in FIXTURES:
+        (sessions / name).parent.mkdir(parents=True)
+        shutil.copy(SHARED / "fixtures" / name, sessions / name)
+    call = ("--all", "--sessions", str(sessions))
+    with openai_server(quoting) as server:
+        expected = memory_json(tmp_path, "estimate", *call, env=environment(server))
+        assert server.requests == []
+        first = memory_json(tmp_path, "run", *call, env=environment(server))
+        asked = len(server.requests)
+        assert asked == expected["total"]["calls"] == first["model_calls"] >= 3
+        tables = {p.name: p.read_bytes() for p in (tmp_path / ".memory-pipeline/lake").rglob("*.parquet")}
+        second = memory_json(tmp_path, "run", *call, env=environment(server))
+        assert len(server.requests) == asked
+        assert memory_json(tmp_path, "estimate", *call, env=environment(server))["total"]["calls"] == 0
+    assert {p.name: p.read_bytes() for p in (tmp_path / ".memory-pipeline/lake").rglob("*.parquet")} == tables
+    assert first["failure"] is second["failure"] is None
+    assert first["windows"]["left"] == 0 and first["checks"]["failing"].keys() <= {"observations/compression_ratio"}
+    assert 0 < first["spent_usd"] < 0.01
+    assert (lake(tmp_path).read("observations")["observer"].str.starts_with("openai:gpt-5-mini#")).all()
+
+
+def test_a_killed_run_pays_nothing_twice(tmp_path: Path) -> None:
+    enough = threading.Event()
+
+    def slow(asked: Asked) -> Any:
+        if len(server.requests) > 4:
+            enough.set()
+            return Say(quoting(asked), after=60)
+        return quoting(asked)
+
+    call = ["run", "--all", "--sessions", str(EXAMPLES)]
+    with openai_server(slow) as server:
+        env = environment(server, MEMORY_MODEL_CONCURRENCY="2")
+        command = [sys.executable, "-m", "memory_pipeline.cli.main", *call]
+        tmp_path.mkdir(exist_ok=True)
+        everything = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TZ": "UTC", **env}
+        process = subprocess.Popen(command, env=everything, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        assert enough.wait(60)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        answered = {asked.prompt for asked in server.requests[:4]}
+        reserved = lake(tmp_path).read("ledger").filter(pl.col("state") == "reserved")
+    assert 1 <= reserved.height <= 2 and reserved["cost_usd"].min() > 0  # they may have been billed
+    with openai_server(quoting) as later:
+        summary = memory_json(tmp_path, *call, env=environment(later))
+        asked_again = [asked.prompt for asked in later.requests]
+    assert summary["failure"] is None and summary["windows"]["left"] == 0
+    assert not answered & set(asked_again) and len(asked_again) == 11 - len(answered)
+
+
+def test_a_dead_model_is_one_sentence_and_what_was_finished_stays(tmp_path: Path) -> None:
+    def dying(asked: Asked) -> Any:
+        return quoting(asked) if len(server.requests) < 4 else Fail(503, "gone fishing")
+
+    with openai_server(dying) as server:
+        env = environment(server, MEMORY_MODEL_CONCURRENCY="1")
+        result = memory(tmp_path, "run", "--all", "--sessions", str(EXAMPLES), env=env)
+    assert result.returncode == 1
+    assert "The model did not answer in 1 try" in result.stderr and "gone fishing" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert lake(tmp_path).read("segments")["dedupe_key"].n_unique() == 3
+    with openai_server(quoting) as later:
+        summary = memory_json(tmp_path, "run", "--all", "--sessions", str(EXAMPLES), env=environment(later))
+        assert len(later.requests) == 11 - 3
+    assert summary["failure"] is None
+
+
+def test_over_budget_the_run_says_what_is_left_and_a_higher_one_goes_on(tmp_path: Path) -> None:
+    call = ("run", "--all", "--sessions", str(EXAMPLES))
+    with openai_server(quoting) as server:
+        env = environment(server, MEMORY_DAILY_BUDGET_USD="0.02", MEMORY_MODEL_CONCURRENCY="1")
+        summary = memory_json(tmp_path, *call, env=env)
+        paid = len(server.requests)
+        assert 1 <= paid < 11 and summary["failure"] is None
+        assert summary["windows"] == {"observed": paid, "left": 11 - paid, "stored_only": 2}
+        assert summary["spent_usd"] <= 0.02 and "observations/no_silent_zero" in summary["checks"]["failing"]
+        text = memory(tmp_path, *call, env=env).stdout
+        assert f"{11 - paid} left for later" in text and len(server.requests) == paid
+        summary = memory_json(tmp_path, *call, env=environment(server))
+        assert len(server.requests) == 11 and summary["windows"]["left"] == 0
+
+
+def test_a_missing_key_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    env = {"OBSERVER_MODEL": "openai:gpt-5-mini"}
+    result = memory(tmp_path, "run", "--all", "--sessions", str(EXAMPLES), env=env)
+    assert result.returncode == 1 and "OPENAI_API_KEY" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_estimating_for_a_person(tmp_path: Path) -> None:
+    with openai_server(quoting) as server:
+        result = memory(tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES), env=environment(server))
+        assert server.requests == []
+    assert result.returncode == 0, result.stderr
+    assert "2026-03" in result.stdout and "Nothing was asked" in result.stdout
+    assert "OPENAI" not in result.stdout
+    nothing = memory(tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES))
+    assert "No model is set" in nothing.stdout
+    unknown = {"OBSERVER_MODEL": "my-model -p"}
+    unpriced = memory(tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES), env=unknown)
+    assert "unknown" in unpriced.stdout and "OBSERVER_PRICE" in unpriced.stdout
