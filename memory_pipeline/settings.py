@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
 import tzlocal
@@ -15,6 +16,7 @@ from pydantic import AliasChoices, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from memory_pipeline import memory_json
+from memory_pipeline.text.priorities import MARKS
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 
@@ -55,6 +57,9 @@ class Settings(BaseSettings):
     )
     start_date: date = Field(date(2025, 1, 1), description="The first day; what was said earlier is counted, not kept.")
     user_name: str = Field("User", description="The name that the first section of MEMORY.md carries.")
+    markers: Literal["emoji", "brackets", "words"] = Field(
+        "emoji", description="How priorities are written: 🔴, [!] or CRITICAL."
+    )
     idle_minutes: int = Field(10, ge=0, description="A session is over when nothing was written for so long.")
     min_user_messages: int = Field(5, ge=0, description="Shutdown windows with fewer are stored, not observed.")
     tool_text_limit: int = Field(1500, ge=100, description="Characters kept of a tool call or result.")
@@ -201,6 +206,11 @@ class Settings(BaseSettings):
 
     def daily_log(self, day: date) -> Path:
         return self.workspace / "memory" / f"{day:%Y-%m-%d}.md"
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """What stands for high, medium and low."""
+        return MARKS[self.markers]
 
     @property
     def sections(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ EVERY = [
     ("timezone", "MEMORY_TIMEZONE", "Europe/London", "Europe/London"),
     ("start_date", "MEMORY_START_DATE", "2024-02-29", date(2024, 2, 29)),
     ("user_name", "MEMORY_USER_NAME", "Mira", "Mira"),
+    ("markers", "MEMORY_MARKERS", "brackets", "brackets"),
     ("idle_minutes", "MEMORY_IDLE_MINUTES", "0", 0),
     ("min_user_messages", "MEMORY_MIN_USER_MESSAGES", "1", 1),
     ("tool_text_limit", "MEMORY_TOOL_TEXT_LIMIT", "100", 100),

@@ -18,7 +18,6 @@ from memory_pipeline.proposals.lifecycle import (
     promote,
     settle_review,
 )
-from memory_pipeline.text.priorities import EMOJI
 
 
 def review(
@@ -62,7 +61,7 @@ def review(
     if settled.ignored:
         say(f"not understood, still pending: {', '.join(settled.ignored)}", "yellow")
     for row in rows:
-        say(f"\n{row['proposal_id']} {EMOJI[row['priority']]} {row['section']}", "bold")
+        say(f"\n{row['proposal_id']} {settings.marks[row['priority']]} {row['section']}", "bold")
         say(f"  {row['text']}")
         say(f"  {offered[row['proposal_id']]}", "dim")
     say(f"\n{len(rows)} pending. `memory review --approve ID`, `--reject ID`, or edit {settings.review_file}")

@@ -11,7 +11,7 @@ from memory_pipeline.cli.dagster_runs import check_results
 from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.lifecycle import with_status
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.priorities import EMOJI, PRIORITIES
+from memory_pipeline.text.priorities import PRIORITIES
 
 
 def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
     windows = summary["windows"]
     left = f", {windows['left']} left for later" if windows["left"] else ""
     say_pair("windows", f"{windows['observed']} observed{left}, {windows['stored_only']} only stored")
-    say_pair("observations", "  ".join(f"{EMOJI[p]} {n} {p}" for p, n in summary["observations"].items()))
+    say_pair("observations", "  ".join(f"{settings.marks[p]} {n} {p}" for p, n in summary["observations"].items()))
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in summary["proposals"].items()))
     say_pair("friction", f"{len(summary['friction'])} patterns over more than one session")
     for pattern in summary["friction"][:3]:

@@ -3,16 +3,19 @@
 Each window is one block (see `blocks`), so a re-run replaces what we wrote and nothing else.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
 from memory_pipeline.files.blocks import keys_in, one_line, put_block, remove_block
 from memory_pipeline.files.safe_write import decode, encode, update_file
-from memory_pipeline.text.priorities import EMOJI
+from memory_pipeline.text.priorities import EMOJI, HIGH, MARKS
 
 _OBSERVATIONS = "observations:"
+_HIGH = tuple(f"* {marks[HIGH]} (" for marks in MARKS.values())
+_FACT = re.compile("|".join(re.escape(f"* {mark} (") for marks in MARKS.values() for mark in marks.values()))
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class LogWindow:
     files_modified: int
     segments: list[LogSegment]
     current_task: str | None
+    marks: Mapping[str, str] = field(default_factory=lambda: EMOJI)
+    """How the priorities are written."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def render_observations(window: LogWindow, day: date) -> str:
         parts.append([f"Date: {day.isoformat()}"])
     for segment in window.segments:
         parts.append(_heading(segment))
-        parts.append([_fact(fact) for fact in segment.facts])
+        parts.append([_fact(fact, window.marks) for fact in segment.facts])
     if window.current_task and one_line(window.current_task):
         parts.append([f"**Current task**: {one_line(window.current_task)}"])
     return "\n\n".join("\n".join(part) for part in parts if part)
@@ -115,10 +120,33 @@ def write_log_blocks(
     return LogResult(changed, edited)
 
 
+def optimize_for_context(log: str) -> str:
+    """A log with only what is high, for a model's context: flat lists and segments, whatever stands for the priorities.
+
+    Segments without such a fact go with their narrative; text by hand stays.
+    """
+    kept: list[str] = []
+    segment: list[str] = []
+    is_segment = False
+    for line in log.splitlines():
+        if line.startswith(("#### ", "**Current task**", "<!--", "### ")):
+            segment, is_segment = [""], line.startswith("#### ")
+            kept += [] if is_segment else [""]
+        if _FACT.match(line):
+            if line.startswith(_HIGH):
+                kept += [*segment, line]
+                segment = []  # said once
+        elif is_segment:
+            segment.append(line)
+        else:
+            kept.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip() + "\n"
+
+
 def _heading(segment: LogSegment) -> list[str]:
     title, narrative = one_line(segment.title), one_line(segment.narrative)
     return [line for line, text in ((f"#### {title}", title), (f"*{narrative}*", narrative)) if text]
 
 
-def _fact(fact: LogFact) -> str:
-    return f"* {EMOJI[fact.priority]} ({one_line(fact.time)}) {one_line(fact.text)}"
+def _fact(fact: LogFact, marks: Mapping[str, str]) -> str:
+    return f"* {marks[fact.priority]} ({one_line(fact.time)}) {one_line(fact.text)}"

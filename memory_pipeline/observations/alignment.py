@@ -15,7 +15,8 @@ from memory_pipeline.text.similarity import content_words
 
 GROUNDED, NAMED = 0.55, 0.3
 """Share of a fact's words, by their rarity, that must have been said: anywhere, or in messages that the model named.
-The rest is how it is told (`benchmarks/grounding.py` has what passes)."""
+The rest is how it is told. Of what a careful reader wrote 98 % pass, and 97 % where the messages are named; of the
+same facts beside another session 7 % and 2 %. Set with these figures in view (`benchmarks/grounding.py`)."""
 OF_THE_WRITER = frozenset({"person", "agent", "user", "sessio", "transc"})
 """What a model calls those who speak."""
 MOST_SPANS = 3

@@ -20,7 +20,7 @@ from memory_pipeline.orchestration import (
     table_spec,
 )
 from memory_pipeline.settings import Settings, load_settings
-from memory_pipeline.text.priorities import EMOJI, PRIORITIES
+from memory_pipeline.text.priorities import PRIORITIES
 
 PREVIEWED = 40
 _SETTINGS = load_settings()
@@ -102,6 +102,7 @@ def describe(lake: Lake, settings: Settings, table: str, day: date) -> dict[str,
 
 def _preview(frame: pl.DataFrame, settings: Settings) -> str:
     rows = frame.sort("observed_at").head(PREVIEWED).iter_rows(named=True)
-    lines = [f"* {EMOJI[o['priority']]} ({o['observed_at'].astimezone(settings.zone):%H:%M}) {o['text']}" for o in rows]
+    marks, zone = settings.marks, settings.zone
+    lines = [f"* {marks[o['priority']]} ({o['observed_at'].astimezone(zone):%H:%M}) {o['text']}" for o in rows]
     more = [f"… and {frame.height - PREVIEWED} more"] if frame.height > PREVIEWED else []
     return "\n".join([*lines, *more]) or "nothing worth keeping"

@@ -35,8 +35,8 @@ def _start(segment: ParsedSegment, before: tuple[int, ParsedSegment], whole: ran
     start, previous = before
     numbers = [segment.first, *sorted(ref for fact in segment.facts for ref in fact.refs)]
     shown = (number - 1 for number in numbers if number is not None and number - 1 in whole)
-    after = previous.last if previous.last in whole and previous.last > start else start
-    return next(shown, after)
+    after = previous.last if previous.last is not None and previous.last in whole else start
+    return next(shown, max(start, after))
 
 
 def _joined(one: ParsedSegment, other: ParsedSegment) -> ParsedSegment:

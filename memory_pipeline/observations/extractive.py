@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from memory_pipeline.observations import cues
 from memory_pipeline.observations.budget import MIN_BUDGET, room
 from memory_pipeline.observations.candidates import Candidate, Measured, candidates, measured
 from memory_pipeline.observations.features import Window
@@ -106,10 +107,17 @@ def priority_of(candidate: Candidate, high: float) -> str:
 
 
 def _priorities(kept: Sequence[Candidate], high: float) -> list[str]:
-    """Of each; where more would be high than may be, what a person laid down goes first, then what is most likely."""
+    """Of each; where more would be high than may be, those of the lowest rank are medium."""
     priorities = [priority_of(candidate, high) for candidate in kept]
     highs = [i for i, priority in enumerate(priorities) if priority == HIGH]
-    highs.sort(key=lambda i: (not (kept[i].trust == "user" and kept[i].kind in LAID_DOWN), -kept[i].probability))
+    highs.sort(key=lambda i: _rank(kept[i]))
     for i in highs[max(HIGHS, int(HIGH_SHARE * len(kept))) :]:
         priorities[i] = MEDIUM
     return priorities
+
+
+def _rank(candidate: Candidate) -> tuple[bool, bool, float]:
+    """What a person laid down goes first, before all with its reason or as a decision; then what is most likely."""
+    is_laid_down = candidate.trust == "user" and candidate.kind in LAID_DOWN
+    tells_why = False and any(cue.search(candidate.unit.text) for cue in (cues.REASON, cues.DECIDED))
+    return not (is_laid_down and tells_why), not is_laid_down, -candidate.probability

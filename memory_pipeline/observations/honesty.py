@@ -148,7 +148,7 @@ class Honesty:
         if missing:
             most = LOW
         elif (fact.trust == "assistant" and not self._is_confirmed(aligned)) or fact.kind == "question":
-            most = MEDIUM
+            most = LOW if most == LOW else MEDIUM
         return replace(fact, priority=most) if most and RANK[most] > RANK[fact.priority] else fact
 
     def _is_confirmed(self, aligned: Aligned) -> bool:

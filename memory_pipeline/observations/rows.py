@@ -14,6 +14,7 @@ from memory_pipeline.files.daily_log import LogFact, LogSegment, LogWindow
 from memory_pipeline.observations.narrative import title
 from memory_pipeline.observations.observer import Fact, Segment, observation_id, row_id
 from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Settings
 from memory_pipeline.text.dates import day_spoken_of
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
@@ -71,8 +72,9 @@ def _of_fact(fact: Fact, zone: ZoneInfo) -> Row:
     }
 
 
-def log_window(window: Mapping[str, Any], rows: Rows, session: Mapping[str, Any], zone: ZoneInfo) -> LogWindow:
+def log_window(window: Mapping[str, Any], rows: Rows, session: Mapping[str, Any], settings: Settings) -> LogWindow:
     """How the day's log shows a window; segments without facts are left out."""
+    zone = settings.zone
     facts: dict[str, list[LogFact]] = {}
     for o in rows.observations:
         clock = f"{o['observed_at'].astimezone(zone):%H:%M}"
@@ -91,4 +93,5 @@ def log_window(window: Mapping[str, Any], rows: Rows, session: Mapping[str, Any]
             if s["segment_id"] in facts
         ],
         current_task=told[-1] if told else window["current_task"],
+        marks=settings.marks,
     )

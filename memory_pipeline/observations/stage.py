@@ -88,7 +88,7 @@ class ObservationsStage:
     def _write_log(self, day: date, outcomes: list[Outcome], rows: list[Rows]) -> None:
         sessions = {s["session_id"]: s for s in self.lake.read("sessions", [day]).iter_rows(named=True)}
         windows = [
-            log_window(o.job.window, found, sessions[o.job.window["session_id"]], self.settings.zone)
+            log_window(o.job.window, found, sessions[o.job.window["session_id"]], self.settings)
             for o, found in zip(outcomes, rows, strict=True)
         ]
         result = write_daily_log(self.settings.daily_log(day), day, windows, backups=self.settings.backups)

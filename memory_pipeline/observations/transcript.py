@@ -42,7 +42,7 @@ def chunks(messages: Sequence[Said], cap: int, zone: ZoneInfo) -> list[Chunk]:
     found: list[Chunk] = []
     start, tokens = 0, 0
     for i, (_, cost) in enumerate(shown):
-        if i > start and tokens + cost > cap:
+        while i > start and tokens + cost > cap:
             end = _natural_end(messages, shown, start, i, cap)
             found.append(_chunk(start, end, shown))
             start, tokens = end, sum(cost for _, cost in shown[end:i])

@@ -60,9 +60,9 @@ def rarity_in(texts: Sequence[frozenset[str]]) -> dict[str, float]:
 def _worth(text: str, words: frozenset[str], cost: int, rarity: Mapping[str, float]) -> float:
     names = frozenset[str]().union(*(content_words(name) for name in _NAME.findall(text)))
     rare = math.fsum(  # exact, so that the order of a set's words does not matter
-        rarity.get(word, 0.0) ** RARE * (NAMED if word in names or not word.replace("-", "").isalpha() else 1.0)
+        math.pow(rarity.get(word, 0.0), RARE) * (NAMED if word in names or not word.replace("-", "").isalpha() else 1.0)
         for word in words
     )
     own = OWN if _OWN.search(text) else 1.0
     asked = ASKED if text.rstrip("\"'”’)* ").endswith(("?", "？")) else 1.0
-    return own * asked * rare / max(1, cost) ** LENGTH
+    return own * asked * rare / math.pow(max(1, cost), LENGTH)

@@ -5,5 +5,11 @@ from __future__ import annotations
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 PRIORITIES = (HIGH, MEDIUM, LOW)
 EMOJI = {HIGH: "🔴", MEDIUM: "🟡", LOW: "🟢"}
+MARKS = {
+    "emoji": EMOJI,
+    "brackets": {HIGH: "[!]", MEDIUM: "[?]", LOW: "[i]"},
+    "words": {HIGH: "CRITICAL", MEDIUM: "IMPORTANT", LOW: "NOTE"},
+}
+"""How the priorities are written, by the setting `markers`."""
 RANK = {name: rank for rank, name in enumerate(PRIORITIES)}
 """0 is the most important."""

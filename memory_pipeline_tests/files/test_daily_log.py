@@ -13,10 +13,12 @@ from memory_pipeline.files.daily_log import (
     LogFact,
     LogSegment,
     LogWindow,
+    optimize_for_context,
     render_observations,
     write_daily_log,
     write_log_blocks,
 )
+from memory_pipeline.text.priorities import MARKS
 
 DAY = date(2026, 3, 5)
 WORKER = LogSegment(
@@ -155,3 +157,26 @@ def test_other_blocks_of_the_log_live_beside_the_windows(log: Path) -> None:
     write(log, WINDOW)
     result = write_log_blocks(log, DAY, {"decisions": "* p-20260305-001 approved"}, backups=log.parent)
     assert result.changed and log.read_text().rstrip().endswith("<!-- /memory:decisions -->")
+
+
+@pytest.mark.parametrize("marks", MARKS.values(), ids=MARKS)
+def test_for_a_context_only_what_is_high_is_kept(marks: dict[str, str]) -> None:
+    quiet = LogSegment("Looked around", "Nothing came of it.", [LogFact("low", "09:30", "Read the README")])
+    window = replace(WINDOW, segments=[WORKER, quiet], marks=marks)
+    log = f"# 2026-03-05\n\nA line by hand.\n\n{render_observations(window, DAY)}\n"
+    assert optimize_for_context(log) == (
+        "# 2026-03-05\n\nA line by hand.\n\n"
+        + "\n".join(render_observations(replace(WINDOW, segments=[]), DAY).splitlines()[:4])
+        + "\n\n#### Debugged the worker\n*Two functions shared a trigger; one was removed.*\n\n"
+        + f"* {marks['high']} (09:15) Two functions must not share a trigger\n\n"
+        + f"**Current task**: {WINDOW.current_task}\n"
+    )
+
+
+def test_for_a_context_a_flat_list_keeps_its_highs() -> None:
+    flat = replace(WINDOW, segments=[replace(WORKER, title="", narrative="")])
+    kept = optimize_for_context(render_observations(flat, DAY))
+    assert [line for line in kept.splitlines() if line.startswith("* ")] == [
+        "* 🔴 (09:15) Two functions must not share a trigger"
+    ]
+    assert optimize_for_context(kept) == kept

@@ -47,7 +47,14 @@ def test_a_fact_is_found_by_its_words(text: str, spans: list[str]) -> None:
 
 def test_forms_of_a_word_are_one() -> None:
     assert stems("deployments") == stems("deployed") == {"deploy"}
-    assert stems("worker.py uv0123456789") == {"worker.py", "uv0123456789"}  # names stay whole
+    assert stems("src/workers.py uv0123456789") == {"src", "worker", "py", "uv0123456789"}  # names have parts
+    assert stems("a b 字") == {"字"}
+
+
+def test_what_a_model_calls_those_who_speak_does_not_count() -> None:
+    assert found("The person said to the agent in this session: never deploy on a Friday.")[1] == pytest.approx(
+        found("Never deploy on a Friday, said.")[1]
+    )
 
 
 def test_only_the_given_messages_are_looked_at() -> None:

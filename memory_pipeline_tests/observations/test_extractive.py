@@ -104,6 +104,15 @@ def test_no_more_than_half_of_a_window_is_high_and_three_always_may_be(count: in
     assert {f.priority for f in found} <= {"high", "medium"}  # what is over is not lost
 
 
+def test_what_is_over_the_half_is_what_tells_no_reason() -> None:
+    decision = "decision: we use Postgres for the events and not Redis, because it is one service less to run"
+    rules = [rule.split(", because")[0] + "." for rule in RULES[:9]]
+    plans = ["assistant: Let me look at the configuration, and at the logs of it."] * 9  # never kept, and buy room
+    found = {f.text: f.priority for f in facts(talk(*rules, *plans, f"user: {decision}"), 0.9)}
+    assert found[decision] == "high"
+    assert list(found.values()).count("high") == len(found) // 2
+
+
 def test_what_was_said_twice_is_kept_once() -> None:
     texts = [f.text for f in facts(talk(RULES[0], "assistant: Understood.", RULES[0], *RULES[20:30]), 0.5)]
     assert texts.count(RULES[0].removeprefix("user: ")) == 1

@@ -28,9 +28,8 @@ def evidence(fact: Fact, window: list[Said] = WINDOW) -> list[str]:
 
 
 def test_a_fact_is_stored_with_the_words_that_carry_it() -> None:
-    fact = checked(
-        WINDOW, parsed("No deploys on a Friday, when nobody is there to watch.", "high", clock="09:00", refs=[1])
-    )
+    text = "No deploys on a Friday, when nobody is there to watch."
+    fact = checked(WINDOW, parsed(text, "high", clock="09:00", refs=[1]))
     assert fact == Fact(
         text=text,
         priority="high",
@@ -100,7 +99,8 @@ def test_another_language_than_the_sessions_is_known_by_its_names() -> None:
     text = "From now on `pnpm` replaces `npm`, see docs/setup.md."
     fact = checked(window, parsed(text, refs=[1]))
     assert (fact.flags, [s.message_id for s in fact.evidence]) == ((), ["m1"])
-    assert checked(window, parsed(text.replace("setup", "install"), refs=[1])).flags[0] == UNGROUNDED
+    invented = checked(window, parsed(text.replace("setup", "install"), refs=[1]))
+    assert (invented.flags[-1], invented.priority) == (UNGROUNDED_SPECIFICS, "low")
     assert checked(window, parsed("The person has a new favourite for packages.", refs=[1])).flags == (UNGROUNDED,)
 
 
@@ -156,7 +156,7 @@ def test_a_claim_of_the_model_is_high_only_once_it_is_confirmed(later: list[str]
     ("turn", "trust", "most"),
     [
         ("user: The audit office wants weekly reports.", "user", "high"),
-        ("user: Look at this:\n<<The audit office wants weekly reports.>>", "paste", "low"),
+        ("user: Look at this:\n<<The audit office wants weekly reports.>>", "paste", "medium"),
         ("tool: The audit office wants weekly reports.", "tool", "medium"),
         ("injected: The audit office wants weekly reports.", "injected", "low"),
     ],
@@ -174,10 +174,21 @@ def test_a_persons_own_words_beside_a_paste_are_theirs() -> None:
     assert checked(window, parsed("From now on use uv, never pip.", refs=[1])).trust == "user"
 
 
-def test_a_question_is_never_high() -> None:
-    window = talk("user: Who pays for the weekly reports of the audit office?")
-    fact = checked(window, parsed("Who pays for the weekly reports of the audit office?", kind="question", refs=[1]))
-    assert (fact.trust, fact.priority) == ("user", "medium")
+@pytest.mark.parametrize(
+    ("role", "kind", "priority"),
+    [
+        ("user", "question", "medium"),
+        ("tool", "root_cause", "high"),  # a result shows it by itself
+        ("tool", "state_change", "high"),
+        ("tool", "rule", "medium"),  # which may be anybody's
+        ("injected", "root_cause", "low"),
+        ("injected", "question", "low"),  # a question allows no more than its speaker does
+    ],
+)
+def test_some_kinds_may_be_more_or_less(role: str, kind: str, priority: str) -> None:
+    window = talk("user: Hello there.", f"{role}: Who pays for the weekly reports of the audit office?")
+    fact = checked(window, parsed("Who pays for the weekly reports of the audit office?", kind=kind, refs=[2]))
+    assert (fact.trust, fact.priority) == (role, priority)
 
 
 @pytest.mark.parametrize("priority", ["high", "medium", "low"])

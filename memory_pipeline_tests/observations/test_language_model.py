@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from memory_pipeline.observations.judges import (
     judge_timestamps,
 )
 from memory_pipeline.observations.stage import ObservationsStage
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, openai_server
@@ -425,3 +427,28 @@ def test_what_a_later_part_ends_is_marked_and_not_shown_again(work: Make) -> Non
     assert "Decision 0" not in third and "\no1 Decision 3" in third
     flags = {o["text"][:10]: (o["priority"], o["flags"]) for o in w.lake.read("observations").iter_rows(named=True)}
     assert flags["Decision 0"] == ("low", ["ended"]) and flags["Decision 3"] == ("medium", [])
+
+
+PNG = b"not really a picture" * 9
+
+
+def test_images_go_along_with_a_model_that_sees(work: Make, tmp_path: Path) -> None:
+    """From the session's file, where they stay; where one is gone, the mark in the text has to do."""
+    shown = {"type": "image", "data": base64.b64encode(PNG).decode(), "mimeType": "image/png"}
+    message = {"type": "message", "id": "e1", "timestamp": "2025-03-05T09:00:00Z"}
+    lines = [
+        {"type": "session", "version": 3, "id": "s1", "cwd": "/", "timestamp": "2025-03-05T09:00:00Z"},
+        message | {"message": {"role": "user", "content": [{"type": "text", "text": "see"}, shown]}},
+    ]
+    path = tmp_path / "s1.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    images = [{"line": 2, "block": 0, "media_type": "image/png"}, {"line": 9, "block": 0, "media_type": "image/png"}]
+    with openai_server(answer()) as server:
+        w = work(server.url, observer_model="openai:gpt-4o-mini")
+        rows = w.lake.read("messages", [DAY]).to_dicts()
+        rows[0] |= {"source_file": str(path), "images": images}
+        w.lake.replace("messages", pl.DataFrame(rows, schema=TABLES["messages"].columns), [DAY])
+        w.run()
+        w.run(observer_images=False)
+        w.run(observer_model="openai:scripted")
+        assert [asked.pictures for asked in server.requests] == [[PNG], [], []]

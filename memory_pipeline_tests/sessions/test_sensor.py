@@ -10,6 +10,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from memory_pipeline.days import day_of
 from memory_pipeline.definitions import defs
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import LakeResource
@@ -19,6 +20,7 @@ from memory_pipeline.sessions.sensor import MOST_DAYS, session_sensor
 from memory_pipeline.settings import WrongSetting, load_settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.conftest import conversation, user, utc, write_session
+from memory_pipeline_tests.llm.openai_server import openai_server
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder
 
 DAY = date(2025, 3, 5)
@@ -297,3 +299,23 @@ def test_days_that_fail_for_good_keep_no_other_day_waiting(sessions: Path) -> No
     hopeless = [run_of(r, dg.DagsterRunStatus.FAILURE) for r in requests for _ in range(module.MOST_ATTEMPTS)]
     (last,) = tick(*hopeless).run_requests or []  # type: ignore[union-attr]
     assert last.partition_key == f"{days[-1]}"
+
+
+def test_a_day_that_waits_for_a_model_is_asked_for_once_more_on_each_new_day(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A budget begins anew with the day; asking every minute until then would do nothing."""
+    write_session(sessions / "a.jsonl", *conversation(NINE))
+    with openai_server("never asked") as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        monkeypatch.setenv("OBSERVER_MODEL", "openai:scripted")
+        monkeypatch.setenv("OBSERVER_BASE_URL", server.url)
+        monkeypatch.setenv("MEMORY_DAILY_BUDGET_TOKENS", "0")
+        before = asked()[f"{DAY}"]
+        materialize(DAY)
+        today = asked()[f"{DAY}"]
+        assert asked()[f"{DAY}"] == today != before
+        tomorrow = day_of(datetime.now(UTC) + timedelta(days=1), UTC)  # type: ignore[arg-type]
+        monkeypatch.setattr(module, "day_of", lambda moment, zone: tomorrow)
+        assert asked()[f"{DAY}"] not in (today, before)
+        assert server.requests == []
