@@ -1,10 +1,10 @@
 """How good the extractive observer is on labelled real sessions, beside simple extractors in the same run.
 
-    python benchmarks/observing.py [GOLD_DIR] [FIXTURES_DIR]
+    python benchmarks/observing.py [LABELS_DIR]
 
-GOLD_DIR (default ../shared/gold) holds the labels, `score.py`, which explains the figures, and `baselines.py`.
-On the eight sessions that the shipped weights were fitted on (`weights.json` names them) the figures are in-sample;
-`benchmarks/fit_observer.py` prints those that leave out the session that is scored. On other sessions they are fair.
+LABELS_DIR holds labels in the form of `../shared/gold`, whose `score.py` explains the figures; without it the gold
+ones and those of `benchmarks/labels` are taken. The shipped weights were fitted on both (`weights.json` names them),
+so there the figures are in-sample; `benchmarks/fit_observer.py` prints those that leave out the session that is scored.
 """
 
 import json
@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labels import FIXTURES, GOLD, label_folder
+
 from memory_pipeline.observations.extractive import ExtractiveObserver
 from memory_pipeline.observations.observer import Said, Segment
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.text.encoder import Encoder
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
 BASELINES = ("lead", "random", "longest", "cues")
 FIGURES = ("recall", "recall_high", "high_as_high", "junk", "trap_rate", "budget", "pk", "high_obs")
 
@@ -38,8 +39,8 @@ class Session:
     """Line in the file of each message id."""
 
 
-def sessions(gold: Path, fixtures: Path) -> Iterator[Session]:
-    for label in sorted((gold / "labels").glob("*.gold.json")):
+def sessions(labels: Path, fixtures: Path = FIXTURES) -> Iterator[Session]:
+    for label in sorted(labels.glob("*.gold.json")):
         labelled = json.loads(label.read_text("utf-8"))
         messages = parse_file(fixtures / labelled["file"]).messages
         said = (
@@ -50,6 +51,7 @@ def sessions(gold: Path, fixtures: Path) -> Iterator[Session]:
                 m.text,
                 m.is_error,
                 tuple(quoted_spans(m.text)) if m.role == "user" else (),
+                m.tool_name,
             )
             for m in messages
         )
@@ -66,21 +68,21 @@ def rows(session: Session, segments: Iterable[Segment]) -> Iterator[dict[str, An
             yield {"file": session.file, "priority": fact.priority, "text": fact.text, "evidence": evidence}
 
 
-def score(gold: Path, fixtures: Path, observations: Iterable[dict[str, Any]] | str) -> dict[str, dict[str, Any]]:
+def score(labels: Path, observations: Iterable[dict[str, Any]] | str) -> dict[str, dict[str, Any]]:
     """The scorer's figures by file, and as TOTAL."""
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
         lines = [observations] if isinstance(observations, str) else (json.dumps(row) for row in observations)
         file.write("\n".join(lines))
         file.flush()
-        command = [sys.executable, str(gold / "score.py"), file.name, "--json"]
-        command += ["--fixtures", str(fixtures), "--gold", str(gold / "labels")]
+        command = [sys.executable, str(GOLD / "score.py"), file.name, "--json"]
+        command += ["--fixtures", str(FIXTURES), "--gold", str(labels)]
         answer = subprocess.run(command, capture_output=True, text=True, check=True)
     figures: dict[str, dict[str, Any]] = json.loads(answer.stdout)
     return figures
 
 
-def baseline(gold: Path, kind: str) -> str:
-    command = [sys.executable, str(gold / "baselines.py"), kind, str(gold / "labels")]
+def baseline(labels: Path, kind: str) -> str:
+    command = [sys.executable, str(GOLD / "baselines.py"), kind, str(labels)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -92,20 +94,27 @@ def line(name: str, figures: dict[str, Any]) -> str:
     return f"{name[:40]:40}" + "".join(f"{figures[figure]!s:>13}" for figure in FIGURES)
 
 
-def main() -> None:
-    gold = Path(sys.argv[1]) if len(sys.argv) > 1 else SHARED / "gold"
-    fixtures = Path(sys.argv[2]) if len(sys.argv) > 2 else SHARED / "fixtures"
-    if not (gold / "score.py").exists():
-        sys.exit(f"There are no gold labels in {gold}; name their directory.")
-    labelled = list(sessions(gold, fixtures))
+def report(labels: Path, name: str) -> None:
+    labelled = list(sessions(labels))
     # the scorer cuts at a tenth of what was said, so nothing is granted to short windows
     observers = [ExtractiveObserver(min_budget=0), ExtractiveObserver(encoder=Encoder(), min_budget=0)]
-    print(heading())
     for observer in observers:
         found = [row for session in labelled for row in rows(session, observer.observe(session.said))]
-        print(line(observer.name, score(gold, fixtures, found)["TOTAL"]))
+        print(line(f"{name}: {observer.name}", score(labels, found)["TOTAL"]))
     for kind in BASELINES:
-        print(line(f"baseline: {kind}", score(gold, fixtures, baseline(gold, kind))["TOTAL"]))
+        print(line(f"{name}: baseline {kind}", score(labels, baseline(labels, kind))["TOTAL"]))
+
+
+def main() -> None:
+    if not (GOLD / "score.py").exists():
+        sys.exit(f"There is no score.py in {GOLD}.")
+    print(heading())
+    if len(sys.argv) > 1:
+        report(Path(sys.argv[1]), Path(sys.argv[1]).name)
+        return
+    report(GOLD / "labels", "gold")
+    with label_folder(with_gold=False) as labels:
+        report(labels, "labels")
 
 
 if __name__ == "__main__":

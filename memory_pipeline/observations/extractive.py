@@ -26,8 +26,8 @@ from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 
 HIGH_SHARE = 0.5
 """Share of a window's facts that can be high: who finds nearly everything marked looks at nothing. On sessions left out
-it costs a sixth of the high facts that are high (.50 against .60) and saves a quarter of the junk among them (.25
-against .32); short windows, which may use more of their words, would have three quarters of their facts high."""
+it costs an eighth of the high facts that are high (.51 against .59) and saves a quarter of the junk among them (.23
+against .33); short windows, which may use more of their words, would have three quarters of their facts high."""
 HIGHS = 3
 """High facts that a window may have, however few facts it has."""
 LIKELY = 0.3
@@ -119,5 +119,5 @@ def _priorities(kept: Sequence[Candidate], high: float) -> list[str]:
 def _rank(candidate: Candidate) -> tuple[bool, bool, float]:
     """What a person laid down goes first, before all with its reason or as a decision; then what is most likely."""
     is_laid_down = candidate.trust == "user" and candidate.kind in LAID_DOWN
-    tells_why = False and any(cue.search(candidate.unit.text) for cue in (cues.REASON, cues.DECIDED))
+    tells_why = any(cue.search(candidate.unit.text) for cue in (cues.REASON, cues.DECIDED))
     return not (is_laid_down and tells_why), not is_laid_down, -candidate.probability

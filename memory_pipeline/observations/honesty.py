@@ -25,6 +25,8 @@ SURE = 0.2
 language than the session."""
 SAID_BY = 0.4
 """Share of a fact's words that makes it somebody's: more than any long message has of a fact that it does not tell."""
+STEERED = 0.12
+"""Share of a fact's words that shows that the person spoke of it."""
 CAP_OF_TRUST = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
 """Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
 SHOWN_BY_RESULTS = ("root_cause", "state_change")
@@ -132,11 +134,15 @@ class Honesty:
         return next((p for p, time in zip(positions, times, strict=True) if time == clock), positions[0])
 
     def _trust(self, text: str, aligned: Aligned, named: list[int]) -> str:
-        """Whose words it is: the person's, or else the model's, where these alone say much of it."""
+        """Whose words it is: the person's or the model's where these say much of it, else what carries it best.
+
+        What the model did at a person's word counts as the model's, though the words may be a tool's.
+        """
         positions = {*aligned.positions, *named}
-        if self.alignment.coverage(text, positions, ["user"]) >= SAID_BY:
+        persons = self.alignment.coverage(text, positions, ["user"])
+        if persons >= SAID_BY:
             return "user"
-        if self.alignment.coverage(text, positions, ["user", "assistant"]) >= SAID_BY:
+        if persons >= STEERED or self.alignment.coverage(text, positions, ["user", "assistant"]) >= SAID_BY:
             return "assistant"
         return self.alignment.voice(aligned.spans[0], aligned.positions[0])
 

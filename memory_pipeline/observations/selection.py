@@ -15,10 +15,6 @@ from memory_pipeline.text.tokens import estimate
 
 REPEATS = 0.85
 """Share of a unit's words, by their rarity, that another has already, from which it says nothing new."""
-LAST = 500
-"""Of what is kept, so many are compared with a unit that is weighed, and all that have the very same words: where
-thousands are kept, a window of many thousands of messages, comparing with all of them would take longer than all else.
-They are kept in the order of their worth, so what says the same is seldom far away."""
 
 
 class Selection:
@@ -27,7 +23,6 @@ class Selection:
     def __init__(self, rarity: Mapping[str, float]) -> None:
         self.rarity = rarity
         self.kept: list[Candidate] = []
-        self._said: set[frozenset[str]] = set()
         self._by_word: dict[str, list[int]] = defaultdict(list)
         self._spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
 
@@ -37,7 +32,6 @@ class Selection:
         for position, start, end in candidate.unit.places:
             self._spans[position].append((start, end))
         self.kept.append(candidate)
-        self._said.add(words)
 
     def overlaps(self, candidate: Candidate) -> bool:
         """Whether some of the very same words are kept already."""
@@ -50,9 +44,6 @@ class Selection:
     def repeated(self, words: frozenset[str], since: int = 0) -> float:
         """The largest share of these words, by their rarity, that one of those kept has; of the first `since`, none
         is looked at."""
-        if words in self._said:
-            return 1.0
-        since = max(since, len(self.kept) - LAST)
         shared: dict[int, float] = defaultdict(float)
         total = 0.0
         for word in words:

@@ -1,0 +1,91 @@
+"""The labels of `benchmarks/labels` in the form that the scorer reads: their words are looked up in the sessions.
+
+    python benchmarks/labels.py TARGET_DIR
+
+A label holds no words of a session that a person may not want repeated: a quote is kept as the place where it stands
+in its line, and is restored from the session's file.
+"""
+
+import importlib.util
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+GOLD, FIXTURES = SHARED / "gold", SHARED / "fixtures"
+LABELS = Path(__file__).with_name("labels")
+
+
+@cache
+def scorer() -> Any:
+    """The module `score.py`."""
+    spec = importlib.util.spec_from_file_location("score", GOLD / "score.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def texts_of(session: Path) -> dict[int, str]:
+    """What offsets count in, by line: what the scorer takes as said, and of any other line all its strings."""
+    texts = {}
+    with session.open(encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                texts[number] = "\n".join(_strings(json.loads(line)))
+            except ValueError:
+                texts[number] = line
+    return texts | dict(scorer().spoken(session))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _strings(part)
+
+
+def restored(label: dict[str, Any], texts: dict[int, str]) -> dict[str, Any]:
+    """The label with its words: a quote, or a keyword that names somebody, is [start, end] in the text of its line."""
+
+    def words(place: Any, line: int) -> str:
+        return place if isinstance(place, str) else texts[line][place[0] : place[1]]
+
+    facts = [
+        fact
+        | {"quote": words(fact["quote"], fact["line"]), "keywords": [words(k, fact["line"]) for k in fact["keywords"]]}
+        for fact in label["facts"]
+    ]
+    traps = [trap | {"quote": words(trap["quote"], trap["line"])} for trap in label["traps"]]
+    return label | {"facts": facts, "traps": traps}
+
+
+def restore(target: Path, fixtures: Path = FIXTURES) -> None:
+    """Every label of the repository into `target`, a file each, as the scorer wants them."""
+    target.mkdir(parents=True, exist_ok=True)
+    for file in sorted(LABELS.glob("*.json")):
+        label = json.loads(file.read_text("utf-8"))
+        whole = restored(label, texts_of(fixtures / label["file"]))
+        name = f"{Path(label['file']).name}.gold.json"
+        (target / name).write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+@contextmanager
+def label_folder(*, with_gold: bool) -> Iterator[Path]:
+    """A temporary folder with these labels, and with the gold ones beside them if wanted."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder)
+        restore(target)
+        for file in sorted((GOLD / "labels").glob("*.gold.json")) if with_gold else ():
+            (target / file.name).write_bytes(file.read_bytes())
+        yield target
+
+
+if __name__ == "__main__":
+    restore(Path(sys.argv[1]))
