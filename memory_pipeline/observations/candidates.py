@@ -83,6 +83,12 @@ def candidates(found: Measured, weights: Weights) -> list[Candidate]:
     return answer
 
 
+def judged(found: Sequence[Unit], window: Window, weights: Weights) -> list[Candidate]:
+    """These units as candidates, however likely they are."""
+    values = zip(found, rows(found, window), strict=True)
+    return [replace(_judge(unit, window), probability=weights.probability(row)) for unit, row in values]
+
+
 def _judge(unit: Unit, window: Window) -> Candidate:
     if unit.form == "paste":
         return Candidate(unit, "statement", "paste", 0.0, False)

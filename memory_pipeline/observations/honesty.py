@@ -159,5 +159,5 @@ class Honesty:
 
     def _is_confirmed(self, aligned: Aligned) -> bool:
         """Whether the person said some of it too, or a result or their reply let the claim stand."""
-        roles = {self.messages[p].role for p in aligned.positions}
-        return "user" in roles or any(self.window.is_confirmed(p) for p in aligned.positions)
+        voices = set(map(self.alignment.voice, aligned.spans, aligned.positions))
+        return "user" in voices or any(self.window.is_confirmed(p) for p in aligned.positions)

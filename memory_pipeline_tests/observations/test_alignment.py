@@ -106,6 +106,13 @@ def test_coverage(text: str, low: float, high: float) -> None:
     assert low <= found(text)[1] <= high
 
 
+def test_a_span_that_adds_next_to_nothing_is_no_evidence() -> None:
+    """Nor is one that only repeats what another has."""
+    told = " ".join(f"word{n}" for n in range(30))
+    window = talk(f"user: {told}.", "assistant: zebra", f"assistant: {told}.")
+    assert [s.message_id for s in align(window, f"{told} zebra").spans] == ["m1"]
+
+
 def test_words_that_nobody_else_used_weigh_more_than_common_ones() -> None:
     window = talk(*["user: the worker is slow"] * 9, "user: the gizmo is slow")
     assert align(window, "worker zebra").coverage < align(window, "gizmo zebra").coverage

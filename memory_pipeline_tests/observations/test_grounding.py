@@ -53,9 +53,11 @@ def test_an_observation_of_a_moment_when_nobody_spoke_is_invented() -> None:
     assert invented_times(observed, [], LONDON) == ["09:01 UTC"]
 
 
-def observed(text: str, *spans: tuple[str, int, int], observer: str = "extractive-1") -> dict[str, object]:
+def observed(
+    text: str, *spans: tuple[str, int, int], observer: str = "extractive-1", priority: str = "low", flags: str = ""
+) -> dict[str, object]:
     evidence = [{"message_id": m, "start": s, "end": e} for m, s, e in spans]
-    return {"text": text, "evidence": evidence, "observer": observer}
+    return {"text": text, "evidence": evidence, "observer": observer, "priority": priority, "flags": flags.split()}
 
 
 TEXTS = {"a": "- **Never** use\n  npm. Ever.", "b": "Use pnpm."}
@@ -74,6 +76,9 @@ TEXTS = {"a": "- **Never** use\n  npm. Ever.", "b": "Use pnpm."}
         (observed("", ("b", 3, 3)), "span 3-3 is outside of message b"),  # of no words
         (observed("Use pnpm.", ("c", 0, 9)), "message c is not there"),
         (observed("Use pnpm."), "it has no evidence"),
+        (observed("Use pnpm.", flags="time_removed ungrounded"), None),  # what nothing carries is marked, and low
+        (observed("Use pnpm.", flags="ungrounded", priority="medium"), "it has no evidence"),
+        (observed("Use pnpm.", flags="ungrounded_specifics"), "it has no evidence"),
     ],
 )
 def test_missing_evidence(observation: dict[str, object], why: str | None) -> None:

@@ -153,6 +153,20 @@ def test_a_claim_of_the_model_is_high_only_once_it_is_confirmed(later: list[str]
 
 
 @pytest.mark.parametrize(
+    ("told", "priority"),
+    [
+        ("user: Is worker.pid stale?", "high"),  # the person said some of it too
+        ("user: Is that so?\n<<worker.pid stale>>", "medium"),  # they only passed it on
+    ],
+)
+def test_what_the_person_said_too_confirms_a_claim(told: str, priority: str) -> None:
+    window = talk(told, "assistant: The scheduler hangs since Tuesday, because nobody removed the lock file.")
+    text = "The scheduler hangs since Tuesday: nobody removed the lock file worker.pid, stale."
+    fact = checked(window, parsed(text, refs=[1, 2]))
+    assert (fact.trust, fact.priority, len(fact.evidence)) == ("assistant", priority, 2)
+
+
+@pytest.mark.parametrize(
     ("turn", "trust", "most"),
     [
         ("user: The audit office wants weekly reports.", "user", "high"),

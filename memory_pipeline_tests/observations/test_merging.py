@@ -30,6 +30,11 @@ def texts(segments: list[Segment]) -> list[list[str]]:
             "The build uses Python 3.12 and uv everywhere now.",
             False,
         ),
+        (  # nearly all words are the same, and it is another fact
+            "The build of the worker image on the main branch now runs with Python 3.11 under uv.",
+            "The build of the worker image on the main branch now runs with Python 3.12 under uv.",
+            False,
+        ),
         ("Moved the code to src/a.py for the worker.", "Moved the code to src/b.py for the worker.", False),
         ("…", "…", True),  # no words at all
         ("…", "!", False),

@@ -1,16 +1,17 @@
 """Segments and facts as rows, and rows as the day's log shows them."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.observations.observer import Segment, Span, observation_id, row_id
 from memory_pipeline.observations.rows import Rows, log_window, rows_of
 from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Settings
 from memory_pipeline_tests.observations.talking import LONDON, START, fact
 from memory_pipeline_tests.rows import DAY, at
 
-TOKYO = ZoneInfo("Asia/Tokyo")
 NEW_YORK = ZoneInfo("America/New_York")
 WINDOW = {
     "day": DAY,
@@ -26,6 +27,10 @@ SEGMENTS = [
     Segment("They spoke of deploys.", "m1", "m2", (RULE, DUE), title="Deploys", answer="a1"),
     Segment("Nothing came of it.", "m3", "m4", (), parsed=False, problem="It is empty.", current_task="Renew the key."),
 ]
+
+
+def settings_in(zone: str) -> Settings:
+    return Settings(workspace=Path(), timezone=zone, default_session_dirs=False)
 
 
 def test_the_rows_of_a_window() -> None:
@@ -104,7 +109,7 @@ def test_rows_of_windows_add_up() -> None:
 def test_the_log_shows_segments_with_facts_in_local_time() -> None:
     session = {"name": "deploys", "files_read": ["a", "b"], "files_modified": ["c"]}
     rows = rows_of(WINDOW, SEGMENTS, "x", LONDON)
-    shown = log_window(WINDOW, rows, session, TOKYO)
+    shown = log_window(WINDOW, rows, session, settings_in("Asia/Tokyo"))
     assert (shown.key, shown.session_name, shown.time, shown.files_read, shown.files_modified) == (
         *("w1", "deploys", "18:00"),
         *(2, 1),
@@ -119,8 +124,7 @@ def test_the_log_shows_segments_with_facts_in_local_time() -> None:
 
 def test_the_log_has_the_windows_task_and_the_narratives_title_where_no_model_told_them() -> None:
     told = [Segment("They spoke of deploys. And more.", "m1", "m2", (RULE,))]
-    shown = log_window(
-        WINDOW, rows_of(WINDOW, told, "x", LONDON), {"name": "n", "files_read": [], "files_modified": []}, LONDON
-    )
+    session = {"name": "n", "files_read": [], "files_modified": []}
+    shown = log_window(WINDOW, rows_of(WINDOW, told, "x", LONDON), session, settings_in("Europe/London"))
     assert shown.current_task == "Make the build green."
     assert "They spoke of deploys" in shown.segments[0].title

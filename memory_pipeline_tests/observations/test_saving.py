@@ -118,6 +118,15 @@ def test_rows_about_messages_that_are_gone_are_not_kept() -> None:
     ]
 
 
+def test_a_fact_with_a_place_in_the_old_and_in_the_new_part_is_there_once() -> None:
+    both = fact("It holds.", "medium", Span("m1", 0, 1), Span("m6", 0, 1))
+    ends = (Segment("new", "m0", "m1", (both,), answer="a"), Segment("new", "m2", "m7", (both,), parsed=False))
+    found = rows_of(WINDOW, ends, "openai:gpt#new", LONDON)
+    kept = better(found, GOOD, IDS[:8])
+    assert [o["text"] for o in kept.observations].count("It holds.") == 1
+    assert_ids(kept)
+
+
 CUTS = st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=4)
 
 

@@ -2,9 +2,6 @@
 
 import random
 
-import pytest
-
-from memory_pipeline.observations import selection
 from memory_pipeline.observations.candidates import Candidate
 from memory_pipeline.observations.selection import REPEATS, select
 from memory_pipeline.observations.units import Unit
@@ -63,11 +60,3 @@ def test_of_the_same_words_one_is_kept() -> None:
     text = "the carrier of each parcel"
     same = [Candidate(Unit(i, 0, 9, text, "said", (text,)), "statement", "assistant", 0.9, False) for i in range(50)]
     assert select(same, WEIGHTS, {}, room=10_000) == same[:1]
-
-
-def test_the_same_words_are_known_however_many_were_kept_since(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "LAST", 1)
-    candidates = pool(3)
-    twice = [*candidates, *candidates]
-    kept = [content_words(c.unit.text) for c in select(twice, WEIGHTS, RARITY, room=10_000)]
-    assert len(kept) == len(set(kept)) > 50

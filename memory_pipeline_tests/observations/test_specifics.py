@@ -57,6 +57,7 @@ SAID = Said(
         ("The build is 234.", ["234"]),
         ("Since 2.1 and v2.1.", []),
         ("Since 2.2.", ["2.2"]),
+        ("With uv v0.9.", []),  # the "v" may be the writer's
         ("Since v2.10.", ["v2.10"]),  # 2.1 with a digit more is another version
         ("Run `make test --jobs 4`.", []),
         ("Run `make --jobs`.", []),  # each of its words was said

@@ -1,0 +1,166 @@
+"""How long the extractive observer takes over a window, how that grows, and beside it embedding the same messages.
+
+    python benchmarks/observing_speed.py [FIXTURES_DIR] [--largest N]
+
+Windows with 200 to 20,000 messages that were said are made of real sessions (FIXTURES_DIR, default
+../shared/fixtures; the bundled examples where there is none), with the results of tools that stand between them:
+
+- real: the sessions one after the other, as often as it takes, under new ids.
+- dense: the same, but four of five longer words are replaced by one of the fifty most common ones, so that nearly
+  every unit shares most of its words with all others: the worst that choosing can meet.
+
+Seconds of the processor and peak memory, without that of the texts, are of a fresh process for each window; what a
+process does once, like compiling patterns, is done before. The exponent is that of the growth from the size before: 1
+is linear, 2 quadratic. No exponent should be near 2; that of choosing alone is, where thousands are kept that share
+their words. The bar: observing 1,000 messages, with the bundled model or without, takes at most twice as long as
+embedding them once with it, which cuts each at 256 tokens as it does for the pipeline. Both are measured by the clock,
+one after the other in one process.
+"""
+
+import json
+import math
+import random
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+
+from memory_pipeline.observations.extractive import ExtractiveObserver
+from memory_pipeline.observations.observer import Said
+from memory_pipeline.sessions.model import NotASession
+from memory_pipeline.sessions.quoting import quoted_spans
+from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline.text.encoder import BATCH, Encoder
+from memory_pipeline.text.similarity import content_words
+
+ROOT = Path(__file__).resolve().parents[1]
+FIXTURES = ROOT.parent / "shared/fixtures"
+EXAMPLES = ROOT / "memory_pipeline/examples"
+KINDS = ("real", "dense")
+SIZES = (200, 1_000, 5_000, 20_000)
+COMPARED = 1_000
+BAR = 2.0
+COMMON, REPLACED = 50, 0.8
+_LONGER = re.compile(r"[A-Za-z]{4,}")
+
+
+def messages(folder: Path) -> list[Said]:
+    """Of all sessions in this folder that can be read, in order."""
+    found: list[Said] = []
+    for path in sorted(p for p in folder.rglob("*.json*") if p.is_file()):
+        try:
+            session = parse_file(path)
+        except NotASession:
+            continue
+        for m in session.messages:
+            quoted = tuple(quoted_spans(m.text)) if m.role == "user" else ()
+            found.append(Said(m.message_id, m.role, m.said_at, m.text, m.is_error, quoted))
+    return found
+
+
+def is_said(message: Said) -> bool:
+    return message.role in ("user", "assistant") and bool(message.text.strip())
+
+
+def window(known: list[Said], size: int, kind: str) -> list[Said]:
+    """Messages until so many were said."""
+    found: list[Said] = []
+    common = most_common(known)
+    said = 0
+    for number, message in enumerate(cycle(known)):
+        if said == size:
+            break
+        said += is_said(message)
+        text = dense(message.text, number, common) if kind == "dense" and is_said(message) else message.text
+        quoted = () if kind == "dense" else message.quoted
+        found.append(replace(message, message_id=f"m{number}", text=text, quoted=quoted))
+    return found
+
+
+def most_common(known: list[Said]) -> list[str]:
+    counts = Counter(w for m in known if is_said(m) for w in content_words(m.text) if _LONGER.fullmatch(w))
+    return [word for word, _ in sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:COMMON]]
+
+
+def dense(text: str, number: int, common: list[str]) -> str:
+    chance = random.Random(number)
+    return _LONGER.sub(lambda m: chance.choice(common) if chance.random() < REPLACED else m[0], text)
+
+
+def measure(folder: Path, kind: str, size: int) -> dict[str, float]:
+    known = messages(folder)
+    observer = ExtractiveObserver()
+    observer.observe(known[:20])
+    said = window(known, size, kind)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.process_time()
+    segments = observer.observe(said)
+    seconds = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    facts = sum(len(segment.facts) for segment in segments)
+    return {"seconds": seconds, "peak": peak / 1024, "messages": len(said), "facts": facts}
+
+
+def compare(folder: Path, kind: str) -> None:
+    """Prints seconds by the clock of embedding what was said once, and of observing it."""
+    said = window(messages(folder), COMPARED, kind)
+    encoder = Encoder()
+    encoder.encode([m.text for m in said[:BATCH]])  # loads the model
+
+    def seconds(work: Callable[[], object]) -> float:
+        start = time.perf_counter()
+        work()
+        return time.perf_counter() - start
+
+    embedding = seconds(lambda: encoder.encode([m.text for m in said if is_said(m)]))
+    print(f"{kind}: {COMPARED} messages embedded in {embedding:.1f} s")
+    for observer in (ExtractiveObserver(), ExtractiveObserver(encoder=encoder)):
+        took = seconds(partial(observer.observe, said))
+        times = took / embedding
+        print(f"  {observer.name}: {took:.2f} s, {times:.2f} times as long, at most {BAR:.1f} wanted", flush=True)
+
+
+def in_fresh_process(*arguments: str) -> dict[str, float]:
+    command = [sys.executable, __file__, *arguments]
+    answer: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return answer
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    if "--one" in arguments:
+        print(json.dumps(measure(Path(arguments[3]), arguments[1], int(arguments[2]))))
+        return
+    largest = int(arguments.pop(arguments.index("--largest") + 1)) if "--largest" in arguments else SIZES[-1]
+    named = [argument for argument in arguments if not argument.startswith("--")]
+    folder = Path(named[0]) if named else FIXTURES
+    folder = folder if folder.exists() else EXAMPLES
+    print(
+        f"{'':10}{'said':>8}{'with tools':>12}{'facts':>8}{'seconds':>10}{'ms each':>10}{'peak MB':>10}{'exponent':>10}"
+    )
+    for kind in KINDS:
+        before = 0.0
+        for number, size in enumerate(s for s in SIZES if s <= largest):
+            found = in_fresh_process("--one", kind, str(size), str(folder))
+            seconds = found["seconds"]
+            growth = math.log(seconds / before) / math.log(size / SIZES[number - 1]) if number else math.nan
+            before = seconds
+            exponent = "" if math.isnan(growth) else f"{growth:.2f}"
+            print(
+                f"{kind:10}{size:>8}{found['messages']:>12}{found['facts']:>8}{seconds:>10.2f}"
+                f"{1000 * seconds / size:>10.2f}{found['peak']:>10.0f}{exponent:>10}",
+                flush=True,
+            )
+    for kind in KINDS:
+        compare(folder, kind)
+
+
+if __name__ == "__main__":
+    main()
