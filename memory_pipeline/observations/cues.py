@@ -137,7 +137,7 @@ COMPLAINT = _any(r"\b(should|must)(n'?t| not| never) (\w+ )?happen\b|^\W*never ?
 FOR_NOW = _any(r"\b(yet|(for|right|just) now|this time|(for|at) the moment)\b")
 """What makes also a rule one for this moment."""
 NEGATIVE_REPLY = _any(
-    r"^\W*(no|nope|wrong|stop|wait|that'?s (not|wrong)|not\b|still (not|fail|broken|doesn)|"
+    r"^\W*((no|nope|wrong|stop|wait)\b|that'?s (not|wrong)|not\b|still (not|fail|broken|doesn)|"
     r"it (still )?(doesn'?t|does not|isn'?t)|"
     r"i don'?t (think|want)|hm+|why (are|did|do) you|revert|undo)",
     r"\b(you'?re wrong|is wrong|was wrong|that'?s not|not what i)\b",

@@ -115,7 +115,7 @@ class Honesty:
         return aligned if aligned.spans and aligned.coverage >= GROUNDED else None
 
     def _ungrounded(self, parsed: ParsedFact, text: str, flags: list[str], where: list[int]) -> Fact:
-        moment = self.messages[where[0]].said_at
+        moment = self.messages[self._said_at(where, parsed.clock)].said_at
         return Fact(text, LOW, parsed.kind, moment, "model", (), tuple(flags))
 
     def _consents(self, named: list[int], aligned: Aligned) -> Iterator[Span]:

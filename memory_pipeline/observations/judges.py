@@ -23,8 +23,8 @@ MIN_TOKENS_SAID = 200
 """Below so little said, a ratio means nothing."""
 MOST_UNGROUNDED = 0.1
 """Share of observations with names or numbers that nobody said, above which the observer invents."""
-MOST_HIGH, MIN_OBSERVATIONS = 0.5, 10
-"""Where more than half is important, nothing is; of a handful all may be."""
+MOST_HIGH, FEW_HIGH = 0.6, 3
+"""Where nearly everything is important, nothing is; of a handful all may be."""
 COPIED, STEP = 160, 20
 """Characters in a row that are also a tool's: longer than any error message that somebody needs word for word."""
 
@@ -116,12 +116,13 @@ def judge_regurgitation(lake: Lake, settings: Settings, day: date) -> Verdict:
 
 
 def judge_highs(lake: Lake, settings: Settings, day: date) -> Verdict:
-    """High is rare: at most half of a day's observations."""
+    """High is rare: at most 60 % of a window's observations, but three of each may be."""
     observations = lake.read("observations", [day])
     high = int((observations["priority"] == HIGH).sum())
-    passed = observations.height < MIN_OBSERVATIONS or high <= MOST_HIGH * observations.height
-    offenders = [] if passed else [f"{high} of {observations.height} observations are high"]
-    return Verdict(passed, {"observations": observations.height, "high": high}, offenders)
+    windows = observations.group_by("dedupe_key").len()["len"]
+    allowed = sum(max(FEW_HIGH, int(MOST_HIGH * count)) for count in windows)
+    offenders = [] if high <= allowed else [f"{high} of {observations.height} observations are high"]
+    return Verdict(not offenders, {"observations": observations.height, "high": high, "allowed": allowed}, offenders)
 
 
 def judge_secrets(lake: Lake, settings: Settings, day: date) -> Verdict:

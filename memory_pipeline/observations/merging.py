@@ -11,7 +11,7 @@ from memory_pipeline.text.priorities import RANK
 from memory_pipeline.text.similarity import content_words, overlap
 from memory_pipeline.text.tokens import estimate
 
-SAME = 0.8
+SAME = 0.9
 """Shared words per word of both from which two facts with the same names and numbers are one."""
 SLACK = 1.5
 """How far facts may pass the room before some are dropped: a model counts tokens badly."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memory_pipeline.observations import cues
 from memory_pipeline.observations.features import Window
 from memory_pipeline.observations.kinds import is_passing, is_prose
 from memory_pipeline.observations.units import Unit
@@ -18,17 +19,20 @@ from memory_pipeline.text.tokens import estimate
 
 LEAST_SAID = 10
 """Messages below which nobody can tell what kind of conversation it is."""
-MOST_CODE = 0.05
-"""Share of the messages that may name files, identifiers or options. In coding sessions it is above .3."""
-_CODE = re.compile(r"`|\b[\w.-]+/[\w./-]+\w|\b\w+\.(?:py|ts|js|go|rs|md|json|sh|ya?ml|toml)\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--\w+")
+MOST_WORK = 0.2
+"""Share of the messages that may name files, identifiers or options, or announce what is done next. Between people it
+is below .05, in coding sessions mostly above .3."""
+_CODE = re.compile(
+    r"`|\b[\w.-]+/[\w./-]+\w|\b\w+\.(?:py|ts|js|go|rs|md|json|sh|ya?ml|toml)\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--\w+"
+)
 
 
 def is_talk(window: Window) -> bool:
-    """Whether no tool was used and hardly anything of code was named."""
+    """Whether no tool was used, hardly anything of code was named and hardly any step of work announced."""
     said = [m.text for m in window.messages if m.role in ("user", "assistant")]
     if len(said) < LEAST_SAID or any(m.role == "tool" for m in window.messages):
         return False
-    return sum(bool(_CODE.search(text)) for text in said) < MOST_CODE * len(said)
+    return sum(bool(_CODE.search(text) or cues.PLAN.search(text)) for text in said) < MOST_WORK * len(said)
 
 
 def rarest(window: Window, tokens: int) -> list[Unit]:

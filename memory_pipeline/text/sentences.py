@@ -16,7 +16,7 @@ _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)|\s[A-Za-z]|\
 _GOES_ON = ".!?…:;,。！？)\"'”’"
 """Ends of a line after which the next one goes on with it."""
 LONGEST_ABBREVIATION = 8
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
+_LINK = re.compile(r"!?\[([^\]\[]{0,500})\]\([^)\s]*\)")
 _DECORATION = re.compile(r"[\U0001F300-\U0001FAFF\u2600-\u27BF\u2B00-\u2BFF\uFE0F]")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.observations.budget import MIN_BUDGET, SHORT_SHARE
-from memory_pipeline.observations.extractive import HIGHS, ExtractiveObserver, narrative
+from memory_pipeline.observations.extractive import HIGH_SHARE, HIGHS, ExtractiveObserver, narrative
 from memory_pipeline.observations.grounding import invented_times, missing_evidence
 from memory_pipeline.observations.observer import Fact, Said, Segment
 from memory_pipeline.text.sentences import squeeze
@@ -97,20 +97,20 @@ def test_a_rule_is_not_given_up_for_remarks_that_cost_less() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 5, 10, 60])
-def test_no_more_than_half_of_a_window_is_high_and_three_always_may_be(count: int) -> None:
+def test_no_more_than_its_share_of_a_window_is_high_and_three_always_may_be(count: int) -> None:
     found = facts(talk(*RULES[:count]), 0.5)
     highs = [f for f in found if f.priority == "high"]
-    assert len(highs) == min(len(found), max(HIGHS, len(found) // 2))
+    assert len(highs) == min(len(found), max(HIGHS, int(HIGH_SHARE * len(found))))
     assert {f.priority for f in found} <= {"high", "medium"}  # what is over is not lost
 
 
-def test_what_is_over_the_half_is_what_tells_no_reason() -> None:
+def test_what_is_over_the_share_is_what_tells_no_reason() -> None:
     decision = "decision: we use Postgres for the events and not Redis, because it is one service less to run"
     rules = [rule.split(", because")[0] + "." for rule in RULES[:9]]
     plans = ["assistant: Let me look at the configuration, and at the logs of it."] * 9  # never kept, and buy room
     found = {f.text: f.priority for f in facts(talk(*rules, *plans, f"user: {decision}"), 0.9)}
     assert found[decision] == "high"
-    assert list(found.values()).count("high") == len(found) // 2
+    assert list(found.values()).count("high") == int(HIGH_SHARE * len(found))
 
 
 def test_what_was_said_twice_is_kept_once() -> None:
