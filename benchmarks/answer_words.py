@@ -34,7 +34,7 @@ from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
-from memory_pipeline.observations.extractive import ExtractiveObserver
+from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.observer import Said
 from memory_pipeline.text import condense as condensing
 from memory_pipeline.text.condense import condense, rarity_in

@@ -19,8 +19,8 @@ from pathlib import Path
 from labels import FIXTURES, GOLD
 from observing import Session, sessions
 
-from memory_pipeline.observations.alignment import GROUNDED, NAMED, Alignment
-from memory_pipeline.observations.specifics import Said, missing_specifics, specifics
+from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Alignment
+from memory_pipeline.observations.language_model.specifics import Said, missing_specifics, specifics
 from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.similarity import content_words, overlap
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from labels import FIXTURES, GOLD, label_folder
 
-from memory_pipeline.observations.extractive import ExtractiveObserver
+from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.observer import Said, Segment
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.reading import parse_file

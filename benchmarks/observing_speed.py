@@ -32,7 +32,7 @@ from functools import partial
 from itertools import cycle
 from pathlib import Path
 
-from memory_pipeline.observations.extractive import ExtractiveObserver
+from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.observer import Said
 from memory_pipeline.sessions.model import NotASession
 from memory_pipeline.sessions.quoting import quoted_spans

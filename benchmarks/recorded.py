@@ -24,7 +24,7 @@ from observing import Session, heading, line, rows, score, sessions
 from memory_pipeline.llm.cache import NotRecorded, RecordedAnswers
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.observations.language_model import LanguageModelObserver
+from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.observations.observer import Context, Segment
 
 UTC_ZONE = ZoneInfo("UTC")

@@ -1,4 +1,4 @@
-"""memory.json: the global file, the project's over it, the environment over both; a project may not redirect anything."""
+"""memory.json: the global file, the project's over it, the environment over both; a project redirects nothing."""
 
 import json
 from pathlib import Path

@@ -12,7 +12,7 @@ from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days
 from memory_pipeline.cli.console import out, print_json, say
 from memory_pipeline.cli.dagster_runs import only_run
 from memory_pipeline.observations.estimate import Estimate, estimate_day
-from memory_pipeline.observations.language_model import LanguageModelObserver
+from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current

@@ -48,7 +48,7 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
             "failing": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},
         },
         "model_calls": calls.height,
-        "model_tokens": int(calls["input_tokens"].sum() + calls["output_tokens"].sum()),
+        "model_tokens": int(calls["input_tokens"].sum()) + int(calls["output_tokens"].sum()),
         "spent_usd": float(calls["cost_usd"].sum()),
         "calls_of_unknown_price": calls["cost_usd"].null_count(),
         "places": {

@@ -1,4 +1,4 @@
-"""What observing would cost: the calls that a model would be asked, which of them are answered already, and the rest."""
+"""What observing would cost: the calls that a model would be asked, and which of them are answered already."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date
 from memory_pipeline.lake import Lake
 from memory_pipeline.llm.prices import cost_of
 from memory_pipeline.observations.budget import room
-from memory_pipeline.observations.language_model import LanguageModelObserver
+from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.observations.observer import Context, Said
 from memory_pipeline.observations.observing import jobs_of
 from memory_pipeline.text.tokens import estimate

@@ -9,8 +9,8 @@ import polars as pl
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.observations.grounding import invented_times, missing_evidence
-from memory_pipeline.observations.honesty import UNGROUNDED_SPECIFICS
-from memory_pipeline.observations.specifics import Said, missing_specifics
+from memory_pipeline.observations.language_model.honesty import UNGROUNDED_SPECIFICS
+from memory_pipeline.observations.language_model.specifics import Said, missing_specifics
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH

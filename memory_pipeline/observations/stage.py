@@ -12,8 +12,8 @@ from memory_pipeline.lake import Lake, fingerprint_of
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.llm.errors import BudgetReached
-from memory_pipeline.observations.extractive import ExtractiveObserver
-from memory_pipeline.observations.language_model import LanguageModelObserver
+from memory_pipeline.observations.extractive.observer import ExtractiveObserver
+from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.observations.observer import Observer
 from memory_pipeline.observations.observing import Outcome, jobs_of, observe, observe_session
 from memory_pipeline.observations.rows import Rows, log_window, rows_of

@@ -1,4 +1,4 @@
-"""`memory run` and `memory estimate` with a model: a whole day through Dagster, with real HTTP to a server on loopback."""
+"""`memory run` and `memory estimate` with a model: whole days through Dagster, over real HTTP to loopback."""
 
 from __future__ import annotations
 

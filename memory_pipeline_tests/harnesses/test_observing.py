@@ -14,7 +14,7 @@ from memory_pipeline.sessions.reading import parse
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.harnesses.drivers import PROGRAMS, Codex, Harness, Pi
 from memory_pipeline_tests.harnesses.model_server import SCRIPTED, ModelServer, Say
-from memory_pipeline_tests.observations.test_language_model import FACTS, TURNS, answer
+from memory_pipeline_tests.observations.language_model.test_observer import FACTS, TURNS, answer
 from memory_pipeline_tests.rows import say, workspace
 
 PI = f"{PROGRAMS}/pi --offline --provider scripted --model {SCRIPTED} --print"

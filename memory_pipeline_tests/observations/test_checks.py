@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.observations.extractive import ExtractiveObserver
+from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.judges import (
     judge_compression,
     judge_evidence,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.observations.extractive import ExtractiveObserver
+from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current

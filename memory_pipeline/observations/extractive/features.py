@@ -1,0 +1,179 @@
+"""What is measured about a unit before it is weighed. Few numbers, each of which a person can check by eye."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memory_pipeline.observations.extractive import cues
+from memory_pipeline.observations.extractive.kinds import kind_of_user
+from memory_pipeline.observations.extractive.language import is_english
+from memory_pipeline.observations.extractive.units import Unit
+from memory_pipeline.observations.observer import Said
+from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.tokens import estimate
+
+FEATURES: Mapping[str, str] = {
+    "length": "log(1 + tokens) / 5",
+    "named": "paths, identifiers, versions and numbers: 1 for four or more",
+    "new_words": "share of its words that nobody said before",
+    "final_words": "share of its words that the model's last message has too",
+    "later_words": "share of its words that are said again later",
+    "whole": "a person's short message, or their acceptance with the proposal that it answers",
+    "pasted": "what a person only passed on",
+    "first_wish": "in the first message of the person",
+    "user_rule": "a person's rule or preference",
+    "user_correction": "a person's correction",
+    "user_claim": "a person's decision, cause, change or convention",
+    "user_question": "a person's question",
+    "found": "the model tells a cause",
+    "changed": "the model tells of a decision, a change or how things are kept",
+    "rejected": "the person's next message says no",
+    "hedge": "the model doubts it",
+    "praise": "the model's verdict, not a fact: great, ready, successfully",
+}
+"""Name and meaning of each, in the order of a row."""
+ENCODED: Mapping[str, str] = {"novel": "1 - the closest cosine to a message said before"}
+"""What stands behind them in a row when there is a model that makes vectors."""
+FULL = 4
+"""Names and numbers from which more of them say nothing more."""
+
+NEAR = 6
+"""Messages within which a result can be one of what was said."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """What the features need to know about the messages around a unit."""
+
+    messages: Sequence[Said]
+    reply: Sequence[int]
+    """For each message the position of the next one by the person, or the number of messages."""
+    ends_turn: Sequence[bool]
+    is_english: Mapping[str, bool]
+    """Whether the person, and the model, speak English."""
+    frequency: Mapping[str, int]
+    """In how many messages that were said a word is."""
+    first_said: Mapping[str, int]
+    last_said: Mapping[str, int]
+    said: int
+    first_wish: int
+    last_answer: int
+    final: frozenset[str]
+
+    @classmethod
+    def of(cls, messages: Sequence[Said]) -> Window:
+        spoken = [i for i, m in enumerate(messages) if m.role in ("user", "assistant")]
+        frequency: Counter[str] = Counter()
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for i in spoken:
+            for word in content_words(messages[i].text):
+                frequency[word] += 1
+                first.setdefault(word, i)
+                last[word] = i
+        reply, upcoming = [0] * len(messages), len(messages)
+        for i in reversed(range(len(messages))):
+            reply[i] = upcoming
+            upcoming = i if messages[i].role == "user" else upcoming
+        ends = [False] * len(messages)
+        awaiting = True
+        for i in reversed(range(len(messages))):
+            if messages[i].role == "assistant" and awaiting:
+                ends[i], awaiting = True, False
+            elif messages[i].role in ("user", "injected"):
+                awaiting = True
+        answers = [i for i in spoken if messages[i].role == "assistant"]
+        return cls(
+            messages,
+            reply,
+            ends,
+            {role: is_english(m.own for m in messages if m.role == role) for role in ("user", "assistant")},
+            frequency,
+            first,
+            last,
+            len(spoken),
+            next((i for i in spoken if messages[i].role == "user"), -1),
+            answers[-1] if answers else -1,
+            content_words(messages[answers[-1]].text) if answers else frozenset(),
+        )
+
+    def rarity(self) -> dict[str, float]:
+        """How few messages have a word: 0 when all do."""
+        return {word: math.log((1 + self.said) / count) for word, count in self.frequency.items()}
+
+    def is_confirmed(self, position: int) -> bool:
+        """Whether a result after the model's message, or the person's reply to it, lets it stand."""
+        if self.is_rejected(position):
+            return False
+        reply = self.reply[position]
+        results = (m for m in self.messages[position + 1 : min(reply, position + 1 + NEAR)] if m.role == "tool")
+        return any(not m.is_error for m in results) or (self.ends_turn[position] and reply < len(self.messages))
+
+    def is_rejected(self, position: int) -> bool:
+        reply = self.reply[position]
+        if reply == len(self.messages) or not self.is_english["user"]:
+            return False
+        return bool(cues.NEGATIVE_REPLY.search(self.messages[reply].own.lstrip("\n")))
+
+
+def rows(found: Sequence[Unit], window: Window) -> list[list[float]]:
+    """The features of each unit, in the order of `FEATURES`."""
+    known: dict[str, Mapping[str, float]] = {}
+    answers = []
+    for unit in found:
+        values = dict.fromkeys(FEATURES, 0.0) | _of_words(unit, window)
+        if unit.form == "said":
+            for part in unit.parts:
+                if part not in known:
+                    known[part] = _of_model(part) if window.is_english["assistant"] else {}
+                for name, value in known[part].items():
+                    values[name] = max(values[name], value)
+            values["rejected"] = float(window.is_rejected(unit.position))
+        else:
+            values |= _of_user(unit, window)
+        answers.append([values[name] for name in FEATURES])
+    return answers
+
+
+def _of_words(unit: Unit, window: Window) -> dict[str, float]:
+    words = content_words(unit.text)
+    count = max(1, len(words))
+    return {
+        "length": math.log1p(estimate(unit.text)) / 5,
+        "named": min(FULL, len(cues.SPECIFIC.findall(unit.text))) / FULL,
+        "new_words": sum(window.first_said.get(w, unit.position) >= unit.position for w in words) / count,
+        "final_words": len(words & window.final) / count if unit.position != window.last_answer else 0.0,
+        "later_words": sum(window.last_said.get(w, unit.position) > unit.position for w in words) / count,
+    }
+
+
+def _of_user(unit: Unit, window: Window) -> dict[str, float]:
+    values = {
+        "whole": unit.form in ("whole", "answer"),
+        "user_claim": unit.form == "answer",
+        "pasted": unit.form == "paste",
+        "first_wish": unit.position == window.first_wish,
+    }
+    if window.is_english["user"] and unit.form not in ("paste", "answer"):
+        kind = kind_of_user(unit.text)
+        values |= {
+            "user_rule": kind in ("rule", "preference"),
+            "user_correction": kind == "correction",
+            "user_claim": kind in ("decision", "root_cause", "state_change", "convention"),
+            "user_question": kind == "question",
+        }
+    return {name: float(value) for name, value in values.items()}
+
+
+def _of_model(words: str) -> dict[str, float]:
+    return {
+        "found": float(bool(cues.ROOT_CAUSE.search(words))),
+        "changed": float(
+            any(c.search(words) for c in (cues.DECIDED, cues.DECISION, cues.STATE_CHANGE, cues.CONVENTION))
+        ),
+        "hedge": float(bool(cues.HEDGE.search(words))),
+        "praise": float(bool(cues.VERDICT.search(words))),
+    }

@@ -1,0 +1,150 @@
+"""Spans of what was said that could be facts: sentences and their neighbours, and a person's short message whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memory_pipeline.observations.extractive import cues
+from memory_pipeline.observations.extractive.kinds import is_noise, is_passing, is_prose, is_question, length_of
+from memory_pipeline.observations.observer import Said
+from memory_pipeline.text.sentences import Sentence, sentences, squeeze
+
+WHOLE_MESSAGE = 400
+"""Characters up to which a person's message is taken as a whole; what is longer is mostly pasted."""
+CLOSING = 200
+"""Characters of a last paragraph below a paste that can still be the person's own."""
+NEIGHBOURS, UNIT = 3, 420
+"""Sentences, and characters, that may stand together in one unit of the model's words."""
+MIN_ASSISTANT = 30
+"""Characters below which the model's words say nothing by themselves."""
+OPENING = 400
+"""Characters of a paste that are looked at."""
+OWN_LINES = 3
+"""Line breaks that a person types; a message with more of them holds something pasted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """`messages[position].text[start:end]`, squeezed into `text`; `parts` are its sentences."""
+
+    position: int
+    start: int
+    end: int
+    text: str
+    form: str
+    """`whole`: a person's short message; `own`: their words around a paste; `dense`: a message of many lines;
+    `answer`: acceptance with its proposal; `paste`; `said`: by the model."""
+    parts: tuple[str, ...] = ()
+    before: tuple[int, int, int] | None = None
+    """Position, start and end of the proposal that an answer answers; its words stand first in `text`."""
+
+    @property
+    def places(self) -> tuple[tuple[int, int, int], ...]:
+        """Position, start and end of every span that `text` is made of, in order."""
+        own = (self.position, self.start, self.end)
+        return (self.before, own) if self.before else (own,)
+
+
+def units(messages: Sequence[Said]) -> Iterator[Unit]:
+    """Every span of the window that might be kept, in order."""
+    for position, message in enumerate(messages):
+        if message.role == "user":
+            yield from _of_user(position, message)
+            yield from _of_paste(position, message)
+        elif message.role == "assistant":
+            yield from _of_assistant(position, message)
+
+
+def _of_user(position: int, message: Said) -> Iterator[Unit]:
+    text = message.own
+    places = [0, *(place for span in message.quoted for place in span), len(text)]
+    parts = [text[start:end].strip() for start, end in zip(places[::2], places[1::2], strict=True)]
+    is_short = sum(map(len, parts)) <= WHOLE_MESSAGE
+    is_dense = sum(part.count("\n") for part in parts) > OWN_LINES
+    form = "own" if not is_short else "dense" if is_dense else "whole"
+    for found in _spans_of_user(message, is_short):
+        words = squeeze(text[found.start : found.end])
+        if is_prose(words) and not is_passing(words):
+            yield Unit(position, found.start, found.end, words, form, (words,))
+
+
+def _of_paste(position: int, message: Said) -> Iterator[Unit]:
+    """How each longer paste begins. It tells what the person passed on, and whatever it says is no more than that."""
+    for start, end in message.quoted:
+        first = next(sentences(message.text[start : min(end, start + OPENING)]), None)
+        words = squeeze(message.text[start + first.start : start + first.end]) if first else ""
+        if first and is_prose(words) and len(words) >= MIN_ASSISTANT:
+            yield Unit(position, start + first.start, start + first.end, words, "paste", (words,))
+
+
+def _spans_of_user(message: Said, is_short: bool) -> list[Sentence]:
+    """A short message as one span, without the consent and the orders around what it says; of a longer one,
+    which is mostly pasted, the first sentences and a short last paragraph. A question stands alone, and so does
+    what is above, between and below what is known to be pasted."""
+    text = message.own
+    found = [s for s in sentences(text) if s.kind != "heading" and not _is_mark(message, s)]
+    if not is_short:
+        opening = [s for s in found if s.paragraph == found[0].paragraph][:2]
+        closing = [s for s in found if s.paragraph == found[-1].paragraph != found[0].paragraph]
+        return opening + (closing if closing and closing[-1].end - closing[0].start <= CLOSING else [])
+    spans: list[Sentence] = []
+    run: list[Sentence] = []
+    for sentence in [*found, None]:
+        words = squeeze(text[sentence.start : sentence.end]) if sentence else ""
+        stands_alone = is_question(words) or bool(cues.OPEN.search(words))
+        if not sentence or stands_alone or _is_paste_between(message, run, sentence):
+            spans += _joined(text, run)
+            run = []
+        if sentence and stands_alone:
+            spans.append(sentence)
+        elif sentence:
+            run.append(sentence)
+    return spans
+
+
+def _is_paste_between(message: Said, run: Sequence[Sentence], sentence: Sentence) -> bool:
+    return bool(run) and any(run[-1].end <= start < sentence.start for start, _ in message.quoted)
+
+
+def _is_mark(message: Said, sentence: Sentence) -> bool:
+    """Whether it is no more than an image, or says that something is pasted below it: "the log:"."""
+    if cues.IMAGE.fullmatch(message.text, sentence.start, sentence.end):
+        return True
+    if not message.text.endswith((":", "："), sentence.start, sentence.end):
+        return False
+    return any(start >= sentence.end and not message.text[sentence.end : start].strip() for start, _ in message.quoted)
+
+
+def _joined(text: str, run: Sequence[Sentence]) -> list[Sentence]:
+    """From the first to the last sentence that says something lasting; all of them when none does."""
+    said = [i for i, s in enumerate(run) if not is_passing(squeeze(text[s.start : s.end]))]
+    kept = run[said[0] : said[-1] + 1] if said else run
+    return [Sentence(kept[0].start, kept[-1].end, "prose", kept[0].paragraph)] if kept else []
+
+
+def _of_assistant(position: int, message: Said) -> Iterator[Unit]:
+    """Sentences, and two or three neighbours: what follows a claim often makes it clear. Plans, offers and praise
+    are in none of them."""
+    text = message.text
+    found = [(s, squeeze(text[s.start : s.end])) for s in sentences(text)]
+    keep = [s.kind != "heading" and bool(words) and not is_noise(words) for s, words in found]
+    for i in range(len(found)):
+        parts: list[str] = []
+        for j in range(i, min(i + NEIGHBOURS, len(found))):
+            if not keep[j] or (parts and not _follows(text, found[j - 1][0], found[j][0])):
+                break
+            first, last = found[i][0], found[j][0]
+            if parts and last.end - first.start > UNIT:
+                break
+            parts.append(found[j][1])
+            words = squeeze(text[first.start : last.end])
+            if length_of(words) >= MIN_ASSISTANT and not words.endswith(("?", "？", ":", "：")):
+                yield Unit(position, first.start, last.end, words, "said", tuple(parts))
+
+
+def _follows(text: str, one: Sentence, other: Sentence) -> bool:
+    """Whether nothing but space and the mark of a list is between them, and the list has not ended."""
+    if one.kind == "bullet" and other.kind != "bullet":
+        return one.paragraph == other.paragraph
+    return not text[one.end : other.start].strip(" \t\n-*•0123456789.)")

@@ -1,0 +1,197 @@
+"""Lines of a model's answer to facts. What each line leads with is read by `parsing_marks`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from memory_pipeline.observations.parsing.cleaning import unescaped
+from memory_pipeline.observations.parsing.degenerate import is_echo_line, is_nothing, is_too_little, shortened
+from memory_pipeline.observations.parsing.marks import STATEMENT, Marks, leading, priority_in, trailing
+from memory_pipeline.text.priorities import LOW
+
+LONGEST_ENTRY = 4_000
+"""Characters of a line that are looked at; facts are shorter by far."""
+MOST_ENTRIES = 2_000
+"""Lines of one list; ten times as many as the facts that are kept of an answer."""
+MOST_REFS = 20
+
+BULLET = re.compile(
+    r"[ \t]*(?:[-*•‣▪●○◦·+](?=[ \t🔴🟡🟢\[])|\d{1,3}[.)](?=[ \t])|\([0-9a-z]\)(?=[ \t]))[ \t]*(?:\[[ xX]\][ \t]+)?"
+)
+HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(?P<words>[^\n]*)")
+_RULE = re.compile(r"[ \t]*(?:[-=_*~`|]{3,}[\w-]{0,10}|\|[^\n]*\|)[ \t]*")
+DATE = re.compile(r"[\W_]*(?:dates?\b[\W_]{1,6}[^\n]{0,40}|\d{4}-\d\d-\d\d\W*)", re.I)
+_ARROW = re.compile(r"(?:->|→|=>|↳)[ \t]*")
+_SEVERAL = re.compile(r"(?<=\S)[ \t][*•-][ \t]+(?=[🔴🟡🟢])")
+_BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*/])([^*\n]{1,300}?)(?<=\S)\*\*(?![\w*])")
+_CODE = re.compile(r"(`[^`\n]{1,300}`)")
+_TYPE = re.compile(r"</?(?:b|i|u|em|strong|br|p|li|ul|ol|span|code)[ \t]*/?>", re.I)
+"""Tags that are only looks."""
+_ANY_TAG = re.compile(
+    r"</[A-Za-z][^<>]*>|<[|｜][^<>]*>|(?<!\w)<[A-Za-z!?][^<>]*>"
+    r"|<(?:system|user|assistant|human|tool|instructions?|observations?|memory)\b[^<>]*>",
+    re.I,
+)
+_TEMPLATE = re.compile(r"\[#(?:NUMBER|N)\b|^(?:the fact\W*$|\{observation\}|MARK kind)", re.I)
+_KEY = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFact:
+    """One line of a list, taken apart."""
+
+    text: str
+    """Without marker, kind, time and numbers."""
+    priority: str
+    kind: str
+    """One of `KINDS`; `statement` when there was none, or none that is known."""
+    clock: str | None
+    """`HH:MM` as it led the line."""
+    refs: tuple[int, ...]
+    """Numbers of messages, in order and without repeats."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A list line with what belongs to it; each part is a line with its continuations."""
+
+    indent: int
+    priority: str | None
+    """Of the heading that it stands under."""
+    is_listed: bool
+    parts: list[list[str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class FactList:
+    """The facts of one list, and what was guessed to get them."""
+
+    facts: list[ParsedFact] = field(default_factory=list)
+    unmarked: int = 0
+    """Facts whose priority is not said; they count as low."""
+    unlisted: bool = False
+    """The lines had no bullets: each was taken for a fact."""
+    is_last_kept: bool = False
+    """The last line gave the last fact."""
+
+
+def read_facts(lines: Iterable[str], *, only_listed: bool) -> FactList:
+    """The facts of these lines. Lines without bullets are facts where there are no others, unless `only_listed`."""
+    found = _entries(lines)
+    listed = [entry for entry in found if entry.is_listed]
+    result = FactList(unlisted=not listed and bool(found) and not only_listed)
+    for entry in found if result.unlisted else listed:
+        read = _fact(entry)
+        result.is_last_kept = read is not None
+        if read:
+            fact, is_marked = read
+            result.facts.append(fact)
+            result.unmarked += not is_marked
+    return result
+
+
+def key_of(fact: ParsedFact) -> str:
+    """Equal for facts that differ by case, space and punctuation only."""
+    return " ".join(_KEY.findall(fact.text.casefold()))
+
+
+def tidy(text: str) -> str:
+    """On one line, with XML's entities resolved outside of code, without bold type and without the brackets of tags:
+    what a person reads cannot open or close anything in a later prompt. Generics like `Vec<u8>` stay as they are."""
+    words = " ".join(text[:LONGEST_ENTRY].split())
+    words = "".join(part if part[:1] == "`" else _TYPE.sub("", unescaped(part)) for part in _CODE.split(words))
+    words = _ANY_TAG.sub(_without_brackets, words)
+    if _ANY_TAG.search(words):  # one was made of the rest of another: <<system>>
+        words = words.replace("<", "").replace(">", "")
+    words = _BOLD.sub(r"\1", words)
+    if words.count("**") == 1 and words.startswith("**") != words.endswith("**"):  # its other half led the line
+        words = words.removeprefix("**").removesuffix("**")
+    return " ".join(words.split())
+
+
+def _without_brackets(tag: re.Match[str]) -> str:
+    """The words of a tag, apart from their neighbours."""
+    text, (start, end) = tag.string, tag.span()
+    before = " " if start and text[start - 1].isalnum() else ""
+    after = " " if end < len(text) and (text[end].isalnum() or text[end] == "<") else ""
+    return f"{before}{tag[0][1:-1].strip()}{after}"
+
+
+def _entries(lines: Iterable[str]) -> list[_Entry]:
+    found: list[_Entry] = []
+    priority: str | None = None
+    after_gap = False
+    for line in _one_a_line(lines):
+        heading = HEADING.match(line)
+        bullet = None if heading else BULLET.match(line)
+        body = line[bullet.end() if bullet else 0 :]
+        if (
+            not line.strip()
+            or _RULE.fullmatch(line)
+            or (not bullet and DATE.fullmatch(line))
+            or (not bullet and is_echo_line(line))
+        ):
+            after_gap = True
+            continue
+        marks, rest = leading(body[:LONGEST_ENTRY])
+        if heading or not rest.strip(" \t*_:：-"):
+            # "🔴 High priority:" stands over what follows
+            priority = priority_in(heading["words"]) if heading else marks.priority or priority
+            after_gap = True
+            continue
+        indent = len(line[:LONGEST_ENTRY].expandtabs(4)) - len(line[:LONGEST_ENTRY].expandtabs(4).lstrip())
+        above = found[-1] if found and found[-1].is_listed else None
+        if bullet and above and indent > above.indent and not marks.priority:
+            above.parts.append([_ARROW.sub("", body, count=1) if _ARROW.match(body) else body])
+        elif bullet or marks.priority:
+            found.append(_Entry(indent, priority, True, [[body]]))
+        elif above and (not after_gap or indent > above.indent):
+            above.parts[-1].append(body)
+        else:
+            found.append(_Entry(indent, priority, False, [[body]]))
+        after_gap = False
+        if len(found) >= MOST_ENTRIES:
+            break
+    return found
+
+
+def _one_a_line(lines: Iterable[str]) -> Iterable[str]:
+    for line in lines:
+        first, *others = _SEVERAL.split(line)
+        yield first
+        for other in others:
+            yield f"* {other}"
+
+
+def _fact(entry: _Entry) -> tuple[ParsedFact, bool] | None:
+    """The fact, and whether its priority was said."""
+    marks, words = _marks_and_words(entry.parts[0])
+    refs = list(marks.refs)
+    text = tidy(words)
+    if (text.endswith((":", "：")) and len(entry.parts) == 1) or _TEMPLATE.search(words):
+        return None
+    for part in entry.parts[1:]:
+        below, words = _marks_and_words(part)
+        refs += below.refs
+        more = tidy(words)
+        text += "" if not more else f" {more}" if text.endswith(tuple(".:;,!?…。：！？")) else f"; {more}"
+        if len(text) > LONGEST_ENTRY:
+            break
+    if is_too_little(text) or (not refs and is_nothing(text)):
+        return None
+    priority = marks.priority or entry.priority
+    fact = ParsedFact(
+        shortened(text),
+        priority or LOW,
+        marks.kind or STATEMENT,
+        marks.clock,
+        tuple(dict.fromkeys(refs))[:MOST_REFS],
+    )
+    return fact, priority is not None
+
+
+def _marks_and_words(lines: list[str]) -> tuple[Marks, str]:
+    marks, words = leading(" ".join(lines)[:LONGEST_ENTRY])
+    return trailing(marks, words)

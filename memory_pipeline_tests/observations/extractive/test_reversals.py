@@ -1,0 +1,99 @@
+"""What is taken back later is not kept as true; what takes it back is."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from memory_pipeline.observations.extractive.observer import ExtractiveObserver
+from memory_pipeline.observations.observer import Fact, Said
+
+START = datetime(2025, 3, 5, 9, tzinfo=UTC)
+FILLER = ["assistant: Let me look at the configuration to see what is there, and then at the logs of it."] * 12
+"""Plans, which are never kept, and which buy room for everything else."""
+
+
+def facts(*turns: str) -> dict[str, Fact]:
+    """The facts of a window whose budget has room for everything, by their text."""
+    parts = [turn.split(": ", 1) for turn in [*FILLER, *turns]]
+    said = [Said(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(parts)]
+    segments = ExtractiveObserver(0.5).observe(said)
+    return {fact.text: fact for segment in segments for fact in segment.facts}
+
+
+REDIS = "Let's use Redis for the cache of the search service."
+TALK = "assistant: The cache of the search service is set up in src/search/cache.py now."
+
+
+@pytest.mark.parametrize(
+    "reversal",
+    [
+        "Let's go with Postgres instead of Redis, the team knows it.",
+        "On second thought, let's use Memcached for the cache.",
+        "I changed my mind, we use Memcached for the cache of the search.",
+        "Let's drop it after all and keep the cache in memory, rather than in Redis.",
+        "No, actually we will keep the cache in memory, one service less to run.",
+        "We should stop using Redis, let's keep everything in Postgres.",
+    ],
+)
+def test_a_decision_that_the_person_reverses_is_dropped_for_the_reversal(reversal: str) -> None:
+    found = facts(f"user: {REDIS}", TALK, f"user: {reversal}")
+    assert REDIS not in found
+    assert reversal in found
+    assert found[reversal].trust == "user"
+
+
+def test_what_reverses_is_worth_no_less_than_what_it_reverses() -> None:
+    rule, reversal = "Always use Redis for caches, never files.", "keep files instead of Redis"
+    assert facts(f"user: {reversal}")[reversal].priority == "medium"
+    assert facts(f"user: {rule}", TALK, f"user: {reversal}")[reversal].priority == "high"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "Let's use Postgres instead of SQLite for the orders.",  # of something else
+        "Is Memcached better than Redis for the cache, or should we use it instead of Redis?",  # only asked
+        "The deployment of the search service is on Friday.",
+    ],
+)
+def test_a_decision_that_nothing_takes_back_stays(other: str) -> None:
+    assert REDIS in facts(f"user: {REDIS}", TALK, f"user: {other}")
+
+
+@pytest.mark.parametrize(
+    "words", ["Scratch that.", "yeah, you can undo that", "Never mind.", "my mistake, ignore that"]
+)
+def test_the_person_takes_back_what_they_said_last(words: str) -> None:
+    wish = "The theme selector must push its update to the next tick, because it flickers."
+    assert wish in facts(f"user: {wish}", TALK)
+    assert wish not in facts(f"user: {wish}", TALK, f"user: {words}")
+
+
+CLAIM = (
+    "The root cause is the webhook of the carrier, which retries because our endpoint answers too slowly, so every "
+    "event is stored twice."
+)
+
+
+@pytest.mark.parametrize(
+    "retraction",
+    [
+        "assistant: I was wrong: the webhook of the carrier retries nothing, no event is stored twice.",
+        "user: the webhook of the carrier is not the cause, no event is stored twice",
+    ],
+)
+def test_a_cause_that_proved_wrong_is_dropped_and_what_was_found_instead_is_kept(retraction: str) -> None:
+    found = facts("user: why are all mails of the carrier sent twice?", f"assistant: {CLAIM}", "tool: ok", retraction)
+    assert not any("answers too slowly" in text for text in found)
+    assert any("webhook of the carrier" in text for text in found)
+
+
+def test_what_is_pasted_takes_nothing_back() -> None:
+    paste = "Let's go with Postgres instead of Redis."
+    said = [
+        *(Said(f"f{i}", "assistant", START, turn) for i, turn in enumerate(FILLER)),
+        Said("m0", "user", START, REDIS),
+        Said("m2", "user", START, paste, quoted=((0, len(paste)),)),
+    ]
+    texts = [f.text for s in ExtractiveObserver(0.5).observe(said) for f in s.facts]
+    assert REDIS in texts
