@@ -1,12 +1,17 @@
 """How good the extractive observer is on labelled real sessions, beside simple extractors in the same run.
 
-    python benchmarks/observing.py [LABELS_DIR]
+    python benchmarks/observing.py [LABELS_DIR] [--answers ANSWERS_DIR [--model NAME]]
 
 LABELS_DIR holds labels in the form of `../shared/gold`, whose `score.py` explains the figures; without it the gold
 ones and those of `benchmarks/labels` are taken. The shipped weights were fitted on both (`weights.json` names them),
 so there the figures are in-sample; `benchmarks/fit_observer.py` prints those that leave out the session that is scored.
+
+With `--answers` the language-model observer is scored too, from recorded answers (`recorded.py` tells the format);
+where one is missing, its request is written down and no figure printed.
 """
 
+import argparse
+import contextlib
 import json
 import subprocess
 import sys
@@ -106,15 +111,22 @@ def report(labels: Path, name: str) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("labels", type=Path, nargs="?")
+    parser.add_argument("--answers", type=Path, help="recorded answers of a language model, see recorded.py")
+    parser.add_argument("--model", default="recorded:any", help="as OBSERVER_MODEL names it; it is part of the keys")
+    asked = parser.parse_args()
     if not (GOLD / "score.py").exists():
         sys.exit(f"There is no score.py in {GOLD}.")
     print(heading())
-    if len(sys.argv) > 1:
-        report(Path(sys.argv[1]), Path(sys.argv[1]).name)
-        return
-    report(GOLD / "labels", "gold")
-    with label_folder(with_gold=False) as labels:
-        report(labels, "labels")
+    with contextlib.ExitStack() as stack:
+        gold = [(GOLD / "labels", "gold"), (stack.enter_context(label_folder(with_gold=False)), "labels")]
+        for labels, name in [(asked.labels, asked.labels.name)] if asked.labels else gold:
+            report(labels, name)
+            if asked.answers:
+                from recorded import report as report_recorded
+
+                report_recorded(labels, asked.answers, asked.model)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The language-model observer on labelled sessions, scored from answers that were recorded, without asking anybody.
 
-    python benchmarks/recorded.py ANSWERS_DIR [--model NAME] [--labels DIR]
+    python benchmarks/observing.py --answers ANSWERS_DIR [--model NAME]
 
 ANSWERS_DIR holds one JSON file per request, `<first two of the key>/<key>.json`, whose only required field is `text`
 (`memory_pipeline/llm/cache.py` has the format; a workspace's `answers/` is such a folder, so a run with OBSERVER_MODEL
@@ -12,14 +12,12 @@ no figure is printed.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from datetime import UTC, date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from labels import GOLD
-from observing import Session, heading, line, rows, score, sessions
+from observing import Session, line, rows, score, sessions
 
 from memory_pipeline.llm.cache import NotRecorded, RecordedAnswers
 from memory_pipeline.llm.config import ModelConfig
@@ -60,26 +58,20 @@ def observe(session: Session, observer: LanguageModelObserver) -> list[Segment] 
         return None
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("answers", type=Path)
-    parser.add_argument("--model", default="recorded:any", help="as OBSERVER_MODEL names it; it is part of the keys")
-    parser.add_argument("--labels", type=Path, default=GOLD / "labels", help="folder with *.gold.json")
-    asked = parser.parse_args()
-    recorder = Recorder(asked.answers, asked.model)
+def report(labels: Path, answers: Path, model: str) -> None:
+    """The figures by session and in all, or which answers are missing and no figure."""
+    recorder = Recorder(answers, model)
     observer = LanguageModelObserver(recorder, UTC_ZONE, at_once=1)  # type: ignore[arg-type]
-    labelled = list(sessions(asked.labels))
-    observed = [(session, observe(session, observer)) for session in labelled]
+    observed = [(session, observe(session, observer)) for session in sessions(labels)]
     missing = [session.file for session, segments in observed if segments is None]
     if missing:
-        sys.exit(
-            f"{len(missing)} of {len(labelled)} sessions lack an answer, so there is no figure. Answer the requests in "
-            f"{recorder.requests} into {asked.answers}/<first two of the key>/<key>.json and call this again."
+        print(
+            f"{observer.name}: {len(missing)} of {len(observed)} sessions lack an answer, so there is no figure. Have the "
+            f"requests in {recorder.requests} answered into {answers}/<first two of the key>/<key>.json; call it again."
         )
+        return
     found = [row for session, segments in observed for row in rows(session, segments or [])]
-    figures = score(asked.labels, found)
-    print(heading())
-    for file, values in figures.items():
+    for file, values in score(labels, found).items():
         print(line(observer.name if file == "TOTAL" else f"  {file}", values))
     tell(observed)
 
@@ -91,7 +83,3 @@ def tell(observed: list[tuple[Session, list[Segment] | None]]) -> None:
     counts = ", ".join(f"{flags.count(flag)} {flag}" for flag in sorted(set(flags))) or "no flags"
     unparsed = sum(not segment.parsed for _, segments in observed for segment in segments or [])
     print(f"{len(facts)} facts: {counts}; {unparsed} segments not parsed")
-
-
-if __name__ == "__main__":
-    main()
