@@ -238,6 +238,18 @@ TABLES: dict[str, Table] = {
         ("decided_at", "proposal_id"),
         is_derived=False,
     ),
+    "showings": Table(
+        "a proposal as it was first shown on a surface; its time to expire runs from the first of these",
+        {
+            "day": pl.Date(),
+            "proposal_id": pl.String(),
+            "surface": pl.String(),
+            "shown_at": UTC_TIME,
+            "external_id": pl.String(),
+        },
+        ("proposal_id", "surface"),
+        is_derived=False,
+    ),
     "promotions": Table(
         "an approved proposal that reached MEMORY.md, on the day it did",
         {
@@ -246,7 +258,9 @@ TABLES: dict[str, Table] = {
             "section": pl.String(),
             "text": pl.String(),
             "promoted_at": UTC_TIME,
-            "already_there": pl.Boolean(),
+            "shown_at": "when it was first shown there, UTC",
+    "external_id": "what the surface calls it, such as a Todoist task",
+    "already_there": pl.Boolean(),
         },
         ("proposal_id",),
         is_derived=False,
@@ -339,6 +353,8 @@ COLUMN_NOTES = {
     "sources": "ids of the rows it was made from",
     "decision": "approved or rejected",
     "surface": "where it was decided: REVIEW.md or command",
+    "shown_at": "when it was first shown there, UTC",
+    "external_id": "what the surface calls it, such as a Todoist task",
     "already_there": "the line stood in MEMORY.md before",
     "severity": "occurrences times what one costs a person",
     "confidence": "that it is a pattern and no accident, 0 to 1",
