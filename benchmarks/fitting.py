@@ -21,7 +21,7 @@ from memory_pipeline.text.encoder import Encoder
 
 WORTH_OF_HIGH = 2.0
 HIGH = 0.6
-"""Probability of what may be high. From 0.5 to 0.75 does as well: no more than half of the facts are."""
+"""Probability of what may be high. From 0.5 to 0.75 does as well: HIGH_SHARE of the observer bounds it."""
 PENALTY, PENALTY_OF_SESSION = 0.1, 1.0
 """Of the ridge, on weights and on the sessions' offsets. A third or three times as much does as well."""
 COST, REDUNDANCY = 0.3, 0.8

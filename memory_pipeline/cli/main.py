@@ -8,7 +8,7 @@ from memory_pipeline.cli.console import err, fail
 from memory_pipeline.files.safe_write import ChangedMeanwhile
 from memory_pipeline.lake import DamagedTable
 from memory_pipeline.llm.own_sessions import is_inside
-from memory_pipeline.stage import TryAgainLater
+from memory_pipeline.stage import CannotGoOn, TryAgainLater
 
 app = typer.Typer(
     help="Durable memory from the transcripts of your coding agents, reviewed by you.",
@@ -33,7 +33,7 @@ def main() -> None:
         return
     try:
         app()
-    except (DamagedTable, TryAgainLater, ChangedMeanwhile, Timeout) as error:
+    except (DamagedTable, TryAgainLater, CannotGoOn, ChangedMeanwhile, Timeout) as error:
         raise SystemExit(fail(str(error)).exit_code) from None
     except OSError as error:
         if not error.filename:

@@ -11,6 +11,7 @@ from memory_pipeline.cli.dagster_runs import check_results
 from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.lifecycle import with_status
 from memory_pipeline.settings import Settings
+from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.priorities import PRIORITIES
 
 
@@ -20,7 +21,8 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
     messages = lake.read("messages", days, ["role"])
     windows = lake.read("windows", days, ["observed", "dedupe_key"])
     observed = windows.filter(pl.col("observed"))["dedupe_key"]
-    seen = lake.read("segments", days, ["dedupe_key"])["dedupe_key"]
+    segments = lake.read("segments", days, ["dedupe_key"])
+    left = observed.filter(~observed.is_in(segments["dedupe_key"].implode())).len()
     calls = lake.read("ledger").filter(pl.col("for_day").is_in(days), ~pl.col("cached"))
     observations = lake.read("observations", days, ["priority"])
     status = with_status(lake)["status"]
@@ -33,10 +35,11 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
         "messages": messages.height,
         "user_messages": int((messages["role"] == "user").sum()),
         "windows": {
-            "observed": int(observed.is_in(seen.implode()).sum()),
-            "left": int((~observed.is_in(seen.implode())).sum()),
+            "observed": observed.len() - left,
+            "left": left,
             "stored_only": int((~windows["observed"]).sum()),
         },
+        "days_unfinished": [f"{d}" for d in days if lake.fingerprint("observations", d) == INCOMPLETE],
         "observations": {p: int((observations["priority"] == p).sum()) for p in PRIORITIES},
         "vectors": lake.read("embeddings", days).height,
         "reflections": lake.read("reflections", days).height,
@@ -92,6 +95,8 @@ def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
     windows = summary["windows"]
     left = f", {windows['left']} left for later" if windows["left"] else ""
     say_pair("windows", f"{windows['observed']} observed{left}, {windows['stored_only']} only stored")
+    if unfinished := summary["days_unfinished"]:  # where rows of another observer stand in, no window is left
+        say_pair("not finished", f"{len(unfinished)} days wait for the model or its budget (last {unfinished[-1]})")
     say_pair("observations", "  ".join(f"{settings.marks[p]} {n} {p}" for p, n in summary["observations"].items()))
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in summary["proposals"].items()))
     say_pair("friction", f"{len(summary['friction'])} patterns over more than one session")

@@ -15,7 +15,7 @@ from memory_pipeline.lake import Lake
 from memory_pipeline.llm.backend import Backend, Reply, backend_of
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.llm.config import ModelConfig
-from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable, RequestRefused, Transient
+from memory_pipeline.llm.errors import ModelMisconfigured, ModelUnavailable, RequestRefused, Transient
 from memory_pipeline.llm.ledger import Ledger, Reservation, Usage
 from memory_pipeline.llm.prices import cost_of
 from memory_pipeline.llm.request import Answer, Request
@@ -32,7 +32,7 @@ _backoff = wait_exponential_jitter(initial=1, max=60, jitter=1)
 class Client:
     """One model, for one stage, in one run. Its methods may be called from several threads at once.
 
-    Once the model is out of reach, wrong or too dear, every later call that is not answered from what is kept raises
+    Once the model is out of reach or wrong, every later call that is not answered from what is kept raises
     the same at once, and calls that wait for another try give up: a run over a year does not wait 365 times.
     `redact` is applied to answers and messages before anything keeps them. `sleep` (None: until it is stopped) waits
     between tries.
@@ -55,24 +55,25 @@ class Client:
         self._backend = backend or backend_of(config)
         self._redact = redact
         self._stage = stage
-        self._model = redact(config.model)  # a command may have a key among its arguments
+        self.model = redact(config.model)
+        """The model as it may be told: a command may have a key among its arguments."""
         self._stopped = threading.Event()
         self._sleep = sleep or self._stopped.wait
-        self._verdict: ModelUnavailable | ModelMisconfigured | BudgetReached | None = None
+        self._verdict: ModelUnavailable | ModelMisconfigured | None = None
         self._mutex = threading.Lock()
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def complete(self, request: Request, for_day: date) -> Answer:
         """The model's answer, or the one that it gave before.
 
-        Raises `RequestRefused`, and for good `ModelUnavailable`, `ModelMisconfigured` or `BudgetReached`.
+        Raises `RequestRefused`, `BudgetReached`, and for good `ModelUnavailable` or `ModelMisconfigured`.
         """
         with self._mutex:
             turn = self._turns[request.key]
         with turn:  # equal requests at once are one call
             if known := self.cache.get(request.key):
                 usage = Usage(known.input_tokens, known.output_tokens, 0.0)
-                self.ledger.note_cached(self._stage, self._model, for_day, request.key, usage)
+                self.ledger.note_cached(self._stage, self.model, for_day, request.key, usage)
                 return known
             try:
                 return self._retrying()(self._ask, request, for_day)
@@ -84,7 +85,7 @@ class Client:
                 )
                 self._stop(dead)
                 raise dead from None
-            except (ModelMisconfigured, BudgetReached, ModelUnavailable) as error:
+            except (ModelMisconfigured, ModelUnavailable) as error:
                 self._stop(error)
                 raise
 
@@ -107,10 +108,10 @@ class Client:
         worst = self._worst(request)
         if worst.cost_usd is None and "daily_budget_usd" in self._settings.model_fields_set:
             raise ModelMisconfigured(
-                f"{variable('daily_budget_usd')} limits what may be spent, but what {self._model!r} costs is not "
+                f"{variable('daily_budget_usd')} limits what may be spent, but what {self.model!r} costs is not "
                 f"known; set {self.config.role}_PRICE to USD per million tokens in and out, like 0.25/2, or 0/0."
             )
-        place = self.ledger.reserve(self._stage, self._model, for_day, request.key, worst)
+        place = self.ledger.reserve(self._stage, self.model, for_day, request.key, worst)
         began = time.monotonic()
         try:
             reply = self._backend.send(request)
@@ -137,7 +138,7 @@ class Client:
         text = self._redact(reply.text.encode("utf-8", "replace").decode())  # half of an emoji cannot be kept
         asked, answered = reply.input_tokens, reply.output_tokens
         if asked is None:
-            asked = estimate(request.system) + estimate(request.prompt) + PICTURE_TOKENS * len(request.pictures)
+            asked = tokens_of(request)
         if answered is None:
             answered = estimate(reply.text)
         cost = cost_of(self.config, asked, answered)
@@ -162,7 +163,7 @@ class Client:
         self._raise_if_stopped()
         self._sleep(seconds)
 
-    def _stop(self, verdict: ModelUnavailable | ModelMisconfigured | BudgetReached) -> None:
+    def _stop(self, verdict: ModelUnavailable | ModelMisconfigured) -> None:
         with self._mutex:
             self._verdict = self._verdict or verdict
         self._stopped.set()
@@ -170,6 +171,11 @@ class Client:
     def _raise_if_stopped(self) -> None:
         if self._verdict:
             raise type(self._verdict)(str(self._verdict))
+
+
+def tokens_of(request: Request) -> int:
+    """Tokens that a request has, about."""
+    return estimate(request.system) + estimate(request.prompt) + PICTURE_TOKENS * len(request.pictures)
 
 
 def _wait(state: RetryCallState) -> float:

@@ -4,6 +4,9 @@ The command is run without a shell, in an empty directory, so a path among its a
 `{prompt}` in an argument stands for the prompt and `{system}` for the instructions. Without `{prompt}` the prompt goes
 to stdin, without `{system}` the instructions stand before it. Pictures, the temperature and the limit of the answer
 do not reach it.
+
+What it is given holds words of anybody: web pages, files, the output of tools. A coding agent should have its own tools
+switched off, as with `pi -p --no-session --no-tools`, or such words may have it run something.
 """
 
 from __future__ import annotations

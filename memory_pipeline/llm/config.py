@@ -34,13 +34,33 @@ def observer_model(settings: Settings) -> ModelConfig | None:
     """The observer's model, or None when none is asked for."""
     if not settings.observer_model:
         return None
-    price = tuple(map(float, settings.observer_price.split("/"))) if settings.observer_price else None
     return ModelConfig(
         settings.observer_model,
         settings.observer_base_url,
         settings.observer_temperature,
         settings.observer_max_output_tokens,
         settings.model_timeout,
-        (price[0], price[1]) if price else None,
+        _price(settings.observer_price),
         settings.observer_images,
     )
+
+
+def reflector_model(settings: Settings) -> ModelConfig | None:
+    """The reflector's model, or None when none is asked for. It is shown text only."""
+    if not settings.reflector_model:
+        return None
+    return ModelConfig(
+        settings.reflector_model,
+        settings.reflector_base_url,
+        settings.reflector_temperature,
+        settings.reflector_max_output_tokens,
+        settings.model_timeout,
+        _price(settings.reflector_price),
+        sees=False,
+        role="REFLECTOR",
+    )
+
+
+def _price(written: str | None) -> tuple[float, float] | None:
+    asked, answered = map(float, written.split("/")) if written else (None, None)
+    return None if asked is None or answered is None else (asked, answered)

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import memory_pipeline
+from memory_pipeline.stage import CannotGoOn
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
-class NoSuchPrompt(Exception):
+class NoSuchPrompt(CannotGoOn):
     """A prompt is missing or lacks a place; the message names the file."""
 
 

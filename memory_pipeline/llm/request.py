@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+
+_KEYED = ("model", "system", "prompt", "temperature", "max_output_tokens", "attempt")
+"""Fields of a request that go into its key as they are; of pictures, their digests."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,9 @@ class Request:
     @cached_property
     def key(self) -> str:
         """sha256 over everything that goes in, as hex."""
-        parts = {name: getattr(self, name) for name in self.described}
+        parts = {name: getattr(self, name) for name in _KEYED}
         parts["pictures"] = [picture.digest for picture in self.pictures]
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
-
-    described = ("model", "system", "prompt", "temperature", "max_output_tokens", "attempt")
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,5 @@ class Answer:
     cached: bool = False
     truncated: bool = False
     """Whether the model stopped because it had used up `max_output_tokens`."""
-    model: str = field(default="")
+    model: str = ""
     """As the provider named it, where it did."""
-
-    def as_dict(self) -> dict[str, object]:
-        return asdict(self)

@@ -1,13 +1,14 @@
 """The assets `segments` and `observations`."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from typing import Any
 
 import dagster as dg
 import polars as pl
 
+from memory_pipeline.days import today
 from memory_pipeline.lake import Lake
 from memory_pipeline.observations.stage import VERSION, ObservationsStage, observer_of
 from memory_pipeline.orchestration import (
@@ -25,7 +26,8 @@ from memory_pipeline.text.priorities import PRIORITIES
 PREVIEWED = 40
 _SETTINGS = load_settings()
 _VERSION = f"{VERSION} {observer_of(_SETTINGS, Lake(_SETTINGS.lake_dir)).version}"
-"""Model and prompts are part of it, so that an edited prompt shows its assets as stale."""
+"""Model and prompts are part of it, so that an edited prompt shows its assets as stale, once the code location is
+reloaded. A run asks for what the settings and prompts say when it begins."""
 
 
 @dg.multi_asset(
@@ -56,9 +58,14 @@ _VERSION = f"{VERSION} {observer_of(_SETTINGS, Lake(_SETTINGS.lake_dir)).version
 def observe(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
     tables, settings = lake.open(), lake.settings()
     stage = ObservationsStage.of(settings, tables)
-    yield from run_stage(
-        context, tables, stage, lambda t, day: describe(tables, settings, t, day) | left_of(stage, day)
-    )
+    calls_for = calls_by_day(tables, settings)
+    try:
+        yield from run_stage(
+            context, tables, stage, lambda t, day: describe(tables, settings, t, day, calls_for) | left_of(stage, day)
+        )
+    except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
+        # the retry policy counts an interrupt as a failure: the step would begin again and go on asking the model
+        raise dg.Failure("The run was stopped. Run it again; what was answered is kept.", allow_retries=False) from None
     for day, reason in stage.left.items():
         context.log.warning(f"{day} is not finished: {reason}")
     for key in stage.log_blocks_edited:
@@ -70,7 +77,22 @@ def left_of(stage: ObservationsStage, day: date) -> dict[str, Any]:
     return {"left_for_later": stage.left[day]} if day in stage.left else {}
 
 
-def describe(lake: Lake, settings: Settings, table: str, day: date) -> dict[str, Any]:
+def calls_by_day(lake: Lake, settings: Settings) -> Callable[[date], pl.DataFrame]:
+    """The model's calls for a day, whenever they were made. Those made before today are read once, not for each day."""
+    now, columns = today(settings.zone), ["for_day", "cached", "cost_usd"]
+
+    def read(days: Iterable[date]) -> pl.DataFrame:
+        return lake.read("ledger", days, columns)
+
+    before = read(day for day in lake.days("ledger") if day < now)
+    return lambda day: pl.concat([before, read(d for d in lake.days("ledger") if d >= now)]).filter(
+        pl.col("for_day") == day
+    )
+
+
+def describe(
+    lake: Lake, settings: Settings, table: str, day: date, calls_for: Callable[[date], pl.DataFrame]
+) -> dict[str, Any]:
     frame = lake.read(table, [day])
     if table == "segments":
         narratives = frame.sort("dedupe_key", "position").select("narrative")
@@ -85,7 +107,7 @@ def describe(lake: Lake, settings: Settings, table: str, day: date) -> dict[str,
     tokens = int(frame["tokens"].sum())
     counts = {priority: int((frame["priority"] == priority).sum()) for priority in PRIORITIES}
     flags = Counter(flag for flags in frame["flags"] for flag in flags)
-    calls = lake.read("ledger").filter(pl.col("for_day") == day)
+    calls = calls_for(day)
     return (
         counts
         | dict(flags)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import date
 
 from memory_pipeline.lake import Lake
+from memory_pipeline.llm.client import tokens_of
 from memory_pipeline.llm.prices import cost_of
 from memory_pipeline.observations.budget import room
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.observations.observer import Context, Said
 from memory_pipeline.observations.observing import jobs_of
-from memory_pipeline.text.tokens import estimate
 
 AROUND_FACTS = 300
 """Tokens of an answer beside its facts: tags, narratives, the task."""
@@ -58,7 +58,7 @@ def _of_window(observer: LanguageModelObserver, messages: Sequence[Said], contex
     shown = 0
     for request, chunk in observer.requests(messages, context):
         facts = room(messages[chunk.start : chunk.end], observer.budget)
-        asked = estimate(request.system) + estimate(request.prompt) + min(shown, observer.prior_tokens)
+        asked = tokens_of(request) + min(shown, observer.prior_tokens)
         told = min(facts + AROUND_FACTS, config.max_output_tokens)
         shown += facts
         if client.is_cached(request):

@@ -10,7 +10,7 @@ import polars as pl
 from memory_pipeline.lake import Lake
 from memory_pipeline.observations.grounding import invented_times, missing_evidence
 from memory_pipeline.observations.language_model.honesty import UNGROUNDED_SPECIFICS
-from memory_pipeline.observations.language_model.specifics import Said, missing_specifics
+from memory_pipeline.observations.language_model.specifics import Words, missing_specifics
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH
@@ -82,13 +82,13 @@ def judge_specifics(lake: Lake, settings: Settings, day: date) -> Verdict:
     """Names and numbers of observations were said in their windows; what was not is flagged, and little."""
     messages = lake.read("messages", [day])
     windows = {
-        key: Said(filter(None, [*frame["text"], *frame["tool_name"]]))
+        key: Words(filter(None, [*frame["text"], *frame["tool_name"]]))
         for (key,), frame in messages.partition_by("dedupe_key", as_dict=True).items()
     }
     observations = lake.read("observations", [day])
     unflagged, flagged = [], 0
     for o in observations.iter_rows(named=True):
-        missing = missing_specifics(o["text"], windows.get(o["dedupe_key"], Said([])))
+        missing = missing_specifics(o["text"], windows.get(o["dedupe_key"], Words([])))
         if missing and UNGROUNDED_SPECIFICS not in o["flags"]:
             unflagged.append(f"{o['observation_id']} has {', '.join(missing)}, which nobody said: {o['text'][:120]}")
         flagged += UNGROUNDED_SPECIFICS in o["flags"]
@@ -128,7 +128,7 @@ def judge_highs(lake: Lake, settings: Settings, day: date) -> Verdict:
 def judge_secrets(lake: Lake, settings: Settings, day: date) -> Verdict:
     """Nothing that was written down looks like a secret. With `MEMORY_REDACT=false` secrets are meant to be kept."""
     redactor = redactor_of(settings)
-    columns = ("text", "narrative", "title", "current_task", "suggested_response")
+    columns = ("text", "narrative", "title", "current_task", "suggested_response", "problem", "observer")
     checked, offenders = 0, []
     for table, name in (("observations", "observation_id"), ("segments", "segment_id")):
         for row in lake.read(table, [day]).iter_rows(named=True):

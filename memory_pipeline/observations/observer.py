@@ -66,8 +66,8 @@ class Fact:
     evidence: tuple[Span, ...]
     flags: tuple[str, ...] = ()
     """`no_cues`: there were none for the speaker's language, so kind and priority come from structure alone.
-    Of a language model also `ungrounded`, `ungrounded_specifics` and `time_removed` (see `honesty.py`), `unparsed`, and
-    `ended` by what came later in the session."""
+    Of a language model also `ungrounded`, `ungrounded_specifics` and `time_removed` (see `language_model/honesty.py`),
+    `unparsed`, and `ended` by what came later in the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +132,6 @@ class Observer(Protocol):
 
     def observe(self, messages: Sequence[Said], context: Context) -> list[Segment]:
         """The segments of one window, in order; together they cover every message."""
+
+    def stop(self) -> None:
+        """The run is interrupted: what observes in other threads should give up soon."""

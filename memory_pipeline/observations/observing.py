@@ -57,7 +57,11 @@ def observe(sessions: Sequence[Sequence[Job]], observer: Observer) -> list[Outco
     if observer.at_once == 1 or len(sessions) == 1:
         return [outcome for jobs in sessions for outcome in observe_session(jobs, observer)]
     with ThreadPoolExecutor(observer.at_once, thread_name_prefix="observe") as pool:
-        found = list(pool.map(lambda jobs: observe_session(jobs, observer), sessions))
+        try:
+            found = list(pool.map(lambda jobs: observe_session(jobs, observer), sessions))
+        except BaseException:  # also an interrupt; the pool waits for its threads
+            observer.stop()
+            raise
     return [outcome for outcomes in found for outcome in outcomes]
 
 

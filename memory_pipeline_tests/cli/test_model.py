@@ -106,6 +106,57 @@ def test_a_killed_run_pays_nothing_twice(tmp_path: Path) -> None:
     assert not answered & set(asked_again) and len(asked_again) == 11 - len(answered)
 
 
+def test_a_run_that_is_stopped_while_it_asks_asks_no_more(tmp_path: Path) -> None:
+    asked_once = threading.Event()
+
+    def slow(asked: Asked) -> Any:
+        asked_once.set()
+        return Say(quoting(asked), after=2)
+
+    call = ["run", "--all", "--sessions", str(EXAMPLES)]
+    with openai_server(slow) as server:
+        everything = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TZ": "UTC"} | environment(
+            server, MEMORY_MODEL_CONCURRENCY="1"
+        )
+        command = [sys.executable, "-m", "memory_pipeline.cli.main", *call]
+        process = subprocess.Popen(
+            command, env=everything, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        assert asked_once.wait(60)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)  # Dagster takes it for Ctrl-C, which a test in the background cannot send
+        stderr = process.communicate(timeout=60)[1]
+        assert process.returncode == 1 and "The run was stopped" in stderr
+        assert len(server.requests) == 1
+
+
+def test_what_observing_has_left_and_what_nothing_carries_is_told(tmp_path: Path) -> None:
+    made_up = "<observations><facts>\n* 🔴 rule [#1] Zebras deploy on Fridays.\n</facts></observations>"
+    call = ["run", "--all", "--sessions", str(EXAMPLES)]
+    with openai_server(made_up) as server:
+        env = environment(server)
+        memory_json(tmp_path, *call, env=env | {"MEMORY_DAILY_BUDGET_USD": "0"})
+        before = memory_json(tmp_path, "status", env=env)
+        memory_json(tmp_path, *call, env=env)
+        after = memory_json(tmp_path, "status", env=env)
+    assert (before["windows_to_observe"], after["windows_to_observe"]) == (11, 0)
+    assert before["spent_today_usd"] == 0 < after["spent_today_usd"] and after["model_calls_today"] == 11
+    observation = lake(tmp_path).read("observations")["observation_id"][0]
+    told = memory(tmp_path, "why", observation).stdout
+    assert "ungrounded" in told and "trust model" in told and "Nothing that was said carries it" in told
+
+
+def test_a_day_whose_quotes_wait_for_a_model_is_not_finished(tmp_path: Path) -> None:
+    call = ["run", "--all", "--sessions", str(EXAMPLES)]
+    assert memory_json(tmp_path, *call, env={"MEMORY_TIMEZONE": "UTC"})["days_unfinished"] == []
+    with openai_server(quoting) as server:
+        env = environment(server, MEMORY_DAILY_BUDGET_USD="0")
+        summary = memory_json(tmp_path, *call, env=env)
+        assert "not finished" in memory(tmp_path, *call, env=env).stdout
+    assert not server.requests and summary["windows"]["left"] == 0
+    assert summary["days_unfinished"] == summary["days"]
+
+
 def test_a_dead_model_is_one_sentence_and_what_was_finished_stays(tmp_path: Path) -> None:
     def dying(asked: Asked) -> Any:
         return quoting(asked) if len(server.requests) < 4 else Fail(503, "gone fishing")
@@ -152,6 +203,8 @@ def test_estimating_for_a_person(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert "2026-03" in result.stdout and "Nothing was asked" in result.stdout
     assert "OPENAI" not in result.stdout
+    broke = {"OBSERVER_MODEL": "openai:gpt-5-mini", "MEMORY_DAILY_BUDGET_USD": "0"}
+    assert "never done" in memory(tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES), env=broke).stdout
     nothing = memory(tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES))
     assert "No model is set" in nothing.stdout
     unknown = {"OBSERVER_MODEL": "my-model -p"}

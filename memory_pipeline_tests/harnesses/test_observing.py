@@ -17,7 +17,7 @@ from memory_pipeline_tests.harnesses.model_server import SCRIPTED, ModelServer, 
 from memory_pipeline_tests.observations.language_model.test_observer import FACTS, TURNS, answer
 from memory_pipeline_tests.rows import say, workspace
 
-PI = f"{PROGRAMS}/pi --offline --provider scripted --model {SCRIPTED} --print"
+PI = f"{PROGRAMS}/pi --offline --provider scripted --model {SCRIPTED} --print --no-tools"
 COMMANDS = {
     "pi": f"{PI} --no-session",
     "pi with a session": PI,

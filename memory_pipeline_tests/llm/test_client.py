@@ -318,10 +318,9 @@ def test_a_call_that_might_pass_the_budget_is_not_made(settings: Settings) -> No
             client.complete(request_of(prompt), DAY)
         with pytest.raises(BudgetReached) as caught:
             client.complete(request_of("j"), DAY)
-        with pytest.raises(BudgetReached):
-            client.complete(request_of("k", max_output_tokens=1), DAY)
+        client.complete(request_of("k", max_output_tokens=1), DAY)  # a smaller one still fits
         assert client.complete(request_of("a"), DAY).cached
-    assert len(server.requests) == 9
+    assert len(server.requests) == 10
     assert "990 tokens are spent or reserved, the next call may take 8,0" in str(caught.value)
     assert "MEMORY_DAILY_BUDGET_TOKENS allows 8,990 tokens" in str(caught.value)
 

@@ -150,6 +150,8 @@ class WrongModel:
     name = version = "wrong:model"
     at_once = 1
 
+    def stop(self) -> None: ...
+
     def observe(self, messages: Sequence[Said], context: Context) -> list[Segment]:
         wrong = dict(enumerate(WRONG.values(), 1)).get((context.day - DAY).days)
         texts = [("Never deploy on a Friday.", "medium")]

@@ -191,7 +191,9 @@ def planted(folder: Path, column: str, **settings: object) -> tuple[Settings, La
     return made, lake
 
 
-@pytest.mark.parametrize("column", ["text", "narrative", "title", "current_task", "suggested_response"])
+@pytest.mark.parametrize(
+    "column", ["text", "narrative", "title", "current_task", "suggested_response", "problem", "observer"]
+)
 def test_a_secret_is_found_wherever_it_was_written_down(tmp_path: Path, column: str) -> None:
     settings, lake = planted(tmp_path, column)
     verdict = judge_secrets(lake, settings, DAY)
@@ -210,7 +212,7 @@ def test_marks_of_redacted_secrets_are_none(tmp_path: Path) -> None:
         observation("The token is [redacted:github-token:3fa91c]; PASSWORD=[redacted:value:1a2b3c]"),
     )
     verdict = judge_secrets(lake, settings, DAY)
-    assert (verdict.passed, verdict.numbers["checked"]) == (True, 1)
+    assert (verdict.passed, verdict.numbers["checked"]) == (True, 2)  # its text and who observed it
 
 
 def test_where_secrets_are_meant_to_be_kept_the_check_says_so(tmp_path: Path) -> None:

@@ -61,6 +61,9 @@ class ExtractiveObserver:
         vectors = said_vectors(messages, self.encoder) if self.encoder else None
         return self.segments(found, load(ENCODED if self.encoder else LEXICAL), vectors)
 
+    def stop(self) -> None:
+        """Nothing waits: it has no other threads."""
+
     def segments(
         self, found: Measured, weights: Weights, vectors: Sequence[Vector | None] | None = None
     ) -> list[Segment]:

@@ -12,8 +12,7 @@ from memory_pipeline.observations.extractive.features import Window
 from memory_pipeline.observations.extractive.kinds import length_of
 from memory_pipeline.observations.grounding import CLOCK, UNGROUNDED, clock_times
 from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Aligned, Alignment
-from memory_pipeline.observations.language_model.specifics import Said as Words
-from memory_pipeline.observations.language_model.specifics import missing_specifics, specifics
+from memory_pipeline.observations.language_model.specifics import Words, missing_specifics, specifics
 from memory_pipeline.observations.observer import Fact, Said, Span
 from memory_pipeline.observations.parsing.answer import ParsedFact
 from memory_pipeline.text.priorities import LOW, MEDIUM, RANK

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
+from memory_pipeline.lake import fingerprint_of
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.errors import RequestRefused
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
@@ -59,14 +60,18 @@ class LanguageModelObserver:
     @cached_property
     def name(self) -> str:
         """The model and a hash over the prompts."""
-        return f"{self.client.config.model}#{hash_of(*PROMPTS)}"
+        return f"{self.client.model}#{hash_of(*PROMPTS)}"
 
     @property
     def version(self) -> str:
         """All that would give other observations of the same messages."""
         config = self.client.config
-        asked = (config.base_url, config.temperature, config.max_output_tokens, sees(config))
+        server = fingerprint_of(config.base_url)[:8] if config.base_url else None  # it may hold a password
+        asked = (server, config.temperature, config.max_output_tokens, sees(config))
         return repr((self.name, self.budget, self.chunk_tokens, self.prior_tokens, *asked))
+
+    def stop(self) -> None:
+        self.client.stop()
 
     def observe(self, messages: Sequence[Said], context: Context) -> list[Segment]:
         """The segments of a window.

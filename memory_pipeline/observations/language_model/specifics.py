@@ -22,7 +22,7 @@ _INNER = re.compile(r"[\w.~@/:-]*\w")
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?$|\b(?:and|or|either)/")
 
 
-class Said:
+class Words:
     """Everything that was said in a window, to look names and numbers up in."""
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -48,12 +48,12 @@ def specifics(text: str) -> list[str]:
     return list(dict.fromkeys(s for s in found if s and not _ABBREVIATION.match(s)))
 
 
-def missing_specifics(text: str, said: Said) -> list[str]:
+def missing_specifics(text: str, said: Words) -> list[str]:
     """Those of the text that were not said, neither whole nor in the parts that a writer may join."""
     return [specific for specific in specifics(text) if not _is_said(specific, said)]
 
 
-def _is_said(specific: str, said: Said) -> bool:
+def _is_said(specific: str, said: Words) -> bool:
     return said.has(specific) or any(all(_is_said(p, said) for p in parts) for parts in _in_parts(specific))
 
 

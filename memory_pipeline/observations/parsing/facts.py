@@ -1,4 +1,4 @@
-"""Lines of a model's answer to facts. What each line leads with is read by `parsing_marks`."""
+"""Lines of a model's answer to facts. What each line leads and ends with is read by `marks.py`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,10 @@ import polars as pl
 import pytest
 
 from memory_pipeline.lake import Lake
+from memory_pipeline.llm.client import PICTURE_TOKENS
 from memory_pipeline.llm.errors import ModelMisconfigured, ModelUnavailable
+from memory_pipeline.llm.request import Picture
+from memory_pipeline.observations.estimate import estimate_day
 from memory_pipeline.observations.judges import (
     judge_compression,
     judge_evidence,
@@ -22,6 +25,7 @@ from memory_pipeline.observations.judges import (
     judge_silent_zero,
     judge_timestamps,
 )
+from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
@@ -459,3 +463,22 @@ def test_images_go_along_with_a_model_that_sees(work: Make, tmp_path: Path) -> N
         w.run(observer_images=False)
         w.run(observer_model="openai:scripted")
         assert [asked.pictures for asked in server.requests] == [[PNG], [], []]
+
+
+def test_neither_name_nor_version_tells_a_key(work: Make) -> None:
+    token = "ghp_" + "a1B2" * 9
+    observer = work("http://me:hunter2hunter2@localhost/v1", observer_model=f"ask --key {token}").stage().observer
+    assert observer.name.startswith("ask --key [redacted:")
+    assert token not in observer.version and "hunter2" not in observer.version
+    elsewhere = work("http://localhost/v1", observer_model=f"ask --key {token}").stage().observer
+    assert elsewhere.name == observer.name and elsewhere.version != observer.version
+
+
+def test_what_images_take_is_estimated(work: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = Picture("image/png", PNG)
+    monkeypatch.setattr("memory_pipeline.observations.language_model.observer._pictures", lambda messages: [picture])
+    w = work("http://localhost/v1", observer_model="openai:gpt-4o-mini")
+    with_images, without = (w.stage(observer_images=sees).observer for sees in (True, False))
+    assert isinstance(with_images, LanguageModelObserver) and isinstance(without, LanguageModelObserver)
+    took = (estimate_day(w.lake, DAY, observer).input_tokens for observer in (with_images, without))
+    assert next(took) - next(took) == PICTURE_TOKENS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.language_model.specifics import Said, missing_specifics, specifics
+from memory_pipeline.observations.language_model.specifics import Words, missing_specifics, specifics
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_what_is_specific(text: str, expected: list[str]) -> None:
     assert specifics(text) == expected
 
 
-SAID = Said(
+SAID = Words(
     [
         "Never push to origin/main. The **timeout** is 3`0` seconds, since v2.1.",
         r"C:\Projects\bot\send_email.py and src/mail/__init__.py",
@@ -73,7 +73,7 @@ def test_what_nobody_said(text: str, missing: list[str]) -> None:
 def test_what_was_said_word_for_word_is_never_missing(texts: list[str], chosen: int) -> None:
     if texts:
         text = texts[chosen % len(texts)]
-        assert missing_specifics(text, Said(texts)) == []
+        assert missing_specifics(text, Words(texts)) == []
 
 
 PARTS = st.sampled_from(
@@ -83,7 +83,7 @@ PARTS = st.sampled_from(
 
 @given(st.lists(PARTS, max_size=12).map(" ".join))
 def test_names_that_were_said_are_never_missing(text: str) -> None:
-    assert missing_specifics(text, Said([text])) == []
+    assert missing_specifics(text, Words([text])) == []
 
 
 @pytest.mark.parametrize("piece", ["a", "a.", "a_", "/", "`", "-", "@", "a`", "1.", "aB", "a/"])
