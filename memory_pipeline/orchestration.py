@@ -31,6 +31,7 @@ GROUP = "memory"
 """One for all: the UI folds several groups away, and the first thing to see should be the assets."""
 MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
 """For steps that wait for the index's lock or a server; bad data is not retried."""
+STOPPED = "The run was stopped. Run it again; what is finished is kept."
 MOST_ATTEMPTS = 3
 """Runs that a sensor asks for with one and the same input, when they fail."""
 
@@ -89,6 +90,9 @@ def run_stage(
     for day in days_of(context):
         try:
             is_new = bring_up_to_date(stage, lake, day)
+        except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
+            # the retry policy would count it as a failure and begin the step again
+            raise dg.Failure(STOPPED, allow_retries=False) from None
         except Exception as caught:
             context.log.exception(f"{stage.tables[-1]} of {day} failed")
             failed[day] = caught

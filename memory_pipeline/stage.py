@@ -49,7 +49,7 @@ class Stage(Protocol):
         """
 
 
-INCOMPLETE = ""
+INCOMPLETE = "incomplete"
 """Stored in place of a fingerprint, and no day's own: what is missing is looked for again by every run."""
 
 

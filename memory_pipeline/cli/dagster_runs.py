@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -124,4 +125,4 @@ def check_results(instance: Any, days: set[date]) -> dict[str, dict[str, Any]]:
 def _reason(error: Any) -> str:
     while error.cause:
         error = error.cause
-    return " ".join(error.message.split())[:600]
+    return re.sub(r"^memory_pipeline[\w.]+: ", "", " ".join(error.message.split()))[:600]

@@ -55,12 +55,17 @@ def _bring_up_to_date(
 
 
 def _execute(instance: object, ranges: list[tuple[date, date]], days: int) -> list[str | None]:
-    from memory_pipeline.orchestration import on_progress
+    from memory_pipeline.orchestration import STOPPED, on_progress
 
     with progress() as bar:
         task = bar.add_task("starting Dagster", total=days * STAGES_WITH_PROGRESS)
         token = on_progress.set(lambda table, day: bar.update(task, advance=1, description=f"{table} {day}"))
+        failures: list[str | None] = []
         try:
-            return [run_job(instance, "day_job", span) for span in ranges]
+            for span in ranges:  # a range that fails does not stop the others, but a person does
+                failures.append(run_job(instance, "day_job", span))
+                if STOPPED in (failures[-1] or ""):
+                    break
+            return failures
         finally:
             on_progress.reset(token)

@@ -7,12 +7,13 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.days import today
 from memory_pipeline.lake import Lake
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.lifecycle import with_status
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.settings import WrongSetting, unknown_variables
+from memory_pipeline.settings import Settings, WrongSetting, unknown_variables
 
 SHOWN = 10
 SECONDS = 20.0
@@ -37,6 +38,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_with_sessions": len(days),
         "days_before_start_or_in_future": [f"{day}" for day in catalogue.days_outside()],
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
+        **_observing(lake, settings),
         "proposals": dict(with_status(lake).group_by("status").len().sort("status").iter_rows()),
         "unknown_settings": unknown_variables(),
     }
@@ -70,6 +72,20 @@ def _files(lake: Lake) -> dict[str, Any]:
     }
 
 
+def _observing(lake: Lake, settings: Settings) -> dict[str, Any]:
+    """What observing has left, what of a model's answers was no use, and what models have taken today."""
+    segments = lake.read("segments", columns=["dedupe_key", "parsed"])
+    windows = lake.read("windows", columns=["dedupe_key", "observed"]).filter(pl.col("observed"))
+    calls = lake.read("ledger", [today(settings.zone)]).filter(~pl.col("cached").fill_null(False))
+    return {
+        "windows_to_observe": windows.join(segments, on="dedupe_key", how="anti").height,
+        "segments_of_unusable_answers": segments.filter(~pl.col("parsed").fill_null(True)).height,
+        "model_calls_today": calls.height,
+        "model_tokens_today": int(calls["input_tokens"].sum()) + int(calls["output_tokens"].sum()),
+        "spent_today_usd": float(calls["cost_usd"].sum()),
+    }
+
+
 def _print(data: dict[str, Any]) -> None:
     say_pair("workspace", data["workspace"])
     say_pair("session directories", ", ".join(data["session_directories"]) or "none found")
@@ -93,6 +109,13 @@ def _print(data: dict[str, Any]) -> None:
         "days out of date",
         f"{len(out_of_date)}" + (f" (last {out_of_date[-1]}); `memory run --all`" if out_of_date else ""),
     )
+    if left := data["windows_to_observe"]:
+        say_pair("windows to observe", f"{left}; `memory run --all`")
+    if unusable := data["segments_of_unusable_answers"]:
+        say_pair("unusable answers", f"{unusable} segments with `parsed = false`; `memory sql` shows their `problem`")
+    if calls := data["model_calls_today"]:
+        spent, tokens = data["spent_today_usd"], data["model_tokens_today"]
+        say_pair("models today", f"${spent:.2f} and {tokens:,} tokens spent or reserved, {calls:,} calls")
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
     if data["unknown_settings"]:
         err.print(f"No such setting: {', '.join(data['unknown_settings'])}; README.md lists them.", style="yellow")

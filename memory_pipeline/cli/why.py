@@ -106,10 +106,15 @@ def _said(
 def _print(found: dict[str, Any]) -> None:
     row = found["row"]
     say(f"{found['id']}  {row.get('text') or row.get('title')}", "bold")
-    details = {k: row[k] for k in ("day", "section", "priority", "kind", "support", "severity", "change") if row.get(k)}
+    shown = ("day", "section", "priority", "kind", "trust", "observer", "support", "severity", "change")
+    details = {k: row[k] for k in shown if row.get(k)} | (
+        {"flags": ", ".join(row["flags"])} if row.get("flags") else {}
+    )
     say("  ".join(f"{name} {value}" for name, value in details.items()), "dim")
     for event in found["history"]:
         say(f"{event['moment']:%Y-%m-%d %H:%M} UTC  {event['event']} ({event['detail']})")
+    if not found["said"]:
+        say("\nNothing that was said carries it.", "yellow")
     for said in found["said"]:
         if said.get("missing"):
             say(f"\nmessage {said['message_id']} is no longer in the tables", "yellow")

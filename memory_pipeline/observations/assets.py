@@ -59,13 +59,9 @@ def observe(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[d
     tables, settings = lake.open(), lake.settings()
     stage = ObservationsStage.of(settings, tables)
     calls_for = calls_by_day(tables, settings)
-    try:
-        yield from run_stage(
-            context, tables, stage, lambda t, day: describe(tables, settings, t, day, calls_for) | left_of(stage, day)
-        )
-    except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
-        # the retry policy counts an interrupt as a failure: the step would begin again and go on asking the model
-        raise dg.Failure("The run was stopped. Run it again; what was answered is kept.", allow_retries=False) from None
+    yield from run_stage(
+        context, tables, stage, lambda t, day: describe(tables, settings, t, day, calls_for) | left_of(stage, day)
+    )
     for day, reason in stage.left.items():
         context.log.warning(f"{day} is not finished: {reason}")
     for key in stage.log_blocks_edited:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.llm.client import tokens_of
+from memory_pipeline.llm.cache import NotRecorded
+from memory_pipeline.llm.client import Client, tokens_of
 from memory_pipeline.llm.prices import cost_of
+from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.observations.budget import room
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
-from memory_pipeline.observations.observer import Context, Said
+from memory_pipeline.observations.observer import Context, Fact, Said, observation_id
 from memory_pipeline.observations.observing import jobs_of
 
 AROUND_FACTS = 300
@@ -40,28 +42,54 @@ class Estimate:
         return Estimate(**values)
 
 
+class _Replay:
+    """Stands in for a client: tells what was answered before, and ends with what was not."""
+
+    def __init__(self, client: Client) -> None:
+        self.config, self.model, self._cache = client.config, client.model, client.cache
+        self.answered = 0
+        """Parts, not calls: what was asked again belongs to the part."""
+
+    def complete(self, request: Request, for_day: date) -> Answer:
+        known = self._cache.get(request.key)
+        if known is None:
+            raise NotRecorded(request.key)
+        self.answered += request.attempt == 0
+        return known
+
+
 def estimate_day(lake: Lake, day: date, observer: LanguageModelObserver) -> Estimate:
     """Of a day whose messages and windows are stored.
 
-    Parts behind the first of a window are counted with as many earlier observations as they may be shown; as those are
-    not known yet, none of these parts counts as answered, unless the whole window was.
+    What was answered is gone through as a run would; behind the first missing answer of a window each part is counted
+    with as many earlier observations as it may be shown.
     """
     total = Estimate()
-    for job in (job for jobs in jobs_of(lake, day) for job in jobs):
-        total += _of_window(observer, job.messages, Context(day, job.window["dedupe_key"], job.project))
+    for jobs in jobs_of(lake, day):
+        earlier: list[tuple[str, Fact]] = []
+        for job in jobs:
+            window = job.window["dedupe_key"]
+            context = Context(day, window, job.project, tuple(earlier))
+            replay = _Replay(observer.client)
+            try:
+                segments = replace(observer, client=replay).observe(job.messages, context)  # type: ignore[arg-type]
+            except NotRecorded:
+                segments = []
+            earlier += [(observation_id(window, fact), fact) for segment in segments for fact in segment.facts]
+            total += _of_window(observer, job.messages, context, replay.answered)
     return total
 
 
-def _of_window(observer: LanguageModelObserver, messages: Sequence[Said], context: Context) -> Estimate:
+def _of_window(observer: LanguageModelObserver, messages: Sequence[Said], context: Context, answered: int) -> Estimate:
     client, config = observer.client, observer.client.config
     found = Estimate(windows=1)
     shown = 0
-    for request, chunk in observer.requests(messages, context):
+    for number, (request, chunk) in enumerate(observer.requests(messages, context)):
         facts = room(messages[chunk.start : chunk.end], observer.budget)
         asked = tokens_of(request) + min(shown, observer.prior_tokens)
         told = min(facts + AROUND_FACTS, config.max_output_tokens)
         shown += facts
-        if client.is_cached(request):
+        if number < answered:
             found += Estimate(calls=1, answered=1)
             continue
         cost, most = cost_of(config, asked, told), client.worst_case(request)[1]

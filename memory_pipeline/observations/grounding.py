@@ -13,8 +13,9 @@ from memory_pipeline.text.sentences import squeeze
 
 CLOCK = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])")
 """A time of day."""
-UNGROUNDED = "ungrounded"
-"""Flag of what a model wrote and nothing in its window carries."""
+UNGROUNDED, UNGROUNDED_SPECIFICS, TIME_REMOVED = "ungrounded", "ungrounded_specifics", "time_removed"
+"""Flags of what a model wrote: nothing in its window carries it, it has names or numbers that nobody said, or it had
+a clock time that the window does not have."""
 
 
 def clock_times(text: str) -> set[str]:

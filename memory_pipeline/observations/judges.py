@@ -8,11 +8,11 @@ from datetime import date
 import polars as pl
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.observations.grounding import invented_times, missing_evidence
-from memory_pipeline.observations.language_model.honesty import UNGROUNDED_SPECIFICS
+from memory_pipeline.observations.grounding import UNGROUNDED_SPECIFICS, invented_times, missing_evidence
 from memory_pipeline.observations.language_model.specifics import Words, missing_specifics
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.settings import Settings
+from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.verdict import Verdict, judge_ratio
 
@@ -72,6 +72,8 @@ def judge_silent_zero(lake: Lake, settings: Settings, day: date) -> Verdict:
     unusable = set(segments.filter(~pl.col("parsed"))["dedupe_key"]) - observed
     offenders = [f"window {key[:12]} was to be observed and has no segment" for key in sorted(unseen)]
     offenders += [f"window {key[:12]} has an answer that could not be used, and no fact" for key in sorted(unusable)]
+    if not windows.is_empty() and lake.fingerprint("observations", day) == INCOMPLETE:
+        offenders.append("the day is not finished: it waits for the model or its budget")
     enough = int(windows["tokens_said"].sum()) >= MIN_TOKENS_SAID
     if enough and not observed and set(windows["dedupe_key"]) - explained and not offenders:
         offenders.append(f"{windows.height} windows were to be observed and none gave an observation")

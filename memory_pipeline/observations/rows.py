@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from memory_pipeline.files.daily_log import LogFact, LogSegment, LogWindow
+from memory_pipeline.observations.grounding import UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.narrative import title
 from memory_pipeline.observations.observer import Fact, Segment, observation_id, row_id
 from memory_pipeline.schemas import TABLES
@@ -78,7 +79,8 @@ def log_window(window: Mapping[str, Any], rows: Rows, session: Mapping[str, Any]
     facts: dict[str, list[LogFact]] = {}
     for o in rows.observations:
         clock = f"{o['observed_at'].astimezone(zone):%H:%M}"
-        facts.setdefault(o["segment_id"], []).append(LogFact(o["priority"], clock, o["text"]))
+        doubt = " (nothing that was said carries it)" if {UNGROUNDED, UNGROUNDED_SPECIFICS} & set(o["flags"]) else ""
+        facts.setdefault(o["segment_id"], []).append(LogFact(o["priority"], clock, o["text"] + doubt))
     told = [s["current_task"] for s in rows.segments if s["current_task"]]
     return LogWindow(
         key=window["dedupe_key"],

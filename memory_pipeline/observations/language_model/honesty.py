@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
+from memory_pipeline.observations.extractive import cues
 from memory_pipeline.observations.extractive.answers import SHORT_ANSWER
 from memory_pipeline.observations.extractive.features import Window
 from memory_pipeline.observations.extractive.kinds import length_of
-from memory_pipeline.observations.grounding import CLOCK, UNGROUNDED, clock_times
+from memory_pipeline.observations.grounding import CLOCK, TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS, clock_times
 from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Aligned, Alignment
 from memory_pipeline.observations.language_model.specifics import Words, missing_specifics, specifics
 from memory_pipeline.observations.observer import Fact, Said, Span
@@ -18,7 +19,6 @@ from memory_pipeline.observations.parsing.answer import ParsedFact
 from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
 from memory_pipeline.text.sentences import squeeze
 
-UNGROUNDED_SPECIFICS, TIME_REMOVED = "ungrounded_specifics", "time_removed"
 SURE = 0.2
 """Of a fact whose names were all said, so much is enough in the messages that the model named: it may be in another
 language than the session."""
@@ -30,6 +30,11 @@ CAP_OF_TRUST = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
 """Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
 SHOWN_BY_RESULTS = ("root_cause", "state_change")
 """Kinds of facts that a result of a tool shows by itself. A rule that stands in one may be anybody's."""
+_ORDER = re.compile(
+    rf"{cues.RULE.pattern}|^\W*(?:run|execute|use|install|add|ignore|make sure|remember|please|you )\b|https?://|\bcurl\b",
+    re.I,
+)
+"""What tells somebody to do something: whatever kind a model calls it, no result of a tool shows that."""
 _BEFORE = (
     r"(?:\b(?:at|by|around|about|from|since|until|till|between|before|after|to|um|ab|bis|von|gegen|à|vers)\s+"
     r"|(?<=\d)T)?"
@@ -148,7 +153,7 @@ class Honesty:
     def _held_down(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
         """With the priority that it may have at most."""
         most = CAP_OF_TRUST.get(fact.trust)
-        if fact.trust == "tool" and fact.kind in SHOWN_BY_RESULTS:
+        if fact.trust == "tool" and fact.kind in SHOWN_BY_RESULTS and not _ORDER.search(fact.text):
             most = None
         if missing:
             most = LOW

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from memory_pipeline.observations.grounding import UNGROUNDED, missing_evidence
-from memory_pipeline.observations.language_model.honesty import TIME_REMOVED, UNGROUNDED_SPECIFICS, Honesty
+from memory_pipeline.observations.grounding import TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS, missing_evidence
+from memory_pipeline.observations.language_model.honesty import Honesty
 from memory_pipeline.observations.observer import Fact, Said
 from memory_pipeline_tests.observations.talking import LONDON, checked, parsed, quotes, talk
 
