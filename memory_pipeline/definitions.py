@@ -5,18 +5,23 @@
     session files (read-only)
       └─ sessions ── messages ── windows
                         └───────────┴─ segments, observations ──> memory/YYYY-MM-DD.md
+                                          ├─ day_, week_, month_distillations (05:00)
                                           └─ embeddings ──> index/
                                                ├─ reflections      (over 7 days, 06:00)
+                                               │    ├─ pool_reflections  (by hand)
                                                │    └─ proposals ──> REVIEW.md <── a person decides
                                                │         └─ memory_file ──> MEMORY.md
                                                └─ friction_clusters (over 7 days, 07:00)
 
-Every asset but `memory_file` is partitioned by local day; a range of days is one run.
+Every asset but `memory_file` and `pool_reflections` is partitioned by local day; a range of days is one run.
 """
 
 import dagster as dg
 from dagster_duckdb import DuckDBResource
 
+from memory_pipeline.distillation.assets import distil
+from memory_pipeline.distillation.checks import DISTILLATION_CHECKS
+from memory_pipeline.distillation.schedule import distil_at_five, distil_job
 from memory_pipeline.embeddings.assets import embed
 from memory_pipeline.embeddings.checks import points_equal_rows
 from memory_pipeline.friction.assets import find_friction
@@ -27,25 +32,28 @@ from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.proposals.assets import memory_file, propose
 from memory_pipeline.proposals.checks import one_decision_each
 from memory_pipeline.proposals.sensor import review_job, review_sensor
-from memory_pipeline.reflections.assets import reflect
+from memory_pipeline.proposals.todoist.sensor import todoist_job, todoist_sensor
+from memory_pipeline.reflections.assets import pool_reflections, reflect
 from memory_pipeline.reflections.checks import compression_ratio as reflections_compression_ratio
-from memory_pipeline.reflections.schedule import reflect_at_six, reflect_job
+from memory_pipeline.reflections.schedule import pool_reflect_job, reflect_at_six, reflect_job
+from memory_pipeline.reflections.sensor import reflect_early
 from memory_pipeline.sessions.assets import read_sessions
 from memory_pipeline.sessions.checks import every_message_in_one_window
 from memory_pipeline.sessions.sensor import day_job, session_sensor
 
 defs = dg.Definitions(
-    assets=[read_sessions, observe, embed, reflect, propose, memory_file, find_friction],
+    assets=[read_sessions, observe, embed, reflect, pool_reflections, distil, propose, memory_file, find_friction],
     asset_checks=[
         every_message_in_one_window,
         *OBSERVATION_CHECKS,
         points_equal_rows,
         reflections_compression_ratio,
+        *DISTILLATION_CHECKS,
         one_decision_each,
     ],
-    jobs=[day_job, reflect_job, friction_job, review_job],
-    schedules=[reflect_at_six, friction_at_seven],
-    sensors=[session_sensor, review_sensor],
+    jobs=[day_job, reflect_job, pool_reflect_job, distil_job, friction_job, review_job, todoist_job],
+    schedules=[distil_at_five, reflect_at_six, friction_at_seven],
+    sensors=[session_sensor, reflect_early, review_sensor, todoist_sensor],
     resources={"lake": LakeResource(), "duckdb": DuckDBResource(database=":memory:")},
     # a process per step would load torch for each of them
     executor=dg.in_process_executor,

@@ -16,6 +16,19 @@ SPANS = pl.List(pl.Struct({"start": pl.Int64(), "end": pl.Int64()}))
 IMAGES = pl.List(pl.Struct({"line": pl.Int64(), "block": pl.Int64(), "media_type": pl.String()}))
 EVIDENCE = pl.List(pl.Struct({"message_id": pl.String(), "start": pl.Int64(), "end": pl.Int64()}))
 
+DISTILLATION: dict[str, pl.DataType] = {
+    "day": pl.Date(),
+    "distillation_id": pl.String(),
+    "level": pl.Int64(),
+    "text": pl.String(),
+    "kind": pl.String(),
+    "priority": pl.String(),
+    "sources": TEXTS,
+    "first_seen": UTC_TIME,
+    "last_seen": UTC_TIME,
+    "tokens": pl.Int64(),
+}
+
 
 @dataclass(frozen=True)
 class Table:
@@ -205,8 +218,41 @@ TABLES: dict[str, Table] = {
             "input_tokens": pl.Int64(),
             "tokens": pl.Int64(),
             "reflector": pl.String(),
+            "item_type": pl.String(),
+            "trust": pl.String(),
+            "superseded": TEXTS,
         },
         ("reflection_id",),
+    ),
+    "pool_reflections": Table(
+        "lines of many days, condensed once and for all",
+        {
+            "pool_id": pl.String(),
+            "section": pl.String(),
+            "text": pl.String(),
+            "priority": pl.String(),
+            "support": pl.Int64(),
+            "sources": TEXTS,
+            "observations": TEXTS,
+            "left_out": TEXTS,
+            "first_seen": UTC_TIME,
+            "last_seen": UTC_TIME,
+            "tokens": pl.Int64(),
+            "reflector": pl.String(),
+            "reflected_at": UTC_TIME,
+        },
+        ("reflected_at", "pool_id"),
+        daily=False,
+        is_derived=False,
+    ),
+    "day_distillations": Table(
+        "a line that a day comes down to once it is some days old", DISTILLATION, ("first_seen", "distillation_id")
+    ),
+    "week_distillations": Table(
+        "a line that a week, which ends with `day`, comes down to", DISTILLATION, ("first_seen", "distillation_id")
+    ),
+    "month_distillations": Table(
+        "a line that the weeks that end in a month come down to", DISTILLATION, ("first_seen", "distillation_id")
     ),
     "proposals": Table(
         "one line offered for MEMORY.md; never changed once made",
@@ -220,9 +266,24 @@ TABLES: dict[str, Table] = {
             "support": pl.Int64(),
             "content_hash": pl.String(),
             "evidence": EVIDENCE,
+            "sessions": pl.Int64(),
+            "last_seen": UTC_TIME,
+            "supersedes": TEXTS,
         },
         ("proposal_id",),
         is_derived=False,
+    ),
+    "supports": Table(
+        "a line of a later reflection that says what a proposal says, merged into it instead of offered again",
+        {
+            "day": pl.Date(),
+            "proposal_id": pl.String(),
+            "reflection_id": pl.String(),
+            "sessions": pl.Int64(),
+            "said_at": UTC_TIME,
+            "sources": TEXTS,
+        },
+        ("proposal_id", "reflection_id"),
     ),
     "decisions": Table(
         "what became of a proposal, on the day it was decided",
@@ -234,6 +295,7 @@ TABLES: dict[str, Table] = {
             "surface": pl.String(),
             "section": pl.String(),
             "text": pl.String(),
+            "reason": pl.String(),
         },
         ("decided_at", "proposal_id"),
         is_derived=False,
@@ -345,12 +407,17 @@ COLUMN_NOTES = {
     "trust": "whose words they are",
     "flags": "warnings about the row",
     "content_hash": "sha256 of what it stands for",
-    "level": "1: from observations",
+    "level": "1: from observations (of a distillation: a day), 2: from days (a week), 3: from weeks (a month)",
     "section": "section of MEMORY.md",
     "support": "observations that say it",
     "sources": "ids of the rows it was made from",
-    "decision": "approved or rejected",
-    "surface": "where it was decided: REVIEW.md or command",
+    "item_type": "knowledge, behaviour, event or skill",
+    "superseded": "ids of observations that it replaced",
+    "left_out": "ids of observations that were looked at with these and not kept",
+    "reflected_at": "when it was condensed, UTC",
+    "supersedes": "ids of the proposals whose line this one replaces once it is approved",
+    "decision": "approved, rejected, expired, invalid or superseded",
+    "surface": "where it was decided or shown: REVIEW.md, command or another; expiry and supersession are nobody's",
     "shown_at": "when it was first shown there, UTC",
     "external_id": "what the surface calls it, such as a Todoist task",
     "already_there": "the line stood in MEMORY.md before",

@@ -108,6 +108,38 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("OBSERVER_FALLBACK", "observer_fallback"),
         description="OBSERVER_FALLBACK: observe extractively what the model could not, until it can.",
     )
+    reflector_model: str | None = Field(
+        None,
+        validation_alias=AliasChoices("REFLECTOR_MODEL", "reflector_model"),
+        description="REFLECTOR_MODEL: like OBSERVER_MODEL, for reflections; none: the extractive reflector.",
+    )
+    reflector_base_url: str | None = Field(
+        None,
+        validation_alias=AliasChoices("REFLECTOR_BASE_URL", "reflector_base_url"),
+        description="REFLECTOR_BASE_URL: where the provider's API is, for servers that speak OpenAI's protocol.",
+    )
+    reflector_temperature: float = Field(
+        0,
+        ge=0,
+        le=2,
+        validation_alias=AliasChoices("REFLECTOR_TEMPERATURE", "reflector_temperature"),
+        description="REFLECTOR_TEMPERATURE: of the reflector's model.",
+    )
+    reflector_max_output_tokens: int = Field(
+        8_000,
+        ge=256,
+        validation_alias=AliasChoices("REFLECTOR_MAX_OUTPUT_TOKENS", "reflector_max_output_tokens"),
+        description="REFLECTOR_MAX_OUTPUT_TOKENS: most that one answer may have.",
+    )
+    reflector_price: str | None = Field(
+        None,
+        pattern=r"^\d+(\.\d+)?/\d+(\.\d+)?$",
+        validation_alias=AliasChoices("REFLECTOR_PRICE", "reflector_price"),
+        description="REFLECTOR_PRICE: USD per million tokens in and out, like 3/15, where it is not known or another.",
+    )
+    reflect_early_tokens: int = Field(
+        40_000, ge=1, description="Tokens of a day's observations from which it is reflected on before it has ended."
+    )
     model_timeout: float = Field(180, gt=0, description="Seconds that a model may take for one answer.")
     model_retries: int = Field(4, ge=0, le=20, description="More tries of a call that failed for the moment.")
     model_concurrency: int = Field(4, ge=1, le=64, description="Calls of a model at once.")
@@ -116,7 +148,24 @@ class Settings(BaseSettings):
     daily_budget_usd: float = Field(1.0, ge=0, description="Money that may be spent on models a day.")
     daily_budget_tokens: int = Field(2_000_000, ge=0, description="Tokens, in and out, that models may take a day.")
     lookback_days: int = Field(7, ge=1, le=90, description="Days that a reflection and a friction search look at.")
+    distil_after_days: int = Field(3, ge=1, description="Age in days from which a day is distilled.")
+    max_recall_loss: float = Field(
+        0.10, ge=0, le=1, description="Share of questions about highs that a distillation may no longer answer."
+    )
     pending_limit: int = Field(20, ge=1, description="Proposals shown in REVIEW.md at once; the rest wait their turn.")
+    proposal_expiry_days: int = Field(
+        7, ge=1, description="Days after which a proposal expires, from when it was first shown."
+    )
+    proposal_warning_days: int = Field(
+        5, ge=0, description="Days after which a shown proposal is marked as expiring."
+    )
+    todoist: bool = Field(False, description="Also offer proposals as Todoist tasks; needs TODOIST_API_TOKEN.")
+    todoist_api_token: str | None = Field(
+        None,
+        repr=False,
+        validation_alias=AliasChoices("TODOIST_API_TOKEN", "todoist_api_token"),
+        description="TODOIST_API_TOKEN: of the Todoist account that reviews.",
+    )
     embedding_model: str = Field(
         BUNDLED_MODEL,
         validation_alias=AliasChoices("EMBEDDING_MODEL", "embedding_model"),
@@ -164,12 +213,13 @@ class Settings(BaseSettings):
             raise ValueError("expected an IANA time zone such as Europe/London")
         return value
 
-    @field_validator("observer_model")
+    @field_validator("observer_model", "reflector_model")
     @classmethod
     def _model_or_command(cls, value: str | None) -> str | None:
+        value = value.strip() if value else None
         if value and ":" not in value and " " not in value:
             raise ValueError("expected provider:model, like openai:gpt-5-mini, or a command with its arguments")
-        return value
+        return value or None
 
     @property
     def zone(self) -> ZoneInfo:

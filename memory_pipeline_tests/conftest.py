@@ -23,7 +23,7 @@ import pytest
 
 CLEANED = (
     *("MEMORY_", "PI_", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_", "OPENCODE_", "XDG_DATA_HOME"),
-    *("DAGSTER_HOME", "EMBEDDING_MODEL", "QDRANT_"),
+    *("DAGSTER_HOME", "EMBEDDING_MODEL", "QDRANT_", "TODOIST_"),
     *("OBSERVER_", "REFLECTOR_", "OPENAI_", "ANTHROPIC_", "GOOGLE_", "OLLAMA_"),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
 )

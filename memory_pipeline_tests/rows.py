@@ -250,5 +250,5 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 
 def use_encoder(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
     """Make this the encoder that every stage and check gets, for the length of a test."""
-    for module in ("embeddings.stage", "embeddings.checks", "reflections.stage", "friction.stage"):
+    for module in ("embeddings.stage", "embeddings.checks", "reflections.stage", "proposals.stage", "friction.stage"):
         monkeypatch.setattr(f"memory_pipeline.{module}.encoder_of", lambda name: encoder)

@@ -21,11 +21,16 @@ ASSETS = {
     "observations",
     "embeddings",
     "reflections",
+    "pool_reflections",
+    "day_distillations",
+    "week_distillations",
+    "month_distillations",
     "proposals",
     "memory_file",
     "friction_clusters",
 }
-UNPARTITIONED = {"memory_file"}
+DISTILLED = {"day_distillations", "week_distillations", "month_distillations"}
+UNPARTITIONED = {"memory_file", "pool_reflections"}
 CHECKS = {
     "windows:every_message_in_one_window",
     "observations:hallucinated_timestamps",
@@ -38,6 +43,9 @@ CHECKS = {
     "observations:high_is_rare",
     "embeddings:points_equal_rows",
     "reflections:compression_ratio",
+    "day_distillations:recall_loss",
+    "week_distillations:recall_loss",
+    "month_distillations:recall_loss",
     "proposals:one_decision_each",
 }
 BLOCKING = {
@@ -47,10 +55,13 @@ BLOCKING = {
     "observations:no_secrets",
 }
 JOBS = {
-    "day_job": ASSETS,
-    "reflect_job": ASSETS - {"memory_file", "friction_clusters"},
+    "day_job": ASSETS - DISTILLED - {"pool_reflections"},
+    "reflect_job": ASSETS - DISTILLED - {"memory_file", "friction_clusters", "pool_reflections"},
+    "pool_reflect_job": {"pool_reflections"},
+    "distil_job": DISTILLED,
     "friction_job": {"friction_clusters"},
     "review_job": {"memory_file"},
+    "todoist_job": set(),
 }
 REPOSITORY = defs.get_repository_def()
 GRAPH = REPOSITORY.asset_graph
@@ -90,6 +101,10 @@ def test_the_arrows_between_the_assets() -> None:
         "observations": {"messages", "windows"},
         "embeddings": {"observations"},
         "reflections": {"observations", "embeddings"},
+        "pool_reflections": {"reflections"},
+        "day_distillations": {"windows", "segments", "observations"},
+        "week_distillations": {"day_distillations"},
+        "month_distillations": {"week_distillations"},
         "proposals": {"reflections"},
         "memory_file": {"proposals"},
         "friction_clusters": {"messages", "observations", "embeddings"},
@@ -139,6 +154,7 @@ def test_steps_run_in_one_process() -> None:
 def test_the_schedules() -> None:
     found = {s.name: (s.job_name, s.cron_schedule, s.default_status.value) for s in REPOSITORY.schedule_defs}
     assert found == {
+        "distil_at_five": ("distil_job", "0 5 * * *", "RUNNING"),
         "reflect_at_six": ("reflect_job", "0 6 * * *", "RUNNING"),
         "friction_at_seven": ("friction_job", "0 7 * * *", "RUNNING"),
     }
@@ -148,7 +164,12 @@ def test_the_schedules() -> None:
 
 def test_the_sensors() -> None:
     found = {s.name: (s.job_name, s.minimum_interval_seconds, s.default_status.value) for s in REPOSITORY.sensor_defs}
-    assert found == {"session_sensor": ("day_job", 60, "RUNNING"), "review_sensor": ("review_job", 30, "RUNNING")}
+    assert found == {
+        "session_sensor": ("day_job", 60, "RUNNING"),
+        "reflect_early": ("reflect_job", 300, "RUNNING"),
+        "review_sensor": ("review_job", 30, "RUNNING"),
+        "todoist_sensor": ("todoist_job", 120, "STOPPED"),  # it runs where MEMORY_TODOIST is true
+    }
 
 
 def test_no_step_waits_for_a_pool() -> None:

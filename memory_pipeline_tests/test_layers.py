@@ -14,7 +14,7 @@ import pytest
 import memory_pipeline
 
 ROOT = Path(memory_pipeline.__file__).parent
-STAGES = ("sessions", "observations", "embeddings", "reflections", "proposals", "friction")
+STAGES = ("sessions", "observations", "embeddings", "reflections", "distillation", "proposals", "friction")
 """In the order of the asset graph; each may import the ones before it."""
 SHARED = ("settings", "memory_json", "days", "lake", "schemas", "text", "files", "llm", "stage", "verdict")
 """What all stages stand on."""

@@ -71,7 +71,8 @@ def test_a_command_and_a_provider_within_the_name() -> None:
 
 
 def test_the_reflector_has_a_part_of_its_own() -> None:
-    write(0, {"observer": GOOGLE, "reflector": {"provider": "anthropic", "model": "claude-sonnet-4-5", "price": "3/15"}})
+    reflector = {"provider": "anthropic", "model": "claude-sonnet-4-5", "price": "3/15"}
+    write(0, {"observer": GOOGLE, "reflector": reflector})
     write(1, {"reflector": {"temperature": 0.2, "maxOutputTokens": 4000}})
     settings = load_settings()
     assert (settings.observer_model, settings.reflector_model) == (

@@ -134,7 +134,7 @@ def test_the_stages_are_in_the_order_of_the_graph() -> None:
         ("segments", "observations"),
         ("embeddings",),
         ("reflections",),
-        ("proposals",),
+        ("supports", "proposals"),
         ("friction_clusters",),
     ]
 

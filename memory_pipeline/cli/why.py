@@ -8,6 +8,7 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.files.blocks import one_line
 from memory_pipeline.lake import Lake
 from memory_pipeline.settings import Settings
 
@@ -123,5 +124,5 @@ def _print(found: dict[str, Any]) -> None:
             f"\n{said['said_at']:%Y-%m-%d %H:%M}  {said['role']} in {said['harness']} session “{said['session']}”",
             "cyan",
         )
-        say(f"  “{' '.join(said['quote'].split())}”")
+        say(f"  “{one_line(said['quote'])}”")  # what was said may hold what moves the cursor
         say(f"  {said['source']}", "dim")

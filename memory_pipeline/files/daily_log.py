@@ -14,6 +14,7 @@ from memory_pipeline.files.safe_write import decode, encode, update_file
 from memory_pipeline.text.priorities import EMOJI, HIGH, MARKS
 
 _OBSERVATIONS = "observations:"
+_BY_ITSELF = ("expired", "superseded")
 _HIGH = tuple(f"* {marks[HIGH]} (" for marks in MARKS.values())
 _FACT = re.compile("|".join(re.escape(f"* {mark} (") for marks in MARKS.values() for mark in marks.values()))
 
@@ -50,6 +51,28 @@ class LogWindow:
     current_task: str | None
     marks: Mapping[str, str] = field(default_factory=lambda: EMOJI)
     """How the priorities are written."""
+
+
+@dataclass(frozen=True)
+class LogReflection:
+    """What a day's reflection came to: its lines, the tokens before and after, and what was proposed, by id."""
+
+    lines: int
+    input_tokens: int
+    output_tokens: int
+    merged: int
+    proposed: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class LogDecision:
+    """What became of a proposal: local clock time "HH:MM", decision, id, text, and the reason where one was given."""
+
+    time: str
+    decision: str
+    proposal_id: str
+    text: str
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +115,31 @@ def write_daily_log(path: Path, day: date, windows: Sequence[LogWindow], *, back
     result = write_log_blocks(path, day, blocks, backups=backups, replacing=_OBSERVATIONS)
     edited = [window.key for window in windows if f"{_OBSERVATIONS}{window.key[:12]}" in result.edited_by_hand]
     return LogResult(result.changed, edited)
+
+
+def write_reflection(path: Path, day: date, reflection: LogReflection, *, backups: Path) -> LogResult:
+    """Bring the block ``reflection`` up to date."""
+    said_again = f", {reflection.merged} said again" if reflection.merged else ""
+    body = [
+        "### 💭 Reflection",
+        "",
+        f"**Condensed**: {reflection.input_tokens} to {reflection.output_tokens} tokens in {reflection.lines} lines",
+        f"**Proposed**: {len(reflection.proposed)}{said_again}",
+        *(one_line(f"* `{proposal_id}` {text}") for proposal_id, text in reflection.proposed.items()),
+    ]
+    return write_log_blocks(path, day, {"reflection": "\n".join(body)}, backups=backups)
+
+
+def write_decisions(path: Path, day: date, decisions: Sequence[LogDecision], *, backups: Path) -> LogResult:
+    """Bring the blocks ``decisions`` (what a person decided) and ``expiries`` (what ended by itself) up to date."""
+    taken = [d for d in decisions if d.decision not in _BY_ITSELF]
+    ended = [d for d in decisions if d.decision in _BY_ITSELF]
+    parts = (
+        ("decisions", "### Decisions on memory proposals", taken),
+        ("expiries", "### Memory proposals that ended without a decision", ended),
+    )
+    blocks = {key: f"{title}\n\n" + "\n".join(map(_decision, lines)) for key, title, lines in parts if lines}
+    return write_log_blocks(path, day, blocks, backups=backups)
 
 
 def write_log_blocks(
@@ -146,6 +194,11 @@ def optimize_for_context(log: str) -> str:
 def _heading(segment: LogSegment) -> list[str]:
     title, narrative = one_line(segment.title), one_line(segment.narrative)
     return [line for line, text in ((f"#### {title}", title), (f"*{narrative}*", narrative)) if text]
+
+
+def _decision(decision: LogDecision) -> str:
+    reason = f" ({one_line(decision.reason)})" if decision.reason else ""
+    return one_line(f"* {decision.time} {decision.decision} `{decision.proposal_id}` {decision.text}") + reason
 
 
 def _fact(fact: LogFact, marks: Mapping[str, str]) -> str:

@@ -75,10 +75,10 @@ def left_of(stage: ObservationsStage, day: date) -> dict[str, Any]:
 
 def calls_by_day(lake: Lake, settings: Settings) -> Callable[[date], pl.DataFrame]:
     """The model's calls for a day, whenever they were made. Those made before today are read once, not for each day."""
-    now, columns = today(settings.zone), ["for_day", "cached", "cost_usd"]
+    now, columns = today(settings.zone), ["for_day", "stage", "cached", "cost_usd"]
 
     def read(days: Iterable[date]) -> pl.DataFrame:
-        return lake.read("ledger", days, columns)
+        return lake.read("ledger", days, columns).filter(pl.col("stage") == "observations")
 
     before = read(day for day in lake.days("ledger") if day < now)
     return lambda day: pl.concat([before, read(d for d in lake.days("ledger") if d >= now)]).filter(

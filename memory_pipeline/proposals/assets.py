@@ -1,6 +1,6 @@
 """The assets `proposals` and `memory_file`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ import polars as pl
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import (
     GROUP,
+    MODEL_RETRY,
     ONE_RUN,
     PARTITIONS,
     LakeResource,
@@ -17,9 +18,10 @@ from memory_pipeline.orchestration import (
     run_stage,
     table_spec,
 )
-from memory_pipeline.proposals.lifecycle import Settled, promote, settle_review, with_status
+from memory_pipeline.proposals.lifecycle import Settled, promote, settle_review
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.stage import VERSION, ProposalsStage
+from memory_pipeline.proposals.states import with_status
 
 PREVIEWED = 40
 
@@ -32,18 +34,24 @@ PREVIEWED = 40
             deps=["reflections"],
             version=VERSION,
             description="High lines and notable medium ones, each offered once; what stands in MEMORY.md or was "
-            "offered before is not offered again. A person decides in REVIEW.md or with `memory review`.",
+            "offered before is merged into it (`supports`) and not offered again. Questions, suppositions and orders "
+            "that only tools or pastes gave are left out and counted. A person decides in REVIEW.md or with "
+            "`memory review`; what was shown for a week without a decision expires.",
         )
     ],
     partitions_def=PARTITIONS,
     backfill_policy=ONE_RUN,
+    retry_policy=MODEL_RETRY,
 )
 def propose(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
     tables, settings = lake.open(), lake.settings()
     stage = ProposalsStage(settings, tables)
     decided = dict(tables.read("decisions").select("proposal_id", "decision").iter_rows())
-    yield from run_stage(context, tables, stage, lambda table, day: describe(tables, day, decided))
+    yield from run_stage(
+        context, tables, stage, lambda table, day: describe(tables, day, decided) | _left_out(stage, day)
+    )
     _report(context, settle_review(settings, tables, datetime.now(UTC)))
+    promote(settings, tables, datetime.now(UTC))  # the check asks of every approved line whether it is there
 
 
 @dg.asset(
@@ -70,6 +78,9 @@ def memory_file(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.Mat
             "promoted": len(added),
             "approved_now": len(settled.approved),
             "rejected_now": len(settled.rejected),
+            "expired_now": len(settled.expired),
+            "superseded_now": len(settled.superseded),
+            "invalid_now": len(settled.invalid),
             "pending": int((status == "pending").sum()),
             "lines": len(lines),
             "preview": dg.MetadataValue.md("\n".join(f"* {line.section}: {line.text}" for line in lines[-PREVIEWED:])),
@@ -78,13 +89,18 @@ def memory_file(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.Mat
     )
 
 
-def describe(lake: Lake, day: date, decided: dict[str, str]) -> Mapping[str, Any]:
+def describe(lake: Lake, day: date, decided: dict[str, str]) -> dict[str, Any]:
     status = pl.col("proposal_id").replace_strict(decided, default="pending", return_dtype=pl.String)
     frame = lake.read("proposals", [day]).with_columns(status.alias("status"))
     return {
         "pending": int((frame["status"] == "pending").sum()),
+        "merged": lake.read("supports", [day]).height,
         "preview": markdown_table(frame.select("proposal_id", "section", "status", "text")),
     }
+
+
+def _left_out(stage: ProposalsStage, day: date) -> dict[str, int]:
+    return {f"left_out_{reason}": count for reason, count in stage.left_out(day).items()}
 
 
 def _report(context: dg.AssetExecutionContext, settled: Settled) -> None:
@@ -95,3 +111,10 @@ def _report(context: dg.AssetExecutionContext, settled: Settled) -> None:
         )
     if settled.ignored:
         context.log.warning(f"REVIEW.md says nothing clear about {', '.join(settled.ignored)}; they stay pending.")
+    for proposal_id, reason in settled.invalid.items():
+        context.log.warning(f"{proposal_id} was approved and is not in MEMORY.md: {reason}.")
+    for proposal_id, state in settled.late.items():
+        context.log.warning(
+            f"{proposal_id} is {state} already, so its line in REVIEW.md was not read; if it is to stay, write "
+            "it into MEMORY.md yourself."
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -10,28 +10,71 @@ import polars as pl
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.sentences import clip, squeeze
+
+QUOTED = 100
+"""Characters of the words that were said, shown where the line has others."""
 
 
-def evidence_lines(settings: Settings, lake: Lake, proposals: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Per proposal: day and time, who said it, in which session, and how often it was said."""
+def evidence_lines(
+    settings: Settings, lake: Lake, proposals: Sequence[dict[str, Any]], replaced: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Per proposal: day and time, who said it, in which session, how often it was said, and which line it replaces.
+
+    ``replaced`` has the texts of the lines that the proposals name in `supersedes`.
+    """
     days = {p["day"] - timedelta(days=back) for p in proposals for back in range(settings.lookback_days)}
     wanted = {source for p in proposals for source in p["sources"]}
     observations = lake.read("observations", days).filter(pl.col("observation_id").is_in(list(wanted)))
     observed = {o["observation_id"]: o for o in observations.iter_rows(named=True)}
     sessions = {s["session_id"]: s for s in lake.read("sessions", days).iter_rows(named=True)}
-    return {p["proposal_id"]: _line(settings, p, observed, sessions) for p in proposals}
+    leads = [lead for p in proposals if (lead := _lead(p, observed)) and lead["text"] != p["text"]]
+    quotes = _quotes(lake, leads)
+    return {
+        p["proposal_id"]: _line(settings, p, observed, sessions, quotes) + _replaces(p, replaced or {})
+        for p in proposals
+    }
 
 
-def _line(settings: Settings, proposal: dict[str, Any], observed: dict[str, Any], sessions: dict[str, Any]) -> str:
-    sources = [observed[s] for s in proposal["sources"] if s in observed]
-    if not sources:
-        return f"{proposal['day']} · said {proposal['support']} times"
-    lead = sources[0]
+def _lead(proposal: dict[str, Any], observed: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
+    """The observation that gave the proposal its words."""
+    return next((observed[s] for s in proposal["sources"] if s in observed), None)
+
+
+def _line(
+    settings: Settings,
+    proposal: dict[str, Any],
+    observed: Mapping[str, Any],
+    sessions: Mapping[str, Any],
+    quotes: Mapping[str, str],
+) -> str:
+    lead, times = _lead(proposal, observed), proposal["support"]
+    if lead is None:
+        return f"{proposal['day']} · said {times} times"
     session = sessions.get(lead["session_id"], {})
     who = "you" if lead["trust"] == "user" else f"the {lead['trust']}"
     said_at = lead["observed_at"].astimezone(settings.zone)
-    line = f"{said_at:%Y-%m-%d %H:%M} · {who} in “{clip(session.get('name', ''), 50)}”"
-    spread = len({s["session_id"] for s in sources})
-    times = f" · said {len(sources)} times" if len(sources) > 1 else ""
-    return line + times + (f" in {spread} sessions" if spread > 1 else "")
+    line = f"{said_at:%Y-%m-%d %H:%M} · {who} in “{clip(session.get('name') or '', 50)}”"
+    quote = quotes.get(lead["observation_id"], "")
+    line += f": “{clip(quote, QUOTED)}”" if quote and quote != squeeze(proposal["text"]) else ""
+    line += f" · said {times} times" if times > 1 else ""
+    spread = proposal.get("sessions") or 1
+    return line + (f" in {spread} sessions" if spread > 1 else "")
+
+
+def _quotes(lake: Lake, leads: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """The words that carry each observation, by its id."""
+    wanted = {span["message_id"] for o in leads for span in o["evidence"]}
+    messages = lake.read("messages", {o["day"] for o in leads}, ["message_id", "text"]) if wanted else pl.DataFrame()
+    said = dict(messages.filter(pl.col("message_id").is_in(list(wanted))).iter_rows()) if wanted else {}
+    return {
+        o["observation_id"]: squeeze(
+            " … ".join(said.get(span["message_id"], "")[span["start"] : span["end"]] for span in o["evidence"])
+        )
+        for o in leads
+    }
+
+
+def _replaces(proposal: dict[str, Any], replaced: Mapping[str, str]) -> str:
+    texts = [replaced[p] for p in proposal.get("supersedes") or [] if p in replaced]
+    return "".join(f" · replaces: “{clip(text, QUOTED)}”" for text in texts)

@@ -52,6 +52,11 @@ class MemoryLine:
     text: str
     proposal_id: str | None
 
+    @property
+    def is_struck(self) -> bool:
+        """Whether it is struck through: it holds no more."""
+        return self.text.startswith("~~")
+
 
 @dataclass(frozen=True)
 class _Heading:
@@ -74,17 +79,21 @@ def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: 
     text = decode(current) if current else empty
     newline = newline_of(text)
     lines = split_lines(text)
-    added: list[str] = []
-    present: list[str] = []
+    sought: dict[str, list[Promotion]] = {}
     for promotion in promotions:
         if not _ID.fullmatch(promotion.proposal_id) or not one_line(promotion.text):
             raise ValueError(f"{promotion.proposal_id!r} cannot be promoted: no proposal's id, or no text")
-        if _is_present(lines, promotion):
-            present.append(promotion.proposal_id)
-        else:
-            _insert(lines, promotion, newline)
-            added.append(promotion.proposal_id)
-    return AddedLines(encode("".join(lines)), added, present)
+        sought.setdefault(_heading_title(one_line(promotion.section)).casefold(), []).append(promotion)
+    added: set[str] = set()
+    before = -1
+    while before < len(added):  # once more after the last: our comments may close one that a person left open
+        before = len(added)
+        for group in sought.values():  # section by section: thousands may be approved at once
+            new = _absent(lines, [promotion for promotion in group if promotion.proposal_id not in added])
+            _insert(lines, new, newline)
+            added.update(promotion.proposal_id for promotion in new)
+    ids = [promotion.proposal_id for promotion in promotions]
+    return AddedLines(encode("".join(lines)), [i for i in ids if i in added], [i for i in ids if i not in added])
 
 
 def lines_of(current: bytes | None) -> list[MemoryLine]:
@@ -97,33 +106,47 @@ def normalised(text: str) -> str:
     return _DATE.sub("", one_line(_COMMENT.sub(" ", text)), count=1).rstrip(". ").casefold()
 
 
-def _is_present(lines: Sequence[str], promotion: Promotion) -> bool:
-    if any(promotion.proposal_id in _ID.findall(comment) for comment in _COMMENT.findall("".join(lines))):
-        return True
-    headings = _headings(lines, _hidden(lines))
-    heading = _find(headings, promotion.section)
-    if heading is None:
-        return False
-    # sub-sections belong to it: a person may have filed the line there
-    later = (other.start for other in headings if other.start >= heading.first and other.level <= heading.level)
-    wanted = normalised(one_line(promotion.text))
-    within = range(heading.first + 1, next(later, len(lines)) + 1)
-    return any(line.line_number in within and normalised(line.text) == wanted for line in _memory_lines(lines))
+def _absent(lines: Sequence[str], promotions: Sequence[Promotion]) -> list[Promotion]:
+    """Those of one section whose id stands nowhere in the file and whose words do not stand in the section.
+
+    Of several with the same words the first: whether it can be seen to stand there is known when it was put in.
+    """
+    if not promotions:
+        return []
+    ids = {found for comment in _COMMENT.findall("".join(lines)) for found in _ID.findall(comment)}
+    heading = _find(headings := _headings(lines, hidden_lines(lines)), promotions[0].section)
+    there: set[str] = set()
+    if heading is not None:
+        # sub-sections belong to it: a person may have filed the line there
+        later = (other.start for other in headings if other.start >= heading.first and other.level <= heading.level)
+        within = range(heading.first + 1, next(later, len(lines)) + 1)
+        there = {normalised(line.text) for line in _memory_lines(lines) if line.line_number in within}
+    absent = []
+    for promotion in promotions:
+        words = normalised(one_line(promotion.text))
+        if promotion.proposal_id not in ids and words not in there:
+            absent.append(promotion)
+            there.add(words)
+            ids.add(promotion.proposal_id)
+    return absent
 
 
-def _insert(lines: list[str], promotion: Promotion, newline: str) -> None:
-    headings = _headings(lines, _hidden(lines))
-    heading = _find(headings, promotion.section)
+def _insert(lines: list[str], promotions: Sequence[Promotion], newline: str) -> None:
+    """Promotions of one section, at its end."""
+    if not promotions:
+        return
+    heading = _find(headings := _headings(lines, hidden_lines(lines)), promotions[0].section)
     if heading is None:
         gap = [""] if lines and lines[-1].strip("\ufeff \t\r\n") else []
-        title = f"## {one_line(promotion.section)}"
-        insert_lines(lines, len(lines), [*gap, title, _rendered(promotion, "-")], newline)
+        title = f"## {one_line(promotions[0].section)}"
+        insert_lines(lines, len(lines), [*gap, title, *(_rendered(p, "-") for p in promotions)], newline)
         return
     end = next((other.start for other in headings if other.start >= heading.first), len(lines))
     # a rule before the next heading separates the sections: the line belongs above it
     while end > heading.first and (not lines[end - 1].strip() or _RULE.match(lines[end - 1])):
         end -= 1
-    insert_lines(lines, end, [_rendered(promotion, _bullet_in(lines[heading.first : end]))], newline)
+    bullet = _bullet_in(lines[heading.first : end])
+    insert_lines(lines, end, [_rendered(p, bullet) for p in promotions], newline)
 
 
 def _rendered(promotion: Promotion, bullet: str) -> str:
@@ -168,7 +191,7 @@ def _is_underlined(lines: Sequence[str], index: int) -> bool:
     return alone and bool(line.strip()) and not line.startswith(("    ", "\t", ">")) and not _BULLET.match(line)
 
 
-def _hidden(lines: Sequence[str]) -> set[int]:
+def hidden_lines(lines: Sequence[str]) -> set[int]:
     """Lines in fenced code, in comments over several lines and in front matter; what is never closed hides nothing."""
     hidden: set[int] = set()
     index = 0
@@ -194,7 +217,7 @@ def _next_line(lines: Sequence[str], index: int, pattern: str) -> int | None:
 
 
 def _memory_lines(lines: Sequence[str]) -> Iterator[MemoryLine]:
-    hidden = _hidden(lines)
+    hidden = hidden_lines(lines)
     headings = _headings(lines, hidden)
     starts = {heading.start: heading for heading in headings}
     titles = {index for heading in headings for index in range(heading.start, heading.first)}

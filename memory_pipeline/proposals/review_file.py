@@ -23,6 +23,7 @@ _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?\n?$)")
 _GROUP = re.compile(r"##[ \t]+Proposed for:[ \t]*(?P<section>.*?)\s*$", re.IGNORECASE)
 _ITEM = re.compile(r"\s*[-*+][ \t]+\[(?P<mark>[^\[\]]*)\][ \t]*`?(?P<id>p-\d{8}-\d{3,})(?!\d)`?(?P<text>.*)")
 _EVIDENCE = re.compile(r"  _\d{4}-\d{2}-\d{2}\b.*_\r?\n?")
+_EXPIRES = re.compile(r" · expires on \d{4}-\d{2}-\d{2}$")
 _LIST = re.compile(r"\s*[-*+][ \t]")
 _INDENTED_TEXT = re.compile(r"[ \t]+(?![-*+][ \t]|\d+[.)][ \t]|_|#)\S")
 # a box with an id behind it, in the middle of a line: no proposal to us, but it looks like one when it is wrapped
@@ -40,12 +41,21 @@ _Last updated: {stamp} | {count} proposals pending_
 
 @dataclass(frozen=True)
 class Proposal:
-    """One line offered for a section of MEMORY.md; ``evidence`` is one short line that begins with its day."""
+    """One line offered for a section of MEMORY.md; ``evidence`` is one short line that begins with its day.
+
+    ``expires_on`` is told at the end of the evidence, once that day is near.
+    """
 
     proposal_id: str
     section: str
     text: str
     evidence: str
+    expires_on: date | None = None
+
+    @property
+    def evidence_line(self) -> str:
+        ending = f" · expires on {self.expires_on.isoformat()}" if self.expires_on else ""
+        return f"{self.evidence}{ending}" if self.evidence else ""
 
 
 @dataclass(frozen=True)
@@ -148,6 +158,7 @@ def update_review(
     for proposal in waiting:
         if proposal.proposal_id not in present and not _is_bent(lines, proposal):
             _add(lines, proposal, newline)
+    _warn(lines, {proposal.proposal_id: proposal.expires_on for proposal in waiting if proposal.expires_on})
     lines = _without_empty_groups(lines)
     count = _last_count(before)
     if lines != before or count is None or int(count["count"]) != len(waiting):
@@ -225,7 +236,7 @@ def _without(lines: Sequence[str], decided: Collection[str]) -> list[str]:
 def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
     section = _plain(proposal.section)
     new = [f"- [ ] `{proposal.proposal_id}` {_plain(proposal.text)}".rstrip()]
-    if evidence := _plain(proposal.evidence):
+    if evidence := _plain(proposal.evidence_line):
         new.append(f"  _{evidence}_")
     for index, line in enumerate(lines):
         group = _GROUP.match(line)
@@ -240,6 +251,16 @@ def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
     place = max(index for index, line in enumerate(lines) if _COUNT.match(line))
     gap = [""] if place and lines[place - 1].strip() else []
     insert_lines(lines, place, [*gap, f"## Proposed for: {section}", *new, ""], newline)
+
+
+def _warn(lines: list[str], expiring: Mapping[str, date]) -> None:
+    """Tell the day on which a line expires at the end of its evidence, in place of one that was told before."""
+    for item in list(_items(lines)):
+        if item.proposal_id in expiring and item.evidence is not None:
+            line = lines[item.evidence]
+            body = _EXPIRES.sub("", line.rstrip().removesuffix("_"))
+            told = f"{body} · expires on {expiring[item.proposal_id].isoformat()}_"
+            lines[item.evidence] = told + line[len(line.rstrip()) :]
 
 
 def _plain(text: str) -> str:

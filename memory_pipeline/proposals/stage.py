@@ -1,38 +1,52 @@
-"""A day's rows of `proposals`: which of its reflections are offered for MEMORY.md."""
+"""A day's rows of `proposals` and `supports`: which of its reflections are offered, and which say what is known."""
 
 from __future__ import annotations
 
 import hashlib
-from datetime import date
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 import polars as pl
 
+from memory_pipeline.days import lookback
+from memory_pipeline.embeddings.stage import vectors_of
+from memory_pipeline.files.blocks import one_line
+from memory_pipeline.files.daily_log import LogReflection, write_reflection
 from memory_pipeline.lake import Lake, fingerprint_of
+from memory_pipeline.proposals.matching import Known, KnownLines
 from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.reading import read_all
+from memory_pipeline.proposals.screening import why_left_out
+from memory_pipeline.proposals.states import APPROVED, PENDING, with_status
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
+from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.priorities import HIGH, MEDIUM, RANK
-from memory_pipeline.text.similarity import content_words, overlap, words
+from memory_pipeline.text.similarity import words
 
-VERSION = "1"
+VERSION = "2"
 LASTING = ("rule", "preference", "decision", "correction", "root_cause", "convention")
+CHANGE = "state_change"
+"""Lasts when it takes the place of a line that was offered or approved; else it is the day's news."""
 NOTABLE_SESSIONS = 2
 """Sessions that a medium line must have been said in to be offered."""
-SAME_LINE = 0.5
-"""Word overlap from which a line was offered or stands in MEMORY.md already."""
 
 
 class ProposalsStage:
-    """Offers high lines and notable medium ones, each once. A proposal that was made is never changed or taken back."""
+    """Offers high lines and notable medium ones, each once: what says the same as a line that was ever offered is
+    merged into it. A proposal that was made is never changed or taken back."""
 
-    tables = ("proposals",)
+    tables = ("supports", "proposals")
     is_complete = True
 
     def __init__(self, settings: Settings, lake: Lake) -> None:
         self.settings, self.lake = settings, lake
-        self._made: pl.DataFrame | None = None
-        """All proposals, read once: a range of days adds to them as it goes."""
+        self._known: KnownLines | None = None
+        """Every line that is known, read once: a range of days adds to them as it goes."""
+        self._made: dict[str, dict[str, Any]] = {}
+        self._has_vector: set[str] | None = None
 
     def fingerprint(self, day: date) -> str:
         """Of the reflections alone: what was offered or stands in MEMORY.md only keeps lines from being offered,
@@ -40,49 +54,148 @@ class ProposalsStage:
         return fingerprint_of(VERSION, self.lake.digest("reflections", [day]))
 
     def build(self, day: date) -> dict[str, pl.DataFrame]:
-        made = self.lake.read("proposals") if self._made is None else self._made
-        of_day = made.filter(pl.col("day") == day)
-        memory = self.settings.memory_file
-        offered = {source for sources in made["sources"] for source in sources}
-        known = [content_words(text) for text in made["text"]]
-        known += [content_words(line.text) for line in lines_of(memory.read_bytes() if memory.exists() else None)]
-        observed = self._evidence_of(day)
+        of_day = self.lake.read("proposals", [day])
+        observed = self._observed(day)
+        lines = self._lines(day, observed)
+        if not lines:
+            return {"supports": pl.DataFrame(schema=TABLES["supports"].columns), "proposals": of_day}
+        known, vectors = self._known_lines(), self._vectors([line["sources"][0] for line in lines])
         rows: list[dict[str, Any]] = []
+        supports: list[dict[str, Any]] = []
         number = max((int(p.rsplit("-", 1)[1]) for p in of_day["proposal_id"]), default=0)
-        for line in self._worth_offering(day):
-            mine = content_words(line["text"])
-            if offered.intersection(line["sources"]) or any(overlap(mine, other) >= SAME_LINE for other in known):
+        for line in lines:
+            sources = [observed[s] for s in line["sources"] if s in observed]
+            if why_left_out(line["text"], sources):
                 continue
-            known.append(mine)
-            number += 1
-            rows.append(_row(day, number, line, observed))
-        fresh = pl.DataFrame(rows, schema=TABLES["proposals"].columns)
-        self._made = pl.concat([made, fresh])
-        return {"proposals": pl.concat([of_day, fresh])}
+            text, vector = one_line(line["text"]), vectors.get(line["sources"][0])
+            replaced = self._replaced(known, line, text)
+            same = known.from_sources(line["sources"])
+            if same and same.proposal_id in replaced:
+                same = None
+            if not (same or replaced):
+                same = known.same(text, vector)
+            if same:
+                supports += self._support(day, same, line, sources)
+            elif _is_notable(line, replaced) and not self._is_replaced(known, line, text):
+                number += 1
+                row = _row(day, number, line | {"text": text}, sources, replaced)
+                rows.append(row)
+                self._made[row["proposal_id"]] = row | {"status": PENDING}
+                known.add(Known(row["proposal_id"], text), row["sources"], vector)
+        frames = {
+            "supports": pl.DataFrame(supports, schema=TABLES["supports"].columns),
+            "proposals": pl.concat([of_day, pl.DataFrame(rows, schema=TABLES["proposals"].columns)]),
+        }
+        self._log(day, frames)
+        return frames
 
-    def _worth_offering(self, day: date) -> list[dict[str, Any]]:
+    def _log(self, day: date, frames: Mapping[str, pl.DataFrame]) -> None:
+        lines = self.lake.read("reflections", [day])
+        told = LogReflection(
+            lines.height,
+            int(lines["input_tokens"].max() or 0),  # type: ignore[arg-type]
+            int(lines["tokens"].sum()),
+            frames["supports"].height,
+            dict(frames["proposals"].select("proposal_id", "text").iter_rows()),
+        )
+        write_reflection(self.settings.daily_log(day), day, told, backups=self.settings.backups)
+
+    def left_out(self, day: date) -> Counter[str]:
+        """How many of the day's lines must not be offered, by the reason."""
+        observed = self._observed(day)
+        reasons = (
+            why_left_out(line["text"], [observed[s] for s in line["sources"] if s in observed])
+            for line in self._lines(day, observed)
+        )
+        return Counter(reason for reason in reasons if reason)
+
+    def _lines(self, day: date, observed: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
         """The day's lines that stay true for weeks and have a word of this day in them, best first."""
-        today = set(self.lake.read("observations", [day])["observation_id"])
         lines = [
             line
             for line in self.lake.read("reflections", [day]).iter_rows(named=True)
-            if today.intersection(line["sources"]) and line["kind"] in LASTING and _is_notable(line)
+            if line["kind"] in (*LASTING, CHANGE)
+            and any(s in observed and observed[s]["day"] == day for s in line["sources"])
         ]
         return sorted(lines, key=lambda r: (RANK[r["priority"]], -r["sessions"], -r["support"], r["reflection_id"]))
 
-    def _evidence_of(self, day: date) -> dict[str, list[dict[str, Any]]]:
-        reflections = self.lake.read("reflections", [day])
-        wanted = {source for sources in reflections["sources"] for source in sources}
-        days = [d for d in self.lake.days("observations") if d <= day][-self.settings.lookback_days :]
-        rows = self.lake.read("observations", days).iter_rows(named=True)
-        return {row["observation_id"]: row["evidence"] for row in rows if row["observation_id"] in wanted}
+    def _known_lines(self) -> KnownLines:
+        if self._known is None:
+            self._known = KnownLines()
+            self._made = {row["proposal_id"]: row for row in with_status(self.lake).iter_rows(named=True)}
+            vectors = self._vectors([row["sources"][1] for row in self._made.values() if len(row["sources"]) > 1])
+            for proposal_id, row in self._made.items():
+                vector = vectors.get(row["sources"][1]) if len(row["sources"]) > 1 else None
+                self._known.add(Known(proposal_id, row["text"]), row["sources"], vector)
+            path = self.settings.memory_file
+            for line in lines_of(path.read_bytes() if path.exists() else None):
+                if not line.is_struck:
+                    of = line.proposal_id if line.proposal_id in self._made else None
+                    self._known.add(Known(of, line.text))
+        return self._known
+
+    def _observed(self, day: date) -> dict[str, dict[str, Any]]:
+        rows = self.lake.read("observations", lookback(day, self.settings.lookback_days)).iter_rows(named=True)
+        return {row["observation_id"]: row for row in rows}
+
+    def _vectors(self, observation_ids: Sequence[str]) -> dict[str, list[float]]:
+        if self._has_vector is None:
+            self._has_vector = set(read_all(self.lake, "embeddings", ["source_id"])["source_id"])
+        wanted = [o for o in dict.fromkeys(observation_ids) if o in self._has_vector]
+        return vectors_of(self.settings, encoder_of(self.settings.embedding_model), wanted)
+
+    def _replaced(self, known: KnownLines, line: dict[str, Any], text: str) -> list[str]:
+        """Proposals, pending or approved, that said earlier what this line says is over."""
+        over = [known.from_sources([s]) for s in line.get("superseded") or []]
+        found = [k.proposal_id for k in [*over, *known.replaced_by(text)] if k and k.proposal_id]
+        return [
+            p
+            for p in dict.fromkeys(found)
+            if self._made[p]["status"] in (PENDING, APPROVED) and _seen(self._made[p]) <= _seen(line)
+        ]
+
+    def _is_replaced(self, known: KnownLines, line: dict[str, Any], text: str) -> bool:
+        """Whether a line that was said later says that this one is over."""
+        newer = [k.proposal_id for k in known.replacing(text) if k.proposal_id]
+        return any(_seen(self._made[p]) > _seen(line) for p in newer)
+
+    def _support(
+        self, day: date, same: Known, line: dict[str, Any], observed: Sequence[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """What the day adds to a proposal; nothing for a line that a person wrote into MEMORY.md themselves."""
+        if same.proposal_id is None:
+            return []
+        own = set(self._made[same.proposal_id]["sources"])
+        new = [o for o in observed if o["day"] == day and o["observation_id"] not in own]
+        if not new:
+            return []
+        return [
+            {
+                "day": day,
+                "proposal_id": same.proposal_id,
+                "reflection_id": line["reflection_id"],
+                "sessions": len({o["session_id"] for o in new}),
+                "said_at": max(o["observed_at"] for o in new),
+                "sources": [o["observation_id"] for o in new],
+            }
+        ]
 
 
-def _is_notable(line: dict[str, Any]) -> bool:
+def _is_notable(line: dict[str, Any], replaced: Sequence[str]) -> bool:
+    if line["kind"] == CHANGE and not replaced:
+        return False
     return bool(line["priority"] == HIGH or (line["priority"] == MEDIUM and line["sessions"] >= NOTABLE_SESSIONS))
 
 
-def _row(day: date, number: int, line: dict[str, Any], observed: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def _seen(row: dict[str, Any]) -> datetime:
+    """When it was said last; of a row from before that was kept, its day."""
+    seen: datetime | None = row["last_seen"]
+    return datetime.combine(row["day"], time.min, UTC) if seen is None else seen
+
+
+def _row(
+    day: date, number: int, line: dict[str, Any], observed: Sequence[dict[str, Any]], replaced: list[str]
+) -> dict[str, Any]:
     return {
         "day": day,
         "proposal_id": f"p-{day:%Y%m%d}-{number:03d}",
@@ -92,5 +205,8 @@ def _row(day: date, number: int, line: dict[str, Any], observed: dict[str, list[
         "sources": [line["reflection_id"], *line["sources"]],
         "support": line["support"],
         "content_hash": hashlib.sha256(" ".join(words(line["text"])).encode()).hexdigest(),
-        "evidence": [span for source in line["sources"] for span in observed.get(source, [])],
+        "evidence": [span for o in observed for span in o["evidence"]],
+        "sessions": line["sessions"],
+        "last_seen": line["last_seen"],
+        "supersedes": replaced,
     }

@@ -6,13 +6,10 @@ import dagster as dg
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
-from memory_pipeline.verdict import Verdict, judge_ratio
+from memory_pipeline.reflections.compression import judge
+from memory_pipeline.verdict import Verdict
 
 COMPRESSION = "compression_ratio"
-BAND = (0.02, 0.95)
-"""Tokens of the reflection per token of the observations it came from."""
-MIN_INPUT_TOKENS = 500
-"""With less to condense, keeping nearly all of it is right."""
 
 
 @dg.asset_check(asset="reflections", name=COMPRESSION, partitions_def=PARTITIONS)
@@ -28,4 +25,4 @@ def judge_compression(lake: Lake, day: date) -> Verdict:
     frame = lake.read("reflections", [day])
     spent = int(frame["input_tokens"].max() or 0)  # type: ignore[arg-type]
     tokens = int(frame["tokens"].sum())
-    return judge_ratio(tokens, spent, BAND, MIN_INPUT_TOKENS)
+    return judge(tokens, spent)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from memory_pipeline.embeddings.grouping import groups
-from memory_pipeline.reflections.reflector import Line, Observed
+from memory_pipeline.reflections.kinds import PATTERNS, SECTION_OF
+from memory_pipeline.reflections.reflector import Line, Observed, Reflection, best_priority, best_trust
+from memory_pipeline.reflections.superseding import superseded_by
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM, RANK
 
 SAME_COSINE = 0.75
@@ -17,45 +21,68 @@ RECENT_DAYS = 1
 """Up to this age in days an observation is kept nearly verbatim: everything but low."""
 CORE_DAYS = 3
 """From this age on only highs are kept, and what was said in more than one session."""
-USER, RULES, ARCHITECTURE, PATTERNS = range(4)
-SECTION_OF = {
-    "preference": USER,
-    "rule": RULES,
-    "decision": ARCHITECTURE,
-    "state_change": ARCHITECTURE,
-}
 MIN_SUPPORT_OF_LOW = 2
 PASSING = ("progress", "statement")
 """Kinds of the model's words that matter for the day's log and to nobody later."""
 
+Vectors = Mapping[str, Sequence[float]]
+Members = Sequence[Observed]
+
 
 @dataclass(frozen=True)
 class ExtractiveReflector:
-    name: str = "extractive-1"
+    name: str = "extractive-2"
 
-    def reflect(
-        self, day: date, observations: Sequence[Observed], vectors: Mapping[str, Sequence[float]]
-    ) -> list[Line]:
+    @property
+    def version(self) -> str:
+        return self.name
+
+    def reflect(self, day: date, observations: Sequence[Observed], vectors: Vectors) -> Reflection:
         usable = [o for o in observations if not (o.kind == "question" or (o.trust != "user" and o.kind in PASSING))]
-        # who leads a group gives it the words: the person before the model, high before low, the newest first
-        ordered = sorted(
-            usable, key=lambda o: (o.trust != "user", RANK[o.priority], -o.observed_at.timestamp(), o.observation_id)
-        )
-        by_id = {o.observation_id: o for o in ordered}
-        merged = groups(
-            list(by_id),
-            {i: o.text for i, o in by_id.items()},
-            vectors,
-            min_cosine=SAME_COSINE,
-            min_overlap=SAME_OVERLAP,
-        )
-        return [_line(members) for ids in merged if _is_kept(day, members := [by_id[i] for i in ids])]
+        return Reflection(tuple(_lines(usable, vectors, _authority, lambda members: _is_kept(day, members))))
+
+    def pool(self, day: date, lines: Sequence[Observed], vectors: Vectors) -> Reflection:
+        by_section: dict[int | None, list[Observed]] = defaultdict(list)
+        for line in lines:
+            if line.kind != "question":
+                by_section[line.section].append(line)
+        merged = (_lines(by_section[section], vectors, _newest, bool) for section in sorted(by_section, key=str))
+        return Reflection(tuple(line for found in merged for line in found))
 
 
-def _is_kept(day: date, members: Sequence[Observed]) -> bool:
+def _authority(observed: Observed) -> tuple[bool, bool, int, float, str]:
+    """Who leads a group gives it the words: the person before the model, high before low, the newest first."""
+    return (
+        not observed.may_lead,
+        observed.trust != "user",
+        RANK[observed.priority],
+        -observed.observed_at.timestamp(),
+        observed.observation_id,
+    )
+
+
+def _newest(observed: Observed) -> tuple[bool, float, str]:
+    return not observed.may_lead, -observed.observed_at.timestamp(), observed.observation_id
+
+
+def _lines(
+    observed: Sequence[Observed], vectors: Vectors, order: Callable[[Observed], Any], keep: Callable[[Members], bool]
+) -> Iterator[Line]:
+    """What says the same as one line, without what is replaced by newer state; that is named where it was."""
+    replaced = superseded_by(observed)
+    by_id = {o.observation_id: o for o in sorted(observed, key=order) if o.observation_id not in replaced}
+    texts = {i: o.text for i, o in by_id.items()}
+    merged = groups(list(by_id), texts, vectors, min_cosine=SAME_COSINE, min_overlap=SAME_OVERLAP)
+    for ids in merged:
+        members = [by_id[i] for i in ids]
+        if members[0].may_lead and keep(members):
+            yield _line(members, tuple(sorted(older for older, newer in replaced.items() if newer in ids)))
+
+
+def _is_kept(day: date, members: Members) -> bool:
     """The gradient of time: what was said again or laid down stays, the rest fades with its age."""
     age = min((day - o.day).days for o in members)
-    priority = min((o.priority for o in members), key=RANK.__getitem__)
+    priority = best_priority(members)
     repeated = len({o.session_id for o in members}) >= MIN_SUPPORT_OF_LOW
     if age >= CORE_DAYS:
         return priority == HIGH or (priority == MEDIUM and repeated)
@@ -64,16 +91,18 @@ def _is_kept(day: date, members: Sequence[Observed]) -> bool:
     return priority != LOW or repeated
 
 
-def _line(members: Sequence[Observed]) -> Line:
+def _line(members: Members, superseded: tuple[str, ...]) -> Line:
     lead = members[0]
     kind = "rule" if lead.kind == "correction" and len({o.session_id for o in members}) > 1 else lead.kind
     return Line(
-        section=SECTION_OF.get(kind, PATTERNS),
+        section=SECTION_OF.get(kind, PATTERNS) if lead.section is None else lead.section,
         text=lead.text,
-        priority=min((o.priority for o in members), key=RANK.__getitem__),
+        priority=best_priority(members),
         kind=kind,
         sources=tuple(o.observation_id for o in members),
         sessions=len({o.session_id for o in members}),
         first_seen=min(o.observed_at for o in members),
         last_seen=max(o.observed_at for o in members),
+        trust=best_trust(members),
+        superseded=superseded,
     )

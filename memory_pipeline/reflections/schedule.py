@@ -15,6 +15,12 @@ reflect_job = dg.define_asset_job(
     ),
     description="A day from its session files to its proposals.",
 )
+POOL_REFLECT_JOB = "pool_reflect_job"
+pool_reflect_job = dg.define_asset_job(
+    POOL_REFLECT_JOB,
+    selection=dg.AssetSelection.assets("pool_reflections"),
+    description="The reflections of all days but the last three, condensed once and for all; by hand, about weekly.",
+)
 
 
 def day_that_ended(context: dg.ScheduleEvaluationContext) -> str:

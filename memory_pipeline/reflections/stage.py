@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Sequence
 from datetime import date
-from typing import Self
+from typing import Any, Self
 
 import polars as pl
 
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake import Lake, fingerprint_of
+from memory_pipeline.llm.client import Client
+from memory_pipeline.llm.config import reflector_model
+from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable
+from memory_pipeline.observations.observer import row_id
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.reflector import Line, Observed, Reflector
+from memory_pipeline.reflections.kinds import ITEM_TYPES
+from memory_pipeline.reflections.language_model.reflector import LanguageModelReflector
+from memory_pipeline.reflections.reflector import Line, Observed, Reflector, Unusable
 from memory_pipeline.schemas import TABLES
+from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.settings import Settings
+from memory_pipeline.stage import Unfinished
 from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
 
-VERSION = "1"
+VERSION = "2"
+EXTRACTIVE = "extractive"
+"""What the names of reflectors begin with that ask no model."""
 
 
 class ReflectionsStage:
-    """Reflects on a lookback of days that ends with the day. A day without observations has nothing new to say."""
+    """Reflects on a lookback of days that ends with the day. A day without observations has nothing new to say.
+
+    What a model gives replaces the day's rows only when there is something to it. Else those that a model gave before
+    stay, or the extractive reflector's stand in.
+    """
 
     tables = ("reflections",)
-    is_complete = True
 
     def __init__(self, settings: Settings, lake: Lake, reflector: Reflector, encoder: Encoder) -> None:
         self.settings, self.lake, self.reflector, self.encoder = settings, lake, reflector, encoder
+        self.is_complete = True
+        self.left: dict[date, str] = {}
+        """By day, why the model's lines are not there."""
+        self.numbers: dict[date, dict[str, int]] = {}
+        """By day that a model condensed, what it took."""
 
     @classmethod
     def of(cls, settings: Settings, lake: Lake) -> Self:
         """With the reflector that the settings ask for."""
-        return cls(settings, lake, ExtractiveReflector(), encoder_of(settings.embedding_model))
+        return cls(settings, lake, reflector_of(settings, lake), encoder_of(settings.embedding_model))
 
     def days_before(self, day: date) -> list[date]:
         return lookback(day, self.settings.lookback_days)
@@ -41,24 +59,61 @@ class ReflectionsStage:
     def fingerprint(self, day: date) -> str:
         days = self.days_before(day)
         inputs = (self.lake.digest("observations", days), self.lake.digest("embeddings", days))
-        return fingerprint_of(VERSION, self.reflector.name, self.settings.sections, *inputs)
+        return fingerprint_of(VERSION, self.reflector.version, self.settings.sections, *inputs)
 
     def build(self, day: date) -> dict[str, pl.DataFrame]:
-        columns = TABLES["reflections"].columns
+        self.is_complete = True
         observed = observed_in(self.lake, self.days_before(day))
         if not any(o.day == day for o in observed):
-            return {"reflections": pl.DataFrame(schema=columns)}
+            return _frames([])
+        vectors = self._vectors(day, observed)
+        try:
+            reflection = self.reflector.reflect(day, observed, vectors)
+        except Unusable as unusable:  # the same would be answered again
+            self.left[day] = f"What {self.reflector.name} answered cannot be used: {unusable}."
+            return _frames(self._instead(day, observed, vectors))
+        except (BudgetReached, ModelMisconfigured, ModelUnavailable) as stopped:
+            self.is_complete = False
+            self.left[day] = str(stopped)
+            frames = _frames(self._instead(day, observed, vectors))
+            if isinstance(stopped, BudgetReached):
+                return frames
+            raise Unfinished(frames, stopped) from None
+        if reflection.asked:
+            self.numbers[day] = {"answers": reflection.asked, "dropped_lines": reflection.dropped}
+        return _frames(self._rows(day, reflection.lines, observed, self.reflector.name))
+
+    def _vectors(self, day: date, observed: Sequence[Observed]) -> dict[str, list[float]]:
         has_vector = set(self.lake.read("embeddings", self.days_before(day))["source_id"])
         ids = [o.observation_id for o in observed if o.observation_id in has_vector]
-        lines = self.reflector.reflect(day, observed, vectors_of(self.settings, self.encoder, ids))
-        spent = sum(o.tokens for o in observed)
-        rows = [self._row(day, line, spent) for line in lines]
-        return {"reflections": pl.DataFrame(rows, schema=columns)}
+        return vectors_of(self.settings, self.encoder, ids)
 
-    def _row(self, day: date, line: Line, input_tokens: int) -> dict[str, object]:
+    def _instead(
+        self, day: date, observed: Sequence[Observed], vectors: dict[str, list[float]]
+    ) -> list[dict[str, Any]]:
+        """The day's rows that a model gave before, as far as their sources are there; else extractive ones."""
+        there = {o.observation_id for o in observed}
+        before = self.lake.read("reflections", [day]).filter(~pl.col("reflector").str.starts_with(EXTRACTIVE))
+        kept = [row for row in before.to_dicts() if there.issuperset(row["sources"])]
+        instead = ExtractiveReflector()
+        return kept or self._rows(day, instead.reflect(day, observed, vectors).lines, observed, instead.name)
+
+    def _rows(
+        self, day: date, lines: Sequence[Line], observed: Sequence[Observed], reflector: str
+    ) -> list[dict[str, Any]]:
+        spent = sum(o.tokens for o in observed)
+        rows: dict[str, dict[str, Any]] = {}
+        for line in lines:
+            name = row_id("r", day, line.sources[0])
+            if name in rows:  # a model may draw two lines from one observation
+                name = row_id("r", day, *line.sources, line.text)
+            rows[name] = self._row(day, name, line, spent, reflector)
+        return list(rows.values())
+
+    def _row(self, day: date, name: str, line: Line, input_tokens: int, reflector: str) -> dict[str, Any]:
         return {
             "day": day,
-            "reflection_id": f"r-{hashlib.sha256(repr((day, line.sources[0])).encode()).hexdigest()[:12]}",
+            "reflection_id": name,
             "level": 1,
             "section": self.settings.sections[line.section],
             "text": line.text,
@@ -71,12 +126,28 @@ class ReflectionsStage:
             "last_seen": line.last_seen,
             "input_tokens": input_tokens,
             "tokens": estimate(line.text),
-            "reflector": self.reflector.name,
+            "reflector": reflector,
+            "item_type": ITEM_TYPES.get(line.kind),
+            "trust": line.trust,
+            "superseded": list(line.superseded),
         }
+
+
+def reflector_of(settings: Settings, lake: Lake) -> Reflector:
+    """The extractive reflector, or the one that asks the model of `REFLECTOR_MODEL`."""
+    config = reflector_model(settings)
+    if not config:
+        return ExtractiveReflector()
+    client = Client(config, settings, lake, redact=redactor_of(settings).redact, stage="reflections")
+    return LanguageModelReflector(client, settings.sections, settings.chunk_tokens)
 
 
 def observed_in(lake: Lake, days: list[date]) -> list[Observed]:
     """The observations of these days, oldest first."""
     names = ["observation_id", "day", "session_id", "priority", "kind", "trust", "observed_at", "text", "tokens"]
-    frame = lake.read("observations", days).select(names).sort("observed_at", "observation_id")
-    return [Observed(*row) for row in frame.iter_rows()]
+    frame = lake.read("observations", days).select(*names, "flags").sort("observed_at", "observation_id")
+    return [Observed(**row | {"flags": tuple(row["flags"] or ())}) for row in frame.iter_rows(named=True)]
+
+
+def _frames(rows: list[dict[str, Any]]) -> dict[str, pl.DataFrame]:
+    return {"reflections": pl.DataFrame(rows, schema=TABLES["reflections"].columns)}

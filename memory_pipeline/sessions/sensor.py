@@ -28,7 +28,9 @@ SECONDS = 2.0
 """Time for reading changed files in one tick: the sensor shares its process with the UI's other questions."""
 day_job = dg.define_asset_job(
     DAY_JOB,
-    selection=dg.AssetSelection.all(),
+    # the others have jobs of their own: they look back over weeks, and one that refuses must not stop a day
+    selection=dg.AssetSelection.all()
+    - dg.AssetSelection.assets("pool_reflections", "day_distillations", "week_distillations", "month_distillations"),
     description="A day from its session files to MEMORY.md and friction.",
 )
 

@@ -19,7 +19,7 @@ def test_calls_made_before_today_are_read_once_and_those_of_today_for_each_day(t
     yesterday = now - timedelta(days=1)
 
     def made(day: object, call: str, cost: float) -> None:
-        row = {"day": day, "call_id": call, "for_day": DAY, "cached": False, "cost_usd": cost}
+        row = {"day": day, "call_id": call, "stage": "observations", "for_day": DAY, "cached": False, "cost_usd": cost}
         lake.replace("ledger", pl.DataFrame([row], schema=TABLES["ledger"].columns), [day])  # type: ignore[list-item]
 
     made(yesterday, "a", 0.5)

@@ -12,7 +12,7 @@ import pytest
 
 from memory_pipeline.proposals.lifecycle import APPROVED, decide, promote, settle_review
 from memory_pipeline_tests.proposals.test_lifecycle import FRIDAY, LINT, NOW, TABS, UTC, UV, Story
-from memory_pipeline_tests.rows import bytes_of
+from memory_pipeline_tests.rows import bytes_of, day_after, proposal, put
 
 
 class Killed(BaseException):
@@ -81,6 +81,33 @@ def test_a_crash_at_any_write_changes_nothing_about_the_end(tmp_path: Path, monk
             assert state(story) == wanted, f"killed {'before' if before else 'after'} {seen[number - 1]} ({number})"
             story.run()
             assert state(story) == wanted
+
+
+def test_a_crash_while_proposals_end_by_themselves_changes_nothing_about_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A week later: what was shown expires, one gives way to a newer one, others come up, one is approved."""
+
+    def week_later(folder: Path) -> Story:
+        story = Story(folder, pending_limit=3)
+        newer = proposal(9, "Indent with spaces.", day=day_after(1)) | {"supersedes": [UTC]}
+        put(story.lake, "proposals", newer)
+        story.mark(UV, "x")
+        return story
+
+    whole = week_later(tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        seen = die_at(patch, 0, before=True)
+        whole.run(7 * 24 * 60)
+    assert sorted(whole.status().values()) == ["approved", "expired", "expired", "pending", "pending", "superseded"]
+    for number in range(1, len(seen) + 1):
+        story = week_later(tmp_path / f"{number}")
+        with monkeypatch.context() as patch:
+            die_at(patch, number, before=False)
+            with pytest.raises(Killed):
+                story.run(7 * 24 * 60)
+        story.run(7 * 24 * 60)
+        assert state(story) == state(whole), seen[number - 1]
 
 
 def test_a_crash_while_deciding_at_the_command_line_is_mended_by_deciding_again(

@@ -132,7 +132,7 @@ def test_deciding_at_the_command_line_is_deciding(story: Story) -> None:
     [
         ({"p-20250305-099": APPROVED}, "no proposal p-20250305-099"),  # never made
         ({UV: REJECTED}, f"{UV} is approved already"),  # a decision is taken once
-        ({FRIDAY: APPROVED, UV: APPROVED}, f"{UV} is approved already"),  # all or none
+        ({FRIDAY: APPROVED, UV: REJECTED}, f"{UV} is approved already"),  # all or none
     ],
 )
 def test_a_wrong_decision_is_refused_before_anything_is_recorded(
@@ -176,13 +176,14 @@ def test_a_line_that_a_person_removed_from_memory_does_not_come_back(story: Stor
     assert "Run ruff" in story.remembered()
 
 
-def test_a_line_that_stands_in_memory_already_is_recorded_and_not_doubled(story: Story) -> None:
-    story.memory.write_text("# Memory\n\n## Hard Rules\n- Use uv for Python\n", "utf-8")
-    before = story.memory.read_bytes()
-    story.mark(UV, "x")
+def test_deciding_the_same_again_changes_nothing(story: Story, tmp_path: Path) -> None:
+    """A command that was not heard to answer is given again."""
+    decide(story.settings, story.lake, {UV: APPROVED}, NOW)
     story.run()
-    assert story.memory.read_bytes() == before
-    assert story.lake.read("promotions")["already_there"].to_list() == [True]
+    before = bytes_of(tmp_path)
+    assert decide(story.settings, story.lake, {UV: APPROVED}, NOW) == {}
+    story.run()
+    assert bytes_of(tmp_path) == before
 
 
 def test_of_two_decisions_on_one_proposal_the_first_counts(story: Story) -> None:

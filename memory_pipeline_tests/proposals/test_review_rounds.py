@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from memory_pipeline.files.safe_write import ChangedMeanwhile
+from memory_pipeline.proposals import lifecycle
 from memory_pipeline.proposals.lifecycle import APPROVED, decide, pending, promote, settle_review
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.proposals.test_lifecycle import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
@@ -107,7 +109,7 @@ def test_the_persons_own_words_in_review_stay(story: Story) -> None:
 def test_a_save_while_we_write_is_read_again(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     """The person saves between our reading and our writing: their second mark counts too."""
     story.mark(UV, "x")
-    saved = []
+    saved: list[bool] = []
 
     def save_meanwhile(settings: Settings, text: str) -> None:
         if not saved:
@@ -118,3 +120,52 @@ def test_a_save_while_we_write_is_read_again(story: Story, monkeypatch: pytest.M
     story.run()
     assert story.settled.approved == [UV, FRIDAY]
     assert story.status()[FRIDAY] == APPROVED
+
+
+def test_three_hands_at_once_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a run writes, the person saves a copy that they opened before the run before: with marks, with a note of
+    theirs and without a line that was deleted. Their marks and words count, what they never saw is not rejected."""
+    story = Story(tmp_path, pending_limit=3)
+    opened = story.review.read_text("utf-8")
+    decide(story.settings, story.lake, {TABS: APPROVED}, NOW)
+    story.run()  # TABS goes, UTC comes
+    mine = opened.replace(f"- [ ] `{UV}`", f"- [x] `{UV}`").replace(
+        "## Proposed for: Hard Rules\n", "## Proposed for: Hard Rules\n\nAsk Ann.\n\n"
+    )
+    write, saves = lifecycle._write_shown, [mine.encode()]
+
+    def saved_meanwhile(settings: Settings, text: str) -> None:
+        write(settings, text)
+        if saves:
+            story.review.write_bytes(saves.pop())
+
+    monkeypatch.setattr(lifecycle, "_write_shown", saved_meanwhile)
+    story.mark(FRIDAY, "-")  # what the file has when the run begins
+    settled = story.run(2)
+    assert (settled.approved, settled.rejected) == ([UV], [FRIDAY])
+    assert story.status() == {UV: APPROVED, FRIDAY: "rejected", TABS: APPROVED, UTC: "pending", LINT: "pending"}
+    text = story.review.read_text("utf-8")
+    assert "\nAsk Ann.\n" in text
+    assert story.shown() == [UTC, LINT]
+    assert mine.encode() in [path.read_bytes() for path in story.settings.backups.glob("REVIEW.md.2*")]
+
+
+def test_a_writer_in_another_process_is_noticed_up_to_the_last_look(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every attempt meets another save: nothing is written, and the person's last copy is what stays."""
+    story.mark(UV, "x")
+    write, count = lifecycle._write_shown, iter(range(100))
+
+    def saved_always(settings: Settings, text: str) -> None:
+        write(settings, text)
+        story.review.write_text(story.review.read_text("utf-8") + f"\nnote {next(count)}\n", "utf-8")
+
+    monkeypatch.setattr(lifecycle, "_write_shown", saved_always)
+    with pytest.raises(ChangedMeanwhile):
+        story.run()
+    monkeypatch.undo()
+    assert "note 0\n" in story.review.read_text("utf-8")
+    story.run(2)
+    assert "Use uv" in story.remembered()
+    assert "note 0\n" in story.review.read_text("utf-8")

@@ -8,16 +8,13 @@ from typing import Any
 import pytest
 
 from memory_pipeline.lake import Lake
-from memory_pipeline.proposals.checks import judge
 from memory_pipeline.proposals.evidence import evidence_lines
-from memory_pipeline.proposals.lifecycle import REJECTED, decide
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.rows import (
     DAY,
     Row,
-    at,
     bytes_of,
     day_after,
     decision,
@@ -191,14 +188,3 @@ def test_the_reviewer_sees_who_said_it_when_and_where(work: Work) -> None:
 def test_the_reviewer_sees_the_day_also_when_the_observations_are_gone(work: Work) -> None:
     lines = evidence_lines(work.settings, work.lake, [proposal(1, UV)])
     assert lines == {"p-20250305-001": "2025-03-05 · said 1 times"}
-
-
-def test_the_judge_finds_a_proposal_with_two_ends_or_two_rows(work: Work) -> None:
-    put(work.lake, "proposals", proposal(1, UV), proposal(2, FRIDAY), proposal(3, TABS))
-    decide(work.settings, work.lake, {"p-20250305-001": REJECTED}, at("18:00"))
-    verdict = judge(work.lake, DAY, {"p-20250305-001": 1})
-    assert verdict.passed
-    assert verdict.numbers == {"proposals": 3, "pending": 2}
-    assert judge(work.lake, DAY, {"p-20250305-001": 2}).offenders == ["p-20250305-001 has 2 decisions"]
-    put(work.lake, "proposals", proposal(3, "Another text."))
-    assert judge(work.lake, DAY, {}).offenders == ["p-20250305-003 was made twice"]

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.reflections.extractive import ARCHITECTURE, PATTERNS, RULES, USER, ExtractiveReflector
+from memory_pipeline.reflections.extractive import ExtractiveReflector
+from memory_pipeline.reflections.kinds import ARCHITECTURE, ITEM_TYPES, PATTERNS, RULES, USER
 from memory_pipeline.reflections.reflector import Line, Observed
+from memory_pipeline.reflections.superseding import given_up, superseded_by
 from memory_pipeline_tests.rows import DAY, FakeEncoder, at, day_after
 
 ENCODER = FakeEncoder("uv", "friday", "tabs", "queue")
@@ -28,7 +30,7 @@ def said(text: str, *, ago: int = 0, session: str = "s1", clock: str = "09:00", 
 
 def reflect(*observed: Observed, vectors: bool = True) -> list[Line]:
     known = {o.observation_id: ENCODER.vector(o.text) for o in observed} if vectors else {}
-    return ExtractiveReflector().reflect(DAY, observed, known)
+    return list(ExtractiveReflector().reflect(DAY, observed, known).lines)
 
 
 def test_nothing_observed_is_nothing_to_say() -> None:
@@ -164,3 +166,117 @@ def test_the_section_of_a_line(kind: str, sessions: list[str], section: int) -> 
     (line,) = reflect(*(said(UV, kind=kind, session=s) for s in sessions))
     assert line.section == section
     assert line.kind == ("rule" if section == RULES else kind)
+
+
+@pytest.mark.parametrize(("kind", "item_type"), sorted(ITEM_TYPES.items()))
+def test_every_kind_but_a_question_is_a_type_of_item(kind: str, item_type: str) -> None:
+    assert item_type in ("knowledge", "behaviour", "event", "skill")
+
+
+# --- what is doubted ---
+
+
+@pytest.mark.parametrize("flag", ["ended", "ungrounded", "ungrounded_specifics", "unparsed"])
+def test_what_is_doubted_gives_no_line_its_words(flag: str) -> None:
+    assert reflect(said(UV, flags=(flag,))) == []
+    (line,) = reflect(said(UV, flags=(flag,)), said(UV_AGAIN, ago=1, trust="assistant", priority="medium"))
+    assert line.text == UV_AGAIN  # though the other one is the person's, newer and high
+    assert line.priority == "medium"
+    assert len(line.sources) == 2
+
+
+def test_other_flags_change_nothing() -> None:
+    (line,) = reflect(said(UV, flags=("no_cues", "time_removed")))
+    assert (line.text, line.priority) == (UV, "high")
+
+
+def test_the_trust_of_a_line_is_that_of_its_best_source() -> None:
+    (line,) = reflect(said(UV, trust="assistant"), said(UV_AGAIN, trust="user", clock="07:00"))
+    assert line.trust == "user"
+    (line,) = reflect(said(UV, trust="tool"))
+    assert line.trust == "tool"
+
+
+# --- newer state ---
+
+OLD, NEW = "shop-api installs its packages with pip.", "In shop-api we install packages with uv instead of pip."
+
+
+def state(text: str, **other: Any) -> Observed:
+    return said(text, **{"kind": "state_change"} | other)
+
+
+def test_newer_state_replaces_older_and_says_so() -> None:
+    older, newer = state(OLD, ago=2), state(NEW)
+    (line,) = reflect(older, newer, vectors=False)
+    assert (line.text, line.superseded) == (NEW, (older.observation_id,))
+    assert older.observation_id not in line.sources
+
+
+def test_of_a_chain_only_the_newest_stays_and_names_all() -> None:
+    chain = [state(OLD, ago=4), state(NEW, ago=2), state("In shop-api packages are installed with pixi instead of uv.")]
+    (line,) = reflect(*chain, vectors=False)
+    assert line.text == chain[2].text
+    assert set(line.superseded) == {chain[0].observation_id, chain[1].observation_id}
+
+
+@pytest.mark.parametrize("vectors", [True, False])
+def test_a_state_that_ended_leads_no_group_even_where_it_is_high(vectors: bool) -> None:
+    """With vectors both would be one group, and the person's words would lead it."""
+    older = state("We use pip and no uv here: install packages with pip.", ago=1, kind="decision", trust="assistant")
+    newer = state("We use uv instead of pip to install packages.", trust="user", priority="medium")
+    assert [line.text for line in reflect(older, newer, vectors=vectors)] == [newer.text]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        # the other way round in time
+        (state(OLD), state(NEW, ago=1)),
+        # another subject
+        (state("The mock needs pip for its wheels."), state("The frontend uses pnpm instead of pip.", clock="11:00")),
+        # it does without the same thing itself
+        (said("Never install packages with pip."), state(NEW, clock="11:00")),
+        (state("Removed the pip packages - uv installs them."), state(NEW, clock="11:00")),
+        # it says more than what has ended
+        (
+            state("Packages come from pip. The queue is drained nightly by worker-7. Logs are JSON, one a line."),
+            state(NEW, clock="11:00"),
+        ),
+        # a cause stays what it was
+        (state("The cause was that pip installed packages twice.", kind="root_cause"), state(NEW, clock="11:00")),
+        # the person's rule is not ended by the model
+        (said("Install packages with pip.", trust="user"), state(NEW, trust="assistant", clock="11:00")),
+        # nor by what a tool printed, or what nobody said
+        (state(OLD), state(NEW, trust="tool", clock="11:00")),
+        (state(OLD), state(NEW, flags=("ungrounded",), clock="11:00")),
+        # names nothing that is given up
+        (state(OLD), state("In shop-api packages are installed with uv.", clock="11:00")),
+    ],
+)  # fmt: skip
+def test_what_is_not_replaced(older: Observed, newer: Observed) -> None:
+    assert superseded_by([older, newer]) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("We use uv instead of pip.", {"pip"}),
+        ("Replaced `celery` with arq in the worker.", {"celery"}),
+        ("celery was replaced by arq.", {"celery"}),
+        ("Moved from src/old to src/new.", {"src/old"}),
+        ("We no longer use the Redis cache.", {"redis"}),
+        ("Stop using requests, httpx it is.", {"requests"}),
+        ("Drop Jest for Vitest.", {"jest"}),
+        ("It replaces the legacy client.", {"legacy"}),
+        ("It was replaced by hand.", set()),
+        ("Nothing was given up.", set()),
+    ],
+)
+def test_what_a_text_gives_up(text: str, gone: set[str]) -> None:
+    assert given_up(text) == gone
+
+
+def test_the_order_of_observations_does_not_matter_to_what_is_replaced() -> None:
+    observed = [state(OLD, ago=4), state(NEW, ago=2), state(OLD, ago=3, session="s2"), said(FRIDAY)]
+    assert reflect(*observed, vectors=False) == reflect(*reversed(observed), vectors=False)

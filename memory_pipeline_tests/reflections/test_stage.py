@@ -69,7 +69,7 @@ def test_the_row_of_a_line(work: Work) -> None:
     assert (row["support"], row["sessions"]) == (2, 2)
     assert row["sources"] == [observation_id(UV), observation_id(UV_AGAIN, day_after(-1), "s2")]
     assert (row["first_seen"], row["last_seen"]) == (at("15:00", day_after(-1)), at("09:00"))
-    assert (row["input_tokens"], row["reflector"]) == (300, "extractive-1")
+    assert (row["input_tokens"], row["reflector"]) == (300, "extractive-2")
 
 
 def test_the_first_section_carries_the_persons_name(work: Work) -> None:
@@ -97,6 +97,21 @@ def test_a_day_without_observations_has_nothing_new_to_say(work: Work) -> None:
     work.run()
     assert work.lake.days("reflections") == [DAY]
     assert work.lines() == {}
+
+
+def test_a_row_names_the_observations_that_it_replaced(work: Work) -> None:
+    old, new = "Events of parcels are kept for 90 days.", "Keep the events of parcels for 180 days instead of 90."
+    put(
+        work.lake,
+        "observations",
+        observation(old, day=day_after(-2), kind="decision"),
+        observation(new, kind="decision", session="s2"),
+        observation(FRIDAY, flags=["ended"]),
+    )
+    work.run()
+    (row,) = work.lake.read("reflections").to_dicts()
+    assert (row["text"], row["superseded"]) == (new, [observation_id(old, day_after(-2))])
+    assert (row["item_type"], row["trust"], row["kind"]) == ("knowledge", "user", "decision")
 
 
 def test_questions_reach_no_row(work: Work) -> None:

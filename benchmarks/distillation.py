@@ -1,0 +1,225 @@
+"""How much of what was said is still found after a distillation (LoCoMo): per level its words and its R@10.
+
+    python benchmarks/distillation.py [--chosen-on]
+
+A session of LoCoMo is a day, seven days are a week, which the extractive observer observes, one person as the user
+and the other as the assistant; the stage then distils days, weeks and months as it does for everybody, with the gate
+only counted. BM25 ranks the rows of a level for each question of the categories 1 to 4 that has evidence. R@10 is the
+share of a question's evidence among ten messages, averaged over the questions; which ten is told in three ways:
+
+"in order": the ten best rows are followed back to the messages that they come from, first to last, until there are
+ten. A line that was made from many facts gains nothing, and hides the right one behind the others.
+"opened": the same rows are followed back to their observations, which stay in the lake; of these the best ten by BM25.
+"all": all messages that the ten rows come from, which may be more than ten.
+"loss" is against "whole", the observations themselves, of which all three are the same.
+
+Beside each level, with as many words of its periods' observations as it has: their beginning (truncation), a random
+choice, and the best whole lines by `text/condense.py`. "refused" are the periods whose loss of recall, by questions
+about highs, is above MEMORY_MAX_RECALL_LOSS; "worst" is the greatest. "words" are of observations and narratives.
+
+Shares and weights were chosen on three conversations (`--chosen-on` shows these), the figures are of the seven others.
+On three, a point or two is chance: versions that were equal there differed by three points on the seven.
+LoCoMo is CC BY-NC 4.0: for measuring, never a part of the product.
+"""
+
+import importlib.util
+import random
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.distillation.facts import Facts, facts_of
+from memory_pipeline.distillation.levels import Levels
+from memory_pipeline.distillation.lines import count_words
+from memory_pipeline.distillation.periods import LEVELS, NAMES, Period, end_of_month, ending_with
+from memory_pipeline.distillation.recall import recall
+from memory_pipeline.distillation.stage import DistillationStage
+from memory_pipeline.lake import Lake
+from memory_pipeline.observations.extractive.observer import ExtractiveObserver
+from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.rows import rows_of
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.text.bm25 import BM25
+from memory_pipeline.text.condense import condense
+
+BENCH = Path(__file__).resolve().parents[2] / "shared/bench/retrieval.py"
+CHOSEN_ON = 3
+"""Conversations, in the order of the file, that the numbers were chosen on."""
+MONDAY = date(2023, 5, 1)
+FOUND_IN = 10
+
+Row = tuple[str, Sequence[str]]
+"""A text and the observations that it comes from, in order."""
+Ways = Mapping[str, Callable[[Facts, int], list[Row]]]
+
+
+@dataclass
+class Figures:
+    """Of one level or way: by conversation, by question, by period."""
+
+    words: list[float] = field(default_factory=list)
+    in_order: list[float] = field(default_factory=list)
+    opened: list[float] = field(default_factory=list)
+    all: list[float] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+
+
+def conversations() -> Iterator[tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
+    """(messages, questions) of each."""
+    spec = importlib.util.spec_from_file_location("retrieval", BENCH)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield from module.locomo()
+
+
+def observe(messages: Sequence[Mapping[str, Any]], lake: Lake, settings: Settings) -> list[date]:
+    """Store what is observed of each session, a day each; returns the days."""
+    sessions: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for message in messages:
+        sessions[message["session"]].append(message)
+    days = [MONDAY + timedelta(days=n) for n in range(len(sessions))]
+    for day, (session, said) in zip(days, sessions.items(), strict=True):
+        start = datetime.combine(day, time(9), UTC)
+        shown = [
+            Said(m["id"], "user" if m["speaker"] == messages[0]["speaker"] else "assistant", at, m["text"])
+            for m, at in zip(said, (start + timedelta(minutes=n) for n in range(len(said))), strict=True)
+        ]
+        window = {"day": day, "dedupe_key": session, "session_id": session, "started_at": start}
+        frames = rows_of(window, ExtractiveObserver().observe(shown), "extractive", settings.zone).frames()
+        for table, frame in {**frames, "windows": pl.DataFrame([window])}.items():
+            lake.replace(table, frame, [day])
+    return days
+
+
+def lead(facts: Facts, room: int) -> list[Row]:
+    return _that_fit(facts, range(len(facts.observed)), room)
+
+
+def randomly(facts: Facts, room: int) -> list[Row]:
+    return _that_fit(facts, random.Random(1).sample(range(len(facts.observed)), len(facts.observed)), room)
+
+
+def whole_lines(facts: Facts, room: int) -> list[Row]:
+    texts = [o.text for o in facts.observed]
+    kept = condense(texts, room / max(1, sum(map(count_words, texts))), facts.rarity())
+    return [(texts[i], [facts.observed[i].observation_id]) for i in kept]
+
+
+def _that_fit(facts: Facts, order: Iterable[int], room: int) -> list[Row]:
+    kept: list[Row] = []
+    for o in (facts.observed[i] for i in order):
+        if (cost := count_words(o.text)) <= room:
+            room -= cost
+            kept.append((o.text, [o.observation_id]))
+    return kept
+
+
+WAYS: Ways = {"truncated": lead, "random": randomly, "whole lines": whole_lines}
+
+
+def in_order(levels: Levels, period: Period) -> list[Row]:
+    """The rows of a period with the observations that they come from, in the order of their sources."""
+    rows = levels.rows(period)
+    if not period.parts:
+        return [(row["text"], row["sources"]) for row in rows]
+    below = {
+        row["distillation_id"]: sources
+        for part in period.parts
+        for row, (_, sources) in zip(levels.rows(part), in_order(levels, part), strict=True)
+    }
+    return [(row["text"], [leaf for source in row["sources"] for leaf in below[source]]) for row in rows]
+
+
+def measure(
+    messages: Sequence[Mapping[str, Any]], questions: Sequence[Mapping[str, Any]], total: Mapping[str, Figures]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(workspace=Path(folder), timezone="UTC", max_recall_loss=1.0)
+        lake = Lake(settings.lake_dir)
+        days = observe(messages, lake, settings)
+        all_days = [
+            MONDAY + timedelta(days=n) for n in range((end_of_month(days[-1] + timedelta(days=7)) - MONDAY).days + 1)
+        ]
+        stage = DistillationStage(settings, lake, date(2030, 1, 1))
+        for day in all_days:
+            bring_up_to_date(stage, lake, day)
+        said = {
+            row["observation_id"]: list(dict.fromkeys(span["message_id"] for span in row["evidence"]))
+            for row in lake.read("observations").iter_rows(named=True)
+        }
+        whole = facts_of(lake, days)
+        ids = [o.observation_id for o in whole.observed]
+        raw = BM25([o.text for o in whole.observed])
+        ranked = {q["query_id"]: [ids[n] for n in raw.search(q["query"], len(ids))] for q in questions}
+
+        def add(name: str, rows: Sequence[Row], losses: Sequence[float] = ()) -> None:
+            figures, index = total[name], BM25([text for text, _ in rows])
+            for question in questions:
+                found = [o for n in index.search(question["query"], FOUND_IN) for o in rows[n][1]]
+                opened = [o for o in ranked[question["query_id"]] if o in set(found)]
+                gold = set(question["gold"])
+                for ways, some, most in (
+                    (figures.in_order, found, FOUND_IN),
+                    (figures.opened, opened, FOUND_IN),
+                    (figures.all, found, None),
+                ):
+                    there = list(dict.fromkeys(m for o in some for m in said.get(o, ())))[:most]
+                    ways.append(len(gold & set(there)) / len(gold))
+            figures.words.append(sum(count_words(text) for text, _ in rows) / whole.words)
+            figures.rows.append(len(rows))
+            figures.losses += losses
+
+        add("whole", [(o.text, [o.observation_id]) for o in whole.observed])
+        levels = Levels(lake)
+        for level in LEVELS:
+            periods = [p for day in all_days for p in ending_with(day) if p.level == level and levels.rows(p)]
+            made: dict[str, list[Row]] = defaultdict(list)
+            losses: dict[str, list[float]] = defaultdict(list)
+            for period in periods:
+                facts, own = facts_of(lake, period.days), in_order(levels, period)
+                room = sum(count_words(text) for text, _ in own)
+                for name, rows in {NAMES[level]: own, **{w: way(facts, room) for w, way in WAYS.items()}}.items():
+                    key = name if name == NAMES[level] else f"{NAMES[level]}: {name}"
+                    made[key] += rows
+                    losses[key].append(recall(facts.by_id(), facts.highs(), rows).loss)
+            for key, rows in made.items():
+                add(key, rows, losses[key])
+
+
+def main() -> None:
+    if not BENCH.exists():
+        sys.exit(f"There is no {BENCH}.")
+    known = list(conversations())
+    some = known[:CHOSEN_ON] if "--chosen-on" in sys.argv else known[CHOSEN_ON:]
+    total: dict[str, Figures] = defaultdict(Figures)
+    for messages, questions in some:
+        measure(messages, questions, total)
+    print(f"{len(some)} conversations, {sum(len(questions) for _, questions in some)} questions")
+    ways = ("in_order", "opened", "all")
+    print(f"{'':20}{'lines':>7}{'words':>8}" + "".join(f"{way + ' (loss)':>17}" for way in ways), end="")
+    print(f"{'refused':>12}{'worst':>7}")
+    most = Settings.model_fields["max_recall_loss"].default
+    for name, figures in total.items():
+        line = f"{name:20}{mean(figures.rows):7.0f}{mean(figures.words):8.1%}"
+        for way in ways:
+            found, whole = (100 * mean(getattr(total[key], way)) for key in (name, "whole"))
+            line += f"{f'{found:.1f} ({whole - found:.1f})':>17}"
+        if figures.losses:
+            refused = sum(loss > most for loss in figures.losses)
+            line += f"{f'{refused} of {len(figures.losses)}':>12}{max(figures.losses):7.2f}"
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

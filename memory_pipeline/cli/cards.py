@@ -1,0 +1,105 @@
+"""A proposal as the review by keys shows it: the line, where it comes from, and the words that were said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+import polars as pl
+from rich.text import Text
+
+from memory_pipeline.cli.console import out
+from memory_pipeline.files.blocks import one_line
+from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.lifecycle import as_offered
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.sentences import clip
+
+QUOTES_SHOWN, QUOTE_LENGTH = 2, 300
+_PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "·": "-", "…": "...", "🔴": "[!]", "🟡": "[?]", "🟢": "[i]"})
+
+
+@dataclass(frozen=True)
+class Card:
+    """`quotes`: the words with the file and line that has them; `places` counts those that are not shown too.
+
+    What a person reviews is what they see: no text here has control characters, which could move the cursor, or
+    hidden ones.
+    """
+
+    proposal_id: str
+    mark: str
+    section: str
+    text: str
+    evidence: str
+    quotes: tuple[tuple[str, str], ...]
+    places: int
+    expires_on: date | None
+    """Where that day is near."""
+
+
+def cards_of(settings: Settings, lake: Lake, rows: Sequence[dict[str, Any]]) -> list[Card]:
+    """The cards of these rows of `proposals`, in their order; each table is read once."""
+    offered = {p.proposal_id: p for p in as_offered(settings, lake, rows)}
+    days = {row["day"] - timedelta(days=back) for row in rows for back in range(settings.lookback_days)}
+    wanted = {span["message_id"] for row in rows for span in row["evidence"] or []}
+    columns = ["message_id", "text", "source_file", "source_line"]
+    messages = lake.read("messages", days, columns).filter(pl.col("message_id").is_in(list(wanted)))
+    said = {m["message_id"]: m for m in messages.iter_rows(named=True)}
+    return [
+        Card(
+            row["proposal_id"],
+            settings.marks[row["priority"]],
+            one_line(row["section"]),
+            one_line(row["text"]),
+            one_line(offered[row["proposal_id"]].evidence),
+            _quotes(row, said),
+            len(row["evidence"] or []),
+            offered[row["proposal_id"]].expires_on,
+        )
+        for row in rows
+    ]
+
+
+def _quotes(row: dict[str, Any], said: dict[str, dict[str, Any]]) -> tuple[tuple[str, str], ...]:
+    quotes = []
+    for span in (row["evidence"] or [])[:QUOTES_SHOWN]:
+        message = said.get(span["message_id"])
+        if message is None:
+            quotes.append((f"message {span['message_id']} is no longer in the tables", ""))
+            continue
+        words = clip(one_line(message["text"][span["start"] : span["end"]]), QUOTE_LENGTH)
+        told = "in just these words:" if words == one_line(row["text"]) else f"“{words}”"
+        quotes.append((told, one_line(f"{message['source_file']}:{message['source_line']}")))
+    return tuple(quotes)
+
+
+def show_card(card: Card, progress: str) -> None:
+    """Wrapped to the window; only a file's place is one line, so that it can be copied."""
+    show("")
+    show(f"{progress} · {card.proposal_id} · {card.mark} {card.section}", "bold")
+    if card.expires_on:
+        show(f"expires on {card.expires_on}", "yellow")
+    show(card.text, "bold green", indent=2)
+    show(card.evidence, "dim", indent=2)
+    for words, place in card.quotes:
+        show(words, indent=2)
+        if place:
+            show(place, "dim", indent=4, wrap=False)
+    more = card.places - len(card.quotes)
+    if more > 0:
+        show(f"and {more} more: w", "dim", indent=2)
+
+
+def show(text: str, style: str = "", *, indent: int = 0, wrap: bool = True) -> None:
+    """A paragraph in the terminal's width and encoding: our own marks in ASCII, other characters as question marks."""
+    try:
+        text.encode(out.encoding)
+    except UnicodeEncodeError:
+        text = text.translate(_PLAIN).encode(out.encoding, "replace").decode(out.encoding)
+    words = Text(text, style)
+    for line in words.wrap(out, max(out.width - indent, 10)) if wrap else [words]:
+        line.rstrip()
+        out.print(Text(" " * indent) + line, highlight=False, soft_wrap=not wrap)

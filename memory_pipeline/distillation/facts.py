@@ -1,0 +1,115 @@
+"""The facts of some days as they were observed, and as the lines that the first level is made from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+import polars as pl
+
+from memory_pipeline.distillation.lines import NARRATIVE, Line, count_words, joined
+from memory_pipeline.lake import Lake
+from memory_pipeline.text.condense import rarity_in
+from memory_pipeline.text.priorities import HIGH, LOW, RANK
+from memory_pipeline.text.similarity import content_words
+
+INPUTS = ("windows", "segments", "observations")
+NOT_KEPT = ("ended", "ungrounded", "ungrounded_specifics", "unparsed")
+"""Flags of facts that were settled since, or that nobody said."""
+
+ONLY_TOLD = 0.001
+"""How much a word counts that stands in a narrative and in no fact: it takes what room is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """An observation as it is distilled."""
+
+    observation_id: str
+    segment_id: str
+    priority: str
+    kind: str
+    observed_at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A segment as it is distilled, with when its window began."""
+
+    segment_id: str
+    narrative: str
+    began_at: datetime
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was observed in some days, without what does not hold."""
+
+    observed: list[Observed] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[str]:
+        return [*(o.text for o in self.observed), *(t.narrative for t in self.told)]
+
+    @property
+    def words(self) -> int:
+        return sum(map(count_words, self.texts))
+
+    def rarity(self) -> dict[str, float]:
+        """Of each word among these facts. A narrative quotes them, so it makes no word of theirs more common, and what
+        only it has comes last. Counted in four weeks instead of the period, it keeps no more of what
+        LoCoMo asks for, and a day that grows late would change all that came after it."""
+        told = rarity_in([content_words(t.narrative) for t in self.told])
+        observed = rarity_in([content_words(o.text) for o in self.observed])
+        return {word: ONLY_TOLD * rarity for word, rarity in told.items()} | observed
+
+    def by_id(self) -> dict[str, str]:
+        return {o.observation_id: o.text for o in self.observed}
+
+    def highs(self) -> list[str]:
+        """Ids of what must still be found."""
+        return [o.observation_id for o in self.observed if o.priority == HIGH]
+
+    def lines(self) -> list[Line]:
+        """Narratives and highs only: every other fact of a segment goes into the line of its narrative."""
+        of_segment: dict[str, list[Observed]] = defaultdict(list)
+        for o in self.observed:
+            of_segment[o.segment_id].append(o)
+        highs = [o for o in self.observed if o.priority == HIGH]
+        return [
+            *(Line(o.text, o.kind, HIGH, (o.observation_id,), o.observed_at, o.observed_at) for o in highs),
+            *(_narrative(told, of_segment[told.segment_id]) for told in self.told),
+        ]
+
+
+def _narrative(told: Told, observed: Iterable[Observed]) -> Line:
+    times, faded = [o.observed_at for o in observed] or [told.began_at], [o for o in observed if o.priority != HIGH]
+    return Line(
+        text=joined([told.narrative, *(o.text for o in faded)]),
+        kind=NARRATIVE,
+        priority=min((o.priority for o in faded), key=RANK.__getitem__, default=LOW),
+        sources=(told.segment_id, *(o.observation_id for o in faded)),
+        first_seen=min(times),
+        last_seen=max(times),
+    )
+
+
+def facts_of(lake: Lake, days: Iterable[date]) -> Facts:
+    """The facts of these days, oldest first."""
+    days = list(days)
+    held = pl.col("flags").list.set_intersection(list(NOT_KEPT)).list.len().fill_null(0) == 0
+    names = ["observation_id", "segment_id", "priority", "kind", "observed_at", "text"]
+    observed = lake.read("observations", days).filter(held).select(names).sort("observed_at", "observation_id")
+    windows = lake.read("windows", days, ["dedupe_key", "started_at"])
+    began = dict(windows.iter_rows())
+    segments = lake.read("segments", days, ["segment_id", "dedupe_key", "narrative", "position"])
+    told = [
+        Told(row["segment_id"], row["narrative"], began[row["dedupe_key"]])
+        for row in segments.sort("dedupe_key", "position").iter_rows(named=True)
+        if row["dedupe_key"] in began
+    ]
+    return Facts([Observed(*row) for row in observed.iter_rows()], told)

@@ -1,0 +1,164 @@
+"""A line of a period, and how lines become fewer and shorter. Needs no model, and nothing is in it that was not there.
+
+What is high stays a line of its own. Everything else of a segment fades into one line: its narrative, and the rare
+words of its other facts. Then words are chosen, not lines: a line that is left out cannot be found at all, one that
+keeps its rare words can (`benchmarks/distillation.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from memory_pipeline.embeddings.grouping import groups
+from memory_pipeline.text.priorities import HIGH
+from memory_pipeline.text.similarity import words
+
+NARRATIVE = "narrative"
+SAME_OVERLAP = 0.5
+"""Shared words per word of both from which two lines say the same; as for reflections without vectors."""
+HIGH_COUNTS = 1.25
+"""How much more a word counts in a high line. On three conversations of LoCoMo: 1 loses a sixth of the questions about
+highs in a week, 1.25 a twentieth and none of what is found for the data's own questions, 1.5 some of that."""
+FIRST = 2
+"""Words of each high line that go before all others. Without them two of fifteen weeks of coding sessions lose more
+than a seventh of their highs; they cost nothing that was measured."""
+BY_LENGTH = 0.3
+"""Exponent of a word's length: a week has too few words to tell by counting which are rare, and long ones mostly
+are."""
+TURNS = frozenset(
+    """
+    not no never none nothing without instead only unless except cannot can't don't doesn't didn't isn't aren't
+    wasn't won't wouldn't shouldn't mustn't haven't hasn't nicht kein keine nie ohne statt nur
+    """.split()  # noqa: SIM905 - a list of words reads better as text
+)
+"""Words that turn what is said into its opposite: a high line keeps them. English and German."""
+JOINT = "…"
+"""Stands between the texts that are one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`sources` are ids of rows of the level below, the one that gave the words first."""
+
+    text: str
+    kind: str
+    priority: str
+    sources: tuple[str, ...]
+    first_seen: datetime
+    last_seen: datetime
+
+
+def count_words(text: str) -> int:
+    return len(words(text))
+
+
+def joined(texts: Iterable[str]) -> str:
+    return f" {JOINT} ".join(text for text in texts if text)
+
+
+def distil(lines: Sequence[Line], room: int, rarity: Mapping[str, float], verbatim: float = 0.0) -> list[Line]:
+    """The lines within so many words, oldest first: highs that say the same are one, then the rarest words are kept.
+
+    Highs stay as they are if they take no more than the share `verbatim` of the room, else they are shortened like the
+    rest. `rarity` is that of each word; one that it does not know is left out. What is rare is decided for all lines at
+    once, so that a word stays wherever it stands: a line that lost it would else be passed over for one that kept it.
+    """
+    highs = list(_merged([line for line in lines if line.priority == HIGH]))
+    faded = _sorted(line for line in lines if line.priority != HIGH)
+    taken = sum(count_words(line.text) for line in highs)
+    if taken <= verbatim * room:
+        kept = [*highs, *_shortened(faded, room - taken, rarity)]
+    else:
+        kept = _shortened([*highs, *faded], room, rarity)
+    return _sorted(kept)
+
+
+def _sorted(lines: Iterable[Line]) -> list[Line]:
+    return sorted(lines, key=lambda line: (line.first_seen, line.sources))
+
+
+def _merged(highs: Sequence[Line]) -> Iterator[Line]:
+    """Near-duplicates as one line with the newest words."""
+    newest = sorted(highs, key=lambda line: (-line.last_seen.timestamp(), line.sources))
+    by_id = {line.sources[0]: line for line in newest}
+    texts = {i: line.text for i, line in by_id.items()}
+    for ids in groups(list(by_id), texts, {}, min_cosine=1.0, min_overlap=SAME_OVERLAP):
+        members = [by_id[i] for i in ids]
+        yield replace(
+            members[0],
+            sources=tuple(source for member in members for source in member.sources),
+            first_seen=min(member.first_seen for member in members),
+        )
+
+
+def _shortened(lines: Sequence[Line], room: int, rarity: Mapping[str, float]) -> list[Line]:
+    """The lines with the words that fit, in their order; a line that keeps none is left out."""
+    choices = {number: found for number, line in enumerate(lines) if (found := _choices(line, number, rarity))}
+    kept: list[set[int]] = [set() for _ in lines]
+    for number in sorted((n for n in choices if lines[n].priority == HIGH), key=lambda n: choices[n][0]):
+        pieces = lines[number].text.split()
+        first = [choice for i, choice in enumerate(choices[number]) if i < FIRST or _turns(pieces[choice.place])]
+        cost = sum(choice.words for choice in first)
+        if cost <= room:
+            room -= cost
+            kept[number].update(choice.place for choice in first)
+        else:
+            del choices[number]  # without the words that turn it, it would say the opposite
+    for choice in sorted(choice for found in choices.values() for choice in found):
+        if choice.place not in kept[choice.line] and choice.words <= room:
+            room -= choice.words
+            kept[choice.line].add(choice.place)
+    return [
+        replace(line, text=_text(line.text.split(), places)) for line, places in zip(lines, kept, strict=True) if places
+    ]
+
+
+class _Choice(NamedTuple):
+    """A piece of a line that may be kept; the least goes first.
+
+    What counts the same is in the order of the words, so that also of these a word stays in all lines or in none.
+    """
+
+    value: float
+    """What it counts, negative."""
+    word: str
+    line: int
+    place: int
+    words: int
+    """What it costs: a piece between two spaces may be several."""
+
+
+def _choices(line: Line, number: int, rarity: Mapping[str, float]) -> list[_Choice]:
+    """All that may be kept of a line, each word once, the best first; none if nothing in it is known."""
+    seen: set[str] = set()
+    found = []
+    for place, piece in enumerate(line.text.split()):
+        here = words(piece)
+        if not here or seen.issuperset(here):
+            continue
+        seen.update(here)
+        value = max(rarity.get(word, 0.0) * math.pow(len(word), BY_LENGTH) for word in here)
+        if line.priority == HIGH:
+            value = 0.0 if _turns(piece) else value * HIGH_COUNTS
+        if value or (line.priority == HIGH and _turns(piece)):
+            found.append(_Choice(-value, min(here), number, place, len(here)))
+    return sorted(found) if any(choice.value for choice in found) else []
+
+
+def _turns(piece: str) -> bool:
+    return piece.lower().strip(".,;:!?\"'()*`").replace("’", "'") in TURNS
+
+
+def _text(pieces: Sequence[str], places: set[int]) -> str:
+    """The pieces at these places; of the texts that were one line, those that kept a word."""
+    texts: list[list[str]] = [[]]
+    for place, piece in enumerate(pieces):
+        if piece == JOINT:
+            texts.append([])
+        elif place in places:
+            texts[-1].append(piece)
+    return joined(" ".join(text) for text in texts)

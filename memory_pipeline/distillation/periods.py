@@ -1,0 +1,75 @@
+"""Days, weeks and months as they are distilled: which end with a day, and what each is made of.
+
+A week begins on Monday and ends on Sunday. A month is made of the weeks that end in it, so the days after its last
+Sunday belong to the next month: no week is cut, and every week belongs to just one month.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from memory_pipeline.days import lookback
+
+DAY, WEEK, MONTH = 1, 2, 3
+LEVELS = (DAY, WEEK, MONTH)
+NAMES = {DAY: "day", WEEK: "week", MONTH: "month"}
+TABLE_OF = {level: f"{name}_distillations" for level, name in NAMES.items()}
+DAYS_OF_WEEK = 7
+
+
+@dataclass(frozen=True)
+class Period:
+    """A day, week or month; `last` is the `day` of its rows."""
+
+    level: int
+    last: date
+
+    def __str__(self) -> str:
+        return f"the {NAMES[self.level]} that ends on {self.last}"
+
+    @property
+    def table(self) -> str:
+        return TABLE_OF[self.level]
+
+    @property
+    def days(self) -> list[date]:
+        """Whose facts are in it."""
+        if self.level == MONTH:
+            return [day for part in self.parts for day in part.days]
+        return lookback(self.last, 1 if self.level == DAY else DAYS_OF_WEEK)
+
+    @property
+    def parts(self) -> list[Period]:
+        """The periods of the level below that it is made of; a day has none."""
+        if self.level == DAY:
+            return []
+        if self.level == WEEK:
+            return [Period(DAY, day) for day in self.days]
+        month = lookback(self.last, self.last.day)
+        return [Period(WEEK, day) for day in month if is_end_of_week(day)]
+
+
+def ending_with(day: date) -> list[Period]:
+    """The periods whose last day it is, the smallest first."""
+    found = [Period(DAY, day)]
+    if is_end_of_week(day):
+        found.append(Period(WEEK, day))
+    if day == end_of_month(day):
+        found.append(Period(MONTH, day))
+    return found
+
+
+def last_days_touched_by(day: date) -> list[date]:
+    """The last days of the periods that have this day in them."""
+    week = day + timedelta(days=DAYS_OF_WEEK - day.isoweekday())
+    return sorted({day, week, end_of_month(week)})
+
+
+def is_end_of_week(day: date) -> bool:
+    return day.isoweekday() == DAYS_OF_WEEK
+
+
+def end_of_month(day: date) -> date:
+    return day.replace(day=monthrange(day.year, day.month)[1])

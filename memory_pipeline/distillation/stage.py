@@ -1,0 +1,131 @@
+"""A day's rows of the three levels: what the day, the week and the month that end with it come down to.
+
+A level never takes anything away: the rows below it stay, and each of its lines names those that it was made from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterable
+from datetime import date, timedelta
+from typing import Any, Self
+
+import polars as pl
+
+from memory_pipeline.days import today
+from memory_pipeline.distillation.facts import INPUTS, Facts, facts_of
+from memory_pipeline.distillation.levels import Levels, Rows
+from memory_pipeline.distillation.lines import Line, distil
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK, Period, ending_with
+from memory_pipeline.distillation.recall import Recall, recall
+from memory_pipeline.lake import Lake, fingerprint_of
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import Unfinished, bring_up_to_date
+from memory_pipeline.text.tokens import estimate
+
+VERSION = "1"
+SHARE = {DAY: 0.6, WEEK: 0.25, MONTH: 0.2}
+"""Words that a level may have, of those of the period's observations and narratives. A month at .15 finds four
+of a hundred of what LoCoMo asks for less than at .2."""
+VERBATIM = {DAY: 0.8, WEEK: 0.4, MONTH: 0.4}
+"""Share of these words that highs may take as they are, before they are shortened. For a day it costs nothing later;
+a week with .6 finds one of a hundred less."""
+PREFIX = {DAY: "d", WEEK: "w", MONTH: "m"}
+
+
+class RecallLost(Exception):
+    """A distillation would lose too much of what was high, so the level stays as it was. The message says how much."""
+
+
+class DistillationStage:
+    """Distils a day once it is old enough, and the week and the month that end with it from the level below."""
+
+    tables = tuple(TABLE_OF[level] for level in LEVELS)
+    is_complete = True
+
+    def __init__(self, settings: Settings, lake: Lake, now: date) -> None:
+        self.settings, self.lake, self.now = settings, lake, now
+
+    @classmethod
+    def of(cls, settings: Settings, lake: Lake) -> Self:
+        return cls(settings, lake, today(settings.zone))
+
+    @property
+    def newest(self) -> date:
+        """The last day that is old enough."""
+        return self.now - timedelta(days=self.settings.distil_after_days)
+
+    def fingerprint(self, day: date) -> str:
+        """Of what was observed in the periods that end with the day: the levels between come from nothing else."""
+        if day > self.newest:
+            return fingerprint_of(VERSION, "not old enough")
+        days = {each for period in ending_with(day) for each in period.days}
+        facts = [self.lake.digest(table, days) for table in INPUTS]
+        return fingerprint_of(VERSION, self.settings.max_recall_loss, *facts)
+
+    def build(self, day: date) -> dict[str, pl.DataFrame]:
+        """The rows of the periods that end with the day; a level that would lose too much keeps the rows that it has.
+
+        What they are made of is brought up to date first. Raises `Unfinished` with the rows of all when a level was
+        kept.
+        """
+        levels = Levels(self.lake)
+        lost = []
+        for period in ending_with(day) if day <= self.newest else ():
+            self._bring_up_to_date(part for part in period.parts if part.last != day)
+            stored, facts = levels.rows(period), facts_of(self.lake, period.days)
+            levels.made[period] = rows_of(levels, period, facts)
+            found = recall_of(levels, period, facts)
+            if found.loss > self.settings.max_recall_loss:
+                lost.append(f"{period}: {found}")
+                levels.made[period] = stored
+        rows = {period.table: made for period, made in levels.made.items()}
+        frames = {table: pl.DataFrame(rows.get(table, []), schema=TABLES[table].columns) for table in self.tables}
+        if lost:
+            most = f"MEMORY_MAX_RECALL_LOSS={self.settings.max_recall_loss}"
+            raise Unfinished(frames, RecallLost(f"{'; '.join(lost)}; more than {most}, so what was there is kept."))
+        return frames
+
+    def _bring_up_to_date(self, periods: Iterable[Period]) -> None:
+        """Those that have, or had, something to distil."""
+        for period in periods:
+            places = [self.lake.path(period.table, period.last)]
+            places += [self.lake.path("observations", day) for day in period.days]
+            if any(place.exists() for place in places):
+                with contextlib.suppress(RecallLost):  # a run of that day tells it
+                    bring_up_to_date(self, self.lake, period.last)
+
+
+def rows_of(levels: Levels, period: Period, facts: Facts) -> Rows:
+    """The rows of a period, made from its facts if it is a day and else from the level below."""
+    if period.level == DAY:
+        lines = facts.lines()
+    else:
+        names = ("text", "kind", "priority", "distillation_id", "first_seen", "last_seen")
+        below = [[row[name] for name in names] for row in levels.rows_below(period)]
+        lines = [Line(text, kind, priority, (source,), *seen) for text, kind, priority, source, *seen in below]
+    room = int(SHARE[period.level] * facts.words)
+    return [_row(period, line) for line in distil(lines, room, facts.rarity(), VERBATIM[period.level])]
+
+
+def recall_of(levels: Levels, period: Period, facts: Facts) -> Recall:
+    """What the rows of a period still find of its highs, beside what its observations find."""
+    return recall(facts.by_id(), facts.highs(), levels.traced(period))
+
+
+def _row(period: Period, line: Line) -> dict[str, Any]:
+    name = hashlib.sha256(repr((period.last, line.sources[0])).encode()).hexdigest()[:12]
+    return {
+        "day": period.last,
+        "distillation_id": f"{PREFIX[period.level]}-{name}",
+        "level": period.level,
+        "text": line.text,
+        "kind": line.kind,
+        "priority": line.priority,
+        "sources": list(line.sources),
+        "first_seen": line.first_seen,
+        "last_seen": line.last_seen,
+        "tokens": estimate(line.text),
+    }

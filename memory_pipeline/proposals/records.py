@@ -1,0 +1,73 @@
+"""Adding rows to the tables of what happens to proposals. Nothing in them is ever changed or taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+from filelock import FileLock
+
+from memory_pipeline.days import day_of
+from memory_pipeline.files.daily_log import LogDecision, write_decisions
+from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.reading import read_all
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Settings
+
+KEYS = {"decisions": ["proposal_id"], "promotions": ["proposal_id"], "showings": ["proposal_id", "surface"]}
+"""Of what each table keeps one row for ever, the first."""
+
+
+def record_decisions(settings: Settings, lake: Lake, rows: Sequence[dict[str, Any]], now: datetime) -> None:
+    """Rows with proposal_id, decision, surface and text; section and reason where there are any."""
+    if not rows:
+        return
+    made = [{"section": None, "reason": None, "decided_at": now} | row for row in rows]
+    # the log first: once the rows are there, no later run would know that the log still lacks them
+    _log(settings, lake, made, now)
+    append(settings, lake, "decisions", made, now)
+
+
+def record_showings(
+    settings: Settings, lake: Lake, shown: dict[str, str | None], now: datetime, *, surface: str
+) -> None:
+    """Proposals that a person can see on the surface from now on, with what the surface calls each, if anything.
+
+    A proposal that was shown there before keeps its first time.
+    """
+    known = read_all(lake, "showings", ["proposal_id", "surface"])
+    before = set(known.filter(pl.col("surface") == surface)["proposal_id"])
+    rows = [
+        {"proposal_id": p, "surface": surface, "shown_at": now, "external_id": external}
+        for p, external in shown.items()
+        if p not in before
+    ]
+    append(settings, lake, "showings", rows, now)
+
+
+def append(settings: Settings, lake: Lake, table: str, rows: Sequence[dict[str, Any]], now: datetime) -> None:
+    """Add rows to the day of `now`; what has a row already, on any day, keeps it."""
+    if not rows:
+        return
+    day, key = day_of(now, settings.zone), KEYS[table]
+    settings.backups.mkdir(parents=True, exist_ok=True)
+    new = pl.DataFrame([{"day": day} | row for row in rows], schema=TABLES[table].columns)
+    with FileLock(settings.backups / f"{table}.lock"):  # a command and a sensor's run may decide at once
+        fresh = new.unique(key, keep="first", maintain_order=True).join(read_all(lake, table, key), on=key, how="anti")
+        lake.replace(table, pl.concat([lake.read(table, [day]), fresh]), [day])
+
+
+def _log(settings: Settings, lake: Lake, new: list[dict[str, Any]], now: datetime) -> None:
+    day = day_of(now, settings.zone)
+    rows = sorted([*lake.read("decisions", [day]).to_dicts(), *new], key=lambda r: (r["decided_at"], r["proposal_id"]))
+    lines = [
+        LogDecision(_clock(settings, r["decided_at"]), r["decision"], r["proposal_id"], r["text"], r["reason"])
+        for r in rows
+    ]
+    write_decisions(settings.daily_log(day), day, lines, backups=settings.backups)
+
+
+def _clock(settings: Settings, moment: datetime) -> str:
+    return f"{moment.astimezone(settings.zone):%H:%M}"

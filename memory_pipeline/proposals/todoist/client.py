@@ -1,0 +1,233 @@
+"""Todoist's API as the review needs it: a few calls, each with an end, and errors that are sentences.
+
+The token is in no message, table or log: errors of the HTTP library are told anew and not chained.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from uuid import uuid4
+
+from memory_pipeline.files.blocks import one_line
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import CannotGoOn, TryAgainLater
+from memory_pipeline.text.sentences import clip
+
+if TYPE_CHECKING:
+    import httpx
+    from todoist_api_python.models import Task
+
+URL = "https://api.todoist.com"
+LABEL, REJECTED_LABEL = "memory-review", "rejected"
+OPEN, COMPLETED, DELETED = "open", "completed", "deleted"
+PAGE, MOST_PAGES = 200, 20
+"""A list ends after so many pages, also when a server never stops to name a next one."""
+SECONDS = 30.0
+"""That each step of a request may take."""
+PATIENCE = 60.0
+"""Seconds in all that a pass waits when Todoist asks it to."""
+WAIT_UNSAID = 60.0
+_TOKEN = re.compile(r"[!-~]+")
+T = TypeVar("T")
+
+
+class TodoistBusy(TryAgainLater):
+    """Todoist did not answer this time, or asks to wait so many seconds."""
+
+    def __init__(self, message: str, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class TodoistRefused(CannotGoOn):
+    """No request of this kind can succeed: the token is missing or wrong, or it is another account's."""
+
+
+class _Gone(TodoistRefused):
+    """There is no such task."""
+
+
+@dataclass(frozen=True)
+class ReviewTask:
+    """A task as a person left it."""
+
+    task_id: str
+    content: str
+    description: str
+    labels: tuple[str, ...]
+    state: str = OPEN
+
+    @property
+    def is_rejected(self) -> bool:
+        return REJECTED_LABEL in self.labels
+
+
+class Todoist:
+    """A connection, to be used in a `with` block."""
+
+    def __init__(self, token: str | None, *, patience: float = PATIENCE, seconds: float = SECONDS) -> None:
+        import httpx
+        from todoist_api_python.api import TodoistAPI
+
+        if not token or not _TOKEN.fullmatch(token):
+            what = "holds characters that no token has" if token else "is not set"
+            raise TodoistRefused(
+                f"TODOIST_API_TOKEN {what}; copy it from Todoist, Settings, Integrations, Developer, "
+                "or unset MEMORY_TODOIST."
+            )
+        self._token, self._patience, self._seconds = token, patience, seconds
+        self._request_id: str | None = None
+        # hooks and no transport of our own: with one, httpx would not go through the machine's proxy
+        hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._prepare], "response": [self._note_deleted]}
+        self._http = httpx.Client(event_hooks=hooks)
+        self._api = TodoistAPI(token, lambda: self._request_id or str(uuid4()), self._http)
+        self._deleted = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._http.close()
+
+    def review_tasks(self) -> list[ReviewTask]:
+        """The open tasks that carry the label."""
+        return [_task(task) for task in self._pages(lambda: self._api.get_tasks(label=LABEL, limit=PAGE))]
+
+    def completed(self, since: datetime, until: datetime) -> list[ReviewTask]:
+        """All tasks that were completed in between, at most three months, whatever their labels are by now."""
+        asked = self._api.get_completed_tasks_by_completion_date
+        return [_task(task, COMPLETED) for task in self._pages(lambda: asked(since=since, until=until, limit=PAGE))]
+
+    def find(self, task_id: str) -> ReviewTask:
+        """The task in whichever state it is; one that is not there is deleted."""
+        self._deleted = False
+        try:
+            task = self._call(lambda: self._api.get_task(task_id))
+        except _Gone:
+            return ReviewTask(task_id, "", "", (), DELETED)
+        if self._deleted:
+            return _task(task, DELETED)
+        return _task(task, COMPLETED if task.is_completed else OPEN)
+
+    def add(self, content: str, description: str, request_id: str) -> ReviewTask:
+        """A new task with the label; the same request id twice is one task, as far as Todoist remembers it."""
+        self._request_id = request_id
+        try:
+            # without the last argument an @name in the line would be cut out of it and become a label
+            added = self._call(
+                lambda: self._api.add_task(content, description=description, labels=[LABEL], auto_parse_labels=False)
+            )
+        finally:
+            self._request_id = None
+        return _task(added)
+
+    def comment(self, task_id: str, text: str, request_id: str) -> None:
+        self._request_id = request_id
+        try:
+            self._unless_gone(lambda: self._api.add_comment(text, task_id=task_id))
+        finally:
+            self._request_id = None
+
+    def close(self, task_id: str) -> None:
+        """Complete the task; one that is not there any more needs nothing."""
+        self._unless_gone(lambda: self._api.complete_task(task_id))
+
+    def delete(self, task_id: str) -> None:
+        self._unless_gone(lambda: self._api.delete_task(task_id))
+
+    def account(self) -> str:
+        """What tells accounts apart: the id of the inbox, which each has one of and nobody can delete."""
+        for project in self._pages(lambda: self._api.get_projects(limit=PAGE)):
+            if project.is_inbox_project:
+                return str(project.id)
+        raise TodoistRefused("Todoist names no inbox for the account of TODOIST_API_TOKEN; give one that may read it.")
+
+    def _pages(self, ask: Callable[[], Iterator[list[T]]]) -> list[T]:
+        pages = ask()
+        found: list[T] = []
+        for _ in range(MOST_PAGES):
+            page = self._call(lambda: next(pages, None))
+            if page is None:
+                break
+            found += page
+        return found
+
+    def _unless_gone(self, ask: Callable[[], object]) -> None:
+        with contextlib.suppress(_Gone):
+            self._call(ask)
+
+    def _call(self, ask: Callable[[], T]) -> T:
+        """Ask, and wait as often and as long as Todoist says, within the patience of this connection."""
+        import httpx
+
+        while True:
+            try:
+                return ask()
+            except httpx.HTTPStatusError as error:
+                response = error.response
+            except httpx.HTTPError as error:
+                raise TodoistBusy(
+                    f"Todoist did not answer ({type(error).__name__}); it is asked again later."
+                ) from None
+            except Exception as error:  # the library names no errors of its own for an answer that it cannot read
+                raise TodoistBusy(f"Todoist's answer cannot be read ({type(error).__name__}).") from None
+            wait = self._judge(response)
+            if wait > self._patience:
+                raise TodoistBusy(f"Todoist asks to wait {wait:.0f} seconds (429); it is asked again later.", wait)
+            self._patience -= wait
+            time.sleep(wait)
+
+    def _judge(self, response: httpx.Response) -> float:
+        """Seconds to wait before the request is made again; raises when that would not help."""
+        status = response.status_code
+        if status == 429:
+            return _seconds(response.headers.get("Retry-After"))
+        asked = f"{response.request.method} {response.request.url.path}"
+        if status == 404:
+            raise _Gone(f"Todoist does not know {asked} (404).")
+        if status in (401, 403):
+            raise TodoistRefused(
+                f"Todoist does not accept TODOIST_API_TOKEN ({status}); copy it anew from Todoist, Settings, "
+                f"Integrations, Developer.{self._said(response)}"
+            )
+        if status >= 500:
+            raise TodoistBusy(f"Todoist is out of order ({status}); it is asked again later.")
+        raise TodoistRefused(f"Todoist refused {asked} ({status}).{self._said(response)}")
+
+    def _said(self, response: httpx.Response) -> str:
+        said = clip(one_line(response.text.replace(self._token, "…")), 100)
+        return f" It says: {said}" if said else ""
+
+    def _prepare(self, request: httpx.Request) -> None:
+        """An end for each request, earlier than the library's, and the address that `URL` names."""
+        import httpx
+
+        request.extensions["timeout"] = httpx.Timeout(self._seconds).as_dict()
+        base = httpx.URL(URL)
+        request.url = request.url.copy_with(scheme=base.scheme, host=base.host, port=base.port)
+        request.headers["Host"] = base.netloc.decode()
+
+    def _note_deleted(self, response: httpx.Response) -> None:
+        """Todoist may still show a deleted task, marked in a field that the library leaves out."""
+        response.read()
+        self._deleted = bool(re.search(rb'"is_deleted"\s*:\s*true', response.content))
+
+
+def open_todoist(settings: Settings, *, patience: float = PATIENCE, seconds: float = SECONDS) -> Todoist:
+    """Raises `TodoistRefused` when there is no token that could be sent."""
+    return Todoist(settings.todoist_api_token, patience=patience, seconds=seconds)
+
+
+def _task(task: Task, state: str = OPEN) -> ReviewTask:
+    return ReviewTask(task.id, task.content, task.description or "", tuple(task.labels or ()), state)
+
+
+def _seconds(header: str | None) -> float:
+    return max(1.0, float(header)) if header and header.strip().isdigit() else WAIT_UNSAID

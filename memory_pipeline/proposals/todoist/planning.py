@@ -1,0 +1,82 @@
+"""What there is to do in Todoist, as the open tasks and the tables tell it. Asks nobody and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.lifecycle import as_offered, on_display
+from memory_pipeline.proposals.review_file import Proposal
+from memory_pipeline.proposals.states import pending, with_status
+from memory_pipeline.proposals.todoist.client import ReviewTask
+from memory_pipeline.proposals.todoist.tasks import account_of, edited_text, marked, shown_tasks
+from memory_pipeline.settings import Settings
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the open tasks and the tables ask for."""
+
+    waiting: dict[str, dict[str, Any]]
+    """The pending proposals."""
+    known: dict[str, str]
+    """Proposals that are tasks by record, with the task's id."""
+    open: dict[str, ReviewTask]
+    """Pending proposals with their open task."""
+    doubles: list[ReviewTask]
+    """Further open tasks of the same proposal."""
+    missing: list[str]
+    """Pending proposals whose task is out of sight: completed, deleted, or without the label."""
+    unmade: list[str]
+    """Proposals that are shown and are no task, as far as is known."""
+    settled: dict[str, list[ReviewTask]]
+    """Decided proposals with their open tasks."""
+
+    @property
+    def due(self) -> list[str]:
+        """What there is to do, in words that are equal for equal work; nothing when all is as it should be."""
+        work = [f"reject {p}" for p, task in self.open.items() if task.is_rejected]
+        work += [f"record {p} {task.task_id}" for p, task in self.open.items() if self.known.get(p) != task.task_id]
+        work += [f"remove {task.task_id}" for task in self.doubles]
+        work += [f"look up {p}" for p in self.missing]
+        work += [f"create {p}" for p in self.unmade]
+        work += [f"close {task.task_id}" for tasks in self.settled.values() for task in tasks]
+        return sorted(work)
+
+
+def plan(settings: Settings, lake: Lake, tasks: Sequence[ReviewTask]) -> Plan:
+    account = account_of(settings)
+    known = shown_tasks(lake, account)
+    owner = {task_id: proposal_id for proposal_id, task_id in known.items()}
+    waiting = {row["proposal_id"]: row for row in pending(lake)}
+    shown = [row["proposal_id"] for row in on_display(settings, lake)]
+    exists = set(with_status(lake)["proposal_id"])
+    found: dict[str, list[ReviewTask]] = {}
+    for task in tasks:
+        proposal_id = owner.get(task.task_id) or marked(task, account)
+        if proposal_id in exists:
+            found.setdefault(str(proposal_id), []).append(task)
+    kept = {p: tasks[0] for p, tasks in found.items() if p in waiting}
+    doubles: list[ReviewTask] = []
+    several = [waiting[p] for p in kept if len(found[p]) > 1]
+    for proposal in as_offered(settings, lake, several):
+        of_it = [(_touched(task, proposal, known), task) for task in found[proposal.proposal_id]]
+        (_, kept[proposal.proposal_id]), *others = sorted(of_it, key=lambda pair: pair[0])
+        doubles += [task for _, task in others]
+    return Plan(
+        waiting,
+        known,
+        kept,
+        doubles,
+        missing=[p for p in waiting if p in known and p not in kept],
+        unmade=[p for p in shown if p not in known and p not in kept],
+        settled={p: tasks for p, tasks in found.items() if p not in waiting},
+    )
+
+
+def _touched(task: ReviewTask, proposal: Proposal, known: dict[str, str]) -> tuple[bool, bool, bool, str]:
+    """Sorts the task of several first that a person did something to, else the one that is on record."""
+    is_edited = edited_text(task, proposal) is not None
+    return not task.is_rejected, not is_edited, known.get(proposal.proposal_id) != task.task_id, task.task_id

@@ -1,0 +1,186 @@
+"""Reviewing in Todoist: proposals become tasks, and what a person does with a task decides the proposal.
+
+A completed task approves its line, as the person edited it; a deleted one rejects it, and so does the label `rejected`.
+A task that is merely out of sight decides nothing: it is looked up, and counts as deleted only when Todoist says that
+it is, in the account that it was made in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from filelock import FileLock, Timeout
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.lifecycle import as_offered, decide, promote, settle_review
+from memory_pipeline.proposals.review_file import Proposal
+from memory_pipeline.proposals.states import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED, pending, with_status
+from memory_pipeline.proposals.todoist.client import (
+    COMPLETED,
+    DELETED,
+    ReviewTask,
+    Todoist,
+    TodoistBusy,
+    TodoistRefused,
+)
+from memory_pipeline.proposals.todoist.planning import Plan, plan
+from memory_pipeline.proposals.todoist.tasks import (
+    SURFACE,
+    Account,
+    account_file,
+    account_of,
+    add_showing,
+    comment_id,
+    content_of,
+    description_of,
+    edited_text,
+    first_shown,
+    keep_account,
+    marked,
+    request_id,
+)
+from memory_pipeline.settings import Settings
+
+LOOKED_BACK = timedelta(days=30)
+"""How far back a completed task is looked for of which no row tells."""
+MOST_LOOKED_BACK = timedelta(days=85)
+"""Todoist lists completed tasks of three months at once."""
+LOCK_SECONDS = 120.0
+"""A pass takes seconds, or a minute when Todoist asks it to wait; two at once would make tasks twice."""
+
+
+@dataclass
+class Reviewed:
+    """What a pass did, as proposal ids."""
+
+    approved: list[str] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    invalid: list[str] = field(default_factory=list)
+    """Approved by the person and not promoted, because what they stand on is gone."""
+    promoted: list[str] = field(default_factory=list)
+    created: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+
+
+def sync(settings: Settings, lake: Lake, todoist: Todoist, now: datetime) -> Reviewed:
+    """One pass: read the decisions, bring REVIEW.md and MEMORY.md up to date, make and close tasks.
+
+    Raises `TodoistBusy` or `TodoistRefused`; what was done before that is recorded, and the next pass does the rest.
+    """
+    settings.backups.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(settings.backups / "todoist.lock", timeout=LOCK_SECONDS):
+            return _pass(settings, lake, todoist, now)
+    except Timeout:
+        raise TodoistBusy("Another pass over the tasks in Todoist is still under way.") from None
+
+
+def _pass(settings: Settings, lake: Lake, todoist: Todoist, now: datetime) -> Reviewed:
+    result = Reviewed()
+    first = plan(settings, lake, todoist.review_tasks())
+    _read_decisions(settings, lake, todoist, first, now, result)
+    settle_review(settings, lake, now)
+    result.promoted = promote(settings, lake, now)
+    after = plan(settings, lake, [*first.open.values(), *(t for tasks in first.settled.values() for t in tasks)])
+    _close(lake, todoist, after, result)
+    _make(settings, lake, todoist, after, now, result)
+    return result
+
+
+def _read_decisions(
+    settings: Settings, lake: Lake, todoist: Todoist, plan: Plan, now: datetime, result: Reviewed
+) -> None:
+    account = account_of(settings)
+    tasks = dict(plan.open)
+    if account and (plan.missing or plan.unmade):
+        tasks |= _out_of_sight(lake, todoist, plan, account, now)
+    decisions: dict[str, str] = {}
+    for proposal_id, task in tasks.items():
+        if task.state == DELETED or task.is_rejected:
+            decisions[proposal_id] = REJECTED
+        elif task.state == COMPLETED:
+            decisions[proposal_id] = APPROVED
+    if account and any(task.state == DELETED for task in tasks.values()):
+        _same_account(settings, account, todoist.account())
+    for proposal_id, task in tasks.items():
+        if plan.known.get(proposal_id) != task.task_id:
+            add_showing(settings, lake, proposal_id, task.task_id, now)
+    for task in plan.doubles:
+        todoist.delete(task.task_id)
+    offered = as_offered(settings, lake, [plan.waiting[p] for p in decisions])
+    edits = {
+        p.proposal_id: edited_text(tasks[p.proposal_id], p) for p in offered if decisions[p.proposal_id] == APPROVED
+    }
+    still = {row["proposal_id"] for row in pending(lake)}  # REVIEW.md may have been read meanwhile
+    fresh = {p: decision for p, decision in decisions.items() if p in still}
+    texts = {p: text for p, text in edits.items() if text and p in still}
+    reasons = decide(settings, lake, fresh, now, surface=SURFACE, texts=texts)
+    result.approved = [p for p, decision in fresh.items() if decision == APPROVED and p not in reasons]
+    result.rejected = [p for p, decision in fresh.items() if decision == REJECTED]
+    result.invalid = list(reasons)
+    for proposal_id, reason in reasons.items():
+        task_id = tasks[proposal_id].task_id
+        todoist.comment(task_id, f"Not added to MEMORY.md: {reason}", comment_id(task_id))
+
+
+def _out_of_sight(lake: Lake, todoist: Todoist, plan: Plan, account: Account, now: datetime) -> dict[str, ReviewTask]:
+    """The tasks of proposals whose open task was not listed, in the state that they are in."""
+    since = min(first_shown(lake, account) or now, now - LOOKED_BACK)
+    done = todoist.completed(max(since, now - MOST_LOOKED_BACK), now + timedelta(days=1))
+    by_id = {task.task_id: task for task in done}
+    by_mark = {proposal_id: task for task in done if (proposal_id := marked(task, account))}
+    found = {p: by_mark[p] for p in plan.unmade if p in by_mark}
+    for proposal_id in plan.missing:
+        task_id = plan.known[proposal_id]
+        found[proposal_id] = by_id.get(task_id) or by_mark.get(proposal_id) or todoist.find(task_id)
+    return found
+
+
+def _same_account(settings: Settings, account: Account, inbox: str) -> None:
+    if inbox != account.inbox:
+        raise TodoistRefused(
+            "TODOIST_API_TOKEN is of another account than the tasks were made in, so their absence decides nothing. "
+            f"Set the token of that account, or delete {account_file(settings)} to have the tasks made in this one."
+        )
+
+
+def _close(lake: Lake, todoist: Todoist, plan: Plan, result: Reviewed) -> None:
+    """Close the tasks of decided proposals; of those that no person decided, it says why."""
+    ends = {
+        p: (status, reason) for p, status, reason in with_status(lake)["proposal_id", "status", "reason"].iter_rows()
+    }
+    for proposal_id, tasks in plan.settled.items():
+        status, reason = ends[proposal_id]
+        for task in tasks:
+            if status in (EXPIRED, INVALID, SUPERSEDED):
+                said = f"This proposal is {status} and was not added to MEMORY.md. {reason or ''}".rstrip()
+                todoist.comment(task.task_id, said, comment_id(task.task_id))
+            todoist.close(task.task_id)
+        result.closed.append(proposal_id)
+
+
+def _make(settings: Settings, lake: Lake, todoist: Todoist, plan: Plan, now: datetime, result: Reviewed) -> None:
+    if not plan.unmade:
+        return
+    account, inbox = account_of(settings), todoist.account()
+    if account and (plan.open or plan.missing):
+        _same_account(settings, account, inbox)
+    if account is None or account.inbox != inbox:
+        account = keep_account(settings, inbox, now)
+    for proposal in as_offered(settings, lake, [plan.waiting[p] for p in plan.unmade]):
+        task = _add(todoist, proposal, account)
+        add_showing(settings, lake, proposal.proposal_id, task.task_id, now)
+        result.created.append(proposal.proposal_id)
+
+
+def _add(todoist: Todoist, proposal: Proposal, account: Account) -> ReviewTask:
+    try:
+        return todoist.add(
+            content_of(proposal), description_of(proposal, account), request_id(account, proposal.proposal_id)
+        )
+    except TodoistBusy:  # it may have been made all the same, and only the answer was lost
+        for task in todoist.review_tasks():
+            if marked(task, account) == proposal.proposal_id:
+                return task
+        raise

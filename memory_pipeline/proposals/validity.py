@@ -1,0 +1,114 @@
+"""Whether a proposal may still become a line of MEMORY.md at the moment at which a person approves it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.days import lookback
+from memory_pipeline.files.blocks import one_line
+from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
+from memory_pipeline.proposals.screening import ENDED
+from memory_pipeline.proposals.states import APPROVED, Book
+from memory_pipeline.proposals.wording import named_as_gone, takes_place_of
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.similarity import content_words, overlap
+
+NEARLY_EQUAL = 0.8
+"""Word overlap from which a line, as it was offered, is in MEMORY.md already. An edited text is refused only when it is
+the same: the person has seen what they wrote."""
+
+
+def invalid(settings: Settings, lake: Lake, book: Book, approvals: Mapping[str, str]) -> dict[str, str]:
+    """Why approved proposals (id to text) must not be promoted, by id; those that may are left out."""
+    if not approvals:
+        return {}
+    rows = book.rows(list(approvals))
+    gone = _retracted(settings, lake, rows)
+    path = settings.memory_file
+    lines = [line for line in lines_of(path.read_bytes() if path.exists() else None) if not line.is_struck]
+    newer, known = _taking(book, lines), _Lines(lines)
+    found = {}
+    for proposal_id, row in rows.items():
+        text = approvals[proposal_id]
+        if not one_line(text):
+            found[proposal_id] = "nothing that can be seen is left of its text"
+            continue
+        reason = gone.get(proposal_id) or _there(row, text, known) or _contradicted(row, text, newer)
+        if reason:
+            found[proposal_id] = reason
+    return found
+
+
+class _Lines:
+    """Lines of MEMORY.md, found by their words."""
+
+    def __init__(self, lines: list[MemoryLine]) -> None:
+        self.lines = [(line, normalised(line.text), content_words(line.text)) for line in lines]
+        self._having: defaultdict[str, list[int]] = defaultdict(list)
+        for index, (_, _, words) in enumerate(self.lines):
+            for word in words:
+                self._having[word].append(index)
+
+    def near(self, text: str) -> list[tuple[MemoryLine, str, frozenset[str]]]:
+        """All that are nearly equal to the text are among these: they have one of its rarest words."""
+        words = sorted(content_words(text), key=lambda word: (len(self._having.get(word, ())), word))
+        missing = int(len(words) * (1 - NEARLY_EQUAL)) + 1
+        return [self.lines[i] for i in sorted({i for w in words[: missing + 1] for i in self._having.get(w, ())})]
+
+
+def _there(row: dict[str, Any], text: str, known: _Lines) -> str | None:
+    replaced = set(row["supersedes"] or [])
+    wanted, mine = normalised(text), content_words(text)
+    for line, said, words in known.near(text):
+        same = said == wanted or (text == row["text"] and overlap(mine, words) >= NEARLY_EQUAL)
+        if same and line.proposal_id not in replaced:
+            return f"MEMORY.md says it already, in line {line.line_number}"
+    return None
+
+
+def _contradicted(row: dict[str, Any], text: str, newer: list[dict[str, Any]]) -> str | None:
+    for other in newer:
+        later = other["last_seen"] and row["last_seen"] and other["last_seen"] > row["last_seen"]
+        named = row["proposal_id"] in (other["supersedes"] or [])
+        if named or (later and takes_place_of(other["text"], text)):
+            return f"MEMORY.md says what was said later ({other['proposal_id']}): {other['text']}"
+    return None
+
+
+def _taking(book: Book, lines: list[MemoryLine]) -> list[dict[str, Any]]:
+    """The approved proposals in MEMORY.md that take another line's place, with the words that they have there."""
+    texts = {line.proposal_id: line.text for line in lines if line.proposal_id}
+    rows = book.frame.filter(pl.col("proposal_id").is_in(list(texts))).select("proposal_id", "last_seen", "supersedes")
+    return [
+        row | {"text": texts[row["proposal_id"]]}
+        for row in rows.iter_rows(named=True)
+        if book.status[row["proposal_id"]] == APPROVED
+        and (row["supersedes"] or named_as_gone(texts[row["proposal_id"]]))
+    ]
+
+
+def _retracted(settings: Settings, lake: Lake, rows: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+    """Proposals of whose words nothing is left: taken back, made private, or ended by what was said later.
+
+    Days of which there are no tables any more say nothing, and neither do observations with other ids: another
+    observer may have seen the same words.
+    """
+    days = {d for row in rows.values() for d in lookback(row["day"], settings.lookback_days)}
+    kept = [d for d in lake.days("messages") if d in days]
+    messages = lake.read("messages", kept, ["message_id", "voided"])
+    alive = set(messages.filter(~pl.col("voided").fill_null(False))["message_id"])
+    flags = dict(lake.read("observations", days, ["observation_id", "flags"]).iter_rows())
+    found = {}
+    for proposal_id, row in rows.items():
+        said = {span["message_id"] for span in row["evidence"] or []}
+        seen = [flags[s] or [] for s in row["sources"] if s in flags]
+        if row["day"] in kept and said and not said & alive:
+            found[proposal_id] = "what was said was taken back, made private or is gone"
+        elif seen and all(ENDED in f for f in seen):
+            found[proposal_id] = "what was said later ended it"
+    return found

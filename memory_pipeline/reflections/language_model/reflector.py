@@ -1,0 +1,143 @@
+"""The reflector that asks a language model, batch by batch, and keeps of its lines what their observations carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+
+from memory_pipeline.lake import fingerprint_of
+from memory_pipeline.llm.client import Client
+from memory_pipeline.llm.errors import RequestRefused
+from memory_pipeline.llm.prompts import filled, hash_of, text_of
+from memory_pipeline.llm.request import Answer, Request
+from memory_pipeline.reflections.compression import GUIDANCE, is_too_little, is_too_long
+from memory_pipeline.reflections.language_model.checking import Checker
+from memory_pipeline.reflections.language_model.merging import merged
+from memory_pipeline.reflections.language_model.parsing import parse_reflection
+from memory_pipeline.reflections.language_model.rendering import Batch, batches
+from memory_pipeline.reflections.reflector import Line, Observed, Reflection, Unusable
+from memory_pipeline.text.tokens import PROSE, estimate
+
+PROMPTS = (
+    *("reflector", "reflector_turn", "reflector_shorter", "reflector_again"),
+    *("observer", "priorities"),  # what the reflector is told of how observations come about
+)
+GOOD, POOR, TOO_LONG, UNUSABLE = 3, 2, 1, 0
+"""What an answer is: within the band, cut off or mostly not carried, too long, nothing to go by."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of one answer."""
+
+    lines: tuple[Line, ...]
+    dropped: int
+    quality: int
+    problem: str = ""
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The better it is, the higher: within the band the one that rests on the most, else the shorter one."""
+        if self.quality == TOO_LONG:
+            return self.quality, -sum(estimate(line.text) for line in self.lines)
+        return self.quality, len({source for line in self.lines for source in line.sources})
+
+
+@dataclass(frozen=True)
+class LanguageModelReflector:
+    """`sections` are the names of the sections of MEMORY.md, the person's own first."""
+
+    client: Client
+    sections: tuple[str, ...]
+    batch_tokens: int = 35_000
+
+    @cached_property
+    def name(self) -> str:
+        """The model and a hash over the prompts."""
+        return f"{self.client.model}#{hash_of(*PROMPTS)}"
+
+    @property
+    def version(self) -> str:
+        """All that would give other lines of the same observations."""
+        config = self.client.config
+        server = fingerprint_of(config.base_url)[:8] if config.base_url else None  # it may hold a password
+        return repr(
+            (self.name, self.sections[0], self.batch_tokens, server, config.temperature, config.max_output_tokens)
+        )
+
+    def reflect(
+        self, day: date, observations: Sequence[Observed], vectors: Mapping[str, Sequence[float]]
+    ) -> Reflection:
+        """Raises `Unusable` when the answers to a batch are, and what `Client.complete` raises."""
+        return self._condensed(day, batches(observations, self.batch_tokens, day), f"Today is {day:%A %Y-%m-%d}. ")
+
+    def pool(self, day: date, lines: Sequence[Observed], vectors: Mapping[str, Sequence[float]]) -> Reflection:
+        """Like `reflect`. The same lines are the same question on every day, so that it is not paid again."""
+        parts = batches(lines, self.batch_tokens, None)
+        return self._condensed(day, parts, "All of this is more than three days old. ")
+
+    def _condensed(self, day: date, parts: Sequence[Batch], where: str) -> Reflection:
+        found = [self._of_batch(day, batch, where) for batch in parts if any(o.may_lead for o in batch.observed)]
+        lines = merged(line for attempt, _ in found for line in attempt.lines)
+        return Reflection(tuple(lines), sum(asked for _, asked in found), sum(attempt.dropped for attempt, _ in found))
+
+    def _of_batch(self, day: date, batch: Batch, where: str) -> tuple[Attempt, int]:
+        """The best attempt, and how many there were."""
+        checker = Checker(batch.observed)
+        best: Attempt | None = None
+        guidance, number = "", 0
+        for number, (share, said) in enumerate((*GUIDANCE, (0.0, "")), 1):
+            try:
+                answer = self.client.complete(self._request(batch, where, guidance, number - 1), day)
+            except RequestRefused as refused:
+                best = best or Attempt((), 0, UNUSABLE, str(refused))
+                break
+            attempt = self._read(answer, batch, checker)
+            best = attempt if best is None or attempt.rank > best.rank else best
+            if attempt.quality == GOOD:
+                break
+            guidance = self._guidance(attempt, batch, share, said) if said else ""
+        if best is None or best.quality == UNUSABLE:
+            raise Unusable(f"{best.problem if best else 'nothing was asked'}, in {number} answer(s)")
+        return best, number
+
+    def _request(self, batch: Batch, where: str, guidance: str, attempt: int) -> Request:
+        config = self.client.config
+        told = filled("observer", {"priorities": text_of("priorities").strip()})
+        turn = {"where": where, "fence": batch.fence, "observations": batch.text}
+        return Request(
+            model=config.model,
+            system=filled("reflector", {"observer": told.strip(), "user": self.sections[0]}),
+            prompt=filled("reflector_turn", turn) + guidance,
+            temperature=config.temperature,
+            max_output_tokens=config.max_output_tokens,
+            attempt=attempt,
+        )
+
+    def _read(self, answer: Answer, batch: Batch, checker: Checker) -> Attempt:
+        parsed = parse_reflection(answer.text, self.sections, is_cut=answer.truncated)
+        checked = [checker.check(line) for line in parsed.lines]
+        lines = tuple(line for line in checked if line)
+        dropped = sum(line is None for line in checked)
+        tokens = sum(estimate(line.text) for line in lines)
+        if parsed.loops:
+            return Attempt(lines, dropped, UNUSABLE, "it said the same again and again")
+        if is_too_little(tokens, batch.tokens):
+            why = "no line stood on its observations" if dropped and not lines else "next to nothing was left"
+            return Attempt(lines, dropped, UNUSABLE, why if parsed.lines else "it had no line with its observations")
+        if is_too_long(tokens, batch.tokens):
+            return Attempt(lines, dropped, TOO_LONG)
+        if answer.truncated:
+            return Attempt(lines, dropped, POOR)
+        if dropped > len(lines):
+            return Attempt(lines, dropped, POOR, "most of its lines did not stand on their observations")
+        return Attempt(lines, dropped, GOOD)
+
+    def _guidance(self, attempt: Attempt, batch: Batch, share: float, said: str) -> str:
+        """What is added to the next request."""
+        if attempt.problem:
+            return "\n" + filled("reflector_again", {"problem": attempt.problem})
+        room = min(sum(len(o.text) for o in batch.observed), PROSE * self.client.config.max_output_tokens)
+        return "\n" + filled("reflector_shorter", {"characters": f"{round(share * room, -1):.0f}", "share": said})

@@ -1,0 +1,200 @@
+"""Pool-wide reflection: the lines of all days but the last few, condensed once and for all.
+
+Rows of `pool_reflections` are added, never changed and never reflected on again: what is condensed twice loses its
+names. Reflections of the last days, and all rows of `reflections`, stay as they are. All of a run's rows come into the
+table at once, or none do.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import polars as pl
+from filelock import FileLock, Timeout
+
+from memory_pipeline.days import day_of
+from memory_pipeline.embeddings.stage import vectors_of
+from memory_pipeline.lake import Lake
+from memory_pipeline.observations.observer import row_id
+from memory_pipeline.reflections.reflector import Line, Observed, Reflector
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import TryAgainLater
+from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.priorities import RANK
+from memory_pipeline.text.tokens import estimate
+
+STAY_DAYS = 3
+"""Reflections of so many days, today among them, are not touched: their details still matter."""
+LEAST_TOKENS, MOST_TOKENS = 150, 600
+"""Of a row. A section with less to say waits for the next time."""
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """What a pool-wide reflection did."""
+
+    lines: int = 0
+    """Lines of reflections that were looked at."""
+    rows: int = 0
+    """Rows that were added."""
+    waiting: int = 0
+    """Lines that wait for more of their section."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    dropped: int = 0
+    """Lines of a model that their sources do not carry."""
+
+
+def reflect_pool(settings: Settings, lake: Lake, reflector: Reflector, encoder: Encoder, now: datetime) -> Pooled:
+    """Condense what was not yet, and add it to the table.
+
+    Raises what the reflector raises; then nothing is added, and what a model answered is not paid again. Raises
+    `TryAgainLater` while another one runs: each would add the same.
+    """
+    lock = FileLock(settings.lake_dir / "pool_reflections.lock", timeout=0)
+    settings.lake_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        with lock:
+            return _reflect(settings, lake, reflector, encoder, now)
+    except Timeout:
+        raise TryAgainLater("Another pool-wide reflection is under way; wait for it to end.") from None
+
+
+def _reflect(settings: Settings, lake: Lake, reflector: Reflector, encoder: Encoder, now: datetime) -> Pooled:
+    made = lake.read("pool_reflections")
+    today = day_of(now, settings.zone)
+    eligible = eligible_rows(lake, made, today - timedelta(days=STAY_DAYS))
+    if not eligible:
+        return Pooled()
+    lines = [_observed(row, settings) for row in eligible]
+    spent = sum(line.tokens for line in lines)
+    reflection = reflector.pool(today, lines, _vectors(settings, encoder, eligible))
+    packed, waiting = pack(reflection.lines)
+    by_id = {row["reflection_id"]: row for row in eligible}
+    rows = [_row(settings, lines, by_id, reflector.name, now) for lines in packed]
+    if rows:
+        rows[0]["left_out"] = sorted(_left_out(eligible, rows, waiting, by_id))
+        added = pl.DataFrame(rows, schema=TABLES["pool_reflections"].columns)
+        lake.replace_all("pool_reflections", pl.concat([made, added]))
+    tokens = sum(row["tokens"] for row in rows)
+    return Pooled(len(eligible), len(rows), len(waiting), spent, tokens, reflection.dropped)
+
+
+def eligible_rows(lake: Lake, made: pl.DataFrame, last: date) -> list[Row]:
+    """Rows of `reflections` up to a day that say what neither the pool nor a later row of them says.
+
+    A fact is in the reflections of all days of their lookback; the latest of these stands for them.
+    """
+    known = {i for name in ("observations", "left_out") for ids in made[name].to_list() for i in ids or ()}
+    found = []
+    for day in sorted((day for day in lake.days("reflections") if day <= last), reverse=True):
+        for row in lake.read("reflections", [day]).sort("reflection_id").to_dicts():
+            if not known.issuperset(row["sources"]):
+                found.append(row)
+        known.update(i for row in found for i in (*row["sources"], *(row["superseded"] or ())) if row["day"] == day)
+    return found
+
+
+def pack(lines: Sequence[Line]) -> tuple[list[list[Line]], list[Line]]:
+    """The lines of each section as rows of `LEAST_TOKENS` to `MOST_TOKENS`, newest first; and those that wait."""
+    by_section: dict[int, list[Line]] = defaultdict(list)
+    for line in sorted(lines, key=lambda line: (-line.last_seen.timestamp(), RANK[line.priority], line.sources)):
+        by_section[line.section].append(line)
+    packed: list[list[Line]] = []
+    waiting: list[Line] = []
+    for section in sorted(by_section):
+        rows = _filled(by_section[section])
+        if _tokens(rows[-1]) < LEAST_TOKENS:
+            last = rows.pop()
+            rows, left = _with(rows, last)
+            waiting += left
+        packed += rows
+    return packed, waiting
+
+
+def _filled(lines: Sequence[Line]) -> list[list[Line]]:
+    rows: list[list[Line]] = [[]]
+    for line in lines:
+        if rows[-1] and _tokens([*rows[-1], line]) > MOST_TOKENS:
+            rows.append([])
+        rows[-1].append(line)
+    return rows
+
+
+def _with(rows: list[list[Line]], last: list[Line]) -> tuple[list[list[Line]], list[Line]]:
+    """The rows with a short last one, for which the row before it gives up its end."""
+    if not rows:
+        return [], last
+    before, short = list(rows[-1]), list(last)
+    while _tokens(short) < LEAST_TOKENS and len(before) > 1:
+        short.insert(0, before.pop())
+    if _tokens(before) >= LEAST_TOKENS and LEAST_TOKENS <= _tokens(short) <= MOST_TOKENS:
+        return [*rows[:-1], before, short], []
+    return rows, last
+
+
+def _tokens(lines: Sequence[Line]) -> int:
+    return estimate(_text(lines))
+
+
+def _text(lines: Sequence[Line]) -> str:
+    return "\n".join(line.text for line in lines)
+
+
+def _observed(row: Row, settings: Settings) -> Observed:
+    sections = settings.sections
+    section = sections.index(row["section"]) if row["section"] in sections else 0  # named otherwise then: the person's
+    return Observed(
+        observation_id=row["reflection_id"],
+        day=day_of(row["last_seen"], settings.zone),
+        session_id=row["reflection_id"],
+        priority=row["priority"],
+        kind=row["kind"],
+        trust=row["trust"] or "user",
+        observed_at=row["last_seen"],
+        text=row["text"],
+        tokens=row["tokens"],
+        section=section,
+    )
+
+
+def _vectors(settings: Settings, encoder: Encoder, rows: Sequence[Row]) -> Mapping[str, Sequence[float]]:
+    """Of each line that of the observation that gave it its words."""
+    leads = {row["reflection_id"]: row["sources"][0] for row in rows}
+    known = vectors_of(settings, encoder, sorted(set(leads.values())))
+    return {line: known[lead] for line, lead in leads.items() if lead in known}
+
+
+def _row(settings: Settings, lines: Sequence[Line], by_id: Mapping[str, Row], reflector: str, now: datetime) -> Row:
+    sources = list(dict.fromkeys(i for line in lines for i in line.sources))
+    observations = list(dict.fromkeys(o for i in sources for o in by_id[i]["sources"]))
+    return {
+        "pool_id": row_id("g", sources, _text(lines)),
+        "section": settings.sections[lines[0].section],
+        "text": _text(lines),
+        "priority": min((line.priority for line in lines), key=RANK.__getitem__),
+        "support": len(observations),
+        "sources": sources,
+        "observations": observations,
+        "left_out": [],
+        "first_seen": min(by_id[i]["first_seen"] for i in sources),
+        "last_seen": max(line.last_seen for line in lines),
+        "tokens": _tokens(lines),
+        "reflector": reflector,
+        "reflected_at": now,
+    }
+
+
+def _left_out(
+    eligible: Sequence[Row], rows: Sequence[Row], waiting: Sequence[Line], by_id: Mapping[str, Row]
+) -> set[str]:
+    """Observations of lines that were looked at and are in no row, but for those that wait."""
+    seen = {o for row in eligible for o in row["sources"]}
+    waits = {o for line in waiting for i in line.sources for o in by_id[i]["sources"]}
+    return seen - {o for row in rows for o in row["observations"]} - waits

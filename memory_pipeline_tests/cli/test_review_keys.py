@@ -1,0 +1,456 @@
+"""`memory review` at a terminal: one proposal at a time, decided by single keys."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from memory_pipeline.cli.keys import Keys, NoMoreKeys
+from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.states import with_status
+from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.cli.terminal import Terminal
+from memory_pipeline_tests.rows import DAY, observation, proposal, put, say, workspace
+
+LINES = (
+    "Never use npm in this repository, always pnpm.",
+    "The parcels API answers 404, not 403, for foreign parcels.",
+    "Commit messages say why the change was made.",
+)
+IDS = [f"p-{DAY:%Y%m%d}-{number:03d}" for number in range(1, 31)]
+
+
+def offer(home: Path, *texts: str) -> Lake:
+    """A workspace in which these lines, each said by the person in one message, are pending in this order."""
+    _, lake = workspace(home / ".memory-pipeline")
+    messages = say(lake, "s1", *(f"user: Please note: {text}" for text in texts))
+    spans = [{"message_id": m["message_id"], "start": 13, "end": len(m["text"])} for m in messages]
+    told = list(zip(texts, spans, strict=True))
+    put(lake, "observations", *(observation(text, evidence=[span]) for text, span in told))
+    put(lake, "proposals", *(proposal(n, text, evidence=[span]) for n, (text, span) in enumerate(told, 1)))
+    return lake
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Three lines are pending."""
+    offer(tmp_path / "home", *LINES)
+    return tmp_path / "home"
+
+
+def lake_of(home: Path) -> Lake:
+    return Lake(home / ".memory-pipeline" / "lake")
+
+
+def states(home: Path) -> list[str]:
+    return [str(status) for status in with_status(lake_of(home))["status"]]
+
+
+def in_memory(home: Path) -> list[str]:
+    """The lines that MEMORY.md has, without their dates and ids."""
+    path = home / ".memory-pipeline" / "MEMORY.md"
+    text = path.read_text("utf-8") if path.exists() else ""
+    return re.findall(r"^- \(.*?\) (.*?) <!--", text, re.M)
+
+
+def decided(home: Path, keys: str, *, seen: str = "That was all.", env: dict[str, str] | None = None) -> str:
+    """Press these keys, then q at the end; what was shown."""
+    with Terminal(home, "review", env=env) as terminal:
+        terminal.sees("1 of 3")
+        terminal.press(keys)
+        terminal.sees(seen)
+        terminal.press("q")
+        assert terminal.ends() == 0
+        return terminal.text
+
+
+def test_each_comes_with_what_was_said_and_where(home: Path) -> None:
+    with Terminal(home, "review") as terminal:
+        terminal.sees(f"1 of 3 · {IDS[0]} · 🔴 Hard Rules")
+        terminal.sees(LINES[0])
+        terminal.sees("2025-03-05 09:00 · you in “session s1”")
+        terminal.sees("/sessions/s1.jsonl:1")
+        terminal.press("l")
+        terminal.sees(f"2 of 3 · {IDS[1]}")
+        terminal.sees("/sessions/s1.jsonl:2")
+
+
+def test_words_that_differ_from_the_line_are_quoted(tmp_path: Path) -> None:
+    lake = offer(tmp_path, *LINES)
+    row = proposal(4, "Parcels of others do not exist.", priority="high", support=9)
+    put(lake, "proposals", row | {"evidence": lake.read("proposals")["evidence"][1].to_list() * 3})
+    with Terminal(tmp_path, "review") as terminal:
+        terminal.sees("Parcels of others do not exist.")
+        terminal.sees(f"“{LINES[1]}”")
+        terminal.sees("and 1 more: w")
+
+
+def test_keys_decide_at_once_and_the_lines_reach_memory(home: Path) -> None:
+    shown = decided(home, "arl")
+    assert states(home) == ["approved", "rejected", "pending"]
+    assert in_memory(home) == [LINES[0]]
+    assert "1 approved, 1 rejected, 1 pending." in shown
+    assert IDS[0] not in (review := (home / ".memory-pipeline" / "REVIEW.md").read_text("utf-8"))
+    assert IDS[2] in review
+    assert lake_of(home).read("decisions")["surface"].unique().to_list() == ["command"]
+
+
+def test_an_edited_line_is_promoted_as_edited(home: Path) -> None:
+    shown = decided(home, "e and npx\nll")
+    assert "approved as: Never use npm in this repository, always pnpm. and npx" in shown
+    assert in_memory(home) == [f"{LINES[0]} and npx"]
+    assert lake_of(home).read("decisions")["text"].to_list() == [f"{LINES[0]} and npx"]
+
+
+def test_the_line_can_be_edited_anywhere(home: Path) -> None:
+    decided(home, "e\x01Really: \x05\x7f!\nll")  # home, end, backspace
+    assert in_memory(home) == ["Really: Never use npm in this repository, always pnpm!"]
+
+
+@pytest.mark.parametrize("keys", ["e\n", "e\x15\n", "e\x01\x0b\x04"], ids=["unchanged", "emptied", "end of input"])
+def test_an_edit_that_changes_nothing_decides_nothing(home: Path, keys: str) -> None:
+    shown = decided(home, f"{keys}lll")
+    assert "Not changed, not decided." in shown
+    assert states(home) == ["pending"] * 3
+
+
+def test_ctrl_c_gives_up_an_edit_and_not_the_review(home: Path) -> None:
+    with Terminal(home, "review") as terminal:
+        terminal.sees("1 of 3")
+        terminal.press("e all wrong")
+        terminal.sees("all wrong")
+        terminal.press("\x03")
+        terminal.sees("Not changed, not decided.")
+        terminal.sees("1 of 3")
+        terminal.press("rllq")
+        assert terminal.ends() == 0
+    assert states(home) == ["rejected", "pending", "pending"]
+
+
+def test_why_shows_all_that_was_said_and_asks_again(home: Path) -> None:
+    with Terminal(home, "review") as terminal:
+        terminal.sees("1 of 3")
+        terminal.press("w")
+        terminal.sees("user in pi session “session s1”")
+        terminal.sees("1 of 3")
+        terminal.press("q")
+        assert terminal.ends() == 0
+    assert states(home) == ["pending"] * 3
+
+
+def test_the_last_step_can_be_undone_until_the_next_is_taken(home: Path) -> None:
+    with Terminal(home, "review") as terminal:
+        terminal.sees("1 of 3")
+        terminal.press("u")
+        terminal.sees("Nothing to undo")
+        terminal.press("a")
+        terminal.sees("2 of 3")
+        terminal.press("u")
+        terminal.sees(f"undone: {IDS[0]} is pending")
+        terminal.sees("1 of 3")
+        terminal.press("ra")
+        terminal.sees("3 of 3")
+        terminal.press("u")
+        terminal.sees("2 of 3")
+        terminal.press("u")
+        terminal.sees("Nothing to undo: what came before is recorded.")
+        terminal.press("q")
+        assert terminal.ends() == 0
+    assert states(home) == ["rejected", "pending", "pending"]
+    assert lake_of(home).read("decisions").height == 1
+    assert in_memory(home) == []
+
+
+def test_also_the_very_last_one_can_be_undone(home: Path) -> None:
+    decided(home, "aaaur", seen="3 of 3 ")
+    assert states(home) == ["approved", "approved", "rejected"]
+
+
+def test_a_kill_costs_the_last_decision_only(home: Path) -> None:
+    with Terminal(home, "review") as terminal:
+        terminal.sees("1 of 3")
+        terminal.press("ar")
+        terminal.sees("3 of 3")
+        terminal.signal(signal.SIGKILL)
+        terminal.ends()
+    assert states(home) == ["approved", "pending", "pending"]
+    assert memory_json(home, "review")["promoted"] == [IDS[0]]
+    assert in_memory(home) == [LINES[0]]
+
+
+def test_a_wrong_key_tells_the_right_ones_and_decides_nothing(home: Path) -> None:
+    with Terminal(home, "review") as terminal:
+        terminal.sees("1 of 3")
+        for wrong in ("x", "ü", "\x1b[A", "\x1bOB", "\x1b[15~", "\x1b"):  # letters, arrows, F5, escape
+            terminal.press(wrong)
+            terminal.sees("That key does nothing here. These do:")
+            terminal.sees("?  this list")
+        terminal.press("\n?")
+        terminal.sees("a  approve")
+        terminal.press("q")
+        assert terminal.ends() == 0
+    assert terminal.text.count("does nothing here") == 6
+    assert states(home) == ["pending"] * 3
+
+
+def test_quitting_keeps_what_is_decided(home: Path) -> None:
+    with Terminal(home, "review") as terminal:
+        terminal.sees("1 of 3")
+        terminal.press("Aq")
+        assert terminal.ends() == 0
+        assert terminal.modes_now() == terminal.modes
+    assert states(home) == ["approved", "pending", "pending"]
+    assert in_memory(home) == [LINES[0]]
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "Ctrl-D", "SIGTERM", "the window is closed"])
+def test_whatever_ends_it_keeps_what_is_decided(home: Path, how: str) -> None:
+    with Terminal(home, "review") as terminal:
+        terminal.sees("1 of 3")
+        terminal.press("ar")
+        terminal.sees("3 of 3")
+        match how:
+            case "Ctrl-C":
+                terminal.press("\x03")
+                assert terminal.ends() == 128 + signal.SIGINT
+            case "Ctrl-D":
+                terminal.press("\x04")
+                assert terminal.ends() == 0
+            case "SIGTERM":
+                terminal.signal(signal.SIGTERM)
+                assert terminal.ends() == 128 + signal.SIGTERM
+            case _:
+                terminal.hang_up()
+                terminal.ends()
+        if how != "the window is closed":
+            assert "1 approved, 1 rejected, 1 pending." in terminal.text
+            assert terminal.modes_now() == terminal.modes
+    assert states(home) == ["approved", "rejected", "pending"]
+    assert in_memory(home) == [LINES[0]]
+
+
+def test_what_is_being_written_is_not_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C between two keys, while a decision is recorded, waits for the next key."""
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        with Keys() as keys:
+            os.write(master, b"a")
+            assert keys.key() == "a"
+            os.kill(os.getpid(), signal.SIGINT)
+            os.write(master, b"a")
+            with pytest.raises(NoMoreKeys) as end:
+                keys.key()
+        assert end.value.code == 130
+    os.close(master)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def test_after_a_pause_keys_act_at_once_again(home: Path) -> None:
+    """Ctrl-Z and fg: the shell has set the terminal to lines meanwhile."""
+    with Terminal(home, "review") as terminal:
+        terminal.sees("1 of 3")
+        terminal.sees("? help")
+        at_once = terminal.modes_now()
+        assert at_once != terminal.modes
+        terminal.signal(signal.SIGSTOP)
+        terminal.set_modes(terminal.modes)
+        terminal.signal(signal.SIGCONT)
+        wait_until = time.monotonic() + 20
+        while terminal.modes_now() != at_once:
+            assert time.monotonic() < wait_until
+            time.sleep(0.02)
+        terminal.press("r")
+        terminal.sees("2 of 3")
+
+
+def test_a_proposal_that_was_decided_elsewhere_meanwhile_stays_as_it_was(home: Path) -> None:
+    with Terminal(home, "review") as terminal:
+        terminal.sees("1 of 3")
+        assert memory(home, "review", "--reject", IDS[0]).returncode == 0
+        terminal.press("aa")
+        terminal.sees(f"{IDS[0]} is rejected already")
+        terminal.press("q")
+        assert terminal.ends() == 0
+    assert states(home) == ["rejected", "approved", "pending"]
+    assert in_memory(home) == [LINES[1]]
+
+
+def test_marks_in_the_file_are_read_first(home: Path) -> None:
+    memory_json(home, "review")
+    path = home / ".memory-pipeline" / "REVIEW.md"
+    path.write_text(path.read_text("utf-8").replace(f"[ ] `{IDS[0]}`", f"[x] `{IDS[0]}`"), "utf-8")
+    with Terminal(home, "review") as terminal:
+        terminal.sees(f"{IDS[0]} is in ")
+        terminal.sees(f"1 of 2 · {IDS[1]}")
+
+
+def show_since(home: Path, number: int, days: int) -> None:
+    """The proposal with that number was first shown so many days ago."""
+    shown_at = datetime.now(UTC) - timedelta(days=days)
+    row = {"day": shown_at.date(), "proposal_id": IDS[number - 1], "surface": "REVIEW.md", "shown_at": shown_at}
+    put(lake_of(home), "showings", row | {"external_id": None})
+
+
+def test_what_expires_soon_leads_and_says_so(home: Path) -> None:
+    show_since(home, 3, days=6)
+    show_since(home, 2, days=8)
+    tomorrow = datetime.now(UTC).date() + timedelta(days=1)
+    with Terminal(home, "review") as terminal:
+        terminal.sees(f"{IDS[1]} expired")
+        terminal.sees(f"1 of 2 · {IDS[2]}")
+        terminal.sees(f"expires on {tomorrow}")
+        terminal.press("l")
+        terminal.sees(f"2 of 2 · {IDS[0]}")
+        assert "expires" not in terminal.text.split(IDS[0])[1]
+        terminal.press("q")
+        assert terminal.ends() == 0
+    assert states(home) == ["pending", "expired", "pending"]
+
+
+def test_what_was_shown_is_on_record(home: Path) -> None:
+    with Terminal(home, "review") as terminal:
+        terminal.sees("1 of 3")
+        terminal.press("l")
+        terminal.sees("2 of 3")
+        terminal.press("q")
+        assert terminal.ends() == 0
+    shown = lake_of(home).read("showings").filter(pl.col("surface") == "command")
+    assert sorted(shown["proposal_id"]) == IDS[:2]
+    assert memory(home, "review").returncode == 0
+    shown = lake_of(home).read("showings").filter(pl.col("surface") == "command")
+    assert sorted(shown["proposal_id"]) == IDS[:3]
+
+
+def test_a_line_that_must_not_be_promoted_is_told_with_the_reason(home: Path) -> None:
+    (home / ".memory-pipeline" / "MEMORY.md").write_text(f"# Memory\n\n## Hard Rules\n\n- {LINES[0]}\n", "utf-8")
+    shown = decided(home, "all")
+    assert f"{IDS[0]} is not promoted: MEMORY.md says it already, in line 5" in shown
+    assert "0 approved, 0 rejected, 1 invalid, 2 pending." in shown
+    assert states(home) == ["invalid", "pending", "pending"]
+
+
+def test_by_option_too(home: Path) -> None:
+    (home / ".memory-pipeline" / "MEMORY.md").write_text(f"# Memory\n\n## Hard Rules\n\n- {LINES[0]}\n", "utf-8")
+    told = memory_json(home, "review", "--approve", IDS[0], "--approve", IDS[1])
+    assert told["decided"] == {IDS[0]: "invalid", IDS[1]: "approved"}
+    assert told["promoted"] == [IDS[1]]
+    assert told["invalid"] == {IDS[0]: "MEMORY.md says it already, in line 5"}
+
+
+def test_what_stands_in_the_file_comes_before_what_waits_behind_it(home: Path) -> None:
+    one = {"MEMORY_PENDING_LIMIT": "1"}
+    memory_json(home, "review", env=one)
+    put(lake_of(home), "proposals", proposal(4, "A new rule that was said often.", support=9))
+    with Terminal(home, "review", env=one) as terminal:
+        terminal.sees(f"1 of 1 · {IDS[0]}")
+        terminal.press("l")
+        terminal.sees("n next 1")
+        terminal.press("n")
+        terminal.sees(f"1 of 1 · {IDS[3]}")
+
+
+def test_a_narrow_window_is_filled_and_not_exceeded(home: Path) -> None:
+    with Terminal(home, "review", columns=40) as terminal:
+        terminal.sees("1 of 3")
+        terminal.press("?")
+        terminal.sees("this list")
+        terminal.press("ae is it?\n")
+        terminal.sees("3 of 3")
+        terminal.press("lq")
+        assert terminal.ends() == 0
+    shown = [line for line in terminal.text.splitlines() if "/" not in line and not line.startswith("> ")]
+    assert max(map(len, shown)) <= 40
+    assert " ".join(LINES[2].split()) in " ".join(terminal.text.split())
+    assert in_memory(home) == [LINES[0], f"{LINES[1]} is it?"]
+
+
+@pytest.mark.parametrize(
+    "env",
+    [{"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "POSIX"}, {"PYTHONIOENCODING": "latin-1"}],
+    ids=["ascii", "latin-1"],
+)
+def test_a_terminal_without_utf_8_shows_what_it_can_and_loses_nothing(tmp_path: Path, env: dict[str, str]) -> None:
+    lines = ("Grüße aus “Köln” → 東京 only.", LINES[0], LINES[1])
+    offer(tmp_path, *lines)
+    with Terminal(tmp_path, "review", env=env) as terminal:
+        terminal.sees(f"1 of 3 - {IDS[0]} - [!] Hard Rules")
+        terminal.sees('"K')
+        terminal.press("w")
+        terminal.sees("1 of 3")
+        terminal.press("e")
+        terminal.sees("Type the whole line")
+        terminal.press("\n")
+        terminal.sees("Not changed")
+        terminal.press("ae ok\nlq")
+        assert terminal.ends() == 0
+    assert in_memory(tmp_path) == [lines[0], f"{lines[1]} ok"]
+
+
+def test_what_is_typed_into_a_locale_that_does_not_know_it_is_kept(home: Path) -> None:
+    env = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "POSIX"}
+    decided(home, "e Grüße\nll", env=env)
+    assert in_memory(home) == [f"{LINES[0]} Grüße"]
+
+
+def test_a_terminal_that_sends_lines_works_with_enter(home: Path) -> None:
+    assert "1 approved, 1 rejected, 1 pending." in decided(home, "a\nr\nl\nq\n", env={"TERM": "dumb"})
+    assert states(home) == ["approved", "rejected", "pending"]
+
+
+def test_nothing_of_a_transcript_moves_the_cursor_or_hides(tmp_path: Path) -> None:
+    offer(tmp_path, "Never \x1b[2J\x1b]0;title\x07 use\u202e npm\u200b.", *LINES[1:])
+    with Terminal(tmp_path, "review") as terminal:
+        terminal.sees("1 of 3")
+        terminal.sees("jsonl:1")
+        terminal.press("q")
+        assert terminal.ends() == 0
+    assert "Never [2J]0;title use npm." in terminal.text
+    assert not re.search("[\x07\u202e\u200b]", terminal.text)
+
+
+def test_without_anything_pending_it_says_so(tmp_path: Path) -> None:
+    with Terminal(tmp_path, "review") as terminal:
+        terminal.sees("Nothing is pending.")
+        assert terminal.ends() == 0
+
+
+def test_where_it_is_asked_for_or_nobody_is_there_it_is_a_list(home: Path) -> None:
+    piped = memory(home, "review")
+    with Terminal(home, "review", "--list", columns=240) as terminal:
+        assert terminal.ends() == 0
+    assert piped.stdout.splitlines() == terminal.text.splitlines()
+    assert "3 pending. `memory review --approve ID`" in piped.stdout
+    with Terminal(home, "review", "--approve", IDS[0]) as terminal:
+        terminal.sees("2 pending.")
+        assert terminal.ends() == 0
+
+
+def test_a_page_of_twenty_is_decided_in_seconds_and_the_next_one_offered(tmp_path: Path) -> None:
+    offer(tmp_path, *(f"Rule {n}: the {word} service is deployed by hand." for n, word in enumerate(_words(30))))
+    begun = time.monotonic()
+    with Terminal(tmp_path, "review") as terminal:
+        for number, key in enumerate("ar" * 10, 1):
+            terminal.sees(f"{number} of 20")
+            terminal.press(key)
+        terminal.sees("That was all; 10 more are waiting.")
+        terminal.press("n")
+        terminal.sees("1 of 10")
+        terminal.press("q")
+        assert terminal.ends() == 0
+    assert time.monotonic() - begun < 20  # 3 s where the machine is not busy
+    assert sorted(states(tmp_path)) == ["approved"] * 10 + ["pending"] * 10 + ["rejected"] * 10
+    assert len(in_memory(tmp_path)) == 10
+
+
+def _words(count: int) -> list[str]:
+    return [f"{chr(97 + n % 26)}{'lmnopqrst'[n // 26]}{chr(122 - n % 26)}ira" for n in range(count)]

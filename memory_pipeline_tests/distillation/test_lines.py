@@ -1,0 +1,103 @@
+"""Lines become fewer and shorter: highs that say the same are one, and the rare words of each are kept."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_pipeline.distillation.lines import JOINT, Line, count_words, distil, joined
+from memory_pipeline.text.condense import rarity_in
+from memory_pipeline.text.similarity import content_words
+from memory_pipeline_tests.rows import at
+
+RULE = "Never use npm here because the lockfile belongs to pnpm."
+
+
+def line(text: str, priority: str = "high", *, name: str = "", clock: str = "09:00") -> Line:
+    return Line(text, "rule", priority, (name or f"o-{text}",), at(clock), at(clock))
+
+
+def rarity(*lines: Line) -> dict[str, float]:
+    return rarity_in([content_words(each.text) for each in lines])
+
+
+def test_highs_stay_as_they_are_while_there_is_room() -> None:
+    lines = [line(RULE), line("Asked: look at the parcel service. Ended with: it runs again.", "low")]
+    assert RULE in [each.text for each in distil(lines, 25, rarity(*lines), verbatim=0.4)]
+
+
+def test_highs_are_shortened_when_they_would_take_all_of_the_room() -> None:
+    (kept,) = distil([line(RULE)], 4, rarity(line(RULE)))
+    assert count_words(kept.text) <= 4
+    assert set(kept.text.split()) < set(RULE.split())
+    assert kept.sources == (f"o-{RULE}",)
+
+
+def test_a_shortened_high_still_says_no() -> None:
+    """A rule without its Never would be its opposite."""
+    (kept,) = distil([line(RULE)], 4, rarity(line(RULE)))
+    assert kept.text.startswith("Never ")
+    assert distil([line(RULE)], 2, rarity(line(RULE))) == []
+    low = line(RULE, "low")
+    assert "Never" not in " ".join(each.text for each in distil([low], 3, {"npm": 2.0, "pnpm": 3.0, "lockfile": 1.0}))
+
+
+def test_what_is_left_with_no_only_is_left_out() -> None:
+    assert distil([line("Never do it.")], 4, {}) == []
+
+
+def test_the_rare_words_are_kept_in_every_line_that_has_them() -> None:
+    said = ["The service reads the queue.", "The service writes the queue.", "The service drops parcels in Leipzig."]
+    lines = [line(text, "low", clock=f"09:0{n}") for n, text in enumerate([*said, "Leipzig answers slowly."])]
+    kept = distil(lines, 4, {"leipzig": 3.0, "parcels": 2.0, "queue": 0.1, "service": 0.05})
+    assert [each.text for each in kept] == ["queue.", "parcels Leipzig.", "Leipzig"]
+
+
+def test_near_duplicates_are_one_line_with_the_newest_words() -> None:
+    old, new = (
+        line("Use pnpm for all packages here.", name="a"),
+        line("Use pnpm for all packages.", name="b", clock="10:00"),
+    )
+    (kept,) = distil([old, new], 100, rarity(old, new), verbatim=0.4)
+    assert (kept.text, kept.sources) == (new.text, ("b", "a"))
+    assert (kept.first_seen, kept.last_seen) == (at("09:00"), at("10:00"))
+
+
+def test_what_is_not_high_is_not_merged() -> None:
+    lines = [line("Use pnpm for all packages.", "medium", name=name) for name in "ab"]
+    assert len(distil(lines, 100, rarity(*lines))) == 2
+
+
+def test_texts_that_were_joined_stay_apart() -> None:
+    text = joined(["Asked: look at Leipzig.", "", "The queue overflows.", "It is so."])
+    assert text.count(JOINT) == 2
+    (kept,) = distil([line(text, "low")], 2, {"leipzig": 2.0, "overflows": 2.0})
+    assert kept.text == f"Leipzig. {JOINT} overflows."
+
+
+SOME = ("never", "npm", "pnpm", "lockfile", "parcel", "queue", "Leipzig", "the", "of", "…", "404", "don't")
+WORDS = st.lists(st.sampled_from(SOME), max_size=12)
+LINES = st.lists(
+    st.builds(
+        lambda n, said, priority, minute: Line(
+            " ".join(said), "rule", priority, (f"o-{n}",), at(f"09:{minute:02}"), at(f"09:{minute:02}")
+        ),
+        st.integers(0, 10**6),
+        WORDS,
+        st.sampled_from(["high", "medium", "low"]),
+        st.integers(0, 59),
+    ),
+    max_size=12,
+    unique_by=lambda each: each.sources,
+)
+
+
+@given(LINES, st.integers(0, 80))
+def test_a_distillation_fits_invents_nothing_and_does_not_depend_on_order(lines: list[Line], room: int) -> None:
+    known = rarity(*lines)
+    kept = distil(lines, room, known)
+    assert sum(count_words(each.text) for each in kept) <= room
+    by_id = {each.sources[0]: each for each in lines}
+    named = [source for each in kept for source in each.sources]
+    assert len(named) == len(set(named)) and set(named) <= set(by_id)
+    for each in kept:
+        assert set(each.text.split()) <= set(by_id[each.sources[0]].text.split())
+    assert distil(lines[::-1], room, known) == kept

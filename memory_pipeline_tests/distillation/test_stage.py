@@ -1,0 +1,333 @@
+"""Days, weeks and months come down to less, lose little, and lead back to what was said."""
+
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_pipeline.distillation import lines as lines_module
+from memory_pipeline.distillation.checks import judge_recall
+from memory_pipeline.distillation.due import due_days, state_of
+from memory_pipeline.distillation.facts import facts_of
+from memory_pipeline.distillation.levels import Levels
+from memory_pipeline.distillation.lines import count_words
+from memory_pipeline.distillation.periods import DAY, MONTH, WEEK, Period
+from memory_pipeline.distillation.stage import DistillationStage, RecallLost
+from memory_pipeline.lake import Lake
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
+from memory_pipeline_tests.rows import at, bytes_of, observation, observation_id, put, say, window_key, workspace
+
+MONDAY, SUNDAY = date(2025, 3, 3), date(2025, 3, 9)
+RULES = [
+    "Never use npm here, always use pnpm.",
+    "The depot in Leipzig is asked at most once a minute.",
+    "Postgres LISTEN/NOTIFY instead of Redis for the parcel events.",
+    "Timestamps of the API are UTC in ISO 8601.",
+    "A webhook without a valid HMAC signature is answered with 401.",
+    "Migrations are numbered and never edited once they are merged.",
+    "Retries stop after five attempts with exponential backoff.",
+]
+ASIDE = "The tests of the notifier took four minutes because of a sleep in the fixture."
+
+
+@dataclass
+class Work:
+    settings: Settings
+    lake: Lake
+    now: date = date(2025, 6, 1)
+    spoken: dict[date, list[str]] = field(default_factory=dict)
+
+    @property
+    def stage(self) -> DistillationStage:
+        return DistillationStage(self.settings, self.lake, self.now)
+
+    def observe(self, day: date, *rules: str, aside: str = ASIDE, **other: Any) -> None:
+        """A session with these rules, something of less weight, and one segment."""
+        session = f"s{day:%m%d}-{len(self.spoken.setdefault(day, []))}"
+        self.spoken[day].append(session)
+        said = [*rules, aside]
+        say(self.lake, session, *(f"user: {text}" for text in said), day=day)
+        place: dict[str, Any] = {"session": session, "day": day, "segment_id": f"seg-{session}"}
+        put(
+            self.lake,
+            "segments",
+            {
+                "day": day,
+                "segment_id": f"seg-{session}",
+                "dedupe_key": window_key(session, day),
+                "session_id": session,
+                "position": 0,
+                "narrative": f"Asked: {said[0]} Ended with: it was written down and the branch was pushed.",
+                "first_message_id": f"{session}-{day:%d}-09:00-0",
+                "last_message_id": f"{session}-{day:%d}-09:00-{len(said) - 1}",
+            },
+        )
+        for number, text in enumerate(rules):
+            span = {"message_id": f"{session}-{day:%d}-09:00-{number}", "start": 0, "end": len(text)}
+            put(
+                self.lake, "observations", observation(text, **place, clock=f"09:{number:02}", evidence=[span], **other)
+            )
+        span = {"message_id": f"{session}-{day:%d}-09:00-{len(rules)}", "start": 0, "end": len(aside)}
+        put(self.lake, "observations", observation(aside, **place, priority="medium", evidence=[span]))
+
+    def run(self, *days: date) -> list[date]:
+        return [day for day in days if bring_up_to_date(self.stage, self.lake, day)]
+
+    def run_all(self) -> list[date]:
+        return self.run(*due_days(self.stage))
+
+    def rows(self, table: str, *days: date) -> list[dict[str, Any]]:
+        return self.lake.read(f"{table}_distillations", days or None).to_dicts()
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return Work(*workspace(tmp_path))
+
+
+def week_of(work: Work, monday: date = MONDAY) -> list[date]:
+    days = [monday + timedelta(days=n) for n in range(7)]
+    for day, rule in zip(days, RULES, strict=True):
+        work.observe(day, rule, f"{rule.split()[-1]} was decided on {day}, see ticket {day:%j}.")
+    return days
+
+
+# --- a day ---
+
+
+def test_a_day_is_its_highs_and_its_narratives(work: Work) -> None:
+    work.observe(MONDAY, RULES[0])
+    work.run(MONDAY)
+    high, told = sorted(work.rows("day"), key=lambda row: row["kind"] == "narrative")
+    assert (high["text"], high["kind"], high["priority"], high["level"]) == (RULES[0], "rule", "high", 1)
+    assert high["sources"] == [observation_id(RULES[0], MONDAY, "s0303-0")]
+    assert (high["first_seen"], high["last_seen"]) == (at("09:00", MONDAY), at("09:00", MONDAY))
+    assert (told["kind"], told["priority"]) == ("narrative", "medium")
+    assert told["sources"] == ["seg-s0303-0", observation_id(ASIDE, MONDAY, "s0303-0")]
+    assert "notifier" in told["text"]  # what is no line of its own leaves its rare words there
+
+
+@pytest.mark.parametrize("flag", ["ended", "ungrounded", "ungrounded_specifics", "unparsed"])
+def test_what_does_not_hold_is_not_kept(work: Work, flag: str) -> None:
+    work.observe(MONDAY, RULES[0], flags=[flag])
+    work.run(MONDAY)
+    assert [row["kind"] for row in work.rows("day")] == ["narrative"]
+    assert judge_recall(work.stage, "day_distillations", MONDAY).numbers["questions"] == 0
+
+
+@pytest.mark.parametrize(("age", "distilled"), [(2, False), (3, True)])
+def test_a_day_is_distilled_when_it_is_old_enough(work: Work, age: int, distilled: bool) -> None:
+    work.observe(MONDAY, RULES[0])
+    work.now = MONDAY + timedelta(days=age)
+    work.run(MONDAY)
+    assert bool(work.rows("day")) is distilled
+    assert judge_recall(work.stage, "day_distillations", MONDAY).passed
+    work.now = MONDAY + timedelta(days=9)
+    assert work.run(MONDAY) == ([] if distilled else [MONDAY])
+
+
+def test_a_young_day_is_not_looked_at_again_when_it_grows(work: Work) -> None:
+    work.now = MONDAY
+    work.run(MONDAY)
+    work.observe(MONDAY, RULES[0])
+    assert work.run(MONDAY) == []
+
+
+# --- a week ---
+
+
+def test_a_week_has_at_most_a_quarter_of_the_words_and_its_highs_are_found(work: Work) -> None:
+    days = week_of(work)
+    work.run_all()
+    rows = work.rows("week", SUNDAY)
+    assert sum(count_words(row["text"]) for row in rows) <= 0.25 * facts_of(work.lake, days).words
+    assert {row["day"] for row in rows} == {SUNDAY} and {row["level"] for row in rows} == {WEEK}
+    numbers = judge_recall(work.stage, "week_distillations", SUNDAY).numbers
+    assert numbers["questions"] == 14
+    assert float(numbers["recall_loss"]) <= 0.10
+
+
+def test_every_line_leads_back_to_words_that_were_said(work: Work) -> None:
+    for monday in (MONDAY, MONDAY + timedelta(days=7), MONDAY + timedelta(days=21)):
+        week_of(work, monday)
+    work.run_all()
+    messages = {row["message_id"]: row["text"] for row in work.lake.read("messages").to_dicts()}
+    observed = {row["observation_id"]: row for row in work.lake.read("observations").to_dicts()}
+    segments = {row["segment_id"]: row for row in work.lake.read("segments").to_dicts()}
+    below = set(observed) | set(segments)
+    for table in ("day", "week", "month"):
+        rows = work.rows(table)
+        assert rows and all(row["sources"] for row in rows)
+        assert {source for row in rows for source in row["sources"]} <= below
+        below = {row["distillation_id"] for row in rows}
+        assert len(below) == len(rows)
+    for _, leaves in Levels(work.lake).traced(Period(MONTH, date(2025, 3, 31))):
+        assert leaves <= set(observed) | set(segments) and leaves
+        for leaf in leaves & set(observed):
+            for span in observed[leaf]["evidence"]:
+                assert messages[span["message_id"]][span["start"] : span["end"]] == observed[leaf]["text"]
+        for leaf in leaves & set(segments):
+            assert {segments[leaf]["first_message_id"], segments[leaf]["last_message_id"]} <= set(messages)
+
+
+def test_the_raw_rows_stay(work: Work, tmp_path: Path) -> None:
+    week_of(work)
+    before = bytes_of(tmp_path / "lake")
+    work.run_all()
+    after = bytes_of(tmp_path / "lake")
+    assert {path: after[path] for path in before} == before
+
+
+def test_an_empty_week_has_no_rows_and_loses_nothing(work: Work) -> None:
+    work.run(MONDAY, SUNDAY)
+    assert work.lake.days("week_distillations") == [MONDAY, SUNDAY]
+    assert work.rows("week") == []
+    assert judge_recall(work.stage, "week_distillations", SUNDAY).passed
+    assert due_days(work.stage) == []
+
+
+def test_a_week_brings_its_days_up_to_date(work: Work) -> None:
+    """These were run when they were too young, and nobody came back to them."""
+    days = week_of(work)
+    work.now = SUNDAY - timedelta(days=2)
+    work.run(*days[3:])
+    assert work.rows("day") == []
+    work.now = SUNDAY + timedelta(days=3)
+    assert work.run(SUNDAY) == [SUNDAY]
+    assert {row["day"] for row in work.rows("day")} == set(days)
+    assert {row["first_seen"].date() for row in work.rows("week")} == set(days)
+    assert work.run(*days) == []
+
+
+def test_what_is_said_again_in_a_week_is_one_line(work: Work) -> None:
+    for day in (MONDAY, SUNDAY):
+        work.observe(day, RULES[2], aside="")
+    work.run_all()
+    (high,) = [row for row in work.rows("week") if row["priority"] == "high"]
+    assert len(high["sources"]) == 2
+    assert (high["first_seen"].date(), high["last_seen"].date()) == (MONDAY, SUNDAY)
+
+
+# --- a month ---
+
+
+def test_a_week_over_the_end_of_a_month_belongs_to_the_month_in_which_it_ends(work: Work) -> None:
+    last = date(2025, 3, 31)  # a Monday
+    work.observe(last, RULES[0])
+    work.observe(date(2025, 3, 30), RULES[1])  # the Sunday before it
+    work.run_all()
+    month = {row["day"]: row["text"] for row in work.rows("month") if row["priority"] == "high"}
+    assert set(month) == {last, date(2025, 4, 30)}
+    assert "Leipzig" in month[last] and "npm" not in month[last]
+    assert "npm" in month[date(2025, 4, 30)]
+    assert {row["day"] for row in work.rows("week")} == {date(2025, 3, 30), date(2025, 4, 6)}
+
+
+def test_a_day_that_ends_a_week_and_a_month_makes_all_three(work: Work) -> None:
+    day = date(2025, 8, 31)
+    work.now = date(2025, 9, 30)
+    work.observe(day, *RULES)
+    assert work.run(day) == [day]
+    assert all(work.rows(table, day) for table in ("day", "week", "month"))
+
+
+# --- again ---
+
+
+def test_running_again_changes_no_byte(work: Work, tmp_path: Path) -> None:
+    week_of(work)
+    assert work.run_all()
+    before = bytes_of(tmp_path / "lake")
+    assert work.run_all() == []
+    for day in (MONDAY, SUNDAY, date(2025, 3, 31)):
+        frames = work.stage.build(day)
+        for table, frame in frames.items():
+            work.lake.replace(table, frame, [day], {day: work.stage.fingerprint(day)})
+    assert bytes_of(tmp_path / "lake") == before
+
+
+def test_an_old_day_that_grows_is_distilled_again_with_all_that_is_made_of_it(work: Work) -> None:
+    week_of(work)
+    week_of(work, MONDAY + timedelta(days=7))
+    work.run_all()
+    before = {row["distillation_id"] for row in work.rows("week", SUNDAY) if row["priority"] == "high"}
+    wednesday = MONDAY + timedelta(days=2)
+    work.observe(wednesday, "Grafana dashboards live in the folder observability.")
+    assert due_days(work.stage) == [wednesday, SUNDAY, date(2025, 3, 31)]
+    assert work.run_all() == [wednesday, SUNDAY, date(2025, 3, 31)]
+    for table in ("day", "week", "month"):
+        assert any("observability" in row["text"] for row in work.rows(table))
+    assert before <= {row["distillation_id"] for row in work.rows("week", SUNDAY)}  # ids stay
+    assert due_days(work.stage) == []
+
+
+def test_days_become_due_as_they_get_old(work: Work) -> None:
+    week_of(work)
+    work.now = SUNDAY
+    assert due_days(work.stage) == [MONDAY + timedelta(days=n) for n in range(4)]
+    work.run_all()
+    work.now = SUNDAY + timedelta(days=1)
+    assert due_days(work.stage) == [MONDAY + timedelta(days=4)]
+    work.now = SUNDAY + timedelta(days=30)
+    assert due_days(work.stage) == [MONDAY + timedelta(days=n) for n in (4, 5, 6, 28)]
+
+
+# --- the gate ---
+
+
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are made as ever, and lose their words."""
+    monkeypatch.setattr(lines_module, "_shortened", lambda lines, room, rarity: [])
+
+
+def test_a_week_that_would_lose_too_much_is_not_made(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    days = week_of(work)
+    work.run(*days[:-1])
+    forgetful(monkeypatch)
+    with pytest.raises(RecallLost, match=r"the week that ends on 2025-03-09: of 14 questions 100% .* and 0% after"):
+        work.run(SUNDAY)
+    assert work.rows("week") == []
+    assert work.rows("day", SUNDAY)  # the day itself loses nothing
+    assert work.lake.fingerprint("week_distillations", SUNDAY) == INCOMPLETE
+    assert not is_current(work.stage, work.lake, SUNDAY)
+    assert not judge_recall(work.stage, "week_distillations", SUNDAY).passed
+
+
+def test_the_gate_keeps_the_level_that_was_there(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    week_of(work)
+    work.run_all()
+    before = work.rows("week")
+    forgetful(monkeypatch)
+    work.observe(SUNDAY, "Grafana dashboards live in the folder observability.")
+    with pytest.raises(RecallLost):
+        work.run(SUNDAY)
+    assert work.rows("week") == before
+    assert any("observability" in row["text"] for row in work.rows("day", SUNDAY))
+    monkeypatch.undo()
+    assert work.run(SUNDAY) == [SUNDAY]
+    assert work.rows("week") != before
+
+
+def test_how_much_may_be_lost_is_a_setting(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    days = week_of(work)
+    forgetful(monkeypatch)
+    work.settings = work.settings.model_copy(update={"max_recall_loss": 1.0})
+    assert work.run(*days) == days
+    assert judge_recall(work.stage, "week_distillations", SUNDAY).passed
+
+
+def test_the_same_run_is_not_asked_for_twice(work: Work) -> None:
+    """What the gate refuses stays due, and would be refused again."""
+    week_of(work)
+    asked = state_of(work.stage, due_days(work.stage))
+    work.now += timedelta(days=1)
+    assert state_of(work.stage, due_days(work.stage)) == asked
+    work.observe(SUNDAY, "Grafana dashboards live in the folder observability.")
+    assert state_of(work.stage, due_days(work.stage)) != asked
+
+
+def test_the_levels_are_numbered_from_the_day() -> None:
+    assert (DAY, WEEK, MONTH) == (1, 2, 3)

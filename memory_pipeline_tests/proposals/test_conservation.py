@@ -1,0 +1,156 @@
+"""No proposal vanishes and none ends twice, whatever happens in whatever order."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from memory_pipeline.proposals.ends import Ends
+from memory_pipeline.proposals.lifecycle import (
+    APPROVED,
+    REJECTED,
+    UnknownProposal,
+    decide,
+    on_display,
+    promote,
+    settle_review,
+)
+from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.stage import ProposalsStage
+from memory_pipeline.proposals.states import EXPIRED, PENDING, with_status
+from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline_tests.rows import at, day_after, observation, put, reflection, workspace
+
+TOOLS = ("uv", "poetry", "conda", "hatch")
+TEXTS = [f"Use {tool} for packages." for tool in TOOLS]
+TEXTS += ["Use poetry instead of uv.", "Use uv instead of poetry.", "Use hatch, not conda."]
+TEXTS += ["Never deploy on a Friday.", "Indent Makefiles with tabs.", "Store every time in UTC.", "Is it red?"]
+LIMIT = 3
+
+
+class Life(RuleBasedStateMachine):
+    """A workspace over some weeks, with a person at REVIEW.md, at the command line and at MEMORY.md."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.settings, self.lake = workspace(Path(self.folder.name), pending_limit=LIMIT)
+        self.day = 0
+        self.minutes = 0
+        self.ended: dict[str, str] = {}
+        self.made: set[str] = set()
+
+    def teardown(self) -> None:
+        self.folder.cleanup()
+
+    def now(self) -> datetime:
+        self.minutes += 1
+        return at("10:00", day_after(self.day)) + timedelta(minutes=self.minutes)
+
+    @initialize(texts=st.lists(st.sampled_from(TEXTS), min_size=3, unique=True))
+    def begin(self, texts: list[str]) -> None:
+        for text in texts:
+            self.offer(text, 0)
+        self.run()
+
+    @rule(text=st.sampled_from(TEXTS), session=st.integers(0, 3))
+    def offer(self, text: str, session: int) -> None:
+        day = day_after(self.day)
+        source = observation(text, day=day, session=f"s{session}")
+        if source["observation_id"] not in set(self.lake.read("observations", [day])["observation_id"]):
+            put(self.lake, "observations", source)
+            put(self.lake, "reflections", reflection(text, day=day, sources=[source["observation_id"]]))
+        bring_up_to_date(ProposalsStage(self.settings, self.lake), self.lake, day)
+
+    @rule(days=st.sampled_from([1, 3, 8]))
+    def wait(self, days: int) -> None:
+        self.day, self.minutes = self.day + days, 0
+
+    @rule()
+    def run(self) -> None:
+        settle_review(self.settings, self.lake, self.now())
+        promote(self.settings, self.lake, self.now())
+
+    @precondition(lambda self: self.settings.review_file.exists())
+    @rule(which=st.integers(0, 9), hand=st.sampled_from(["x", "-", "delete", "edit", "?"]))
+    def edit_review(self, which: int, hand: str) -> None:
+        text = self.settings.review_file.read_text("utf-8")
+        lines = [line for line in text.splitlines(keepends=True) if line.startswith("- [ ]")]
+        if lines:
+            line = lines[which % len(lines)]
+            new = {"delete": "", "edit": line.replace("- [ ]", "- [x]").replace("Use", "Please use")}
+            self.settings.review_file.write_text(text.replace(line, new.get(hand, line.replace("[ ]", f"[{hand}]"))))
+
+    @precondition(lambda self: self.settings.review_file.exists())
+    @rule(keep=st.integers(0, 400))
+    def damage_review(self, keep: int) -> None:
+        self.settings.review_file.write_bytes(self.settings.review_file.read_bytes()[:keep])
+
+    @rule(which=st.integers(0, 9), decision=st.sampled_from([APPROVED, REJECTED]))
+    def decide_at_the_command_line(self, which: int, decision: str) -> None:
+        choice = sorted(self.made - set(self.ended)) if which else sorted(self.made)
+        if not choice:
+            return
+        proposal_id = choice[which % len(choice)]
+        try:
+            decide(self.settings, self.lake, {proposal_id: decision}, self.now())
+        except UnknownProposal:
+            assert self.ended[proposal_id] != decision
+
+    @precondition(lambda self: self.settings.memory_file.exists())
+    @rule(which=st.integers(0, 9))
+    def remove_from_memory(self, which: int) -> None:
+        lines = self.settings.memory_file.read_text("utf-8").splitlines(keepends=True)
+        ours = [line for line in lines if "<!-- p-" in line]
+        if ours:
+            lines.remove(ours[which % len(ours)])
+            self.settings.memory_file.write_text("".join(lines), "utf-8")
+
+    @invariant()
+    def none_vanishes_and_an_end_is_for_ever(self) -> None:
+        status = dict(with_status(self.lake).select("proposal_id", "status").iter_rows())
+        assert self.made <= set(status)
+        self.made = set(status)
+        assert {p: status[p] for p in self.ended} == self.ended
+        self.ended = {p: state for p, state in status.items() if state != PENDING}
+
+    @invariant()
+    def every_proposal_has_at_most_one_end(self) -> None:
+        decisions = self.lake.read("decisions")
+        assert decisions["proposal_id"].is_unique().all()
+        assert self.lake.read("promotions")["proposal_id"].is_unique().all()
+        for row in decisions.filter(decisions["decision"] == EXPIRED).iter_rows(named=True):
+            shown = self.lake.read("showings").filter(proposal_id=row["proposal_id"])["shown_at"].min()
+            assert row["decided_at"] - shown >= timedelta(days=7)
+
+    @invariant()
+    def memory_says_nothing_twice(self) -> None:
+        path = self.settings.memory_file
+        ids = [line.proposal_id for line in lines_of(path.read_bytes() if path.exists() else None)]
+        assert len(ids) == len(set(ids))
+
+    @invariant()
+    def the_reviewer_is_not_buried(self) -> None:
+        assert len(on_display(self.settings, self.lake)) <= LIMIT
+
+    @rule()
+    def check(self) -> None:
+        self.run()
+        ends = Ends.of(self.lake, self.settings.memory_file)
+        verdicts = [ends.judge(day) for day in self.lake.days("proposals")]
+        assert [o for v in verdicts for o in v.offenders if not o.startswith("MEMORY.md has none")] == []
+        text = self.settings.review_file.read_text("utf-8") if self.settings.review_file.exists() else ""
+        waiting = set(with_status(self.lake).filter(status=PENDING)["proposal_id"])
+        assert set(re.findall(r"^- \[ \] `(p-[\d-]+)`", text, re.MULTILINE)) <= waiting
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(
+    max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+)
