@@ -156,9 +156,7 @@ class Settings(BaseSettings):
     proposal_expiry_days: int = Field(
         7, ge=1, description="Days after which a proposal expires, from when it was first shown."
     )
-    proposal_warning_days: int = Field(
-        5, ge=0, description="Days after which a shown proposal is marked as expiring."
-    )
+    proposal_warning_days: int = Field(5, ge=0, description="Days after which a shown proposal is marked as expiring.")
     todoist: bool = Field(False, description="Also offer proposals as Todoist tasks; needs TODOIST_API_TOKEN.")
     todoist_api_token: str | None = Field(
         None,

@@ -21,7 +21,7 @@ from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.expiry import expiries, expiring_on, supersessions
 from memory_pipeline.proposals.promoting import promote
 from memory_pipeline.proposals.reading import read_all
-from memory_pipeline.proposals.records import record_decisions, record_showings
+from memory_pipeline.proposals.records import TODOIST_SURFACE, record_decisions, record_showings, shown_on
 from memory_pipeline.proposals.review_file import Proposal, last_updated_in, offered_in, read_decisions, update_review
 from memory_pipeline.proposals.states import (
     APPROVED,
@@ -109,15 +109,18 @@ def decide(
     return _take(settings, lake, book, taken, surface, now)
 
 
-def settle_review(settings: Settings, lake: Lake, now: datetime) -> Settled:
-    """Record what a person decided in REVIEW.md and what expired; bring the file up to date with what is pending."""
+def settle_review(settings: Settings, lake: Lake, now: datetime, *, tasks_are_read: bool = False) -> Settled:
+    """Record what a person decided in REVIEW.md and what expired; bring the file up to date with what is pending.
+
+    While Todoist is on, what is a task there expires only once the tasks are read: it may be completed already.
+    """
     result, shown = Settled(), list[str]()
 
     def edit(current: bytes | None) -> bytes:
         text = decode(current) if current is not None else None
         book = Book.of(lake)
         _read_back(settings, lake, book, text, now, result)
-        _end(settings, lake, book, now, result)
+        _end(settings, lake, book, now, result, tasks_are_read=tasks_are_read)
         waiting = _first(book.pending(), offered_in(text or ""), settings.pending_limit)
         decided = {p for p, state in book.status.items() if state != PENDING}
         day = day_of(now, settings.zone)
@@ -211,13 +214,14 @@ def _take(
     return reasons
 
 
-def _end(settings: Settings, lake: Lake, book: Book, now: datetime, result: Settled) -> None:
+def _end(settings: Settings, lake: Lake, book: Book, now: datetime, result: Settled, *, tasks_are_read: bool) -> None:
     """Pending proposals whose place a newer one takes, or whose time is over. With a REVIEW.md that cannot be read
     nothing expires: it may hold the decision."""
     over = supersessions(book)
     _record(settings, lake, book, over, now)
     result.superseded += [r["proposal_id"] for r in over]
-    expired = [] if result.damaged else expiries(settings, book, now)
+    unread = set() if tasks_are_read or not settings.todoist else shown_on(lake, TODOIST_SURFACE)
+    expired = [] if result.damaged else [r for r in expiries(settings, book, now) if r["proposal_id"] not in unread]
     _record(settings, lake, book, expired, now)
     result.expired += [r["proposal_id"] for r in expired]
 

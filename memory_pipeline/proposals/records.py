@@ -16,7 +16,12 @@ from memory_pipeline.proposals.reading import read_all
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 
-KEYS = {"decisions": ["proposal_id"], "promotions": ["proposal_id"], "showings": ["proposal_id", "surface"]}
+TODOIST_SURFACE = "todoist"
+KEYS = {
+    "decisions": ["proposal_id"],
+    "promotions": ["proposal_id"],
+    "showings": ["proposal_id", "surface", "external_id"],
+}
 """Of what each table keeps one row for ever, the first."""
 
 
@@ -47,6 +52,11 @@ def record_showings(
     append(settings, lake, "showings", rows, now)
 
 
+def shown_on(lake: Lake, surface: str) -> set[str]:
+    """The proposals that were ever shown on a surface."""
+    return set(lake.read("showings").filter(pl.col("surface") == surface)["proposal_id"])
+
+
 def append(settings: Settings, lake: Lake, table: str, rows: Sequence[dict[str, Any]], now: datetime) -> None:
     """Add rows to the day of `now`; what has a row already, on any day, keeps it."""
     if not rows:
@@ -55,7 +65,9 @@ def append(settings: Settings, lake: Lake, table: str, rows: Sequence[dict[str, 
     settings.backups.mkdir(parents=True, exist_ok=True)
     new = pl.DataFrame([{"day": day} | row for row in rows], schema=TABLES[table].columns)
     with FileLock(settings.backups / f"{table}.lock"):  # a command and a sensor's run may decide at once
-        fresh = new.unique(key, keep="first", maintain_order=True).join(read_all(lake, table, key), on=key, how="anti")
+        fresh = new.unique(key, keep="first", maintain_order=True).join(
+            read_all(lake, table, key), on=key, how="anti", nulls_equal=True
+        )
         lake.replace(table, pl.concat([lake.read(table, [day]), fresh]), [day])
 
 

@@ -81,7 +81,7 @@ def test_again_changes_no_byte_of_any_table(home: Path) -> None:
     assert {p: p.read_bytes() for p in lake.rglob("*.parquet")} == before
 
 
-_LIST_NUMBER = re.compile(r"(?:^|\n)\s*\d{1,3}[.)]\s")
+_LIST_NUMBER = re.compile(r"(?:^|\n)[^\w\n>]*\d{1,3}[.)]\s")
 
 
 def _letters(text: str) -> str:

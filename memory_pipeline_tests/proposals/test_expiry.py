@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.proposals.lifecycle import APPROVED, record_showings
+from memory_pipeline.proposals.lifecycle import APPROVED, record_showings, settle_review
 from memory_pipeline.proposals.states import EXPIRED, PENDING
 from memory_pipeline_tests.proposals.test_lifecycle import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
 from memory_pipeline_tests.rows import bytes_of
@@ -130,3 +130,13 @@ def test_the_first_surface_that_shows_it_starts_the_time(tmp_path: Path) -> None
     assert (row["external_id"], row["shown_at"]) == ("task-7", NOW)
     story.run(7 * DAY_IN_MINUTES)
     assert [story.status()[p] for p in (UV, TABS, FRIDAY)] == [EXPIRED, EXPIRED, PENDING]
+
+
+def test_what_is_a_task_expires_only_once_the_tasks_are_read(tmp_path: Path) -> None:
+    """It may be completed there already, and nobody has looked yet."""
+    story = Story(tmp_path, todoist=True)
+    record_showings(story.settings, story.lake, {UV: "task 1"}, NOW, surface="todoist")
+    story.run(8 * DAY_IN_MINUTES)
+    assert story.status()[UV] == PENDING and story.status()[TABS] == EXPIRED
+    later = NOW + timedelta(days=9)
+    assert settle_review(story.settings, story.lake, later, tasks_are_read=True).expired == [UV]

@@ -44,6 +44,8 @@ def test_all_days_are_read_as_the_lake_reads_them(tmp_path: Path) -> None:
     for table in ("proposals", "decisions", "showings"):
         assert read_all(lake, table).equals(lake.read(table))
     assert read_all(lake, "proposals", ["text", "day"]).equals(lake.read("proposals", columns=["text", "day"]))
+    days = [day_after(1), day_after(9)]
+    assert read_all(lake, "proposals", days=days).equals(lake.read("proposals", days))
     old.with_columns(support=pl.lit(1, pl.Int32)).write_parquet(lake.path("proposals", DAY))
     assert read_all(lake, "proposals").equals(lake.read("proposals"))
 

@@ -80,7 +80,7 @@ def _pass(settings: Settings, lake: Lake, todoist: Todoist, now: datetime) -> Re
     result = Reviewed()
     first = plan(settings, lake, todoist.review_tasks())
     _read_decisions(settings, lake, todoist, first, now, result)
-    settle_review(settings, lake, now)
+    settle_review(settings, lake, now, tasks_are_read=True)
     result.promoted = promote(settings, lake, now)
     after = plan(settings, lake, [*first.open.values(), *(t for tasks in first.settled.values() for t in tasks)])
     _close(lake, todoist, after, result)

@@ -22,13 +22,14 @@ from memory_pipeline.days import day_of
 from memory_pipeline.files.blocks import one_line
 from memory_pipeline.files.safe_write import write_atomically
 from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.records import TODOIST_SURFACE
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.proposals.todoist.client import REJECTED_LABEL, ReviewTask
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 
-SURFACE = "todoist"
+SURFACE = TODOIST_SURFACE
 MOST_CHARACTERS = 500
 """Of a task's content; Todoist takes no more."""
 _MARK = re.compile(r"memory-review:(?P<workspace>[0-9a-f]{8})/(?P<id>p-\d{8}-\d{3,})(?!\d)")
