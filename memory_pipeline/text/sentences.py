@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _BULLET = re.compile(r"^\s*(?:[-*•‣]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
-_NEXT_ITEM = re.compile(r"[;,.]?[ \t]*\n\s*(?:[-*•‣]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_NEXT_ITEM = re.compile(r"(:)?[;,.]?[ \t]*\n\s*(?:[-*•‣]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S|^\s*\*\*[^*]+\*\*:?\s*$")
 _TABLE_OR_RULE = re.compile(r"^\s*\||^\s*[-=_*]{3,}\s*$|^\s{4,}\S.*[;{}()=]\s*$")
 _END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)`*]*(?=\s)|[。！？]+")
@@ -75,7 +75,7 @@ def _trimmed(text: str, start: int, end: int, kind: str, paragraph: int) -> Sent
 def squeeze(text: str) -> str:
     """The words on one line, without Markdown emphasis, bullets, emoji and link targets; items of a list in a row."""
     text = _DECORATION.sub("", _LINK.sub(r"\1", text)).replace("**", "").replace("__", "")
-    return " ".join(_NEXT_ITEM.sub("; ", _BULLET.sub("", text)).split())
+    return " ".join(_NEXT_ITEM.sub(lambda end: ": " if end[1] else "; ", _BULLET.sub("", text)).split())
 
 
 def clip(text: str, limit: int) -> str:

@@ -139,3 +139,17 @@ def test_clip_cuts_at_a_word(text: str, limit: int, expected: str) -> None:
 def test_clip_is_never_longer_than_its_limit(text: str, limit: int) -> None:
     assert len(clip(text, limit)) <= limit
     assert "\n" not in clip(text, limit)
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("- one\n- two", "one; two"),
+        ("It makes:\n\n1. ids.\n2. times", "It makes: ids; times"),
+        ("3. **Third** thing,\n4. fourth", "Third thing; fourth"),
+        ("a line\nand its end", "a line and its end"),
+        ("version 1.\n2 items", "version 1. 2 items"),
+    ],
+)
+def test_items_of_a_list_become_a_row(text: str, row: str) -> None:
+    assert squeeze(text) == row
