@@ -24,6 +24,7 @@ PACKAGE = Path(memory_pipeline.__file__).parent
 SHOTS = PACKAGE.parent / "test-output"
 ASSETS = ["sessions", "messages", "windows", "segments", "observations", "embeddings", "reflections"]
 ASSETS += ["proposals", "memory_file", "friction_clusters"]
+ASSETS += ["pool_reflections", "day_distillations", "week_distillations", "month_distillations"]
 AUTOMATIONS = ("session_sensor", "review_sensor", "reflect_at_six", "friction_at_seven")
 EXAMPLE_DAYS = ("2026-03-02", "2026-03-03", "2026-03-04", "2026-03-05")
 DAY = EXAMPLE_DAYS[0]

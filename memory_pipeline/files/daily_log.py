@@ -117,8 +117,10 @@ def write_daily_log(path: Path, day: date, windows: Sequence[LogWindow], *, back
     return LogResult(result.changed, edited)
 
 
-def write_reflection(path: Path, day: date, reflection: LogReflection, *, backups: Path) -> LogResult:
-    """Bring the block ``reflection`` up to date."""
+def write_reflection(path: Path, day: date, reflection: LogReflection | None, *, backups: Path) -> LogResult:
+    """Bring the block ``reflection`` up to date; where there is none (any more), the block goes."""
+    if reflection is None:
+        return write_log_blocks(path, day, {}, backups=backups, replacing="reflection")
     said_again = f", {reflection.merged} said again" if reflection.merged else ""
     body = [
         "### 💭 Reflection",

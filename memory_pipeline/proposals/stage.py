@@ -58,7 +58,9 @@ class ProposalsStage:
         observed = self._observed(day)
         lines = self._lines(day, observed)
         if not lines:
-            return {"supports": pl.DataFrame(schema=TABLES["supports"].columns), "proposals": of_day}
+            frames = {"supports": pl.DataFrame(schema=TABLES["supports"].columns), "proposals": of_day}
+            self._log(day, frames)
+            return frames
         known, vectors = self._known_lines(), self._vectors([line["sources"][0] for line in lines])
         rows: list[dict[str, Any]] = []
         supports: list[dict[str, Any]] = []
@@ -90,15 +92,19 @@ class ProposalsStage:
         return frames
 
     def _log(self, day: date, frames: Mapping[str, pl.DataFrame]) -> None:
+        """What is told of proposals goes with what they rest on: words that were taken back stand in no log."""
         lines = self.lake.read("reflections", [day])
+        standing = pl.col("sources").list.first().is_in(lines["reflection_id"].to_list())
         told = LogReflection(
             lines.height,
             int(lines["input_tokens"].max() or 0),  # type: ignore[arg-type]
             int(lines["tokens"].sum()),
             frames["supports"].height,
-            dict(frames["proposals"].select("proposal_id", "text").iter_rows()),
+            dict(frames["proposals"].filter(standing).select("proposal_id", "text").iter_rows()),
         )
-        write_reflection(self.settings.daily_log(day), day, told, backups=self.settings.backups)
+        write_reflection(
+            self.settings.daily_log(day), day, None if lines.is_empty() else told, backups=self.settings.backups
+        )
 
     def left_out(self, day: date) -> Counter[str]:
         """How many of the day's lines must not be offered, by the reason."""
