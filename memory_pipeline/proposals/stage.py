@@ -58,9 +58,8 @@ class ProposalsStage:
         observed = self._observed(day)
         lines = self._lines(day, observed)
         if not lines:
-            frames = {"supports": pl.DataFrame(schema=TABLES["supports"].columns), "proposals": of_day}
-            self._log(day, frames)
-            return frames
+            write_reflection(self.settings.daily_log(day), day, None, backups=self.settings.backups)
+            return {"supports": pl.DataFrame(schema=TABLES["supports"].columns), "proposals": of_day}
         known, vectors = self._known_lines(), self._vectors([line["sources"][0] for line in lines])
         rows: list[dict[str, Any]] = []
         supports: list[dict[str, Any]] = []
@@ -102,9 +101,7 @@ class ProposalsStage:
             frames["supports"].height,
             dict(frames["proposals"].filter(standing).select("proposal_id", "text").iter_rows()),
         )
-        write_reflection(
-            self.settings.daily_log(day), day, None if lines.is_empty() else told, backups=self.settings.backups
-        )
+        write_reflection(self.settings.daily_log(day), day, told, backups=self.settings.backups)
 
     def left_out(self, day: date) -> Counter[str]:
         """How many of the day's lines must not be offered, by the reason."""
