@@ -96,4 +96,5 @@ def test_every_date_is_found_as_it_is_written(day: date, after: str) -> None:
 
 @given(st.text(), st.dates(date(2000, 1, 1), date(2099, 1, 1)))
 def test_any_text_has_a_day_or_none(text: str, said_on: date) -> None:
-    day_spoken_of(text, said_on)
+    found = day_spoken_of(text, said_on)
+    assert found is None or type(found) is date
