@@ -182,7 +182,7 @@ def proposed(number: int, day: date, moment: datetime) -> dict[str, Any]:
         "sources": [f"r-{number}", f"o-{number}"],
         "support": 1,
         "evidence": [{"message_id": f"m-{number}", "start": 0, "end": 10}],
-        "sessions": 1,
+        "session_ids": [f"s-{number}"],
         "last_seen": moment,
         "supersedes": [],
     }

@@ -30,12 +30,18 @@ from memory_pipeline.observations.assets import observe
 from memory_pipeline.observations.checks import OBSERVATION_CHECKS
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.proposals.assets import memory_file, propose
-from memory_pipeline.proposals.checks import one_decision_each
+from memory_pipeline.proposals.checks import identity_files, one_decision_each
 from memory_pipeline.proposals.sensor import review_job, review_sensor
 from memory_pipeline.proposals.todoist.sensor import todoist_job, todoist_sensor
 from memory_pipeline.reflections.assets import pool_reflections, reflect
-from memory_pipeline.reflections.checks import compression_ratio as reflections_compression_ratio
-from memory_pipeline.reflections.schedule import pool_reflect_job, reflect_at_six, reflect_job
+from memory_pipeline.reflections.checks import REFLECTION_CHECKS
+from memory_pipeline.reflections.schedule import (
+    archive_at_eight,
+    archive_job,
+    pool_reflect_job,
+    reflect_at_six,
+    reflect_job,
+)
 from memory_pipeline.reflections.sensor import reflect_early
 from memory_pipeline.sessions.assets import read_sessions
 from memory_pipeline.sessions.checks import every_message_in_one_window
@@ -47,12 +53,13 @@ defs = dg.Definitions(
         every_message_in_one_window,
         *OBSERVATION_CHECKS,
         points_equal_rows,
-        reflections_compression_ratio,
+        *REFLECTION_CHECKS,
         *DISTILLATION_CHECKS,
         one_decision_each,
+        identity_files,
     ],
-    jobs=[day_job, reflect_job, pool_reflect_job, distil_job, friction_job, review_job, todoist_job],
-    schedules=[distil_at_five, reflect_at_six, friction_at_seven],
+    jobs=[day_job, reflect_job, pool_reflect_job, distil_job, friction_job, review_job, todoist_job, archive_job],
+    schedules=[distil_at_five, reflect_at_six, friction_at_seven, archive_at_eight],
     sensors=[session_sensor, reflect_early, review_sensor, todoist_sensor],
     resources={"lake": LakeResource(), "duckdb": DuckDBResource(database=":memory:")},
     # a process per step would load torch for each of them

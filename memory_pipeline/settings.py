@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
 import tzlocal
-from pydantic import AliasChoices, Field, ValidationError, field_validator
+from pydantic import AliasChoices, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from memory_pipeline import memory_json
@@ -143,6 +143,9 @@ class Settings(BaseSettings):
     model_timeout: float = Field(180, gt=0, description="Seconds that a model may take for one answer.")
     model_retries: int = Field(4, ge=0, le=20, description="More tries of a call that failed for the moment.")
     model_concurrency: int = Field(4, ge=1, le=64, description="Calls of a model at once.")
+    effective_context: int = Field(
+        200_000, ge=8_000, description="Tokens that the models take in and give in one call; requests are cut to fit."
+    )
     chunk_tokens: int = Field(35_000, ge=500, description="Most of a window that a model is shown in one call.")
     prior_tokens: int = Field(4_000, ge=0, description="Most of earlier observations that go along with a call.")
     daily_budget_usd: float = Field(1.0, ge=0, description="Money that may be spent on models a day.")
@@ -157,12 +160,24 @@ class Settings(BaseSettings):
         7, ge=1, description="Days after which a proposal expires, from when it was first shown."
     )
     proposal_warning_days: int = Field(5, ge=0, description="Days after which a shown proposal is marked as expiring.")
+    auto_promote: Literal["off", "shadow", "on"] = Field(
+        "off", description="Whether a section's lines are promoted unasked once it has earned it; shadow: only noted."
+    )
     todoist: bool = Field(False, description="Also offer proposals as Todoist tasks; needs TODOIST_API_TOKEN.")
     todoist_api_token: str | None = Field(
         None,
         repr=False,
         validation_alias=AliasChoices("TODOIST_API_TOKEN", "todoist_api_token"),
         description="TODOIST_API_TOKEN: of the Todoist account that reviews.",
+    )
+    archive_after_days: int = Field(
+        0, ge=0, description="Age in days from which a daily log is archived, once its day is reflected on; 0: never."
+    )
+    identity_directory: Path | None = Field(
+        None, description="Directory of SOUL.md, IDENTITY.md, USER.md and AGENTS.md, to have them checked."
+    )
+    identity_links: Annotated[tuple[Path, ...], NoDecode] = Field(
+        (), description="Paths that must lead to a file in the identity directory, separated like PATH."
     )
     embedding_model: str = Field(
         BUNDLED_MODEL,
@@ -203,6 +218,19 @@ class Settings(BaseSettings):
     def _split(cls, value: Any) -> Any:
         parts = value.split(os.pathsep) if isinstance(value, str) else value
         return tuple(_expanded(Path(part)).absolute() for part in parts if str(part).strip())
+
+    @field_validator("identity_directory", "identity_links", mode="before")
+    @classmethod
+    def _rooted(cls, value: Any, info: ValidationInfo) -> Any:
+        """Absolute, for nobody knows which directory a daemon works in; links in them are not followed here."""
+        if value is None:
+            return None
+        is_one = info.field_name == "identity_directory"
+        parts = [value] if is_one else value.split(os.pathsep) if isinstance(value, str) else value
+        paths = tuple(_expanded(Path(part)) for part in parts if str(part).strip())
+        if wrong := [path for path in paths if not path.is_absolute()]:
+            raise ValueError(f"expected absolute paths or ones that begin with ~, but {str(wrong[0])!r} is neither")
+        return (paths[0] if paths else None) if is_one else paths
 
     @field_validator("timezone")
     @classmethod
@@ -252,8 +280,17 @@ class Settings(BaseSettings):
         """REVIEW.md as it was last written: what was shown to the person."""
         return self.backups / "REVIEW.md.shown"
 
+    @property
+    def log_dir(self) -> Path:
+        return self.workspace / "memory"
+
     def daily_log(self, day: date) -> Path:
-        return self.workspace / "memory" / f"{day:%Y-%m-%d}.md"
+        """Where the day's log is, or will be: an archived one goes on where it lies."""
+        path, archived = self.log_dir / f"{day:%Y-%m-%d}.md", self.archived_log(day)
+        return archived if os.path.lexists(archived) and not os.path.lexists(path) else path
+
+    def archived_log(self, day: date) -> Path:
+        return self.log_dir / "archive" / f"{day:%Y-%m-%d}.md"
 
     @property
     def marks(self) -> Mapping[str, str]:

@@ -43,10 +43,12 @@ CHECKS = {
     "observations:high_is_rare",
     "embeddings:points_equal_rows",
     "reflections:compression_ratio",
+    "reflections:no_silent_zero",
     "day_distillations:recall_loss",
     "week_distillations:recall_loss",
     "month_distillations:recall_loss",
     "proposals:one_decision_each",
+    "memory_file:identity_files",
 }
 BLOCKING = {
     "windows:every_message_in_one_window",
@@ -62,6 +64,7 @@ JOBS = {
     "friction_job": {"friction_clusters"},
     "review_job": {"memory_file"},
     "todoist_job": set(),
+    "archive_job": set(),
 }
 REPOSITORY = defs.get_repository_def()
 GRAPH = REPOSITORY.asset_graph
@@ -133,7 +136,10 @@ def test_the_checks_and_which_of_them_stop_what_comes_after() -> None:
     assert set(specs) == CHECKS
     assert {name for name, spec in specs.items() if spec.blocking} == BLOCKING
     assert all(spec.description for spec in specs.values())
-    assert all(isinstance(spec.partitions_def, dg.DailyPartitionsDefinition) for spec in specs.values())
+    whole = {name for name in CHECKS if name.split(":")[0] in UNPARTITIONED}
+    assert {name for name, spec in specs.items() if spec.partitions_def is None} == whole
+    daily = [spec.partitions_def for name, spec in specs.items() if name not in whole]
+    assert all(isinstance(days, dg.DailyPartitionsDefinition) for days in daily)
 
 
 def test_the_jobs_and_what_they_materialize() -> None:
@@ -157,6 +163,7 @@ def test_the_schedules() -> None:
         "distil_at_five": ("distil_job", "0 5 * * *", "RUNNING"),
         "reflect_at_six": ("reflect_job", "0 6 * * *", "RUNNING"),
         "friction_at_seven": ("friction_job", "0 7 * * *", "RUNNING"),
+        "archive_at_eight": ("archive_job", "0 8 * * *", "STOPPED"),  # it runs where MEMORY_ARCHIVE_AFTER_DAYS is set
     }
     zones = {s.execution_timezone for s in REPOSITORY.schedule_defs}
     assert zones == {GRAPH.get(dg.AssetKey("sessions")).partitions_def.timezone}

@@ -42,7 +42,7 @@ def test_every_table_is_in_the_readme(table: str) -> None:
 
 def test_every_command_is_in_the_readme() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert set(commands) == {"run", "estimate", "status", "review", "why", "log", "sql", "ui"}
+    assert set(commands) == {"run", "estimate", "status", "review", "why", "log", "archive", "identity", "sql", "ui"}
     for name in commands:
         assert f"memory {name}" in README
 

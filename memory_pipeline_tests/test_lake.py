@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.lake import Lake, fingerprint_of
+from memory_pipeline.lake import FEW_FILES, DamagedTable, Lake, fingerprint_of
 from memory_pipeline.schemas import TABLES, duckdb_type
 
 MONDAY, TUESDAY, WEDNESDAY = date(2025, 3, 3), date(2025, 3, 4), date(2025, 3, 5)
@@ -91,6 +91,32 @@ def test_reading_takes_the_named_days_oldest_first(lake: Lake) -> None:
     assert ids(lake, [WEDNESDAY, MONDAY, MONDAY]) == ["a", "c"]
     assert ids(lake, []) == []
     assert ids(lake, [date(2024, 1, 1)]) == []
+
+
+def test_many_days_are_read_as_each_alone(lake: Lake) -> None:
+    """At once, where that is faster: also when a file has fewer columns or other types, and when one is missing."""
+    days = [MONDAY + timedelta(days=n) for n in range(FEW_FILES + 3)]
+    lake.replace("ledger", calls(*((day, f"{day}") for day in days)), days)
+
+    def alone(wanted: list[date], columns: list[str] | None = None) -> pl.DataFrame:
+        return pl.concat([lake.read("ledger", [day], columns) for day in wanted])
+
+    assert ids(lake) == [f"{day}" for day in days]
+    old = lake.read("ledger", [TUESDAY]).drop("error", "state")
+    for changed in (old, old.with_columns(pl.col("input_tokens").cast(pl.Int32))):
+        changed.write_parquet(lake.path("ledger", TUESDAY))
+        assert_frame_equal(lake.read("ledger"), alone(days))
+        assert_frame_equal(lake.read("ledger", columns=["state", "day"]), alone(days, ["state", "day"]))
+    lake.path("ledger", WEDNESDAY).unlink()
+    assert_frame_equal(lake.read("ledger", reversed(days)), alone([day for day in days if day != WEDNESDAY]))
+
+
+def test_of_many_days_the_damaged_one_is_named(lake: Lake) -> None:
+    days = [MONDAY + timedelta(days=n) for n in range(FEW_FILES + 3)]
+    lake.replace("ledger", calls(*((day, f"{day}") for day in days)), days)
+    lake.path("ledger", TUESDAY).write_bytes(b"PAR1")
+    with pytest.raises(DamagedTable, match=f"{TUESDAY}"):
+        lake.read("ledger")
 
 
 def test_replacing_a_day_leaves_the_others(lake: Lake) -> None:

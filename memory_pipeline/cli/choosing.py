@@ -9,8 +9,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence
 from memory_pipeline.cli.workspace import settings_of_call, use_examples
-from memory_pipeline.days import parse_day
+from memory_pipeline.days import parse_day, today
 from memory_pipeline.lake import Lake
+from memory_pipeline.reflections.notes import days_with_notes
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Source
@@ -40,11 +41,14 @@ def span_of(first: str | None, last: str | None, everything: bool) -> tuple[date
 
 
 def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bool) -> list[date]:
-    """The days with sessions that were asked for; the recent ones when none were."""
-    days = catalogue.days()
-    if span:
-        return [day for day in days if span[0] <= day <= span[1]]
-    return days if everything else days[-RECENT_DAYS:]
+    """The days with sessions or with notes that were asked for; the recent ones with sessions when none were."""
+    if not span and not everything:
+        return catalogue.days()[-RECENT_DAYS:]
+    first, last = span or (date.min, date.max)
+    settings = catalogue.settings
+    noted = days_with_notes(settings, catalogue.lake)
+    kept = [day for day in noted if settings.start_date <= day <= today(settings.zone)]
+    return sorted(day for day in {*catalogue.days(), *kept} if first <= day <= last)
 
 
 def sessions_of_call(sessions: list[Path] | None) -> tuple[Settings, Catalogue]:

@@ -14,8 +14,8 @@ PIPED_WIDTH = 240
 out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH)
 
-FAILED, MISUSED = 1, 2
-"""Exit codes: something went wrong; the call or a setting was wrong."""
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+"""Exit codes: something went wrong; the call or a setting was wrong; a person stopped it, as shells say it."""
 
 
 def print_json(data: Any) -> None:

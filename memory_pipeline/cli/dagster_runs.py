@@ -86,8 +86,11 @@ def _is_alive(process: int) -> bool:
 
 
 def run_job(instance: Any, job: str, days: tuple[date, date] | None = None) -> str | None:
-    """Run to the end; None when it succeeded, else what failed first, in one line."""
+    """Run to the end; None when it succeeded, else what failed first, in one line: `STOPPED` if a person did it."""
+    from dagster._core.events import JobFailureData, RunFailureReason
+
     from memory_pipeline.definitions import defs
+    from memory_pipeline.orchestration import STOPPED
 
     result = defs.resolve_job_def(job).execute_in_process(
         instance=instance,
@@ -97,8 +100,13 @@ def run_job(instance: Any, job: str, days: tuple[date, date] | None = None) -> s
     )
     if result.success:
         return None
+    ends = [e.event_specific_data for e in result.all_events if isinstance(e.event_specific_data, JobFailureData)]
     failures = [e.step_failure_data for e in result.all_events if e.is_step_failure]
     reasons = [_reason(failure.error) for failure in failures if failure.error]
+    if any(STOPPED in reason for reason in reasons) or any(
+        end.failure_reason is RunFailureReason.UNEXPECTED_TERMINATION for end in ends
+    ):
+        return STOPPED
     return reasons[0] if reasons else "The run failed; the Dagster UI shows its log."
 
 

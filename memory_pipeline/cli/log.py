@@ -18,8 +18,8 @@ def log(
     settings = active_settings()
     with one_sentence(ValueError, code=MISUSED):
         wanted = f"{parse_day(day)}" if day else "????-??-??"
-    found = sorted((settings.workspace / "memory").glob(f"{wanted}.md"))
+    found = sorted(settings.log_dir.glob(f"{wanted}.md")) or sorted(settings.log_dir.glob(f"archive/{wanted}.md"))
     if not found:
-        raise fail(f"There is no log of {day or 'any day'} in {settings.workspace / 'memory'}.")
-    text = found[-1].read_text("utf-8")
+        raise fail(f"There is no log of {day or 'any day'} in {settings.log_dir}.")
+    text = found[-1].read_text("utf-8", "replace")
     say((optimize_for_context(text) if high else text).rstrip("\n"))

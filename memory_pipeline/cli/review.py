@@ -12,6 +12,7 @@ from memory_pipeline.cli.keys import Keys
 from memory_pipeline.cli.reviewing import Review
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
 from memory_pipeline.proposals.lifecycle import (
     COMMAND_SURFACE,
     Settled,
@@ -104,6 +105,10 @@ def _say_done(settings: Settings, promoted: list[str], settled: Settled) -> None
             say(f"{proposal_id} {state}")
     for proposal_id, reason in settled.invalid.items():
         say(f"{proposal_id} is not promoted: {reason}", "yellow")
+    for proposal_id in settled.automatic:
+        say(f"{proposal_id} is {HOW_TO_TAKE_BACK}")
+    for proposal_id in settled.too_late:
+        say(f"{proposal_id} was decided on too late: it is {HOW_TO_TAKE_BACK}", "yellow")
     for proposal_id, state in settled.late.items():
         say(f"{proposal_id} was {state} before it was approved; it is not promoted", "yellow")
     if settled.ignored:

@@ -1,15 +1,20 @@
 """`memory run`: sessions in, memory out, through Dagster."""
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import Annotated
 
 import typer
 
 from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days_in, progress, sessions_of_call, span_of
-from memory_pipeline.cli.console import err, fail, print_json
+from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
 from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, only_run, run_job
 from memory_pipeline.cli.summary import print_summary, summarise
-from memory_pipeline.planning import Stages
+from memory_pipeline.days import stretches
+from memory_pipeline.distillation.due import due_days
+from memory_pipeline.distillation.stage import DistillationStage
+from memory_pipeline.lake import Lake
+from memory_pipeline.planning import BRIDGED_DAYS, Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 
@@ -23,7 +28,10 @@ def run(
     sessions: SESSIONS = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Bring the last 7 days that have sessions, or the days named, up to date and show what came of it."""
+    """Bring the last 7 days that have sessions, or the days named, up to date and show what came of it.
+
+    Days that are old enough are distilled with it, and the weeks and months that have ended with them.
+    """
     span = span_of(first, last, everything)
     settings, catalogue = sessions_of_call(sessions)
     with only_run(settings):
@@ -34,7 +42,7 @@ def run(
         summary = summarise(settings, instance, days)
     print_json(summary | {"failure": failure}) if as_json else print_summary(settings, summary)
     if failure:
-        raise fail(f"The run did not finish: {failure}")
+        raise fail(f"The run did not finish: {failure}", INTERRUPTED if _is_stopped([failure]) else FAILED)
 
 
 def _bring_up_to_date(
@@ -50,22 +58,45 @@ def _bring_up_to_date(
     err.print(f"{len(days)} days with sessions chosen, {todo}.{left_out}", style="dim")
     with instance_of(settings) as instance:
         close_dead_runs(instance)
-        failures = _execute(instance, ranges, out_of_date) if ranges else [run_job(instance, "review_job")]
-    return next((f for f in failures if f), None), days
+        failures = _execute(instance, "day_job", ranges, STAGES_WITH_PROGRESS) if ranges else []
+        if not _is_stopped(failures):
+            failures += _distil(settings, instance, None if everything else days)
+        if not ranges and not _is_stopped(failures):
+            failures.append(run_job(instance, "review_job"))
+    failed = [f for f in failures if f]
+    return (failed[-1] if _is_stopped(failed) else next(iter(failed), None)), days
 
 
-def _execute(instance: object, ranges: list[tuple[date, date]], days: int) -> list[str | None]:
-    from memory_pipeline.orchestration import STOPPED, on_progress
+def _distil(settings: Settings, instance: object, days: list[date] | None) -> list[str | None]:
+    """Distil what these days (None: all) have made due; without a model, so it costs nothing."""
+    stage = DistillationStage.of(settings, Lake(settings.lake_dir, for_planning=True))
+    due = due_days(stage, days)
+    if not due:
+        return []
+    err.print(f"{len(due)} days to distil, with the weeks and months that end with them.", style="dim")
+    return _execute(instance, "distil_job", stretches(due, BRIDGED_DAYS), 1)
 
+
+def _execute(instance: object, job: str, ranges: list[tuple[date, date]], stages: int) -> list[str | None]:
+    from memory_pipeline.orchestration import on_progress
+
+    days = sum((last - first).days + 1 for first, last in ranges)
     with progress() as bar:
-        task = bar.add_task("starting Dagster", total=days * STAGES_WITH_PROGRESS)
+        task = bar.add_task("starting Dagster", total=days * stages)
         token = on_progress.set(lambda table, day: bar.update(task, advance=1, description=f"{table} {day}"))
         failures: list[str | None] = []
         try:
             for span in ranges:  # a range that fails does not stop the others, but a person does
-                failures.append(run_job(instance, "day_job", span))
-                if STOPPED in (failures[-1] or ""):
+                failures.append(run_job(instance, job, span))
+                if _is_stopped(failures):
                     break
             return failures
         finally:
             on_progress.reset(token)
+
+
+def _is_stopped(failures: Sequence[str | None]) -> bool:
+    """Whether a person stopped it, which ends the whole run."""
+    from memory_pipeline.orchestration import STOPPED
+
+    return STOPPED in failures

@@ -10,6 +10,7 @@ from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import today
 from memory_pipeline.lake import Lake
 from memory_pipeline.planning import Stages
+from memory_pipeline.proposals.auto_promotion import told
 from memory_pipeline.proposals.lifecycle import with_status
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
@@ -40,6 +41,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
         **_observing(lake, settings),
         "proposals": dict(with_status(lake).group_by("status").len().sort("status").iter_rows()),
+        "auto_promotion": told(settings, lake),
         "unknown_settings": unknown_variables(),
     }
     if as_json:
@@ -117,6 +119,8 @@ def _print(data: dict[str, Any]) -> None:
         spent, tokens = data["spent_today_usd"], data["model_tokens_today"]
         say_pair("models today", f"${spent:.2f} and {tokens:,} tokens spent or reserved, {calls:,} calls")
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
+    for sentence in data["auto_promotion"]:
+        say_pair("auto-promotion", sentence)
     if data["unknown_settings"]:
         err.print(f"No such setting: {', '.join(data['unknown_settings'])}; README.md lists them.", style="yellow")
 

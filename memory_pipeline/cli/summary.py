@@ -8,6 +8,9 @@ import polars as pl
 
 from memory_pipeline.cli.console import say, say_pair
 from memory_pipeline.cli.dagster_runs import check_results
+from memory_pipeline.distillation.due import ends_of
+from memory_pipeline.distillation.periods import LEVELS, NAMES, TABLE_OF
+from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.lifecycle import with_status
 from memory_pipeline.settings import Settings
@@ -39,10 +42,11 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
             "left": left,
             "stored_only": int((~windows["observed"]).sum()),
         },
-        "days_unfinished": [f"{d}" for d in days if lake.fingerprint("observations", d) == INCOMPLETE],
+        "days_unfinished": [f"{d}" for d in days if _waits(lake, d)],
         "observations": {p: int((observations["priority"] == p).sum()) for p in PRIORITIES},
         "vectors": lake.read("embeddings", days).height,
         "reflections": lake.read("reflections", days).height,
+        "distilled_lines": _distilled(settings, lake, days),
         "proposals": {name: int((status == name).sum()) for name in ("pending", "approved", "rejected")},
         "friction": _patterns(lake, days),
         "checks": {
@@ -62,6 +66,17 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
             "vector index": settings.qdrant_url or str(settings.index_dir),
         },
     }
+
+
+def _waits(lake: Lake, day: date) -> bool:
+    """Whether something of the day waits for a model or its budget."""
+    return any(lake.fingerprint(table, day) == INCOMPLETE for table in ("observations", "reflections"))
+
+
+def _distilled(settings: Settings, lake: Lake, days: Sequence[date]) -> dict[str, int]:
+    """Lines of each level, of the periods that have one of these days in them."""
+    ends = ends_of(days, DistillationStage.of(settings, lake).newest)
+    return {NAMES[level]: lake.read(TABLE_OF[level], ends).height for level in LEVELS}
 
 
 def _patterns(lake: Lake, days: Sequence[date]) -> list[dict[str, Any]]:
@@ -98,6 +113,9 @@ def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
     if unfinished := summary["days_unfinished"]:  # where rows of another observer stand in, no window is left
         say_pair("not finished", f"{len(unfinished)} days wait for the model or its budget (last {unfinished[-1]})")
     say_pair("observations", "  ".join(f"{settings.marks[p]} {n} {p}" for p, n in summary["observations"].items()))
+    if any(distilled := summary["distilled_lines"].values()):
+        of_days, of_weeks, of_months = distilled
+        say_pair("distilled", f"{of_days} lines of days, {of_weeks} of weeks, {of_months} of months")
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in summary["proposals"].items()))
     say_pair("friction", f"{len(summary['friction'])} patterns over more than one session")
     for pattern in summary["friction"][:3]:

@@ -10,35 +10,53 @@ from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.files.blocks import one_line
 from memory_pipeline.lake import Lake
+from memory_pipeline.reflections.notes import written_notes
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
+from memory_pipeline.text.sentences import clip
 
 TABLE_OF = {
     "p": ("proposals", "proposal_id"),
     "r": ("reflections", "reflection_id"),
     "o": ("observations", "observation_id"),
     "f": ("friction_clusters", "pattern_id"),
+    "g": ("pool_reflections", "pool_id"),
+    "d": ("day_distillations", "distillation_id"),
+    "w": ("week_distillations", "distillation_id"),
+    "m": ("month_distillations", "distillation_id"),
+    "s": ("segments", "segment_id"),
+    "n": ("notes", "note_id"),
 }
-_ID = re.compile(r"[prof]-[\w-]+")
+"""By what the ids begin with: where the row is."""
+_ID = re.compile(rf"[{''.join(TABLE_OF)}]-[\w-]+")
+LONGEST = 600
+"""Characters that are printed of what was said; --json has all."""
 
 
 def why(
     identifier: Annotated[
-        str, typer.Argument(metavar="ID", help="p-… proposal, r-… reflection, o-… observation, f-… friction.")
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="p-… proposal, r-… reflection, g-… pool reflection, o-… observation, s-… segment, f-… friction, "
+            "d-… w-… m-… distillation of a day, week, month, n-… note.",
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Show where a line comes from: what became of it, and every message that carries it, with file and line."""
     if not _ID.fullmatch(identifier):
-        raise fail(f"{identifier!r} is no id; they look like p-20260305-001, r-…, o-… or f-20260305-001.", MISUSED)
+        raise fail(f"{identifier!r} is no id; they look like p-20260305-001, r-…, o-…, d-… or f-20260305-001.", MISUSED)
     settings = active_settings()
     connection = duckdb.connect()
     Lake(settings.lake_dir).attach_views(connection)
     table, column = TABLE_OF[identifier[0]]
-    row = _one(connection, f'SELECT * FROM "{table}" WHERE "{column}" = ? ORDER BY day DESC LIMIT 1', identifier)
+    latest = "ORDER BY day DESC LIMIT 1" if TABLES[table].daily else "LIMIT 1"
+    row = _one(connection, f'SELECT * FROM "{table}" WHERE "{column}" = ? {latest}', identifier)
     if row is None:
         raise fail(f"There is no {identifier} in {table}; `memory sql` can look for it.")
     found = {"id": identifier, "table": table, "row": row, "history": _history(connection, identifier)}
-    found["said"] = _said(connection, settings, _spans(connection, row))
+    found["said"] = [*_said(connection, settings, _spans(connection, row)), *_noted(settings, identifier, row)]
     if as_json:
         print_json(found)
     else:
@@ -68,11 +86,51 @@ def _history(connection: duckdb.DuckDBPyConnection, identifier: str) -> list[dic
 
 
 def _spans(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> list[dict[str, Any]]:
-    """The row's own evidence, or that of the observations it was condensed from."""
+    """The row's own evidence, or that of what it was condensed from, through as many levels as there are."""
     if row.get("evidence"):
         return list(row["evidence"])
-    query = "SELECT evidence FROM observations WHERE list_contains(?, observation_id) ORDER BY observed_at"
-    return [span for o in _all(connection, query, row.get("sources") or []) for span in o["evidence"]]
+    if row.get("narrative"):
+        return _spans_of_segment(connection, row)
+    found: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    left = list(row.get("observations") or row.get("sources") or [])  # those of a pool outlive its reflections
+    while left:
+        seen.update(left)
+        below = [row for kind in TABLE_OF for row in _rows(connection, kind, left)]
+        left = []
+        for each in below:
+            if each.get("evidence") or each.get("narrative"):
+                found += _spans(connection, each)
+            else:
+                left += [i for i in each.get("sources") or () if i not in seen]
+    return list({tuple(span.values()): span for span in found}.values())
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, kind: str, ids: list[str]) -> list[dict[str, Any]]:
+    """Those of these ids that begin so, oldest first."""
+    wanted = [i for i in ids if i.startswith(f"{kind}-")]
+    if not wanted:
+        return []
+    table, column = TABLE_OF[kind]
+    order = {"observations": "observed_at", "segments": "position"}.get(table, column)
+    return _all(connection, f'SELECT * FROM "{table}" WHERE list_contains(?, "{column}") ORDER BY "{order}"', wanted)
+
+
+def _spans_of_segment(connection: duckdb.DuckDBPyConnection, segment: dict[str, Any]) -> list[dict[str, Any]]:
+    """What was asked first in it, and what was answered last: what its narrative tells of."""
+    ends = (
+        f"(SELECT {which}(said_at) FROM messages WHERE message_id = ? AND dedupe_key = ?)" for which in ("min", "max")
+    )
+    messages = _all(
+        connection,
+        "SELECT message_id, role FROM messages WHERE dedupe_key = ? AND role IN ('user', 'assistant') AND text <> '' "
+        f"AND coalesce(NOT voided, true) AND said_at BETWEEN {' AND '.join(ends)} ORDER BY said_at, source_line",
+        *(segment["dedupe_key"], segment["first_message_id"], segment["dedupe_key"]),
+        *(segment["last_message_id"], segment["dedupe_key"]),
+    )
+    asked = next((m for m in messages if m["role"] == "user"), None)
+    told = next((m for m in reversed(messages) if m["role"] == "assistant"), None)
+    return [{"message_id": m["message_id"], "start": 0, "end": None} for m in (asked, told) if m]
 
 
 def _said(
@@ -104,9 +162,26 @@ def _said(
     return said
 
 
+def _noted(settings: Settings, identifier: str, row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The notes that the row is or was condensed from, as they stand in the daily logs."""
+    ids = [identifier, *(row.get("observations") or row.get("sources") or [])]
+    return [
+        {
+            "said_at": note["day"],
+            "role": "user",
+            "quote": note["text"],
+            "session": None,
+            "harness": "the daily log",
+            "source": f"{note['source_file']}:{note['line']}",
+            "message_id": note["note_id"],
+        }
+        for note in written_notes(settings, Lake(settings.lake_dir), ids)
+    ]
+
+
 def _print(found: dict[str, Any]) -> None:
     row = found["row"]
-    say(f"{found['id']}  {row.get('text') or row.get('title')}", "bold")
+    say(f"{found['id']}  {row.get('text') or row.get('narrative') or row.get('title')}", "bold")
     shown = ("day", "section", "priority", "kind", "trust", "observer", "support", "severity", "change")
     details = {k: row[k] for k in shown if row.get(k)} | (
         {"flags": ", ".join(row["flags"])} if row.get("flags") else {}
@@ -120,9 +195,7 @@ def _print(found: dict[str, Any]) -> None:
         if said.get("missing"):
             say(f"\nmessage {said['message_id']} is no longer in the tables", "yellow")
             continue
-        say(
-            f"\n{said['said_at']:%Y-%m-%d %H:%M}  {said['role']} in {said['harness']} session “{said['session']}”",
-            "cyan",
-        )
-        say(f"  “{one_line(said['quote'])}”")  # what was said may hold what moves the cursor
+        session = f" session “{said['session']}”" if said["session"] is not None else ""
+        say(f"\n{str(said['said_at'])[:16]}  {said['role']} in {said['harness']}{session}", "cyan")
+        say(f"  “{clip(one_line(said['quote']), LONGEST)}”")  # what was said may hold what moves the cursor
         say(f"  {said['source']}", "dim")

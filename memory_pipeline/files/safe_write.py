@@ -74,7 +74,7 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
     return True
 
 
@@ -119,7 +119,7 @@ def _back_up(name: str, data: bytes, backups: Path) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(backups)
+    sync_folder(backups)
     for superseded in earlier[: max(0, len(earlier) + 1 - BACKUPS_KEPT)]:
         superseded.unlink(missing_ok=True)
 
@@ -155,7 +155,8 @@ def _copy_owner_and_mode(source: Path, destination: Path) -> None:
     destination.chmod(wanted.st_mode & 0o7777)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Let the names in the folder outlast a power cut."""
     if os.name == "nt":  # Windows cannot open a folder
         return
     descriptor = os.open(folder, os.O_RDONLY)

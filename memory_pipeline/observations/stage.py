@@ -9,11 +9,12 @@ import polars as pl
 
 from memory_pipeline.files.daily_log import write_daily_log
 from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.llm.client import Client
+from memory_pipeline.llm.client import PICTURE_TOKENS, Client
 from memory_pipeline.llm.config import observer_model
+from memory_pipeline.llm.context_budget import of_messages, of_observations, room
 from memory_pipeline.llm.errors import BudgetReached
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.language_model.observer import LanguageModelObserver
+from memory_pipeline.observations.language_model.observer import MOST_PICTURES, PROMPTS, LanguageModelObserver
 from memory_pipeline.observations.observer import Observer
 from memory_pipeline.observations.observing import Outcome, jobs_of, observe, observe_session
 from memory_pipeline.observations.rows import Rows, log_window, rows_of
@@ -105,11 +106,14 @@ def observer_of(settings: Settings, lake: Lake) -> Observer:
     config = observer_model(settings)
     if not config:
         return ExtractiveObserver(settings.observation_budget)
+    shown = of_messages(settings, config, PROMPTS)
+    prior = min(settings.prior_tokens, of_observations(settings, config, PROMPTS))
     return LanguageModelObserver(
         Client(config, settings, lake, redact=redactor_of(settings).redact),
         settings.zone,
         settings.observation_budget,
-        settings.chunk_tokens,
-        settings.prior_tokens,
+        shown,
+        prior,
         settings.model_concurrency,
+        max(0, min(MOST_PICTURES, (room(settings, config, PROMPTS) - shown - prior) // PICTURE_TOKENS)),
     )

@@ -18,6 +18,7 @@ from memory_pipeline.orchestration import (
     run_stage,
     table_spec,
 )
+from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, in_shadow, told
 from memory_pipeline.proposals.lifecycle import Settled, promote, settle_review
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.stage import VERSION, ProposalsStage
@@ -73,9 +74,13 @@ def memory_file(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.Mat
     path = settings.memory_file
     lines = lines_of(path.read_bytes()) if path.exists() else []
     status = with_status(tables)["status"]
+    for why in in_shadow(settings, tables):
+        context.log.warning(f"MEMORY_AUTO_PROMOTE=on: {why}.")
+    shadow = "\n".join(f"* {sentence}" for sentence in told(settings, tables))
     return dg.MaterializeResult(
         metadata={
             "promoted": len(added),
+            "promoted_automatically": len(settled.automatic),
             "approved_now": len(settled.approved),
             "rejected_now": len(settled.rejected),
             "expired_now": len(settled.expired),
@@ -85,6 +90,7 @@ def memory_file(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.Mat
             "lines": len(lines),
             "preview": dg.MetadataValue.md("\n".join(f"* {line.section}: {line.text}" for line in lines[-PREVIEWED:])),
             "path": dg.MetadataValue.path(path),
+            **({"auto_promotion": dg.MetadataValue.md(shadow)} if shadow else {}),
         }
     )
 
@@ -113,6 +119,10 @@ def _report(context: dg.AssetExecutionContext, settled: Settled) -> None:
         context.log.warning(f"REVIEW.md says nothing clear about {', '.join(settled.ignored)}; they stay pending.")
     for proposal_id, reason in settled.invalid.items():
         context.log.warning(f"{proposal_id} was approved and is not in MEMORY.md: {reason}.")
+    for proposal_id in settled.automatic:
+        context.log.info(f"{proposal_id} is {HOW_TO_TAKE_BACK}.")
+    for proposal_id in settled.too_late:
+        context.log.warning(f"{proposal_id} was decided on too late: it is {HOW_TO_TAKE_BACK}.")
     for proposal_id, state in settled.late.items():
         context.log.warning(
             f"{proposal_id} is {state} already, so its line in REVIEW.md was not read; if it is to stay, write "

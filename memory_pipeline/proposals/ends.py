@@ -12,7 +12,6 @@ import polars as pl
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.memory_file import lines_of
-from memory_pipeline.proposals.reading import read_all
 from memory_pipeline.proposals.states import APPROVED, DECISIONS
 from memory_pipeline.verdict import Verdict
 
@@ -33,8 +32,8 @@ class Ends:
 
     @classmethod
     def of(cls, lake: Lake, memory_file: Path) -> Self:
-        decided = read_all(lake, "decisions").sort("decided_at").group_by("proposal_id").agg("decision").iter_rows()
-        promotions = read_all(lake, "promotions")
+        decided = lake.read("decisions").sort("decided_at").group_by("proposal_id").agg("decision").iter_rows()
+        promotions = lake.read("promotions")
         promoted = dict(promotions.group_by("proposal_id").len().iter_rows())
         lines = lines_of(memory_file.read_bytes() if memory_file.exists() else None)
         ours = {line.proposal_id for line in lines if line.proposal_id}

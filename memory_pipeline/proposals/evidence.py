@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.lake import Lake
+from memory_pipeline.reflections.notes import SESSION, notes_in
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip, squeeze
 
@@ -27,6 +28,7 @@ def evidence_lines(
     wanted = {source for p in proposals for source in p["sources"]}
     observations = lake.read("observations", days).filter(pl.col("observation_id").is_in(list(wanted)))
     observed = {o["observation_id"]: o for o in observations.iter_rows(named=True)}
+    observed |= {n["observation_id"]: n for n in notes_in(settings, lake, sorted(days))}
     sessions = {s["session_id"]: s for s in lake.read("sessions", days).iter_rows(named=True)}
     leads = [lead for p in proposals if (lead := _lead(p, observed)) and lead["text"] != p["text"]]
     quotes = _quotes(lake, leads)
@@ -55,6 +57,8 @@ def _line(
     who = "you" if lead["trust"] == "user" else f"the {lead['trust']}"
     said_at = lead["observed_at"].astimezone(settings.zone)
     line = f"{said_at:%Y-%m-%d %H:%M} · {who} in “{clip(session.get('name') or '', 50)}”"
+    if lead["session_id"] == SESSION:
+        line = f"{said_at:%Y-%m-%d} · {who}, by hand in the day's log"
     quote = quotes.get(lead["observation_id"], "")
     line += f": “{clip(quote, QUOTED)}”" if quote and quote != squeeze(proposal["text"]) else ""
     line += f" · said {times} times" if times > 1 else ""

@@ -17,11 +17,20 @@ from memory_pipeline.days import day_of
 from memory_pipeline.files.blocks import one_line
 from memory_pipeline.files.safe_write import decode, encode, update_file, write_atomically
 from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.auto_notice import with_notice, without_notice
+from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, automatic_decisions, recently_promoted
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.expiry import expiries, expiring_on, supersessions
 from memory_pipeline.proposals.promoting import promote
-from memory_pipeline.proposals.reading import read_all
-from memory_pipeline.proposals.records import TODOIST_SURFACE, record_decisions, record_showings, shown_on
+from memory_pipeline.proposals.records import (
+    AUTO_SURFACE,
+    COMMAND_SURFACE,
+    REVIEW_SURFACE,
+    TODOIST_SURFACE,
+    record_decisions,
+    record_showings,
+    shown_on,
+)
 from memory_pipeline.proposals.review_file import Proposal, last_updated_in, offered_in, read_decisions, update_review
 from memory_pipeline.proposals.states import (
     APPROVED,
@@ -55,7 +64,6 @@ __all__ = [
 ]
 _OPEN = (PENDING, APPROVED, REJECTED)
 """States in which a line that comes too late tells a person nothing that they did not decide themselves."""
-REVIEW_SURFACE, COMMAND_SURFACE = "REVIEW.md", "command"
 
 
 _Decision = tuple[str, str, str, str | None]
@@ -80,6 +88,10 @@ class Settled:
     superseded: list[str] = field(default_factory=list)
     late: dict[str, str] = field(default_factory=dict)
     """What stands in the person's copy and has another end by now, which is told."""
+    automatic: list[str] = field(default_factory=list)
+    """Approved by nobody: the section has earned it."""
+    too_late: list[str] = field(default_factory=list)
+    """Promoted automatically before the person decided on it in a copy of REVIEW.md, which is told."""
 
 
 def decide(
@@ -101,6 +113,8 @@ def decide(
         state = book.status.get(proposal_id)
         if state is None:
             raise UnknownProposal(f"There is no proposal {proposal_id}; `memory review` lists the pending ones.")
+        if state == APPROVED != decision and book.surface(proposal_id) == AUTO_SURFACE:
+            raise UnknownProposal(f"{proposal_id} was {HOW_TO_TAKE_BACK}.")
         if state not in (PENDING, decision):
             raise UnknownProposal(f"{proposal_id} is {state} already; a decision is taken once.")
     new = {p: d for p, d in decisions.items() if book.status[p] == PENDING}
@@ -125,7 +139,10 @@ def settle_review(settings: Settings, lake: Lake, now: datetime, *, tasks_are_re
         decided = {p for p, state in book.status.items() if state != PENDING}
         day = day_of(now, settings.zone)
         offered = as_offered(settings, lake, waiting, now=now)
-        new = update_review(None if result.damaged else text, offered, decided, day=day, now=now)
+        kept = None if result.damaged or text is None else without_notice(text)
+        new = update_review(kept, offered, decided, day=day, now=now)
+        recent = recently_promoted(settings, lake, book.frame, now)
+        new = with_notice(new, list(dict.fromkeys([*recent, *result.automatic])))
         # first the copy that tells what was shown, then the file: never a line in the file that we do not know of
         _write_shown(settings, new)
         shown[:] = [p for p in offered_in(new) if book.status.get(p) == PENDING]
@@ -152,7 +169,7 @@ def as_offered(
     """Rows of `with_status` as they stand in REVIEW.md."""
     rows, now = list(rows), now or now_utc()
     olds = {old for r in rows for old in r["supersedes"] or []}
-    texts = read_all(lake, "promotions", ["proposal_id", "text"]) if olds else pl.DataFrame()
+    texts = lake.read("promotions", columns=["proposal_id", "text"]) if olds else pl.DataFrame()
     lines = evidence_lines(settings, lake, rows, {p: t for p, t in texts.iter_rows() if p in olds})
     return [
         Proposal(r["proposal_id"], r["section"], r["text"], lines[r["proposal_id"]], expiring_on(settings, r, now))
@@ -180,7 +197,10 @@ def _read_back(settings: Settings, lake: Lake, book: Book, text: str | None, now
     is_pending = {p for p in known if book.status[p] == PENDING}
     over = {p: s for p in [*reading.approved, *reading.ignored] if (s := book.status.get(p, PENDING)) not in _OPEN}
     result.late |= over
-    result.ignored = [p for p in reading.ignored if p in is_pending or (p not in shown and p not in over)]
+    automatic = set(book.frame.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"])
+    result.too_late = [p for p in [*reading.rejected, *reading.ignored] if p in automatic]
+    told = {*over, *automatic}
+    result.ignored = [p for p in reading.ignored if p in is_pending or (p not in shown and p not in told)]
     sections = offered_in(text or "")  # a line that a person moved to another group belongs there
     decisions: list[_Decision] = [(p, APPROVED, t, sections[p]) for p, t in reading.approved.items() if p in is_pending]
     decisions += [(p, REJECTED, known[p]["text"], None) for p in reading.rejected if p in is_pending]
@@ -215,8 +235,8 @@ def _take(
 
 
 def _end(settings: Settings, lake: Lake, book: Book, now: datetime, result: Settled, *, tasks_are_read: bool) -> None:
-    """Pending proposals whose place a newer one takes, or whose time is over. With a REVIEW.md that cannot be read
-    nothing expires: it may hold the decision."""
+    """Pending proposals whose place a newer one takes, whose time is over, or whose section has earned not to wait.
+    With a REVIEW.md that cannot be read only the first: it may hold the decision."""
     over = supersessions(book)
     _record(settings, lake, book, over, now)
     result.superseded += [r["proposal_id"] for r in over]
@@ -224,6 +244,9 @@ def _end(settings: Settings, lake: Lake, book: Book, now: datetime, result: Sett
     expired = [] if result.damaged else [r for r in expiries(settings, book, now) if r["proposal_id"] not in unread]
     _record(settings, lake, book, expired, now)
     result.expired += [r["proposal_id"] for r in expired]
+    automatic = [] if result.damaged else automatic_decisions(settings, lake, book, now, unread=unread)
+    _record(settings, lake, book, automatic, now)
+    result.automatic += [r["proposal_id"] for r in automatic]
 
 
 def _record(settings: Settings, lake: Lake, book: Book, rows: list[dict[str, Any]], now: datetime) -> None:

@@ -17,6 +17,8 @@ SAME_WORDS = 0.5
 SAME_COSINE = 0.7
 """MiniLM cosine from which they do. A little lower than where observations are merged: of two lines that are nearly the
 same, the reviewer is asked about one."""
+_BY_HAND = "~"
+"""Sorts behind every proposal's id."""
 _SPECIFIC = re.compile(r"[\w./@:+-]*\d[\w./@:+-]*")
 
 
@@ -64,9 +66,13 @@ class KnownLines:
         """The line that says the same and is most like the text, if there is one."""
         words = content_words(text)
         shared = Counter(index for word in words for index in self._having.get(word, ()))
-        best = max(((overlap(words, self._words[i]), -i) for i in shared), default=(0.0, 0))
-        if best[0] >= SAME_WORDS:
-            return self.lines[-best[1]]
+        # of two that are equally like it the same one, in whatever order a run that was interrupted came to know them
+        best = min(
+            ((-overlap(words, self._words[i]), self.lines[i].proposal_id or _BY_HAND, i) for i in shared),
+            default=(0.0, _BY_HAND, 0),
+        )
+        if -best[0] >= SAME_WORDS:
+            return self.lines[best[2]]
         if vector is None or not self._vectors:
             return None
         if self._matrix is None:

@@ -33,7 +33,10 @@ class Promotion:
 
 
 class AddedLines(NamedTuple):
-    """The new bytes, the ids that were added, and the ids that were there already, by id or by an equal line."""
+    """The new bytes, the ids that were added, and the ids whose words stood there already, in a line without the id.
+
+    A line that carries its id is ours: the process that wrote it died before it was on record.
+    """
 
     data: bytes
     added: list[str]
@@ -93,7 +96,8 @@ def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: 
             _insert(lines, new, newline)
             added.update(promotion.proposal_id for promotion in new)
     ids = [promotion.proposal_id for promotion in promotions]
-    return AddedLines(encode("".join(lines)), [i for i in ids if i in added], [i for i in ids if i not in added])
+    ours = added | {line.proposal_id for line in _memory_lines(lines)}
+    return AddedLines(encode("".join(lines)), [i for i in ids if i in added], [i for i in ids if i not in ours])
 
 
 def lines_of(current: bytes | None) -> list[MemoryLine]:

@@ -10,7 +10,6 @@ from memory_pipeline.days import day_of
 from memory_pipeline.files.safe_write import update_file
 from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.memory_file import Promotion, add_lines
-from memory_pipeline.proposals.reading import read_all
 from memory_pipeline.proposals.records import append
 from memory_pipeline.proposals.states import APPROVED, with_status
 from memory_pipeline.proposals.striking import strike_lines
@@ -23,7 +22,7 @@ def promote(settings: Settings, lake: Lake, now: datetime) -> list[str]:
     The lines that they replace are struck through. A line that a person removed later does not come back: what was
     promoted once is on record.
     """
-    done = read_all(lake, "promotions", ["proposal_id"])
+    done = lake.read("promotions", columns=["proposal_id"])
     rows = with_status(lake).filter(pl.col("status") == APPROVED).join(done, on="proposal_id", how="anti").to_dicts()
     if not rows:
         return []

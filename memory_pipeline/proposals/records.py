@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import polars as pl
@@ -11,28 +12,44 @@ from filelock import FileLock
 
 from memory_pipeline.days import day_of
 from memory_pipeline.files.daily_log import LogDecision, write_decisions
+from memory_pipeline.files.safe_write import write_atomically
 from memory_pipeline.lake import Lake
-from memory_pipeline.proposals.reading import read_all
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 
-TODOIST_SURFACE = "todoist"
+REVIEW_SURFACE, COMMAND_SURFACE, TODOIST_SURFACE = "REVIEW.md", "command", "todoist"
+AUTO_SURFACE = "auto"
+"""Nobody's: see `auto_promotion`."""
 KEYS = {
     "decisions": ["proposal_id"],
     "promotions": ["proposal_id"],
+    "auto_promotions": ["proposal_id"],
     "showings": ["proposal_id", "surface", "external_id"],
 }
 """Of what each table keeps one row for ever, the first."""
 
 
 def record_decisions(settings: Settings, lake: Lake, rows: Sequence[dict[str, Any]], now: datetime) -> None:
-    """Rows with proposal_id, decision, surface and text; section and reason where there are any."""
-    if not rows:
+    """Rows with proposal_id, decision, surface and text; section and reason where there are any.
+
+    The log of the day tells what is on record. Where a process died in between, the next call mends the log.
+    """
+    behind = settings.backups / "decisions.unlogged"
+    if not rows and not behind.exists():
         return
-    made = [{"section": None, "reason": None, "decided_at": now} | row for row in rows]
-    # the log first: once the rows are there, no later run would know that the log still lacks them
-    _log(settings, lake, made, now)
-    append(settings, lake, "decisions", made, now)
+    settings.backups.mkdir(parents=True, exist_ok=True)
+    with FileLock(settings.backups / "decisions.log.lock"):
+        if behind.exists():
+            with contextlib.suppress(PermissionError):  # whoever made a log read-only does not want it mended
+                _log(settings, lake, date.fromisoformat(behind.read_text("utf-8")))
+            behind.unlink()
+        if rows:
+            day = day_of(now, settings.zone)
+            made = [{"section": None, "reason": None, "decided_at": now} | row for row in rows]
+            write_atomically(behind, f"{day}".encode(), expected=None, backups=None)
+            append(settings, lake, "decisions", made, now)
+            _log(settings, lake, day)
+            behind.unlink()
 
 
 def record_showings(
@@ -42,7 +59,7 @@ def record_showings(
 
     A proposal that was shown there before keeps its first time.
     """
-    known = read_all(lake, "showings", ["proposal_id", "surface"])
+    known = lake.read("showings", columns=["proposal_id", "surface"])
     before = set(known.filter(pl.col("surface") == surface)["proposal_id"])
     rows = [
         {"proposal_id": p, "surface": surface, "shown_at": now, "external_id": external}
@@ -66,14 +83,13 @@ def append(settings: Settings, lake: Lake, table: str, rows: Sequence[dict[str, 
     new = pl.DataFrame([{"day": day} | row for row in rows], schema=TABLES[table].columns)
     with FileLock(settings.backups / f"{table}.lock"):  # a command and a sensor's run may decide at once
         fresh = new.unique(key, keep="first", maintain_order=True).join(
-            read_all(lake, table, key), on=key, how="anti", nulls_equal=True
+            lake.read(table, columns=key), on=key, how="anti", nulls_equal=True
         )
         lake.replace(table, pl.concat([lake.read(table, [day]), fresh]), [day])
 
 
-def _log(settings: Settings, lake: Lake, new: list[dict[str, Any]], now: datetime) -> None:
-    day = day_of(now, settings.zone)
-    rows = sorted([*lake.read("decisions", [day]).to_dicts(), *new], key=lambda r: (r["decided_at"], r["proposal_id"]))
+def _log(settings: Settings, lake: Lake, day: date) -> None:
+    rows = lake.read("decisions", [day]).sort("decided_at", "proposal_id").to_dicts()
     lines = [
         LogDecision(_clock(settings, r["decided_at"]), r["decision"], r["proposal_id"], r["text"], r["reason"])
         for r in rows

@@ -17,21 +17,24 @@ from memory_pipeline.files.daily_log import LogReflection, write_reflection
 from memory_pipeline.lake import Lake, fingerprint_of
 from memory_pipeline.proposals.matching import Known, KnownLines
 from memory_pipeline.proposals.memory_file import lines_of
-from memory_pipeline.proposals.reading import read_all
 from memory_pipeline.proposals.screening import why_left_out
 from memory_pipeline.proposals.states import APPROVED, PENDING, with_status
+from memory_pipeline.proposals.worth import with_sessions, worth
+from memory_pipeline.reflections.notes import notes_in
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import encoder_of
-from memory_pipeline.text.priorities import HIGH, MEDIUM, RANK
+from memory_pipeline.text.priorities import HIGH, MEDIUM
 from memory_pipeline.text.similarity import words
 
-VERSION = "2"
+VERSION = "3"
+PASSING = "progress"
+"""Matters on its day, however high."""
 LASTING = ("rule", "preference", "decision", "correction", "root_cause", "convention")
-CHANGE = "state_change"
-"""Lasts when it takes the place of a line that was offered or approved; else it is the day's news."""
+STATES = (*LASTING, "state_change")
+"""Kinds that can say that an older line is over."""
 NOTABLE_SESSIONS = 2
-"""Sessions that a medium line must have been said in to be offered."""
+"""Sessions that a medium line must have been said in to be offered, unless it is of a kind that lasts."""
 
 
 class ProposalsStage:
@@ -46,6 +49,8 @@ class ProposalsStage:
         self._known: KnownLines | None = None
         """Every line that is known, read once: a range of days adds to them as it goes."""
         self._made: dict[str, dict[str, Any]] = {}
+        self._again: dict[str, list[tuple[date, datetime]]] = {}
+        """By proposal, when other days said it again."""
         self._has_vector: set[str] | None = None
 
     def fingerprint(self, day: date) -> str:
@@ -69,7 +74,7 @@ class ProposalsStage:
             if why_left_out(line["text"], sources):
                 continue
             text, vector = one_line(line["text"]), vectors.get(line["sources"][0])
-            replaced = self._replaced(known, line, text)
+            replaced = self._replaced(known, line, text) if line["kind"] in STATES else []
             same = known.from_sources(line["sources"])
             if same and same.proposal_id in replaced:
                 same = None
@@ -77,7 +82,7 @@ class ProposalsStage:
                 same = known.same(text, vector)
             if same:
                 supports += self._support(day, same, line, sources)
-            elif _is_notable(line, replaced) and not self._is_replaced(known, line, text):
+            elif (replaced or _is_notable(line)) and not self._is_replaced(known, line, text):
                 number += 1
                 row = _row(day, number, line | {"text": text}, sources, replaced)
                 rows.append(row)
@@ -113,19 +118,27 @@ class ProposalsStage:
         return Counter(reason for reason in reasons if reason)
 
     def _lines(self, day: date, observed: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-        """The day's lines that stay true for weeks and have a word of this day in them, best first."""
+        """The day's lines that may matter after it and have a word of this day in them, best first."""
         lines = [
-            line
+            line | {"worth": _worth(line, observed)}
             for line in self.lake.read("reflections", [day]).iter_rows(named=True)
-            if line["kind"] in (*LASTING, CHANGE)
+            if line["kind"] != PASSING
             and any(s in observed and observed[s]["day"] == day for s in line["sources"])
         ]
-        return sorted(lines, key=lambda r: (RANK[r["priority"]], -r["sessions"], -r["support"], r["reflection_id"]))
+        return sorted(
+            lines, key=lambda r: (-with_sessions(r["worth"], r["sessions"]), -r["support"], r["reflection_id"])
+        )
 
     def _known_lines(self) -> KnownLines:
         if self._known is None:
             self._known = KnownLines()
-            self._made = {row["proposal_id"]: row for row in with_status(self.lake).iter_rows(named=True)}
+            first = dict(self.lake.read("proposals", columns=["proposal_id", "last_seen"]).iter_rows())
+            self._made = {
+                row["proposal_id"]: row | {"last_seen": first[row["proposal_id"]]}
+                for row in with_status(self.lake).iter_rows(named=True)
+            }
+            for again in self.lake.read("supports", columns=["proposal_id", "day", "said_at"]).iter_rows():
+                self._again.setdefault(again[0], []).append(again[1:])
             vectors = self._vectors([row["sources"][1] for row in self._made.values() if len(row["sources"]) > 1])
             for proposal_id, row in self._made.items():
                 vector = vectors.get(row["sources"][1]) if len(row["sources"]) > 1 else None
@@ -138,12 +151,13 @@ class ProposalsStage:
         return self._known
 
     def _observed(self, day: date) -> dict[str, dict[str, Any]]:
-        rows = self.lake.read("observations", lookback(day, self.settings.lookback_days)).iter_rows(named=True)
+        days = lookback(day, self.settings.lookback_days)
+        rows = [*self.lake.read("observations", days).iter_rows(named=True), *notes_in(self.settings, self.lake, days)]
         return {row["observation_id"]: row for row in rows}
 
     def _vectors(self, observation_ids: Sequence[str]) -> dict[str, list[float]]:
         if self._has_vector is None:
-            self._has_vector = set(read_all(self.lake, "embeddings", ["source_id"])["source_id"])
+            self._has_vector = set(self.lake.read("embeddings", columns=["source_id"])["source_id"])
         wanted = [o for o in dict.fromkeys(observation_ids) if o in self._has_vector]
         return vectors_of(self.settings, encoder_of(self.settings.embedding_model), wanted)
 
@@ -154,13 +168,18 @@ class ProposalsStage:
         return [
             p
             for p in dict.fromkeys(found)
-            if self._made[p]["status"] in (PENDING, APPROVED) and _seen(self._made[p]) <= _seen(line)
+            if self._made[p]["status"] in (PENDING, APPROVED) and self._said(p, line["day"]) <= _seen(line)
         ]
 
     def _is_replaced(self, known: KnownLines, line: dict[str, Any], text: str) -> bool:
         """Whether a line that was said later says that this one is over."""
         newer = [k.proposal_id for k in known.replacing(text) if k.proposal_id]
-        return any(_seen(self._made[p]) > _seen(line) for p in newer)
+        return any(self._said(p, line["day"]) > _seen(line) for p in newer)
+
+    def _said(self, proposal_id: str, day: date) -> datetime:
+        """When a proposal was said last, but for what the day adds to it: a run that died may have stored that."""
+        again = [said_at for of_day, said_at in self._again.get(proposal_id, ()) if of_day != day]
+        return max([_seen(self._made[proposal_id]), *again])
 
     def _support(
         self, day: date, same: Known, line: dict[str, Any], observed: Sequence[dict[str, Any]]
@@ -177,17 +196,23 @@ class ProposalsStage:
                 "day": day,
                 "proposal_id": same.proposal_id,
                 "reflection_id": line["reflection_id"],
-                "sessions": len({o["session_id"] for o in new}),
+                "session_ids": sorted({o["session_id"] for o in new}),
                 "said_at": max(o["observed_at"] for o in new),
                 "sources": [o["observation_id"] for o in new],
             }
         ]
 
 
-def _is_notable(line: dict[str, Any], replaced: Sequence[str]) -> bool:
-    if line["kind"] == CHANGE and not replaced:
-        return False
-    return bool(line["priority"] == HIGH or (line["priority"] == MEDIUM and line["sessions"] >= NOTABLE_SESSIONS))
+def _is_notable(line: dict[str, Any]) -> bool:
+    if line["priority"] != MEDIUM:
+        return bool(line["priority"] == HIGH)
+    return line["kind"] in LASTING or line["sessions"] >= NOTABLE_SESSIONS
+
+
+def _worth(line: dict[str, Any], observed: Mapping[str, dict[str, Any]]) -> float:
+    """Of the words as whoever said them; a line of a model has the trust of its sources."""
+    lead = observed.get(line["sources"][0], line)
+    return worth(line["text"], line["kind"], lead["trust"], line["priority"])
 
 
 def _seen(row: dict[str, Any]) -> datetime:
@@ -209,7 +234,8 @@ def _row(
         "support": line["support"],
         "content_hash": hashlib.sha256(" ".join(words(line["text"])).encode()).hexdigest(),
         "evidence": [span for o in observed for span in o["evidence"]],
-        "sessions": line["sessions"],
+        "session_ids": sorted({o["session_id"] for o in observed}),
         "last_seen": line["last_seen"],
         "supersedes": replaced,
+        "worth": line["worth"],
     }

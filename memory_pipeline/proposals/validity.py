@@ -12,7 +12,6 @@ from memory_pipeline.days import lookback
 from memory_pipeline.files.blocks import one_line
 from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
-from memory_pipeline.proposals.reading import read_all
 from memory_pipeline.proposals.screening import ENDED
 from memory_pipeline.proposals.states import APPROVED, Book
 from memory_pipeline.proposals.wording import named_as_gone, takes_place_of
@@ -101,9 +100,9 @@ def _retracted(settings: Settings, lake: Lake, rows: Mapping[str, dict[str, Any]
     """
     days = {d for row in rows.values() for d in lookback(row["day"], settings.lookback_days)}
     kept = [d for d in lake.days("messages") if d in days]
-    messages = read_all(lake, "messages", ["message_id", "voided"], kept)
+    messages = lake.read("messages", kept, ["message_id", "voided"])
     alive = set(messages.filter(~pl.col("voided").fill_null(False))["message_id"])
-    flags = dict(read_all(lake, "observations", ["observation_id", "flags"], days).iter_rows())
+    flags = dict(lake.read("observations", days, ["observation_id", "flags"]).iter_rows())
     found = {}
     for proposal_id, row in rows.items():
         said = {span["message_id"] for span in row["evidence"] or []}

@@ -54,7 +54,8 @@ def lookback_dep(asset: str) -> dg.AssetDep:
             description="Over a lookback of days that ends with the partition, what says the same is one line with its "
             "support; what is older than a day is condensed, from three days on to what was laid down or said again. "
             "Newer state replaces older. With REFLECTOR_MODEL a model writes the lines, and those stay that their "
-            "observations carry. A day without observations has no rows.",
+            "observations carry. What a person wrote into a day's log is reflected on with it (`notes`). A day without "
+            "observations or notes has no rows.",
         )
     ],
     partitions_def=PARTITIONS,

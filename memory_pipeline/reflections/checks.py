@@ -1,28 +1,29 @@
-"""The check that a reflection condenses."""
+"""Checks on reflections: that they condense, and that they are there."""
 
+from collections.abc import Callable
 from datetime import date
 
 import dagster as dg
 
 from memory_pipeline.lake import Lake
 from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
-from memory_pipeline.reflections.compression import judge
+from memory_pipeline.reflections import judges
+from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 
-COMPRESSION = "compression_ratio"
+Judge = Callable[[Lake, Settings, date], Verdict]
 
 
-@dg.asset_check(asset="reflections", name=COMPRESSION, partitions_def=PARTITIONS)
-def compression_ratio(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> dg.AssetCheckResult:
-    """The reflection is smaller than the observations it came from, and not next to nothing."""
-    tables = lake.open()
-    return report_by_day(
-        context, "reflections", COMPRESSION, lambda day: judge_compression(tables, day), dg.AssetCheckSeverity.WARN
-    )
+def _check(name: str, judge: Judge, severity: dg.AssetCheckSeverity) -> dg.AssetChecksDefinition:
+    @dg.asset_check(asset="reflections", name=name, description=judge.__doc__, partitions_def=PARTITIONS)
+    def check(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> dg.AssetCheckResult:
+        tables, settings = lake.open(), lake.settings()
+        return report_by_day(context, "reflections", name, lambda day: judge(tables, settings, day), severity)
+
+    return check
 
 
-def judge_compression(lake: Lake, day: date) -> Verdict:
-    frame = lake.read("reflections", [day])
-    spent = int(frame["input_tokens"].max() or 0)  # type: ignore[arg-type]
-    tokens = int(frame["tokens"].sum())
-    return judge(tokens, spent)
+REFLECTION_CHECKS = (
+    _check("no_silent_zero", judges.judge_silent_zero, dg.AssetCheckSeverity.ERROR),
+    _check("compression_ratio", judges.judge_compression, dg.AssetCheckSeverity.WARN),
+)

@@ -23,7 +23,7 @@ CORE_DAYS = 3
 """From this age on only highs are kept, and what was said in more than one session."""
 MIN_SUPPORT_OF_LOW = 2
 PASSING = ("progress", "statement")
-"""Kinds of the model's words that matter for the day's log and to nobody later."""
+"""Kinds of the model's words that matter for the day's log and to nobody later, unless they are high."""
 
 Vectors = Mapping[str, Sequence[float]]
 Members = Sequence[Observed]
@@ -31,14 +31,14 @@ Members = Sequence[Observed]
 
 @dataclass(frozen=True)
 class ExtractiveReflector:
-    name: str = "extractive-2"
+    name: str = "extractive-3"
 
     @property
     def version(self) -> str:
         return self.name
 
     def reflect(self, day: date, observations: Sequence[Observed], vectors: Vectors) -> Reflection:
-        usable = [o for o in observations if not (o.kind == "question" or (o.trust != "user" and o.kind in PASSING))]
+        usable = [o for o in observations if o.kind != "question" and not _passes(o)]
         return Reflection(tuple(_lines(usable, vectors, _authority, lambda members: _is_kept(day, members))))
 
     def pool(self, day: date, lines: Sequence[Observed], vectors: Vectors) -> Reflection:
@@ -48,6 +48,10 @@ class ExtractiveReflector:
                 by_section[line.section].append(line)
         merged = (_lines(by_section[section], vectors, _newest, bool) for section in sorted(by_section, key=str))
         return Reflection(tuple(line for found in merged for line in found))
+
+
+def _passes(observed: Observed) -> bool:
+    return observed.trust != "user" and observed.kind in PASSING and observed.weight != HIGH
 
 
 def _authority(observed: Observed) -> tuple[bool, bool, int, float, str]:

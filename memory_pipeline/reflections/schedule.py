@@ -1,11 +1,15 @@
-"""Reflection at six in the morning, for the day that ended."""
+"""Reflection at six in the morning, for the day that ended; at eight, old logs that are reflected on are archived."""
 
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 import dagster as dg
 
-from memory_pipeline.orchestration import PARTITIONS
+from memory_pipeline.days import today
+from memory_pipeline.files.archive import archive_logs
+from memory_pipeline.orchestration import PARTITIONS, LakeResource
+from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
+from memory_pipeline.settings import load_settings
 
 REFLECT_JOB = "reflect_job"
 reflect_job = dg.define_asset_job(
@@ -39,3 +43,45 @@ def day_that_ended(context: dg.ScheduleEvaluationContext) -> str:
 def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
     day = day_that_ended(context)
     return dg.RunRequest(run_key=f"reflect:{day}", partition_key=day)
+
+
+ARCHIVE_JOB = "archive_job"
+_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
+
+
+@dg.op(description="Daily logs that are old and reflected on into memory/archive/.")
+def archive_daily_logs(context: dg.OpExecutionContext, lake: LakeResource) -> None:
+    settings = lake.settings()
+    if not settings.archive_after_days:
+        raise dg.Failure(_OFF, allow_retries=False)
+    stage = ReflectionsStage.of(settings, lake.open())
+    done = archive_logs(settings, today(settings.zone), lambda day: why_not_reflected(stage, day))
+    context.add_output_metadata({"moved": len(done.moved), "waiting": len(done.waiting), "stuck": len(done.stuck)})
+    context.log.info(f"{len(done.moved)} logs were archived: {', '.join(map(str, done.moved)) or 'none'}")
+    for day, reason in sorted((done.waiting | done.stuck).items()):
+        context.log.warning(f"The log of {day} stays: {reason}")
+    if done.stuck:
+        first, reason = next(iter(done.stuck.items()))
+        raise dg.Failure(f"{len(done.stuck)} logs could not be moved, first {first}: {reason}", allow_retries=False)
+
+
+@dg.job(
+    name=ARCHIVE_JOB,
+    description="Old daily logs that are reflected on into memory/archive/.",
+    executor_def=dg.in_process_executor,
+)
+def archive_job() -> None:
+    archive_daily_logs()
+
+
+@dg.schedule(
+    job=archive_job,
+    cron_schedule="0 8 * * *",
+    execution_timezone=PARTITIONS.timezone,
+    default_status=(
+        dg.DefaultScheduleStatus.RUNNING if load_settings().archive_after_days else dg.DefaultScheduleStatus.STOPPED
+    ),
+    description="Archive the daily logs that have become old enough. Off unless MEMORY_ARCHIVE_AFTER_DAYS is set.",
+)
+def archive_at_eight(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+    return dg.RunRequest(run_key=f"archive:{day_that_ended(context)}")

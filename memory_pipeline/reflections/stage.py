@@ -13,16 +13,18 @@ from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake import Lake, fingerprint_of
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.config import reflector_model
+from memory_pipeline.llm.context_budget import of_observations
 from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable
 from memory_pipeline.observations.observer import row_id
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.kinds import ITEM_TYPES
-from memory_pipeline.reflections.language_model.reflector import LanguageModelReflector
+from memory_pipeline.reflections.language_model.reflector import PROMPTS, LanguageModelReflector
+from memory_pipeline.reflections.notes import has_notes, keep_notes, notes_fingerprint, notes_in
 from memory_pipeline.reflections.reflector import Line, Observed, Reflector, Unusable
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import Unfinished
+from memory_pipeline.stage import INCOMPLETE, Unfinished, is_current
 from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
 
@@ -32,7 +34,8 @@ EXTRACTIVE = "extractive"
 
 
 class ReflectionsStage:
-    """Reflects on a lookback of days that ends with the day. A day without observations has nothing new to say.
+    """Reflects on a lookback of days that ends with the day: on what was observed, and on what a person wrote into the
+    logs. A day without either has nothing new to say.
 
     What a model gives replaces the day's rows only when there is something to it. Else those that a model gave before
     stay, or the extractive reflector's stand in.
@@ -59,11 +62,14 @@ class ReflectionsStage:
     def fingerprint(self, day: date) -> str:
         days = self.days_before(day)
         inputs = (self.lake.digest("observations", days), self.lake.digest("embeddings", days))
-        return fingerprint_of(VERSION, self.reflector.version, self.settings.sections, *inputs)
+        notes = notes_fingerprint(self.settings, self.lake, days)
+        # a day without notes has the fingerprint that it had before there were any
+        return fingerprint_of(VERSION, self.reflector.version, self.settings.sections, *inputs, *filter(None, [notes]))
 
     def build(self, day: date) -> dict[str, pl.DataFrame]:
         self.is_complete = True
-        observed = observed_in(self.lake, self.days_before(day))
+        keep_notes(self.settings, self.lake, self.days_before(day))
+        observed = observed_in(self.settings, self.lake, self.days_before(day))
         if not any(o.day == day for o in observed):
             return _frames([])
         vectors = self._vectors(day, observed)
@@ -139,14 +145,32 @@ def reflector_of(settings: Settings, lake: Lake) -> Reflector:
     if not config:
         return ExtractiveReflector()
     client = Client(config, settings, lake, redact=redactor_of(settings).redact, stage="reflections")
-    return LanguageModelReflector(client, settings.sections, settings.chunk_tokens)
+    explicit = settings.chunk_tokens if "chunk_tokens" in settings.model_fields_set else None
+    shown = explicit or of_observations(settings, config, PROMPTS)
+    return LanguageModelReflector(client, settings.sections, shown)
 
 
-def observed_in(lake: Lake, days: list[date]) -> list[Observed]:
-    """The observations of these days, oldest first."""
+def observed_in(settings: Settings, lake: Lake, days: list[date]) -> list[Observed]:
+    """The observations and notes of these days, oldest first."""
     names = ["observation_id", "day", "session_id", "priority", "kind", "trust", "observed_at", "text", "tokens"]
-    frame = lake.read("observations", days).select(*names, "flags").sort("observed_at", "observation_id")
-    return [Observed(**row | {"flags": tuple(row["flags"] or ())}) for row in frame.iter_rows(named=True)]
+    rows = [*lake.read("observations", days).iter_rows(named=True), *notes_in(settings, lake, days)]
+    found = [Observed(**{name: row[name] for name in names}, flags=tuple(row["flags"] or ())) for row in rows]
+    return sorted(found, key=lambda o: (o.observed_at, o.observation_id))
+
+
+def why_not_reflected(stage: ReflectionsStage, day: date) -> str | None:
+    """What keeps the day from being over and done with, and what to do; None when everything of it is reflected on."""
+    lake, again = stage.lake, f"`memory run --from {day} --to {day}`"
+    notes = has_notes(stage.settings, lake, day)
+    if INCOMPLETE in (lake.fingerprint("observations", day), lake.fingerprint("reflections", day)):
+        return f"it waits for a model or its budget; {again} goes on"
+    if not notes and not lake.read("observations", [day], ["day"]).height:
+        return None
+    if day < stage.settings.start_date:
+        return f"it is before MEMORY_START_DATE; set that to {day} or earlier, then {again}"
+    if lake.fingerprint("reflections", day) is None:
+        return f"it was not reflected on; {again}"
+    return None if is_current(stage, lake, day) else f"it has changed since it was reflected on; {again}"
 
 
 def _frames(rows: list[dict[str, Any]]) -> dict[str, pl.DataFrame]:

@@ -49,7 +49,7 @@ def test_every_check_passed_on_every_day(home: Path) -> None:
     summary = memory_json(home, "run", "--all", env=env)
     days = len(summary["days"])
     assert days > 40
-    assert summary["checks"] == {"passed": 12 * days, "failed": 0, "failing": {}}
+    assert summary["checks"] == {"passed": 16 * days, "failed": 0, "failing": {}}
 
 
 def test_every_observation_stands_word_for_word_in_its_message(home: Path) -> None:

@@ -26,6 +26,11 @@ def start(home: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(COMMAND, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def may_be_interrupted() -> None:
+    """What runs in the background of a shell inherits that Ctrl-C is ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def wait_for(found: Any, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not found():
@@ -61,7 +66,34 @@ def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path: Path, whole: Pa
     process.wait()
     summary = memory_json(home, "run", "--all", "--sessions", str(EXAMPLES))
     assert summary["failure"] is None
-    assert summary["checks"] == {"passed": 48, "failed": 0, "failing": {}}
+    assert summary["checks"] == {"passed": 64, "failed": 0, "failing": {}}
+    assert rows(home) == rows(whole)
+
+
+@pytest.mark.parametrize("table", ["segments", "day_distillations"])
+def test_ctrl_c_ends_a_run_with_130_and_what_is_finished_stays(tmp_path: Path, whole: Path, table: str) -> None:
+    home = tmp_path / "home"
+    lake = home / ".memory-pipeline" / "lake"
+    lake.mkdir(parents=True)
+    shutil.copy(whole / ".memory-pipeline/lake/salt", lake / "salt")
+    process = subprocess.Popen(
+        COMMAND,
+        env={"PATH": os.environ["PATH"], "HOME": str(home), "TZ": "UTC"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=may_be_interrupted,
+    )
+    wait_for(lambda: any((lake / table).glob("*.parquet")))
+    done = {path.name for path in (lake / table).glob("*.parquet")}
+    process.send_signal(signal.SIGINT)
+    stderr = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, stderr
+    assert "The run was stopped" in stderr and "Traceback" not in stderr
+    assert done <= {path.name for path in (lake / table).glob("*.parquet")}
+    assert not list(lake.rglob("*.tmp"))
+    summary = memory_json(home, "run", "--all", "--sessions", str(EXAMPLES))
+    assert summary["failure"] is None and summary["checks"]["failed"] == 0
     assert rows(home) == rows(whole)
 
 
@@ -82,7 +114,7 @@ def test_two_first_runs_leave_a_workspace_that_works(tmp_path: Path) -> None:
     assert 0 in codes
     summary = memory_json(tmp_path, "run", "--all", "--sessions", str(EXAMPLES))
     assert summary["failure"] is None
-    assert summary["checks"] == {"passed": 48, "failed": 0, "failing": {}}
+    assert summary["checks"] == {"passed": 64, "failed": 0, "failing": {}}
 
 
 def test_what_a_session_says_later_is_there_after_the_next_run(tmp_path: Path) -> None:

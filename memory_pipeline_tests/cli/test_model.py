@@ -126,7 +126,7 @@ def test_a_run_that_is_stopped_while_it_asks_asks_no_more(tmp_path: Path) -> Non
         time.sleep(0.3)
         process.send_signal(signal.SIGTERM)  # Dagster takes it for Ctrl-C, which a test in the background cannot send
         stderr = process.communicate(timeout=60)[1]
-        assert process.returncode == 1 and "The run was stopped" in stderr
+        assert process.returncode == 130 and "The run was stopped" in stderr
         assert len(server.requests) == 1
 
 

@@ -4,15 +4,33 @@ Every file that is written (tables, REVIEW.md, MEMORY.md, the log, backups) is p
 tried before and after each rename of a whole story; the run after it must end where one without a crash ends.
 """
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memory_pipeline.lake import Lake
+from memory_pipeline.proposals import records
 from memory_pipeline.proposals.lifecycle import APPROVED, decide, promote, settle_review
+from memory_pipeline.proposals.stage import ProposalsStage
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.proposals.test_lifecycle import FRIDAY, LINT, NOW, TABS, UTC, UV, Story
-from memory_pipeline_tests.rows import bytes_of, day_after, proposal, put
+from memory_pipeline_tests.rows import (
+    DAY,
+    at,
+    bytes_of,
+    day_after,
+    observation,
+    proposal,
+    put,
+    reflection,
+    workspace,
+)
 
 
 class Killed(BaseException):
@@ -31,12 +49,10 @@ def marked(folder: Path) -> Story:
 
 
 def state(story: Story) -> dict[str, object]:
-    """All files, but for backups, of which a crash may leave more, and whether a line was there already: after a
-    crash behind MEMORY.md it was."""
+    """All files, but for backups, of which a crash may leave more."""
     files = bytes_of(story.settings.workspace).items()
-    kept = {k: v for k, v in files if not k.startswith(("backups/", "lake/promotions/"))}
-    promotions = story.lake.read("promotions").drop("already_there").to_dicts()
-    return kept | {"shown": (story.settings.backups / "REVIEW.md.shown").read_bytes(), "promotions": promotions}
+    kept: dict[str, object] = {k: v for k, v in files if not k.startswith("backups/")}
+    return kept | {"shown": (story.settings.backups / "REVIEW.md.shown").read_bytes()}
 
 
 def die_at(monkeypatch: pytest.MonkeyPatch, number: int, *, before: bool) -> list[str]:
@@ -154,3 +170,105 @@ def _stop_at_review(rename: Callable[..., Any]) -> Callable[..., Any]:
         return rename(self, target)
 
     return stopping
+
+
+def test_a_decision_stands_in_the_log_of_its_day_alone_though_the_next_run_is_tomorrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, _ = renames(tmp_path / "whole", monkeypatch)
+    for number in range(1, len(seen) + 1):
+        story = marked(tmp_path / f"{number}")
+        with monkeypatch.context() as patch:
+            die_at(patch, number, before=True)
+            with pytest.raises(Killed):
+                story.run()
+        story.run(24 * 60)
+        decided = story.lake.read("decisions").select("day", "proposal_id").rows()
+        logs = {day: story.settings.daily_log(day) for day in (DAY, day_after(1))}
+        told = {day: path.read_text("utf-8") if path.exists() else "" for day, path in logs.items()}
+        listed = [(day, p) for day, text in told.items() for p in re.findall(r"(?:approved|rejected) `(.*?)`", text)]
+        assert sorted(listed) == sorted(decided), seen[number - 1]
+
+
+def test_a_log_that_its_owner_made_read_only_stops_nobody_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = marked(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(records, "write_decisions", _refuse)
+        with pytest.raises(PermissionError):
+            story.run()
+        assert story.run().damaged is None
+    assert story.status()[UV] == APPROVED
+    assert "Use uv for Python." in story.remembered()
+
+
+def _refuse(*args: Any, **kwargs: Any) -> None:
+    raise PermissionError("read-only")
+
+
+@dataclass
+class Days:
+    """Days of which each has its reflections."""
+
+    settings: Settings
+    lake: Lake
+
+    def reflect(self, text: str, day: date = DAY, clock: str = "09:00", session: str = "s1") -> None:
+        source = observation(text, day=day, clock=clock, session=session)
+        line = reflection(text, day=day, sources=[source["observation_id"]], last_seen=at(clock, day))
+        put(self.lake, "observations", source)
+        put(self.lake, "reflections", line)
+
+    def propose(self, *days: date) -> None:
+        stage = ProposalsStage(self.settings, self.lake)
+        for day in days:
+            bring_up_to_date(stage, self.lake, day)
+
+    def rows(self) -> dict[str, list[tuple[Any, ...]]]:
+        return {table: self.lake.read(table).rows() for table in ("proposals", "supports")}
+
+
+def test_what_a_dead_run_has_stored_of_a_day_does_not_change_what_the_day_replaces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both were said on one day, first what replaces a line, then the line again; `supports` is stored first."""
+
+    def begun(folder: Path) -> Days:
+        days = Days(*workspace(folder))
+        days.reflect("Use uv for Python.")
+        days.propose(DAY)
+        days.reflect("Use uv for Python.", day_after(1), "15:00", "s2")
+        days.reflect("Use poetry instead of uv.", day_after(1), "10:00", "s3")
+        return days
+
+    whole, killed = begun(tmp_path / "whole"), begun(tmp_path / "killed")
+    whole.propose(day_after(1))
+    with monkeypatch.context() as patch:
+        die_at(patch, 2, before=False)  # the day's log, then its supports
+        with pytest.raises(Killed):
+            killed.propose(day_after(1))
+    assert killed.lake.read("supports").height == 1
+    assert killed.lake.read("proposals").height == 1
+    killed.propose(day_after(1))
+    assert killed.rows() == whole.rows()
+    assert whole.lake.read("proposals")["supersedes"].to_list() == [[], ["p-20250305-001"]]
+
+
+def test_a_range_that_is_taken_up_again_merges_into_the_same_line(tmp_path: Path) -> None:
+    """A line is as like one of MEMORY.md as it is like one that was offered a day before."""
+
+    def begun(folder: Path) -> Days:
+        folder.mkdir()
+        days = Days(*workspace(folder))
+        days.settings.memory_file.write_text("## Hard Rules\n- alpha bravo\n", "utf-8")
+        days.reflect("charlie delta")
+        days.reflect("alpha bravo charlie delta", day_after(1))
+        return days
+
+    whole, killed = begun(tmp_path / "whole"), begun(tmp_path / "killed")
+    whole.propose(DAY, day_after(1))
+    killed.propose(DAY)
+    killed.propose(DAY, day_after(1))
+    assert killed.rows() == whole.rows()
+    assert whole.lake.read("supports").height == 1

@@ -176,6 +176,19 @@ def test_a_line_that_a_person_removed_from_memory_does_not_come_back(story: Stor
     assert "Run ruff" in story.remembered()
 
 
+def test_a_memory_that_is_a_link_is_written_where_it_lies(story: Story, tmp_path: Path) -> None:
+    """A person keeps MEMORY.md with their identity files, and every harness finds it by a link."""
+    theirs = tmp_path / "identity" / "MEMORY.md"
+    theirs.parent.mkdir()
+    theirs.write_text("# Mine\n", "utf-8")
+    story.memory.symlink_to(theirs)
+    story.mark(UV, "x")
+    story.run()
+    assert story.memory.is_symlink()
+    assert theirs.read_text("utf-8").startswith("# Mine\n")
+    assert "Use uv for Python." in theirs.read_text("utf-8")
+
+
 def test_deciding_the_same_again_changes_nothing(story: Story, tmp_path: Path) -> None:
     """A command that was not heard to answer is given again."""
     decide(story.settings, story.lake, {UV: APPROVED}, NOW)

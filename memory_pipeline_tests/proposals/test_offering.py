@@ -138,6 +138,14 @@ def test_two_lines_of_a_day_that_say_the_same_are_one_proposal(work: Work) -> No
     assert supports(work) == {P1: [observation_id("Use uv for Python scripts.", DAY, "s2")]}
 
 
+def test_a_session_that_says_it_twice_is_one_session(work: Work) -> None:
+    work.reflect(UV)
+    work.reflect("Use uv for Python scripts.")
+    work.run()
+    (row,) = pending(work.lake)
+    assert (row["support"], row["sessions"]) == (2, 1)
+
+
 def test_building_a_day_again_supports_nothing_twice(work: Work, tmp_path: Path) -> None:
     work.reflect(UV)
     work.run()

@@ -10,6 +10,7 @@ import pytest
 from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.stage import ProposalsStage
+from memory_pipeline.proposals.states import pending
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.rows import (
@@ -73,8 +74,10 @@ def test_a_rule_is_offered_with_everything_that_it_came_from(work: Work) -> None
     ("line", "is_offered"),
     [
         ({"priority": "high"}, True),
-        ({"priority": "medium", "sessions": 2}, True),  # said again: notable
-        ({"priority": "medium", "sessions": 1, "support": 5}, False),  # five times in one session is once
+        ({"priority": "medium"}, True),  # of a kind that lasts: notable
+        ({"priority": "medium", "kind": "statement", "sessions": 2}, True),  # said again: notable
+        ({"priority": "medium", "kind": "statement", "sessions": 1, "support": 5}, False),  # in one session is once
+        ({"priority": "medium", "kind": "state_change"}, False),
         ({"priority": "low", "sessions": 9}, False),
         ({"kind": "preference"}, True),
         ({"kind": "decision"}, True),
@@ -82,8 +85,8 @@ def test_a_rule_is_offered_with_everything_that_it_came_from(work: Work) -> None
         ({"kind": "root_cause"}, True),
         ({"kind": "convention"}, True),
         ({"kind": "progress"}, False),  # does not last
-        ({"kind": "statement"}, False),
-        ({"kind": "state_change"}, False),
+        ({"kind": "statement"}, True),
+        ({"kind": "state_change"}, True),
     ],
 )
 def test_what_is_worth_offering(work: Work, line: dict[str, Any], is_offered: bool) -> None:
@@ -178,7 +181,7 @@ def test_the_reviewer_sees_who_said_it_when_and_where(work: Work) -> None:
     work.reflect(UV, sources=[observation_id(UV), other["observation_id"]], support=2, sessions=2)
     work.reflect(FRIDAY)
     work.run()
-    lines = evidence_lines(work.settings, work.lake, work.rows())
+    lines = evidence_lines(work.settings, work.lake, pending(work.lake))
     assert lines == {
         "p-20250305-001": "2025-03-05 09:00 · you in “session s1” · said 2 times in 2 sessions",
         "p-20250305-002": "2025-03-05 09:00 · you in “session s1”",

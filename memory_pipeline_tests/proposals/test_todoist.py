@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
 from memory_pipeline.proposals.lifecycle import decide, settle_review, with_status
 from memory_pipeline.proposals.todoist.client import TodoistBusy, TodoistRefused, open_todoist
 from memory_pipeline.proposals.todoist.planning import plan
@@ -251,6 +252,17 @@ def test_what_was_decided_elsewhere_is_closed(desk: Desk) -> None:
     assert desk.go().closed == ["p-20250305-002"]
     assert desk.decided()["002"][:2] == ("rejected", "command")
     assert desk.due() == []
+
+
+def test_a_task_whose_line_was_promoted_automatically_says_so(desk: Desk) -> None:
+    desk.go()
+    today = datetime.now(UTC).date()
+    made = {"surface": "auto", "text": "Never use npm.", "reason": HOW_TO_TAKE_BACK}
+    put(desk.lake, "decisions", decision("p-20250305-002", day=today) | made)
+    assert desk.go().closed == ["p-20250305-002"]
+    ((content, comment),) = desk.server.comments
+    assert content == "Never use npm."
+    assert comment.startswith("This line was promoted automatically; delete or strike out its line in MEMORY.md")
 
 
 def test_an_expired_task_is_closed_and_approves_nothing(desk: Desk) -> None:

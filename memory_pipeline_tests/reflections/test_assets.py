@@ -54,7 +54,7 @@ def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
 @pytest.mark.usefixtures("lake")
 def test_the_numbers_of_a_day_without_a_model() -> None:
     shown = metadata(run(reflect), "reflect")
-    assert (shown["rows"], shown["reflectors"], shown["superseded"]) == (2, "extractive-2", 0)
+    assert (shown["rows"], shown["reflectors"], shown["superseded"]) == (2, "extractive-3", 0)
     assert 0 < shown["compression_ratio"] <= 1
     assert "model_calls" not in shown and "left_for_later" not in shown
 

@@ -75,7 +75,7 @@ def test_lines_of_a_section_become_rows_of_150_to_600_tokens(work: Work) -> None
     for row in rows:
         assert row["support"] == len(row["observations"]) == len(row["text"].split("\n"))
         assert set(row["sources"]) <= set(work.lake.read("reflections")["reflection_id"])
-        assert (row["section"], row["reflector"], row["reflected_at"]) == ("Hard Rules", "extractive-2", NOW)
+        assert (row["section"], row["reflector"], row["reflected_at"]) == ("Hard Rules", "extractive-3", NOW)
     assert sum(row["support"] for row in rows) == 45
 
 
@@ -236,7 +236,7 @@ def test_the_eligible_rows_are_the_newest_first(work: Work) -> None:
         lines_of(work.lake, day_after(-ago), 2)
     rows = eligible_rows(work.lake, work.lake.read("pool_reflections"), day_after(-3))
     assert [row["day"] for row in rows] == [day_after(-4)] * 2 + [day_after(-9)] * 2
-    assert ExtractiveReflector().name == "extractive-2" and rows[0]["day"] < DAY
+    assert ExtractiveReflector().name == "extractive-3" and rows[0]["day"] < DAY
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 1000), st.integers(0, 40)), max_size=60))

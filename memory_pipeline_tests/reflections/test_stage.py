@@ -8,8 +8,8 @@ import pytest
 
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.lake import Lake
-from memory_pipeline.reflections.checks import judge_compression
 from memory_pipeline.reflections.extractive import ExtractiveReflector
+from memory_pipeline.reflections.judges import judge_compression
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
@@ -69,7 +69,7 @@ def test_the_row_of_a_line(work: Work) -> None:
     assert (row["support"], row["sessions"]) == (2, 2)
     assert row["sources"] == [observation_id(UV), observation_id(UV_AGAIN, day_after(-1), "s2")]
     assert (row["first_seen"], row["last_seen"]) == (at("15:00", day_after(-1)), at("09:00"))
-    assert (row["input_tokens"], row["reflector"]) == (300, "extractive-2")
+    assert (row["input_tokens"], row["reflector"]) == (300, "extractive-3")
 
 
 def test_the_first_section_carries_the_persons_name(work: Work) -> None:
@@ -166,11 +166,11 @@ def test_ids_stay_when_the_day_grows(work: Work) -> None:
 )
 def test_the_compression_band(work: Work, spent: int, tokens: int, passed: bool) -> None:
     put(work.lake, "reflections", reflection(UV, input_tokens=spent, tokens=tokens))
-    verdict = judge_compression(work.lake, DAY)
+    verdict = judge_compression(work.lake, work.settings, DAY)
     assert verdict.passed is passed
     assert bool(verdict.offenders) is not passed
 
 
 def test_an_empty_day_is_no_bad_compression(work: Work) -> None:
     work.run()
-    assert judge_compression(work.lake, DAY).passed
+    assert judge_compression(work.lake, work.settings, DAY).passed

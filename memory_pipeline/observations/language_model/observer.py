@@ -56,6 +56,7 @@ class LanguageModelObserver:
     chunk_tokens: int = 35_000
     prior_tokens: int = 4_000
     at_once: int = 4
+    most_pictures: int = MOST_PICTURES
 
     @cached_property
     def name(self) -> str:
@@ -67,7 +68,7 @@ class LanguageModelObserver:
         """All that would give other observations of the same messages."""
         config = self.client.config
         server = fingerprint_of(config.base_url)[:8] if config.base_url else None  # it may hold a password
-        asked = (server, config.temperature, config.max_output_tokens, sees(config))
+        asked = (server, config.temperature, config.max_output_tokens, sees(config) and self.most_pictures)
         return repr((self.name, self.budget, self.chunk_tokens, self.prior_tokens, *asked))
 
     def stop(self) -> None:
@@ -146,7 +147,7 @@ class LanguageModelObserver:
             model=config.model,
             system=filled("observer", {"priorities": text_of("priorities").strip()}),
             prompt=filled("user_turn", turn),
-            pictures=tuple(_pictures(messages)) if sees(config) else (),
+            pictures=tuple(_pictures(messages, self.most_pictures)) if sees(config) else (),
             temperature=config.temperature,
             max_output_tokens=config.max_output_tokens,
         )
@@ -198,9 +199,8 @@ def _line(text: str | None, honesty: Honesty) -> str | None:
     return clip(honesty.without_invented_times(text)[0], LONGEST_LINE) if text and text.strip() else None
 
 
-def _pictures(messages: Sequence[Said]) -> Iterator[Picture]:
-    """The images of these messages that can be shown; where one cannot, its mark in the text has to do."""
-    left = MOST_PICTURES
+def _pictures(messages: Sequence[Said], left: int) -> Iterator[Picture]:
+    """The first images of these messages that can be shown; where one cannot, its mark in the text has to do."""
     for shown in (shown for message in messages for shown in message.shown):
         if not left:
             return

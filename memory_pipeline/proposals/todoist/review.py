@@ -156,6 +156,8 @@ def _close(lake: Lake, todoist: Todoist, plan: Plan, result: Reviewed) -> None:
             if status in (EXPIRED, INVALID, SUPERSEDED):
                 said = f"This proposal is {status} and was not added to MEMORY.md. {reason or ''}".rstrip()
                 todoist.comment(task.task_id, said, comment_id(task.task_id))
+            elif reason:
+                todoist.comment(task.task_id, f"This line was {reason}.", comment_id(task.task_id))
             todoist.close(task.task_id)
         result.closed.append(proposal_id)
 

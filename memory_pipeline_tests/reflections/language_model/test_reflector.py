@@ -14,7 +14,7 @@ import pytest
 from memory_pipeline.lake import Lake
 from memory_pipeline.llm import prompts
 from memory_pipeline.llm.errors import ModelMisconfigured, ModelUnavailable
-from memory_pipeline.reflections.checks import judge_compression
+from memory_pipeline.reflections.judges import judge_compression
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current, is_incomplete
@@ -170,7 +170,7 @@ def test_too_long_twice_then_good(work: Make) -> None:
     characters = [int(n) for p in (second, third) for n in re.findall(r"at most about (\d+) characters", p)]
     assert "8/10" in second and "6/10" in third and characters[0] > characters[1]
     assert len(w.rows()) == 21
-    assert judge_compression(w.lake, DAY).passed
+    assert judge_compression(w.lake, w.settings, DAY).passed
     assert stage.numbers[DAY]["answers"] == 3
 
 
@@ -187,7 +187,7 @@ def test_always_too_long_keeps_the_shortest_and_the_check_tells(work: Make) -> N
         w.run()
         assert len(server.requests) == 3
     assert len(w.rows()) == 42 and w.texts().count(UV) == 1
-    assert not judge_compression(w.lake, DAY).passed
+    assert not judge_compression(w.lake, w.settings, DAY).passed
 
 
 def test_of_attempts_in_the_band_the_one_that_rests_on_most_is_kept(work: Make) -> None:
@@ -222,7 +222,7 @@ def test_the_extractive_reflector_stands_in_for_what_cannot_be_used(work: Make, 
         stage = w.run()
         assert len(server.requests) == 3
         assert "could not be used" in server.requests[1].prompt
-        assert w.reflectors() == {"extractive-2"}
+        assert w.reflectors() == {"extractive-3"}
         assert w.texts() == [FRIDAY, UV]
         assert "cannot be used" in stage.left[DAY]
         w.run()
@@ -248,7 +248,7 @@ def test_next_to_nothing_of_much_is_nothing(work: Make) -> None:
         many(w.lake, 59)
         stage = w.run()
     assert "next to nothing was left" in stage.left[DAY]
-    assert w.reflectors() == {"extractive-2"}
+    assert w.reflectors() == {"extractive-3"}
 
 
 def test_rows_of_before_whose_observations_are_gone_do_not_stay(work: Make) -> None:
@@ -287,7 +287,7 @@ def test_a_dead_model_leaves_the_day_for_later(work: Make) -> None:
         w = work(server.url)
         with pytest.raises(ModelUnavailable):
             w.run()
-        assert w.texts() == [FRIDAY, UV] and w.reflectors() == {"extractive-2"}
+        assert w.texts() == [FRIDAY, UV] and w.reflectors() == {"extractive-3"}
         assert is_incomplete(w.stage(), w.lake, DAY)
     with openai_server(ANSWER) as server:
         w.run(reflector_base_url=server.url)
@@ -317,7 +317,7 @@ def test_over_budget_the_day_is_left_without_an_error(work: Make) -> None:
         w = work(server.url, daily_budget_tokens=100)
         stage = w.run()
         assert server.requests == []
-        assert w.reflectors() == {"extractive-2"}
+        assert w.reflectors() == {"extractive-3"}
         assert "MEMORY_DAILY_BUDGET_TOKENS" in stage.left[DAY]
         assert is_incomplete(w.stage(), w.lake, DAY)
         w.run(daily_budget_tokens=1_000_000)

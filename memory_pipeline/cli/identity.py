@@ -1,0 +1,35 @@
+"""`memory identity`: whether every agent finds the files that say who it is and how it works."""
+
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.cli.console import FAILED, print_json, say
+from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.days import today
+from memory_pipeline.files.identity import NOT_SET, Looked, look_at_identity
+
+
+def identity(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
+    """Show the identity files in the order in which they are read, and their links; exit code 1 when one is broken."""
+    settings = settings_of_call()
+    found = look_at_identity(settings, today(settings.zone))
+    if as_json:
+        files, links = (found.files, found.links) if found else ((), ())
+        print_json({"is_set": found is not None, "files": [*map(vars_of, files)], "links": [*map(vars_of, links)]})
+    elif found is None:
+        say(NOT_SET, "dim")
+    else:
+        for number, looked in enumerate(found.files, 1):
+            say(f"{number}. {looked.line}", "red" if looked.is_broken else "")
+        for looked in found.links:
+            say(f"-> {looked.line}", "red" if looked.is_broken else "")
+        if not found.links:
+            say("No links are checked; MEMORY_IDENTITY_LINKS names them.", "dim")
+    if found and found.broken:
+        raise typer.Exit(FAILED)
+
+
+def vars_of(looked: Looked) -> dict[str, object]:
+    names = ("path", "state", "is_broken", "detail", "remedy")
+    return {name: getattr(looked, name) for name in names}

@@ -1,0 +1,156 @@
+"""The identity files that an agent reads first, in order, and the links by which every harness finds them.
+
+They are a person's own, written by hand; here they are looked at and never written. What is broken is told with what
+to do about it: an agent that starts without its instructions, or with an old copy of them, says nothing itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shlex
+import stat
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Literal
+
+from memory_pipeline.settings import Settings
+
+IDENTITY_FILES = ("SOUL.md", "IDENTITY.md", "USER.md", "AGENTS.md")
+"""In read order; then MEMORY.md and today's log are read."""
+NOT_SET = "The identity files are not checked; MEMORY_IDENTITY_DIRECTORY names their directory."
+
+FileState = Literal["present", "missing", "empty", "unreadable", "not UTF-8"]
+LinkState = Literal[
+    "resolves", "missing", "dangling", "loops", "points elsewhere", "a copy", "a stale copy", "unreadable"
+]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a file or a link is found to be."""
+
+    path: Path
+    state: FileState | LinkState
+    is_broken: bool
+    detail: str = ""
+    """Where it leads, or what is wrong with it."""
+    remedy: str = ""
+    """What to do, of what is broken."""
+
+    @property
+    def line(self) -> str:
+        told = f"{self.path}: {self.state}" + (f" ({self.detail})" if self.detail else "")
+        return f"{told}. {self.remedy}" if self.remedy else told
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The files in read order, and the links."""
+
+    files: tuple[Looked, ...]
+    links: tuple[Looked, ...]
+
+    @property
+    def broken(self) -> list[Looked]:
+        return [looked for looked in (*self.files, *self.links) if looked.is_broken]
+
+
+def look_at_identity(settings: Settings, today: date) -> Identity | None:
+    """How the files and links are now; None when no directory is set."""
+    directory = settings.identity_directory
+    if directory is None:
+        return None
+    own = [_look_at_file(directory / name, is_needed=True) for name in IDENTITY_FILES]
+    ours = [_look_at_file(path, is_needed=False) for path in (settings.memory_file, settings.daily_log(today))]
+    return Identity((*own, *ours), tuple(_look_at_link(path, directory) for path in settings.identity_links))
+
+
+def _look_at_file(path: Path, *, is_needed: bool) -> Looked:
+    """`is_needed`: a person has to write it; the others are made when there is something to write."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never answer
+            return Looked(path, "unreadable", True, "it is no file", "Put a file in its place.")
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        if path.is_symlink():
+            return Looked(path, "missing", True, f"a link to {path.readlink()}, which is not there", _relink(path))
+        if not is_needed:
+            return Looked(path, "missing", False, "not made yet")
+        return Looked(path, "missing", True, "", "Write it, or set MEMORY_IDENTITY_DIRECTORY to where it is.")
+    except OSError as error:
+        return Looked(path, "unreadable", True, _reason(error), f"Let it be read: `ls -l {_quoted(path)}`.")
+    if not data.removeprefix(b"\xef\xbb\xbf").strip():
+        return Looked(path, "empty", is_needed, "", "Write it, or put a copy of it back." if is_needed else "")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return Looked(path, "not UTF-8", True, f"line {line}", "Save it as UTF-8.")
+    return Looked(path, "present", False)
+
+
+def _look_at_link(path: Path, directory: Path) -> Looked:
+    """Whether the path leads to a file in the directory, by symbolic links on the way or as a hard link."""
+    wanted = directory / path.name
+    if path.name not in IDENTITY_FILES and not os.path.lexists(wanted):
+        wanted = directory / "AGENTS.md"  # for CLAUDE.md and the like
+    make = _link(wanted, path)
+    try:
+        target = path.resolve(strict=True)
+        is_file = stat.S_ISREG(target.stat().st_mode)
+        data = target.read_bytes() if is_file else b""
+    except (FileNotFoundError, NotADirectoryError):
+        if not path.is_symlink():
+            return Looked(path, "missing", True, "", make)
+        return Looked(path, "dangling", True, f"to {path.readlink()}", make)
+    except (OSError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) or error.errno == errno.ELOOP:  # resolve() raises either, by version
+            return Looked(path, "loops", True, "", f"Remove it. {make}")
+        return Looked(path, "unreadable", True, _reason(error), f"Let it be read: `ls -lL {_quoted(path)}`.")
+    if is_file and (same := _same_file(target, directory)):
+        return Looked(path, "resolves", False, f"to {same}")
+    if not is_file or path.is_symlink():
+        away = "" if path.is_symlink() else "Move it away first. "
+        return Looked(path, "points elsewhere", True, f"to {target}", f"{away}{make}")
+    candidates = [wanted, *(directory / name for name in IDENTITY_FILES)]
+    if (copied := next((c for c in candidates if _bytes_of(c) == data), None)) is not None:
+        return Looked(path, "a copy", True, f"of {copied}; it will drift", _link(copied, path))
+    remedy = f"Bring what only it says into {wanted}: `diff {_quoted(wanted, path)}`. {make}"
+    return Looked(path, "a stale copy", True, f"it differs from {wanted}", remedy)
+
+
+def _same_file(target: Path, directory: Path) -> Path | None:
+    """The file of the directory that the target is."""
+    if target.is_relative_to(os.path.realpath(directory)):
+        return target
+    for name in IDENTITY_FILES:
+        with contextlib.suppress(OSError):
+            if (directory / name).samefile(target):
+                return directory / name
+    return None
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _relink(path: Path) -> str:
+    return f"Put that file back, or link it to where it is now: `ln -sfn FILE {_quoted(path)}`."
+
+
+def _link(file: Path, path: Path) -> str:
+    return f"Link it: `ln -sfn {_quoted(file, path)}`."
+
+
+def _quoted(*paths: Path) -> str:
+    return shlex.join(map(str, paths))
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or "cannot be used").lower()

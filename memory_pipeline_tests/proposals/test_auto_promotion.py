@@ -1,0 +1,303 @@
+"""Promoting without asking: never by surprise, first in shadow, only what was earned, and taken back by a key press."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import polars as pl
+import pytest
+
+from memory_pipeline.orchestration import LakeResource
+from memory_pipeline.proposals.assets import memory_file
+from memory_pipeline.proposals.auto_promotion import in_shadow, told
+from memory_pipeline.proposals.ends import Ends
+from memory_pipeline.proposals.lifecycle import (
+    Settled,
+    UnknownProposal,
+    decide,
+    promote,
+    record_showings,
+    settle_review,
+)
+from memory_pipeline.proposals.states import with_status
+from memory_pipeline_tests.proposals.test_acceptance import LONG_AGO, history
+from memory_pipeline_tests.proposals.test_crashes import Killed, die_at
+from memory_pipeline_tests.rows import DAY, at, bytes_of, day_after, observation, proposal, put, workspace
+
+NOW = at("18:00")
+UV, FRIDAY = "p-20250305-001", "p-20250305-002"
+TEXTS = {UV: "Use uv for Python.", FRIDAY: "Never deploy on a Friday."}
+BY_HAND = "# Memory\n\nBy hand.\n\n## Hard Rules\n- Be kind\n"
+
+
+class Weeks:
+    """A workspace whose person has decided before, with two lines of theirs in REVIEW.md since `NOW`."""
+
+    def __init__(self, folder: Path, mode: str, ends: str = "a" * 40, *, shadow: bool = True, **row: Any) -> None:
+        self.settings, self.lake = workspace(folder, auto_promote=mode, **row.pop("settings", {}))
+        history(self.lake, ends, shadow=shadow)
+        said = row.pop("said", {})
+        put(self.lake, "observations", *(observation(text) | said for text in TEXTS.values()))
+        put(self.lake, "proposals", *(proposal(n, text, **row) for n, text in enumerate(TEXTS.values(), 1)))
+        self.review, self.memory = self.settings.review_file, self.settings.memory_file
+        self.memory.write_text(BY_HAND, "utf-8")
+        settle_review(self.settings, self.lake, NOW)
+
+    def run(self, days: float = 1) -> Settled:
+        now = NOW + timedelta(days=days)
+        settled = settle_review(self.settings, self.lake, now)
+        promote(self.settings, self.lake, now)
+        return settled
+
+    def mark(self, proposal_id: str, mark: str) -> None:
+        text = self.review.read_text("utf-8")
+        assert f"- [ ] `{proposal_id}`" in text
+        self.review.write_text(text.replace(f"- [ ] `{proposal_id}`", f"- [{mark}] `{proposal_id}`"), "utf-8")
+
+    def status(self) -> list[str]:
+        found = dict(with_status(self.lake).select("proposal_id", "status").iter_rows())
+        return [found[p] for p in TEXTS]
+
+    def noted(self) -> list[str]:
+        return self.lake.read("auto_promotions").filter(pl.col("day") > LONG_AGO)["proposal_id"].to_list()
+
+    def tables(self) -> dict[str, bytes]:
+        """Everything but what shadow mode notes."""
+        left_out = ("lake/auto_promotions/", "backups/")
+        return {k: v for k, v in bytes_of(self.settings.workspace).items() if not k.startswith(left_out)}
+
+
+# --- off and shadow ---
+
+
+def test_off_is_the_default_and_notes_nothing(tmp_path: Path) -> None:
+    assert workspace(tmp_path / "plain")[0].auto_promote == "off"
+    week = Weeks(tmp_path / "off", "off")
+    week.run(1)
+    week.run(2)
+    assert (week.noted(), told(week.settings, week.lake)) == ([], [])
+    assert week.memory.read_text("utf-8") == BY_HAND
+
+
+def test_shadow_changes_no_byte_but_its_own_table(tmp_path: Path) -> None:
+    off, shadow = Weeks(tmp_path / "off", "off"), Weeks(tmp_path / "shadow", "shadow")
+    for days in (0.5, 1, 2, 6, 7, 9):
+        off.run(days)
+        shadow.run(days)
+        assert shadow.tables() == off.tables()
+        assert shadow.memory.read_text("utf-8") == BY_HAND
+    assert shadow.noted() == [UV, FRIDAY]
+
+
+def test_shadow_notes_each_line_once_with_the_reason(tmp_path: Path) -> None:
+    week = Weeks(tmp_path, "shadow")
+    for days in (1, 1.5, 3):
+        week.run(days)
+    rows = week.lake.read("auto_promotions").filter(pl.col("day") > LONG_AGO).to_dicts()
+    assert [row["proposal_id"] for row in rows] == [UV, FRIDAY]
+    assert {row["would_promote_at"] for row in rows} == {NOW + timedelta(days=1)}
+    assert (rows[0]["section"], rows[0]["acceptance"], rows[0]["decisions_counted"]) == ("Hard Rules", 1.0, 40)
+    assert rows[0]["lower_bound"] == pytest.approx(0.9124, abs=5e-5)
+
+
+def test_what_a_person_then_decides_is_told_beside_it(tmp_path: Path) -> None:
+    week = Weeks(tmp_path, "shadow", "a" * 11 + "r")
+    week.run()
+    assert told(week.settings, week.lake) == [
+        "Hard Rules: not trusted, 11 of your last 12 decisions took the line as offered (20 decisions are needed); "
+        "would have promoted 12; you approved 11, rejected 1 (precision 0.92, at least 0.65)"
+    ]
+
+
+@pytest.mark.parametrize(("count", "said"), [(19, "20 decisions are needed"), (20, "at least 0.84")])
+def test_below_twenty_decisions_no_rate_is_told(tmp_path: Path, count: int, said: str) -> None:
+    week = Weeks(tmp_path, "shadow", "a" * count, shadow=False)
+    assert told(week.settings, week.lake) == [
+        f"Hard Rules: not trusted, {count} of your last {count} decisions took the line as offered ({said})"
+    ]
+
+
+# --- which lines ---
+
+
+@pytest.mark.parametrize(
+    ("row", "days"),
+    [
+        ({}, 0.9),  # the person has a day to decide first
+        ({"priority": "medium"}, 1),
+        ({"section": "Patterns"}, 1),
+        ({"supersedes": ["p-20250104-001"]}, 1),
+        ({"said": {"trust": "assistant"}}, 1),
+        ({"said": {"trust": "tool"}}, 1),
+        ({"said": {"flags": ["no_cues"]}}, 1),
+        ({"sources": ["r-1"]}, 1),
+        ({"sources": ["r-1", "o-gone"]}, 1),
+        ({"ends": "a" * 34}, 1),
+        ({"ends": "a" * 40 + "r"}, 1),
+        ({"ends": "a" * 40 + "e"}, 1),
+        ({"ends": "a" * 40 + "x"}, 1),
+    ],
+)
+def test_any_other_line_waits_for_the_person(tmp_path: Path, row: dict[str, Any], days: float) -> None:
+    """Without any of these the two lines are noted, as above."""
+    week = Weeks(tmp_path, "shadow", **row)
+    week.run(days)
+    assert week.noted() == []
+
+
+def test_a_line_that_memory_says_already_waits_for_the_person(tmp_path: Path) -> None:
+    week = Weeks(tmp_path, "on")
+    week.memory.write_text(BY_HAND + "- Use uv for Python.\n", "utf-8")
+    assert week.run().automatic == [FRIDAY]
+    assert week.status() == ["pending", "approved"]
+
+
+# --- on ---
+
+
+@pytest.mark.parametrize(
+    ("shadow", "why"),
+    [
+        ("", "you decided 0 lines that it would have promoted, 20 are needed"),
+        ("a" * 19, "you decided 19 lines that it would have promoted, 20 are needed"),
+        ("a" * 20, "its precision is at least 0.84, 0.90 is needed"),
+    ],
+)
+def test_on_without_enough_of_a_shadow_stays_in_shadow_and_says_so(tmp_path: Path, shadow: str, why: str) -> None:
+    week = Weeks(tmp_path, "on", "", shadow=False)
+    history(week.lake, shadow, shadow=True)
+    history(week.lake, "a" * 40, start=101)
+    assert week.run().automatic == []
+    assert week.noted() == [UV, FRIDAY]
+    assert week.memory.read_text("utf-8") == BY_HAND
+    assert in_shadow(week.settings, week.lake) == [f"Hard Rules stays in shadow: {why}"]
+    (sentence,) = told(week.settings, week.lake)
+    assert sentence.startswith("Hard Rules: trusted, ") and sentence.endswith(f"; stays in shadow: {why}")
+
+
+def test_on_promotes_what_was_earned_as_any_approval_is(tmp_path: Path) -> None:
+    week = Weeks(tmp_path, "on")
+    assert week.run().automatic == [UV, FRIDAY]
+    rows = week.lake.read("decisions", [day_after(1)]).to_dicts()
+    assert [(r["decision"], r["surface"], r["text"]) for r in rows] == [
+        ("approved", "auto", text) for text in TEXTS.values()
+    ]
+    assert week.memory.read_text("utf-8") == BY_HAND + "".join(
+        f"- (2025-03-05) {text} <!-- {p} -->\n" for p, text in TEXTS.items()
+    )
+    assert Ends.of(week.lake, week.memory).judge(DAY).passed
+    assert in_shadow(week.settings, week.lake) == []
+    assert told(week.settings, week.lake)[0].endswith("; promoted 2, standing; on")
+    before = bytes_of(tmp_path)
+    assert week.run(1.1).automatic == []
+    assert bytes_of(tmp_path) == before
+
+
+def test_the_log_and_review_name_what_was_promoted_automatically(tmp_path: Path) -> None:
+    week = Weeks(tmp_path, "on")
+    week.review.write_text(week.review.read_text("utf-8").replace("# Pending", "# My pending"), "utf-8")
+    week.run()
+    log = week.settings.daily_log(day_after(1)).read_text("utf-8")
+    assert f"approved `{UV}` Use uv for Python. (promoted automatically; delete or strike out its line" in log
+    notice = (
+        f"_Promoted automatically: `{UV}`, `{FRIDAY}`. Delete or strike out a line in MEMORY.md to take it back._\n"
+    )
+    text = week.review.read_text("utf-8")
+    assert text.count(notice) == 1 and f"{notice}_Last updated: " in text and text.startswith("# My pending")
+    week.memory.write_text(BY_HAND + f"- (2025-03-05) Use uv for Python. <!-- {UV} -->\n", "utf-8")
+    week.run(2)
+    assert f"_Promoted automatically: `{UV}`. Delete" in week.review.read_text("utf-8")
+    week.run(9)
+    assert week.review.read_text("utf-8") == text.replace(notice, "")  # after a week it goes
+
+
+def test_what_a_person_decides_in_time_counts(tmp_path: Path) -> None:
+    week = Weeks(tmp_path, "on")
+    week.mark(UV, "-")
+    settled = week.run()
+    assert (settled.rejected, settled.automatic) == ([UV], [])  # and this rejection takes the section's trust
+    assert week.status() == ["rejected", "pending"]
+    assert week.memory.read_text("utf-8") == BY_HAND
+
+
+def test_a_line_that_is_taken_back_ends_it_for_the_section(tmp_path: Path) -> None:
+    week = Weeks(tmp_path, "on")
+    week.run()
+    week.memory.write_text(BY_HAND, "utf-8")
+    later = proposal(3, "Indent Makefiles with tabs.", day=DAY)
+    put(week.lake, "observations", observation("Indent Makefiles with tabs.", session="s2"))
+    put(week.lake, "proposals", later)
+    week.run(2)
+    assert week.run(4).automatic == []
+    assert with_status(week.lake).filter(proposal_id=later["proposal_id"])["status"].to_list() == ["pending"]
+    assert week.memory.read_text("utf-8") == BY_HAND  # and it does not come back
+    (sentence,) = told(week.settings, week.lake)
+    assert sentence.startswith("Hard Rules: not trusted, 40 of your last 42 decisions")
+    assert "took back 2" in sentence and sentence.endswith("stays in shadow: its decisions do not carry it yet")
+
+
+def test_a_review_file_that_cannot_be_read_may_hold_the_decision(tmp_path: Path) -> None:
+    week = Weeks(tmp_path, "on")
+    week.review.unlink()
+    settled = week.run()
+    assert settled.damaged and settled.automatic == []
+    assert week.run(1.1).automatic == [UV, FRIDAY]
+
+
+def test_what_is_a_task_waits_until_the_tasks_are_read(tmp_path: Path) -> None:
+    week = Weeks(tmp_path, "on", settings={"todoist": True})
+    record_showings(week.settings, week.lake, {UV: "task 1"}, NOW, surface="todoist")
+    assert week.run().automatic == [FRIDAY]
+    now = NOW + timedelta(days=1.1)
+    assert settle_review(week.settings, week.lake, now, tasks_are_read=True).automatic == [UV]
+
+
+def test_who_decides_too_late_is_told_how_to_take_it_back(tmp_path: Path) -> None:
+    week = Weeks(tmp_path, "on")
+    open_in_an_editor = week.review.read_text("utf-8").replace(f"- [ ] `{UV}`", f"- [-] `{UV}`")
+    week.run()
+    with pytest.raises(UnknownProposal, match="was promoted automatically; delete or strike out its line"):
+        decide(week.settings, week.lake, {UV: "rejected"}, NOW + timedelta(days=1))
+    week.review.write_text(open_in_an_editor, "utf-8")
+    settled = week.run(1.1)
+    assert UV in settled.too_late and settled.ignored == []
+    assert week.status() == ["approved", "approved"]
+    assert not Ends.of(week.lake, week.memory).judge(DAY).offenders
+
+
+def test_a_crash_at_any_write_changes_nothing_about_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def state(week: Weeks) -> dict[str, object]:
+        kept = {k: v for k, v in week.tables().items() if not k.startswith("lake/promotions/")}
+        promoted = week.lake.read("promotions").drop("already_there").to_dicts()
+        return kept | {"promoted": promoted, "noted": week.lake.read("auto_promotions").to_dicts()}
+
+    whole = Weeks(tmp_path / "whole", "on")
+    with monkeypatch.context() as patch:
+        seen = die_at(patch, 0, before=True)
+        whole.run()
+    assert {"2025-03-06.parquet", "2025-03-06.md", "REVIEW.md", "MEMORY.md"} <= set(seen)
+    for number in range(1, len(seen) + 1):
+        for before in (True, False):
+            week = Weeks(tmp_path / f"{number}{before}", "on")
+            with monkeypatch.context() as patch:
+                die_at(patch, number, before=before)
+                with pytest.raises(Killed):
+                    week.run()
+            week.run()
+            assert state(week) == state(whole), f"killed {'before' if before else 'after'} {seen[number - 1]}"
+
+
+def test_the_asset_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    week = Weeks(tmp_path / "on", "on", shadow=False)
+    record_showings(week.settings, week.lake, {UV: None}, datetime(2025, 3, 6).astimezone(), surface="command")
+    monkeypatch.setenv("MEMORY_WORKSPACE", f"{week.settings.workspace}")
+    monkeypatch.setenv("MEMORY_TIMEZONE", "UTC")
+    monkeypatch.setenv("MEMORY_AUTO_PROMOTE", "on")
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = dg.materialize([memory_file], instance=instance, resources={"lake": LakeResource()})
+    (event,) = result.asset_materializations_for_node("memory_file")
+    assert "Hard Rules: not trusted" in str(event.metadata["auto_promotion"].value)  # both expired meanwhile
+    assert event.metadata["promoted_automatically"].value == 0
