@@ -1,6 +1,6 @@
 """What of the labelled facts reaches MEMORY.md when a reviewer approves all that is offered.
 
-    python benchmarks/promoted.py [SESSIONS_DIR] [--workspace DIR] [--labels gold|own|all] [--list]
+    python benchmarks/promoted.py [SESSIONS_DIR] [--workspace DIR] [--labels gold|own|all] [--unseen] [--list]
 
 All sessions (SESSIONS_DIR, default ../shared/fixtures) go through `memory run --all` into an empty workspace, or a copy
 of DIR is taken. Page after page, all that REVIEW.md offers is approved and promoted. At each stage the lines of the
@@ -12,7 +12,8 @@ proposals (by chance, and the first of each session), and proposals by chance in
 `--list` prints every high fact with the stage that lost it and every proposal with the fact that it carries.
 
 Facts of windows that are not observed (fewer than five messages of a person) cannot be found; `observed windows` leaves
-them out. The shipped observer was fitted on these sessions (`fit_observer.py` tells what that is worth elsewhere).
+them out. The shipped observer was fitted on all labelled sessions. `--unseen` fits it on those of `benchmarks/labels`
+alone, runs with these weights, and scores the gold sessions, which they have not seen.
 """
 
 import argparse
@@ -27,11 +28,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import fitting
 import polars as pl
 from labels import FIXTURES, GOLD, label_folder, scorer
-from proposals import backfill
+from observing import sessions
+from proposals import ROOT, backfill
 
 from memory_pipeline.lake import Lake
+from memory_pipeline.observations.extractive import weights as shipped
+from memory_pipeline.observations.extractive.features import FEATURES
 from memory_pipeline.proposals.lifecycle import APPROVED, decide, on_display, pending, promote, settle_review
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.settings import Settings
@@ -77,16 +82,34 @@ def main() -> None:
     parser.add_argument("sessions", nargs="?", type=Path, default=FIXTURES)
     parser.add_argument("--workspace", type=Path, help="score a copy of this workspace instead of making one")
     parser.add_argument("--labels", choices=("gold", "own", "all"), default="all")
+    parser.add_argument(
+        "--unseen", action="store_true", help="weights fitted without the gold sessions, scored on them"
+    )
     parser.add_argument("--list", action="store_true")
     asked = parser.parse_args()
+    if asked.unseen:
+        asked.labels, asked.workspace = "gold", None
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "workspace"
         if asked.workspace:
             shutil.copytree(asked.workspace, copy, ignore=shutil.ignore_patterns("index*", "dagster*"))
         else:
-            backfill(asked.sessions, copy)
+            backfill(asked.sessions, copy, fitted_without_gold(Path(folder)) if asked.unseen else ROOT)
         settings = Settings(workspace=copy, default_session_dirs=False, memory_file=copy / "MEMORY.md")
         report(settings, list(labelled(asked.labels)), listing=asked.list)
+
+
+def fitted_without_gold(folder: Path) -> Path:
+    """A copy of the package whose observer has seen no gold session."""
+    for name in ("memory_pipeline", "prompts"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "dagster.yaml", folder)
+    target = folder / Path(shipped.__file__).with_name(shipped.FILE).relative_to(ROOT)
+    with label_folder(with_gold=False) as labels:
+        found = [fitting.labelled(session, None) for session in sessions(labels)]
+    weights = fitting.weights_of(fitting.fit(found), list(FEATURES))
+    target.write_text(json.dumps(json.loads(target.read_text("utf-8")) | {shipped.LEXICAL: vars(weights)}), "utf-8")
+    return folder
 
 
 def labelled(which: str) -> Iterator[Labelled]:
@@ -144,9 +167,9 @@ class Stages:
         }
 
 
-def report(settings: Settings, sessions: Sequence[Labelled], *, listing: bool) -> None:
+def report(settings: Settings, chosen: Sequence[Labelled], *, listing: bool) -> None:
     lake = Lake(settings.lake_dir)
-    files = {Path(s.file).name: s for s in sessions}
+    files = {Path(s.file).name: s for s in chosen}
     at = Stages(lake, files)
     queue = at.labelled(at.queue)
     proposals = {row["proposal_id"]: row for row in at.queue}
@@ -161,10 +184,10 @@ def report(settings: Settings, sessions: Sequence[Labelled], *, listing: bool) -
     baselines = {f"baseline: {name}": lines for name, lines in at.baselines().items()}
     observed = observed_files(lake)
     print(f"{'':42}" + "".join(f"{name:>12}" for name in FIGURES))
-    for title, chosen in (("all", files), ("observed windows", {n: s for n, s in files.items() if n in observed})):
-        print(f"{title}: {len(chosen)} sessions")
+    for title, some in (("all", files), ("observed windows", {n: s for n, s in files.items() if n in observed})):
+        print(f"{title}: {len(some)} sessions")
         for name, lines in (stages | pages | baselines).items():
-            print(f"  {name:40}" + "".join(f"{value:>12}" for value in figures(chosen, lines)))
+            print(f"  {name:40}" + "".join(f"{value:>12}" for value in figures(some, lines)))
     if listing:
         show(files, stages)
 
@@ -188,9 +211,9 @@ def observed_files(lake: Lake) -> set[str]:
     return {Path(f).name for f in lake.read("messages").join(windows, on="dedupe_key", how="semi")["source_file"]}
 
 
-def figures(sessions: dict[str, Labelled], found: dict[str, list[Line]]) -> list[object]:
+def figures(chosen: dict[str, Labelled], found: dict[str, list[Line]]) -> list[object]:
     facts = hits = highs = high_hits = lines = junk = traps = trapped = 0
-    for name, session in sessions.items():
+    for name, session in chosen.items():
         carried = {id(line): [session.carries(line, fact) for fact in session.facts] for line in found.get(name, [])}
         hit = [any(of_line) for of_line in zip(*carried.values(), strict=True)] or [False] * len(session.facts)
         facts, hits = facts + len(hit), hits + sum(hit)

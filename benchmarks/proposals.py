@@ -62,8 +62,10 @@ def main() -> None:
         speed(Path(folder) / "many", arguments.proposals)
 
 
-def backfill(sessions: Path, workspace: Path) -> Path:
+def backfill(sessions: Path, workspace: Path, code: Path = ROOT) -> Path:
+    """All sessions into the workspace, by the package that stands in `code`."""
     environment = os.environ | {"MEMORY_WORKSPACE": f"{workspace}", "MEMORY_DEFAULT_SESSION_DIRS": "false"}
+    environment["PYTHONPATH"] = f"{code}"
     command = [sys.executable, "-m", "memory_pipeline.cli.main", "run", "--all", "--sessions", f"{sessions}"]
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     return workspace

@@ -1,7 +1,8 @@
-"""`memory estimate`: what observing these days with the configured model would cost, before it does."""
+"""`memory estimate`: what observing and reflecting on these days with the configured models would cost."""
 
 import math
 from collections import defaultdict
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
@@ -11,12 +12,42 @@ from rich.table import Table
 from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days_in, progress, sessions_of_call, span_of
 from memory_pipeline.cli.console import out, print_json, say
 from memory_pipeline.cli.dagster_runs import only_run
+from memory_pipeline.days import today
 from memory_pipeline.observations.estimate import Estimate, estimate_day
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
+from memory_pipeline.reflections.estimate import estimate_pool, estimate_reflections
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
+
+OBSERVING, REFLECTING, POOLING = "observations", "reflections", "pool_reflections"
+ByDay = dict[date, Estimate]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What each stage would ask for the days of a run; and for the pool, which is reflected on by hand."""
+
+    by_stage: dict[str, ByDay] = field(default_factory=dict)
+    pool: Estimate = field(default_factory=Estimate)
+
+    @property
+    def total(self) -> Estimate:
+        """Of a run: without the pool."""
+        return sum((_sum(by_day) for by_day in self.by_stage.values()), Estimate())
+
+    @property
+    def stages(self) -> dict[str, Estimate]:
+        return {name: _sum(by_day) for name, by_day in self.by_stage.items()} | {POOLING: self.pool}
+
+    def days(self) -> ByDay:
+        """All stages together."""
+        found: ByDay = defaultdict(Estimate)
+        for by_day in self.by_stage.values():
+            for day, estimated in by_day.items():
+                found[day] += estimated
+        return dict(sorted(found.items()))
 
 
 def estimate(
@@ -26,18 +57,18 @@ def estimate(
     sessions: SESSIONS = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the estimate as JSON.")] = False,
 ) -> None:
-    """Tell what `memory run` of the same days would ask of the model, and what that costs; asks nothing itself."""
+    """Tell what `memory run` of the same days would ask of the models, and what that costs; asks nothing itself."""
     span = span_of(first, last, everything)
     settings, catalogue = sessions_of_call(sessions)
     with only_run(settings):
         stages = Stages.of(settings, catalogue, datetime.now(UTC))
-        by_day = _by_day(stages, days_in(catalogue, span, everything))
-    print_json(_as_json(settings, by_day)) if as_json else _print(settings, by_day)
+        costs = _costs(stages, days_in(catalogue, span, everything))
+    print_json(_as_json(settings, costs)) if as_json else _print(settings, costs)
 
 
-def _by_day(stages: Stages, days: list[date]) -> dict[date, Estimate]:
-    """What each day needs; messages are read on the way, which the next run need not do again."""
-    found: dict[date, Estimate] = {}
+def _costs(stages: Stages, days: list[date]) -> Costs:
+    """Messages are read on the way, which the next run need not do again."""
+    observed: ByDay = {}
     observer, lake = stages.observations.observer, stages.sessions.lake
     with progress() as bar:
         task = bar.add_task("looking at days", total=len(days))
@@ -45,12 +76,14 @@ def _by_day(stages: Stages, days: list[date]) -> dict[date, Estimate]:
             bring_up_to_date(stages.sessions, lake, day)
             if isinstance(observer, LanguageModelObserver):
                 is_done = is_current(stages.observations, lake, day)
-                found[day] = Estimate() if is_done else estimate_day(lake, day, observer)
+                observed[day] = Estimate() if is_done else estimate_day(lake, day, observer)
             bar.advance(task)
-    return found
+    reflected = estimate_reflections(stages.observations, stages.reflections, days)
+    pool = estimate_pool(stages.reflections, today(stages.reflections.settings.zone))
+    return Costs({OBSERVING: observed, REFLECTING: reflected}, pool)
 
 
-def _total(by_day: dict[date, Estimate]) -> Estimate:
+def _sum(by_day: ByDay) -> Estimate:
     return sum(by_day.values(), Estimate())
 
 
@@ -63,41 +96,63 @@ def _days_needed(settings: Settings, total: Estimate) -> int | None:
     return math.ceil(max(needed / budget if budget else 0.0 for needed, budget in asked))
 
 
-def _as_json(settings: Settings, by_day: dict[date, Estimate]) -> dict[str, Any]:
-    days = {str(day): vars(found) for day, found in by_day.items() if found.calls}
-    total = _total(by_day)
+def _as_json(settings: Settings, costs: Costs) -> dict[str, Any]:
     return {
-        "model": _model(settings),
-        "total": vars(total),
-        "days_needed": _days_needed(settings, total),
-        "days": days,
+        "model": _told(settings, settings.observer_model),
+        "reflector_model": _told(settings, settings.reflector_model),
+        "total": vars(costs.total),
+        "stages": {name: vars(estimated) for name, estimated in costs.stages.items()},
+        "days_needed": _days_needed(settings, costs.total),
+        "days": {str(day): vars(estimated) for day, estimated in costs.days().items() if estimated.calls},
     }
 
 
-def _print(settings: Settings, by_day: dict[date, Estimate]) -> None:
-    if not settings.observer_model:
-        say("No model is set (OBSERVER_MODEL), so observing quotes and costs nothing.")
+def _print(settings: Settings, costs: Costs) -> None:
+    models = {OBSERVING: settings.observer_model, REFLECTING: settings.reflector_model}
+    for (stage, model), role in zip(models.items(), ("OBSERVER", "REFLECTOR"), strict=True):
+        if not model:
+            say(f"No model is set for {stage} ({role}_MODEL), so they are quotes and cost nothing.")
+    say("Distillations are made without a model and cost nothing.")
+    if not any(models.values()):
         return
-    total = _total(by_day)
-    months: dict[str, Estimate] = defaultdict(Estimate)
-    for day, found in by_day.items():
-        months[f"{day:%Y-%m}"] += found
-    table = Table("month", "windows", "calls", "answered already", "tokens in", "tokens out", "USD", "at most")
-    for name, found in [*sorted(months.items()), ("all", total)]:
-        counts = (found.windows, found.calls, found.answered, found.input_tokens, found.output_tokens)
-        table.add_row(name, *(f"{n:,}" for n in counts), _money(found.cost_usd), _money(found.most_usd))
-    out.print(table)
-    say(f"Model: {_model(settings)}. Nothing was asked. Repairs and retries come on top; tokens are estimates.")
-    if total.cost_usd is None:
-        say("The price of this model is not known; OBSERVER_PRICE tells it, in USD per million tokens in and out.")
+    _table({stage: costs.by_stage[stage] for stage, model in models.items() if model}, costs)
+    named = "; ".join(f"{stage}: {_told(settings, model)}" for stage, model in models.items() if model)
+    say(f"Models: {named}. Nothing was asked. Repairs and retries come on top; tokens are estimates.")
+    if settings.reflector_model:
+        say(
+            "What is reflected on of days that are not observed yet is estimated from what observing has left of past "
+            "windows. The pool is reflected on by hand only, and is not in the sum."
+        )
+    for stage, role in ((OBSERVING, "OBSERVER"), (REFLECTING, "REFLECTOR")):
+        if costs.stages[stage].cost_usd is None:
+            say(
+                f"The price of the model for {stage} is not known; {role}_PRICE tells it, in USD per million tokens in "
+                "and out."
+            )
     budget = f"{settings.daily_budget_usd:.2f} USD and {settings.daily_budget_tokens:,} tokens a day"
-    days = _days_needed(settings, total)
+    days = _days_needed(settings, costs.total)
     say(f"With a budget of {budget} it {'is never done' if days is None else f'takes {days} day(s) of running'}.")
 
 
-def _model(settings: Settings) -> str | None:
+def _table(by_stage: dict[str, ByDay], costs: Costs) -> None:
+    table = Table("month", "stage", "windows", "calls", "answered already", "tokens in", "tokens out", "USD", "at most")
+    months: dict[tuple[str, str], Estimate] = defaultdict(Estimate)
+    for stage, by_day in by_stage.items():
+        for day, found in by_day.items():
+            months[f"{day:%Y-%m}", stage] += found
+    rows = [*sorted(months.items()), *((("all", stage), _sum(by_day)) for stage, by_day in by_stage.items())]
+    rows.append((("all", "a run"), costs.total))
+    if REFLECTING in by_stage:
+        rows.append((("by hand", POOLING), costs.pool))
+    for names, found in rows:
+        counts = (found.windows, found.calls, found.answered, found.input_tokens, found.output_tokens)
+        table.add_row(*names, *(f"{n:,}" for n in counts), _money(found.cost_usd), _money(found.most_usd))
+    out.print(table)
+
+
+def _told(settings: Settings, model: str | None) -> str | None:
     """As it may be told: a command may have a key among its arguments."""
-    return redactor_of(settings).redact(settings.observer_model) if settings.observer_model else None
+    return redactor_of(settings).redact(model) if model else None
 
 
 def _money(usd: float | None) -> str:

@@ -8,10 +8,13 @@ import typer
 from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import today
+from memory_pipeline.distillation.due import due_days
+from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.lake import Lake
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.auto_promotion import told
 from memory_pipeline.proposals.lifecycle import with_status
+from memory_pipeline.reflections.judges import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.settings import Settings, WrongSetting, unknown_variables
@@ -30,6 +33,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         directories = roots(settings)
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS).left
     stages = Stages.of(settings, catalogue)
+    planning = Lake(settings.lake_dir, for_planning=True)
     days = catalogue.days()
     data = {
         "workspace": str(settings.workspace),
@@ -40,6 +44,8 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_before_start_or_in_future": [f"{day}" for day in catalogue.days_outside()],
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
         **_observing(lake, settings),
+        "reflections_waiting": _waiting(lake),
+        "days_to_distil": [f"{day}" for day in due_days(DistillationStage.of(settings, planning))],
         "proposals": dict(with_status(lake).group_by("status").len().sort("status").iter_rows()),
         "auto_promotion": told(settings, lake),
         "unknown_settings": unknown_variables(),
@@ -79,13 +85,24 @@ def _observing(lake: Lake, settings: Settings) -> dict[str, Any]:
     segments = lake.read("segments", columns=["dedupe_key", "parsed"])
     windows = lake.read("windows", columns=["dedupe_key", "observed"]).filter(pl.col("observed"))
     calls = lake.read("ledger", [today(settings.zone)]).filter(~pl.col("cached").fill_null(False))
+    by_stage = calls.group_by("stage").agg(
+        pl.len(), (pl.col("input_tokens") + pl.col("output_tokens")).sum().alias("tokens"), pl.col("cost_usd").sum()
+    )
     return {
         "windows_to_observe": windows.join(segments, on="dedupe_key", how="anti").height,
         "segments_of_unusable_answers": segments.filter(~pl.col("parsed").fill_null(True)).height,
         "model_calls_today": calls.height,
+        "model_calls_today_by_stage": {
+            stage: {"calls": n, "tokens": tokens, "usd": usd} for stage, n, tokens, usd in by_stage.iter_rows()
+        },
         "model_tokens_today": int(calls["input_tokens"].sum()) + int(calls["output_tokens"].sum()),
         "spent_today_usd": float(calls["cost_usd"].sum()),
     }
+
+
+def _waiting(lake: Lake) -> dict[str, str]:
+    """The days whose reflections wait for the model, and why."""
+    return {f"{day}": why_waiting(lake, day) for day in lake.days("reflections") if is_waiting(lake, day)}
 
 
 def _print(data: dict[str, Any]) -> None:
@@ -115,9 +132,16 @@ def _print(data: dict[str, Any]) -> None:
         say_pair("windows to observe", f"{left}; `memory run --all`")
     if unusable := data["segments_of_unusable_answers"]:
         say_pair("unusable answers", f"{unusable} segments with `parsed = false`; `memory sql` shows their `problem`")
+    if waiting := data["reflections_waiting"]:
+        day, why = list(waiting.items())[-1]
+        say_pair("reflections that wait", f"{len(waiting)} days for the model (last {day}): {why}")
+    if due := data["days_to_distil"]:
+        say_pair("days to distil", f"{len(due)}; `memory run --all`, or at 05:00 while `make ui` runs")
     if calls := data["model_calls_today"]:
         spent, tokens = data["spent_today_usd"], data["model_tokens_today"]
         say_pair("models today", f"${spent:.2f} and {tokens:,} tokens spent or reserved, {calls:,} calls")
+        for stage, of in sorted(data["model_calls_today_by_stage"].items()):
+            say_pair("", f"{stage}: ${of['usd']:.2f}, {of['tokens']:,} tokens, {of['calls']:,} calls")
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
     for sentence in data["auto_promotion"]:
         say_pair("auto-promotion", sentence)

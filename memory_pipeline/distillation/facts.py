@@ -9,18 +9,15 @@ from datetime import date, datetime
 
 import polars as pl
 
-from memory_pipeline.distillation.lines import NARRATIVE, Line, count_words, joined
+from memory_pipeline.distillation.lines import NARRATIVE, Line, count_words
 from memory_pipeline.lake import Lake
 from memory_pipeline.text.condense import rarity_in
-from memory_pipeline.text.priorities import HIGH, LOW, RANK
+from memory_pipeline.text.priorities import HIGH, LOW
 from memory_pipeline.text.similarity import content_words
 
 INPUTS = ("windows", "segments", "observations")
 NOT_KEPT = ("ended", "ungrounded", "ungrounded_specifics", "unparsed")
 """Flags of facts that were settled since, or that nobody said."""
-
-ONLY_TOLD = 0.001
-"""How much a word counts that stands in a narrative and in no fact: it takes what room is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +57,11 @@ class Facts:
         return sum(map(count_words, self.texts))
 
     def rarity(self) -> dict[str, float]:
-        """Of each word among these facts. A narrative quotes them, so it makes no word of theirs more common, and what
-        only it has comes last. Counted in four weeks instead of the period, it keeps no more of what
-        LoCoMo asks for, and a day that grows late would change all that came after it."""
+        """Of each word among these facts. A narrative quotes them, so it makes no word of theirs more common. Counted
+        with the week before, a point or two more of what LoCoMo asks for is found, but a day that grows late would
+        change the week after it."""
         told = rarity_in([content_words(t.narrative) for t in self.told])
-        observed = rarity_in([content_words(o.text) for o in self.observed])
-        return {word: ONLY_TOLD * rarity for word, rarity in told.items()} | observed
+        return told | rarity_in([content_words(o.text) for o in self.observed])
 
     def by_id(self) -> dict[str, str]:
         return {o.observation_id: o.text for o in self.observed}
@@ -75,27 +71,21 @@ class Facts:
         return [o.observation_id for o in self.observed if o.priority == HIGH]
 
     def lines(self) -> list[Line]:
-        """Narratives and highs only: every other fact of a segment goes into the line of its narrative."""
-        of_segment: dict[str, list[Observed]] = defaultdict(list)
+        """One of each fact, and one of each narrative, which begins with the first fact of its segment."""
+        times: dict[str, list[datetime]] = defaultdict(list)
         for o in self.observed:
-            of_segment[o.segment_id].append(o)
-        highs = [o for o in self.observed if o.priority == HIGH]
+            times[o.segment_id].append(o.observed_at)
         return [
-            *(Line(o.text, o.kind, HIGH, (o.observation_id,), o.observed_at, o.observed_at) for o in highs),
-            *(_narrative(told, of_segment[told.segment_id]) for told in self.told),
+            *(
+                Line(o.text, o.kind, o.priority, (o.observation_id,), o.observed_at, o.observed_at)
+                for o in self.observed
+            ),
+            *(_narrative(told, times[told.segment_id] or [told.began_at]) for told in self.told),
         ]
 
 
-def _narrative(told: Told, observed: Iterable[Observed]) -> Line:
-    times, faded = [o.observed_at for o in observed] or [told.began_at], [o for o in observed if o.priority != HIGH]
-    return Line(
-        text=joined([told.narrative, *(o.text for o in faded)]),
-        kind=NARRATIVE,
-        priority=min((o.priority for o in faded), key=RANK.__getitem__, default=LOW),
-        sources=(told.segment_id, *(o.observation_id for o in faded)),
-        first_seen=min(times),
-        last_seen=max(times),
-    )
+def _narrative(told: Told, times: list[datetime]) -> Line:
+    return Line(told.narrative, NARRATIVE, LOW, (told.segment_id,), min(times), max(times))
 
 
 def facts_of(lake: Lake, days: Iterable[date]) -> Facts:

@@ -1,8 +1,8 @@
 """A line of a period, and how lines become fewer and shorter. Needs no model, and nothing is in it that was not there.
 
-What is high stays a line of its own. Everything else of a segment fades into one line: its narrative, and the rare
-words of its other facts. Then words are chosen, not lines: a line that is left out cannot be found at all, one that
-keeps its rare words can (`benchmarks/distillation.py`).
+Every fact stays a line of its own, as does every narrative, and words are chosen, not lines: a line that is left out
+cannot be found at all, one that keeps its rare words can. Facts that share a line hide each other
+(`benchmarks/distillation.py`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ HIGH_COUNTS = 1.25
 """How much more a word counts in a high line. On three conversations of LoCoMo: 1 loses a sixth of the questions about
 highs in a week, 1.25 a twentieth and none of what is found for the data's own questions, 1.5 some of that."""
 FIRST = 2
-"""Words of each high line that go before all others. Without them two of fifteen weeks of coding sessions lose more
-than a seventh of their highs; they cost nothing that was measured."""
+"""Words that say something together. Those of each high line go before all others: without them two of fifteen weeks of
+coding sessions lose more than a seventh of their highs. Another line keeps as many or none."""
+ONLY_TOLD = 0.001
+"""How much a word of a narrative counts: it quotes the facts, so it takes what room they leave."""
 BY_LENGTH = 0.3
 """Exponent of a word's length: a week has too few words to tell by counting which are rare, and long ones mostly
 are."""
@@ -36,8 +38,6 @@ TURNS = frozenset(
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )
 """Words that turn what is said into its opposite: a high line keeps them. English and German."""
-JOINT = "…"
-"""Stands between the texts that are one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,6 @@ class Line:
 
 def count_words(text: str) -> int:
     return len(words(text))
-
-
-def joined(texts: Iterable[str]) -> str:
-    return f" {JOINT} ".join(text for text in texts if text)
 
 
 def distil(lines: Sequence[Line], room: int, rarity: Mapping[str, float], verbatim: float = 0.0) -> list[Line]:
@@ -113,7 +109,9 @@ def _shortened(lines: Sequence[Line], room: int, rarity: Mapping[str, float]) ->
             room -= choice.words
             kept[choice.line].add(choice.place)
     return [
-        replace(line, text=_text(line.text.split(), places)) for line, places in zip(lines, kept, strict=True) if places
+        replace(line, text=" ".join(piece for place, piece in enumerate(line.text.split()) if place in places))
+        for line, places in zip(lines, kept, strict=True)
+        if places and (line.priority == HIGH or len(places) >= FIRST)
     ]
 
 
@@ -124,7 +122,7 @@ class _Choice(NamedTuple):
     """
 
     value: float
-    """What it counts, negative."""
+    """What it counts for each word that it costs, negative."""
     word: str
     line: int
     place: int
@@ -133,7 +131,10 @@ class _Choice(NamedTuple):
 
 
 def _choices(line: Line, number: int, rarity: Mapping[str, float]) -> list[_Choice]:
-    """All that may be kept of a line, each word once, the best first; none if nothing in it is known."""
+    """All that may be kept of a line, each word once, the best first; none if too little in it is known.
+
+    The first of a line that is not high count the same, so that they are kept together.
+    """
     seen: set[str] = set()
     found = []
     for place, piece in enumerate(line.text.split()):
@@ -141,24 +142,20 @@ def _choices(line: Line, number: int, rarity: Mapping[str, float]) -> list[_Choi
         if not here or seen.issuperset(here):
             continue
         seen.update(here)
-        value = max(rarity.get(word, 0.0) * math.pow(len(word), BY_LENGTH) for word in here)
+        value = max(rarity.get(word, 0.0) * math.pow(len(word), BY_LENGTH) for word in here) / len(here)
         if line.priority == HIGH:
             value = 0.0 if _turns(piece) else value * HIGH_COUNTS
+        elif line.kind == NARRATIVE:
+            value *= ONLY_TOLD
         if value or (line.priority == HIGH and _turns(piece)):
             found.append(_Choice(-value, min(here), number, place, len(here)))
-    return sorted(found) if any(choice.value for choice in found) else []
+    found.sort()
+    if line.priority == HIGH:
+        return found if any(choice.value for choice in found) else []
+    together = sum(choice.value for choice in found[:FIRST]) / FIRST
+    first = [choice._replace(value=together) for choice in found[:FIRST]]
+    return [*first, *found[FIRST:]] if len(first) == FIRST else []
 
 
 def _turns(piece: str) -> bool:
     return piece.lower().strip(".,;:!?\"'()*`").replace("’", "'") in TURNS
-
-
-def _text(pieces: Sequence[str], places: set[int]) -> str:
-    """The pieces at these places; of the texts that were one line, those that kept a word."""
-    texts: list[list[str]] = [[]]
-    for place, piece in enumerate(pieces):
-        if piece == JOINT:
-            texts.append([])
-        elif place in places:
-            texts[-1].append(piece)
-    return joined(" ".join(text) for text in texts)

@@ -25,7 +25,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.stage import Unfinished, bring_up_to_date
 from memory_pipeline.text.tokens import estimate
 
-VERSION = "1"
+VERSION = "2"
 SHARE = {DAY: 0.6, WEEK: 0.25, MONTH: 0.2}
 """Words that a level may have, of those of the period's observations and narratives. A month at .15 finds four
 of a hundred of what LoCoMo asks for less than at .2."""

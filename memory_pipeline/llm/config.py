@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memory_pipeline.llm.context_budget import of_answer
 from memory_pipeline.settings import Settings
-
-
-ANSWER = 0.325
-"""Share of the context for an answer that no setting limits; the default limit is below it in all but small ones."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ def observer_model(settings: Settings) -> ModelConfig | None:
         settings.observer_model,
         settings.observer_base_url,
         settings.observer_temperature,
-        _answer(settings, "observer_max_output_tokens"),
+        of_answer(settings, "observer_max_output_tokens"),
         settings.model_timeout,
         _price(settings.observer_price),
         settings.observer_images,
@@ -57,18 +54,12 @@ def reflector_model(settings: Settings) -> ModelConfig | None:
         settings.reflector_model,
         settings.reflector_base_url,
         settings.reflector_temperature,
-        _answer(settings, "reflector_max_output_tokens"),
+        of_answer(settings, "reflector_max_output_tokens"),
         settings.model_timeout,
         _price(settings.reflector_price),
         sees=False,
         role="REFLECTOR",
     )
-
-
-def _answer(settings: Settings, field: str) -> int:
-    """Most that one answer may have: as it is set, or less where the context is small."""
-    most: int = getattr(settings, field)
-    return most if field in settings.model_fields_set else min(most, int(ANSWER * settings.effective_context))
 
 
 def _price(written: str | None) -> tuple[float, float] | None:

@@ -15,5 +15,9 @@ SHORT_SHARE = 0.4
 
 def room(messages: Sequence[Said], share: float, least: int = MIN_BUDGET) -> int:
     """Tokens for the facts of these messages: that share of what people and the model said, more if it is little."""
-    said = sum(estimate(m.text) for m in messages if m.role in ("user", "assistant"))
+    return room_for(sum(estimate(m.text) for m in messages if m.role in ("user", "assistant")), share, least)
+
+
+def room_for(said: int, share: float, least: int = MIN_BUDGET) -> int:
+    """The same of so many tokens said."""
     return int(max(share * said, min(least, SHORT_SHARE * said)))

@@ -106,8 +106,9 @@ def observer_of(settings: Settings, lake: Lake) -> Observer:
     config = observer_model(settings)
     if not config:
         return ExtractiveObserver(settings.observation_budget)
-    shown = of_messages(settings, config, PROMPTS)
-    prior = min(settings.prior_tokens, of_observations(settings, config, PROMPTS))
+    answer = config.max_output_tokens
+    shown = of_messages(settings, answer, PROMPTS)
+    prior = min(settings.prior_tokens, of_observations(settings, answer, PROMPTS))
     return LanguageModelObserver(
         Client(config, settings, lake, redact=redactor_of(settings).redact),
         settings.zone,
@@ -115,5 +116,5 @@ def observer_of(settings: Settings, lake: Lake) -> Observer:
         shown,
         prior,
         settings.model_concurrency,
-        max(0, min(MOST_PICTURES, (room(settings, config, PROMPTS) - shown - prior) // PICTURE_TOKENS)),
+        max(0, min(MOST_PICTURES, (room(settings, answer, PROMPTS) - shown - prior) // PICTURE_TOKENS)),
     )

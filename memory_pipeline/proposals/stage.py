@@ -122,8 +122,7 @@ class ProposalsStage:
         lines = [
             line | {"worth": _worth(line, observed)}
             for line in self.lake.read("reflections", [day]).iter_rows(named=True)
-            if line["kind"] != PASSING
-            and any(s in observed and observed[s]["day"] == day for s in line["sources"])
+            if line["kind"] != PASSING and any(s in observed and observed[s]["day"] == day for s in line["sources"])
         ]
         return sorted(
             lines, key=lambda r: (-with_sessions(r["worth"], r["sessions"]), -r["support"], r["reflection_id"])

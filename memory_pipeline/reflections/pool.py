@@ -72,7 +72,7 @@ def _reflect(settings: Settings, lake: Lake, reflector: Reflector, encoder: Enco
     eligible = eligible_rows(lake, made, today - timedelta(days=STAY_DAYS))
     if not eligible:
         return Pooled()
-    lines = [_observed(row, settings) for row in eligible]
+    lines = [observed_of(row, settings) for row in eligible]
     spent = sum(line.tokens for line in lines)
     reflection = reflector.pool(today, lines, _vectors(settings, encoder, eligible))
     packed, waiting = pack(reflection.lines)
@@ -147,7 +147,8 @@ def _text(lines: Sequence[Line]) -> str:
     return "\n".join(line.text for line in lines)
 
 
-def _observed(row: Row, settings: Settings) -> Observed:
+def observed_of(row: Row, settings: Settings) -> Observed:
+    """A row of `reflections` as a reflector of the pool sees it."""
     sections = settings.sections
     section = sections.index(row["section"]) if row["section"] in sections else 0  # named otherwise then: the person's
     return Observed(

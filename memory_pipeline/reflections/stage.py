@@ -146,7 +146,7 @@ def reflector_of(settings: Settings, lake: Lake) -> Reflector:
         return ExtractiveReflector()
     client = Client(config, settings, lake, redact=redactor_of(settings).redact, stage="reflections")
     explicit = settings.chunk_tokens if "chunk_tokens" in settings.model_fields_set else None
-    shown = explicit or of_observations(settings, config, PROMPTS)
+    shown = explicit or of_observations(settings, config.max_output_tokens, PROMPTS)
     return LanguageModelReflector(client, settings.sections, shown)
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake import Lake
+from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.conftest import SHARED
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, OpenAIServer, Say, openai_server
@@ -74,6 +75,36 @@ def test_a_run_over_fixtures_and_the_same_again_asks_nothing(tmp_path: Path) -> 
     assert first["windows"]["left"] == 0 and first["checks"]["failing"].keys() <= {"observations/compression_ratio"}
     assert 0 < first["spent_usd"] < 0.01
     assert (lake(tmp_path).read("observations")["observer"].str.starts_with("openai:gpt-5-mini#")).all()
+
+
+def both(asked: Asked) -> Say:
+    """Answers as the observer or the reflector, and counts tokens as they are estimated."""
+    shown = re.findall(r"^(o\d+) \S+ \w+, [^:]+: (.*)$", asked.prompt, re.M)
+    text = "\n".join(f"* 🔴 Patterns | convention [{name}] {text}" for name, text in shown[::2]) or quoting(asked)
+    return Say(text, tokens=(estimate(asked.system) + estimate(asked.prompt), estimate(text)))
+
+
+def test_what_both_models_were_said_to_cost_is_near_what_they_did(tmp_path: Path) -> None:
+    """README.md names the factor."""
+    call = ("--all", "--sessions", str(EXAMPLES))
+    with openai_server(both) as server:
+        reflector = {"REFLECTOR_MODEL": "openai:other", "REFLECTOR_BASE_URL": server.url, "REFLECTOR_PRICE": "10/30"}
+        env = environment(server, MEMORY_DAILY_BUDGET_USD="50", OBSERVER_PRICE="1/3", **reflector)
+        said = memory_json(tmp_path, "estimate", *call, env=env)
+        assert server.requests == []
+        summary = memory_json(tmp_path, "run", *call, env=env)
+        assert memory_json(tmp_path, "estimate", *call, env=env)["total"]["calls"] == 0
+    ledger = lake(tmp_path).read("ledger").filter(~pl.col("cached"))
+    assert summary["failure"] is None and summary["checks"]["failing"].keys() <= {"observations/compression_ratio"}
+    for stage in ("observations", "reflections"):
+        true, told = ledger.filter(pl.col("stage") == stage), said["stages"][stage]
+        tokens, usd = true["input_tokens"].sum(), true["cost_usd"].sum()
+        assert told["calls"] == true.height
+        assert tokens / 1.5 < told["input_tokens"] < tokens * 1.5
+        assert usd / 2 < told["cost_usd"] < usd * 2 and usd < told["most_usd"]
+    total = said["stages"]["observations"]["cost_usd"] + said["stages"]["reflections"]["cost_usd"]
+    assert said["total"]["cost_usd"] == pytest.approx(total)
+    assert said["stages"]["pool_reflections"]["calls"] == 0
 
 
 def test_a_killed_run_pays_nothing_twice(tmp_path: Path) -> None:
@@ -157,6 +188,23 @@ def test_a_day_whose_quotes_wait_for_a_model_is_not_finished(tmp_path: Path) -> 
     assert summary["days_unfinished"] == summary["days"]
 
 
+def test_reflections_that_wait_for_a_model_are_told_everywhere(tmp_path: Path) -> None:
+    call = ["run", "--all", "--sessions", str(EXAMPLES)]
+    with openai_server(both) as server:
+        env = {"REFLECTOR_MODEL": "openai:scripted", "REFLECTOR_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
+        env |= {"REFLECTOR_PRICE": "1/1", "MEMORY_TIMEZONE": "UTC"}
+        broke = env | {"MEMORY_DAILY_BUDGET_USD": "0"}
+        summary = memory_json(tmp_path, *call, env=broke)
+        waiting = memory_json(tmp_path, "status", env=broke)["reflections_waiting"]
+        told = memory(tmp_path, "status", env=broke).stdout
+        assert not server.requests and "MEMORY_DAILY_BUDGET_USD" in told and "reflections that wait" in told
+        memory_json(tmp_path, *call, env=env)
+        after = memory_json(tmp_path, "status", env=env)
+    assert summary["checks"]["failing"]["reflections/no_silent_zero"] == summary["days"] == list(waiting)
+    assert summary["days_unfinished"] == summary["days"]
+    assert after["reflections_waiting"] == {} and after["model_calls_today_by_stage"]["reflections"]["calls"] >= 4
+
+
 def test_a_dead_model_is_one_sentence_and_what_was_finished_stays(tmp_path: Path) -> None:
     def dying(asked: Asked) -> Any:
         return quoting(asked) if len(server.requests) < 4 else Fail(503, "gone fishing")
@@ -206,7 +254,13 @@ def test_estimating_for_a_person(tmp_path: Path) -> None:
     broke = {"OBSERVER_MODEL": "openai:gpt-5-mini", "MEMORY_DAILY_BUDGET_USD": "0"}
     assert "never done" in memory(tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES), env=broke).stdout
     nothing = memory(tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES))
-    assert "No model is set" in nothing.stdout
+    assert "No model is set for observations (OBSERVER_MODEL)" in nothing.stdout
+    assert "No model is set for reflections (REFLECTOR_MODEL)" in nothing.stdout
+    assert "Distillations are made without a model and cost nothing." in nothing.stdout
+    reflecting = memory(
+        tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES), env={"REFLECTOR_MODEL": "openai:gpt-5-mini"}
+    )
+    assert "reflections" in reflecting.stdout and "by hand" in reflecting.stdout
     unknown = {"OBSERVER_MODEL": "my-model -p"}
     unpriced = memory(tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES), env=unknown)
     assert "unknown" in unpriced.stdout and "OBSERVER_PRICE" in unpriced.stdout

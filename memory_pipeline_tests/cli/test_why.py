@@ -50,7 +50,8 @@ def pooled(lake: Lake, **other: Any) -> None:
     put(lake, "reflections", row)
     seen = {"first_seen": at(day=MONDAY), "last_seen": at(day=MONDAY), "reflected_at": at(day=SUNDAY)}
     made = lake.read("pool_reflections").to_dicts()
-    made.append(seen | {"pool_id": "g-1", "text": RULE, "sources": [row["reflection_id"]], "section": "Hard Rules"} | other)
+    line = {"pool_id": "g-1", "text": RULE, "sources": [row["reflection_id"]], "section": "Hard Rules"}
+    made.append(seen | line | other)
     lake.replace_all("pool_reflections", pl.DataFrame(made, schema=TABLES["pool_reflections"].columns))
 
 

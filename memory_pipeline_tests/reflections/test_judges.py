@@ -82,9 +82,7 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lake]:
     ],
 )
 @pytest.mark.usefixtures("lake")
-def test_through_dagster(
-    answer: Script, budget: str, told: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_through_dagster(answer: Script, budget: str, told: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     with openai_server(answer) as server:
         settings = {"REFLECTOR_MODEL": "openai:scripted", "REFLECTOR_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
         more = {"MEMORY_MODEL_RETRIES": "0", "MEMORY_DAILY_BUDGET_USD": budget, "REFLECTOR_PRICE": "1/1"}

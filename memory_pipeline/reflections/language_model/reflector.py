@@ -24,6 +24,7 @@ PROMPTS = (
     *("reflector", "reflector_turn", "reflector_shorter", "reflector_again"),
     *("observer", "priorities"),  # what the reflector is told of how observations come about
 )
+LONG_AGO = "All of this is more than three days old. "
 GOOD, POOR, TOO_LONG, UNUSABLE = 3, 2, 1, 0
 """What an answer is: within the band, cut off or mostly not carried, too long, nothing to go by."""
 
@@ -71,15 +72,29 @@ class LanguageModelReflector:
         self, day: date, observations: Sequence[Observed], vectors: Mapping[str, Sequence[float]]
     ) -> Reflection:
         """Raises `Unusable` when the answers to a batch are, and what `Client.complete` raises."""
-        return self._condensed(day, batches(observations, self.batch_tokens, day), f"Today is {day:%A %Y-%m-%d}. ")
+        return self._condensed(day, batches(observations, self.batch_tokens, day), _today(day))
 
     def pool(self, day: date, lines: Sequence[Observed], vectors: Mapping[str, Sequence[float]]) -> Reflection:
         """Like `reflect`. The same lines are the same question on every day, so that it is not paid again."""
         parts = batches(lines, self.batch_tokens, None)
-        return self._condensed(day, parts, "All of this is more than three days old. ")
+        return self._condensed(day, parts, LONG_AGO)
+
+    def requests(self, day: date, observations: Sequence[Observed]) -> list[tuple[Request, Batch]]:
+        """What would be asked first of each batch; for estimates."""
+        return self._first(batches(observations, self.batch_tokens, day), _today(day))
+
+    def empty_request(self, day: date) -> Request:
+        """What would be asked of observations that are not known yet."""
+        return self._request(Batch((), "", ""), _today(day), "", 0)
+
+    def pool_requests(self, lines: Sequence[Observed]) -> list[tuple[Request, Batch]]:
+        return self._first(batches(lines, self.batch_tokens, None), LONG_AGO)
+
+    def _first(self, parts: Sequence[Batch], where: str) -> list[tuple[Request, Batch]]:
+        return [(self._request(batch, where, "", 0), batch) for batch in _askable(parts)]
 
     def _condensed(self, day: date, parts: Sequence[Batch], where: str) -> Reflection:
-        found = [self._of_batch(day, batch, where) for batch in parts if any(o.may_lead for o in batch.observed)]
+        found = [self._of_batch(day, batch, where) for batch in _askable(parts)]
         lines = merged(line for attempt, _ in found for line in attempt.lines)
         return Reflection(tuple(lines), sum(asked for _, asked in found), sum(attempt.dropped for attempt, _ in found))
 
@@ -141,3 +156,12 @@ class LanguageModelReflector:
             return "\n" + filled("reflector_again", {"problem": attempt.problem})
         room = min(sum(len(o.text) for o in batch.observed), PROSE * self.client.config.max_output_tokens)
         return "\n" + filled("reflector_shorter", {"characters": f"{round(share * room, -1):.0f}", "share": said})
+
+
+def _today(day: date) -> str:
+    return f"Today is {day:%A %Y-%m-%d}. "
+
+
+def _askable(parts: Sequence[Batch]) -> list[Batch]:
+    """Those that hold something that may give a line its words."""
+    return [batch for batch in parts if any(o.may_lead for o in batch.observed)]

@@ -56,6 +56,11 @@ def batches(observed: Sequence[Observed], cap: int, today: date | None) -> list[
     return [_batch(taken, today) for taken in found]
 
 
+def shown_tokens(observed: Sequence[Observed]) -> int:
+    """Estimated tokens of these as they are shown."""
+    return sum(estimate(_line(o, len(observed))) + 1 for o in observed)
+
+
 def _batch(observed: Sequence[Observed], today: date | None) -> Batch:
     text = "\n".join(_shown(observed, today))
     return Batch(tuple(observed), text, f"{FENCE}-{hashlib.sha256(text.encode()).hexdigest()[:16]}")

@@ -1,0 +1,135 @@
+"""What reflecting would cost: the calls that the model of `REFLECTOR_MODEL` would be asked.
+
+A day whose observations are made is gone through as a run would. Of observations that are still to be made, the tokens
+are estimated from the windows: what people and models said in them, times what observing has left of it so far.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Self
+
+import polars as pl
+
+from memory_pipeline.lake import Lake
+from memory_pipeline.llm.client import tokens_of
+from memory_pipeline.llm.prices import cost_of
+from memory_pipeline.llm.request import Request
+from memory_pipeline.observations.budget import room_for
+from memory_pipeline.observations.estimate import Estimate
+from memory_pipeline.observations.stage import ObservationsStage
+from memory_pipeline.reflections.language_model.reflector import LanguageModelReflector
+from memory_pipeline.reflections.language_model.rendering import Batch, shown_tokens
+from memory_pipeline.reflections.pool import STAY_DAYS, eligible_rows, observed_of
+from memory_pipeline.reflections.stage import ReflectionsStage, observed_in
+from memory_pipeline.stage import is_current
+
+LEAST_PAST = 2_000
+"""Tokens said in windows that were observed, from which they tell what observing leaves."""
+OF_ONE = 25
+"""Tokens of an observation where none tells it."""
+AROUND_ONE = 8
+"""Tokens that an observation is shown with: number, priority, kind, whose words it is."""
+ANSWERED = 0.5
+"""Tokens of an answer per token of the observations shown; with marks and sources, as long as the reflector's prompt
+leads to."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """What observing has left of what was said, so far."""
+
+    ratio: float | None
+    """Tokens of the observations per token said; None with too little of a past."""
+    of_one: float = OF_ONE
+
+    @classmethod
+    def of(cls, lake: Lake, observer: str) -> Self:
+        """Of this observer, else of whichever."""
+        windows = lake.read("windows", columns=["dedupe_key", "tokens_said", "observed"]).filter(pl.col("observed"))
+        everything = lake.read("observations", columns=["dedupe_key", "tokens", "observer"])
+        for made in (everything.filter(pl.col("observer") == observer), everything):
+            said = int(windows.join(made, on="dedupe_key", how="semi")["tokens_said"].sum())
+            if said >= LEAST_PAST:
+                tokens = float(made["tokens"].sum())
+                return cls(tokens / said, max(1.0, tokens / made.height))
+        return cls(None)
+
+    def shown(self, said: Sequence[int], budget: float) -> int:
+        """Tokens, as they would be shown, of the observations of windows in which so much was said."""
+        tokens = sum(room_for(n, budget) if self.ratio is None else self.ratio * n for n in said)
+        return int(tokens * (1 + AROUND_ONE / self.of_one))
+
+
+def estimate_reflections(
+    observations: ObservationsStage, reflections: ReflectionsStage, days: Iterable[date]
+) -> dict[date, Estimate]:
+    """Of each of these days, after the windows of all of them were stored; nothing without a model."""
+    reflector, lake = reflections.reflector, reflections.lake
+    if not isinstance(reflector, LanguageModelReflector):
+        return {}
+    days = sorted(days)
+    coming = {day for day in days if not is_current(observations, lake, day)}
+    past = Past.of(lake, observations.observer.name)
+    found = {}
+    for day in days:
+        if not coming.isdisjoint(reflections.days_before(day)):
+            found[day] = _expected(reflections, reflector, day, coming, past)
+        elif is_current(reflections, lake, day):
+            found[day] = Estimate()
+        else:
+            found[day] = _known(reflections, reflector, day)
+    return found
+
+
+def estimate_pool(reflections: ReflectionsStage, today: date) -> Estimate:
+    """Of `pool_reflections`, if it were made now."""
+    reflector, lake, settings = reflections.reflector, reflections.lake, reflections.settings
+    if not isinstance(reflector, LanguageModelReflector):
+        return Estimate()
+    rows = eligible_rows(lake, lake.read("pool_reflections"), today - timedelta(days=STAY_DAYS))
+    return _of_requests(reflector, reflector.pool_requests([observed_of(row, settings) for row in rows]))
+
+
+def _known(stage: ReflectionsStage, reflector: LanguageModelReflector, day: date) -> Estimate:
+    observed = observed_in(stage.settings, stage.lake, stage.days_before(day))
+    if not any(o.day == day for o in observed):
+        return Estimate()
+    return _of_requests(reflector, reflector.requests(day, observed))
+
+
+def _expected(
+    stage: ReflectionsStage, reflector: LanguageModelReflector, day: date, coming: set[date], past: Past
+) -> Estimate:
+    days = stage.days_before(day)
+    observed = observed_in(stage.settings, stage.lake, [d for d in days if d not in coming])
+    windows = stage.lake.read("windows", [d for d in days if d in coming], ["day", "tokens_said", "observed"])
+    windows = windows.filter(pl.col("observed"))
+    if day not in {*windows["day"], *(o.day for o in observed)}:
+        return Estimate()
+    shown = shown_tokens(observed) + past.shown(windows["tokens_said"].to_list(), stage.settings.observation_budget)
+    calls = max(1, math.ceil(shown / reflector.batch_tokens))
+    empty = reflector.empty_request(day)
+    return sum((_of_call(reflector, empty, shown // calls, shown // calls) for _ in range(calls)), Estimate())
+
+
+def _of_requests(reflector: LanguageModelReflector, asked: Sequence[tuple[Request, Batch]]) -> Estimate:
+    total = Estimate()
+    for request, batch in asked:
+        if reflector.client.is_cached(request):
+            total += Estimate(calls=1, answered=1)
+        else:
+            total += _of_call(reflector, request, 0, batch.tokens)
+    return total
+
+
+def _of_call(reflector: LanguageModelReflector, request: Request, more: int, shown: int) -> Estimate:
+    """Of a request that will show so much more than it does; `shown` is all of the observations in it."""
+    config = reflector.client.config
+    asked = tokens_of(request) + more
+    told = min(int(ANSWERED * shown), config.max_output_tokens)
+    most = cost_of(config, asked, config.max_output_tokens)
+    return Estimate(0, 1, 0, asked, told, cost_of(config, asked, told), most)

@@ -1,0 +1,88 @@
+"""What a killed chain must have in common with one that nobody disturbed."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from datetime import date, timedelta
+from pathlib import Path
+
+from memory_pipeline.files.safe_write import BACKUPS_KEPT
+from memory_pipeline.proposals.ends import Ends
+from memory_pipeline_tests.killing.story import workspace_of
+
+LATER = timedelta(hours=2)
+"""After so long a temporary file belongs to nobody any more."""
+
+
+def differences(folder: Path, wanted: Path) -> list[str]:
+    """Files whose bytes are not as wanted. Of backups a crash may leave more, but none may lack."""
+    found, expected = _bytes(folder), _bytes(wanted)
+    wrong = [f"{name} differs" for name in sorted(found.keys() & expected.keys()) if found[name] != expected[name]]
+    wrong += [f"{name} is missing" for name in sorted(expected.keys() - found.keys())]
+    wrong += [f"{name} should not be there" for name in sorted(found.keys() - expected.keys())]
+    kept, promised = _backups(folder), _backups(wanted)
+    for name, versions in promised.items():
+        lacking = set(versions) - set(kept.get(name, []))
+        if lacking and len(kept.get(name, [])) < BACKUPS_KEPT:
+            wrong.append(f"{len(lacking)} backups of {name} are missing")
+    wrong += [f"{name} has {len(versions)} backups" for name, versions in kept.items() if len(versions) > BACKUPS_KEPT]
+    return wrong
+
+
+def differences_but_for_times(folder: Path, wanted: Path) -> list[str]:
+    """What a run at another time should have left just so: which rows, which lines, each decision in one log, once."""
+    (settings, lake), (_, expected) = workspace_of(folder), workspace_of(wanted)
+    same = ["reflections", "proposals", "supports", "decisions", "promotions", "showings"]
+    times = ["decided_at", "promoted_at", "shown_at"]
+    wrong = []
+    for table in same:
+        rows, right = (
+            of.read(table).drop(times, strict=False).drop("day" if table in same[3:] else []) for of in (lake, expected)
+        )
+        key = [name for name in ("proposal_id", "reflection_id") if name in rows.columns]
+        if not rows.sort(key).equals(right.sort(key)):
+            wrong.append(f"other rows of {table}")
+    for name in ("MEMORY.md", "REVIEW.md"):
+        if _without_times(folder / name) != _without_times(wanted / name):
+            wrong.append(f"{name} differs in more than times")
+    ends = Ends.of(lake, settings.memory_file)
+    wrong += [offence for day in lake.days("proposals") for offence in ends.judge(day).offenders]
+    told = {
+        (date.fromisoformat(path.stem), found[1])
+        for path in settings.daily_log(date.min).parent.glob("*.md")
+        for found in re.finditer(r"^\* \d\d:\d\d [a-z]+ `(p-[\d-]+)`", path.read_text("utf-8"), re.MULTILINE)
+    }
+    recorded = set(lake.read("decisions").select("day", "proposal_id").iter_rows())
+    return wrong + [f"{p} is in the log of {day} or in the table, not in both" for day, p in sorted(told ^ recorded)]
+
+
+def _without_times(path: Path) -> str:
+    """What stands there but for the day of striking, the times of writing and what is said of expiring."""
+    text = path.read_text("utf-8") if path.exists() else ""
+    text = re.sub(r"(superseded by p-[\d-]+), [\d-]+", r"\1", text)
+    return re.sub(r"^_(?:Offered on|Last updated:) .*| · expires on [\d-]+(?=_$)", "", text, flags=re.MULTILINE)
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".lock", ".tmp"))
+    return {
+        f"{path.relative_to(folder)}": path.read_bytes()
+        for path in files
+        if path.parent.name != "backups" or path.suffix == ".shown"
+    }
+
+
+def _backups(folder: Path) -> dict[str, list[bytes]]:
+    found: dict[str, list[bytes]] = {}
+    for path in sorted((folder / "backups").glob("*")):
+        if stamped := re.fullmatch(r"(.+)\.\d{8}T\d{6}\.\d{6}Z", path.name):
+            found.setdefault(stamped[1], []).append(path.read_bytes())
+    return found
+
+
+def age_strays(folder: Path) -> None:
+    for path in folder.rglob("*.tmp"):
+        old = time.time() - LATER.total_seconds()
+        os.utime(path, (old, old))

@@ -1,0 +1,45 @@
+"""A run that is killed at any moment is made good by the next: nothing is lost, nothing is done twice.
+
+`benchmarks/kills.py` does the same two hundred times over real sessions.
+"""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline_tests.killing.chain import Trial, trials
+from memory_pipeline_tests.rows import day_after
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+DAYS = [day_after(number) for number in range(6)]
+KILLS, IN_PLACE = 25, 8
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[ProcessPoolExecutor]:
+    """A fresh process: the threads that polars has started in this one do not survive a fork."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+def told(found: list[Trial]) -> str:
+    return "\n".join(f"{trial}" for trial in found)
+
+
+def test_the_next_run_ends_where_one_without_a_kill_ends(elsewhere: ProcessPoolExecutor, tmp_path: Path) -> None:
+    found = elsewhere.submit(trials, tmp_path, DAYS, KILLS).result()
+    wrong = [trial for trial in found if trial.wrong]
+    assert not wrong, told(wrong)
+    assert {trial.step for trial in found} == {"reflect", "propose", "review", "promote"}
+    left_behind = [trial for trial in found if any(not stray.startswith("lake/") for stray in trial.strays)]
+    assert not left_behind, told(left_behind)
+
+
+def test_a_file_that_is_written_in_place_is_found_out(elsewhere: ProcessPoolExecutor, tmp_path: Path) -> None:
+    """Else the test above would see nothing."""
+    found = elsewhere.submit(trials, tmp_path, DAYS, IN_PLACE, plain=True).result()
+    assert any("MEMORY.md" in line or "REVIEW.md" in line or "memory/" in line for t in found for line in t.wrong)
