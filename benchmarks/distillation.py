@@ -1,24 +1,21 @@
 """How much of what was said is still found after a distillation (LoCoMo): per level its words and its R@10.
 
-    python benchmarks/distillation.py [--chosen-on]
+    python benchmarks/distillation.py
 
 A session of LoCoMo is a day, seven days are a week, which the extractive observer observes, one person as the user
 and the other as the assistant; the stage then distils days, weeks and months as it does for everybody, with the gate
 only counted. BM25 ranks the rows of a level for each question of the categories 1 to 4 that has evidence. R@10 is the
-share of a question's evidence among ten messages, averaged over the questions; which ten is told in three ways:
-
-"in order": the ten best rows are followed back to the messages that they come from, first to last, until there are
-ten. A line that was made from many facts gains nothing, and hides the right one behind the others.
-"opened": the same rows are followed back to their observations, which stay in the lake; of these the best ten by BM25.
-"all": all messages that the ten rows come from, which may be more than ten.
-"loss" is against "whole", the observations themselves, of which all three are the same.
+share of a question's evidence among ten messages, averaged over the questions: the best rows are followed back to the
+messages that they come from, first to last, until there are ten. So only the words of the lines find anything, and a
+line that was made from many facts hides the right one behind the others. "loss" is against "whole", the observations
+themselves, with the same searcher.
 
 Beside each level, with as many words of its periods' observations as it has: their beginning (truncation), a random
 choice, and the best whole lines by `text/condense.py`. "refused" are the periods whose loss of recall, by questions
 about highs, is above MEMORY_MAX_RECALL_LOSS; "worst" is the greatest. "words" are of observations and narratives.
 
-Shares and weights were chosen on three conversations (`--chosen-on` shows these), the figures are of the seven others.
-On three, a point or two is chance: versions that were equal there differed by three points on the seven.
+All was chosen on three conversations; the seven others, which follow them, were only measured, with five versions on
+the way. On three, a point or two is chance: versions that were equal there differed by three points on the seven.
 LoCoMo is CC BY-NC 4.0: for measuring, never a part of the product.
 """
 
@@ -67,9 +64,7 @@ class Figures:
     """Of one level or way: by conversation, by question, by period."""
 
     words: list[float] = field(default_factory=list)
-    in_order: list[float] = field(default_factory=list)
-    opened: list[float] = field(default_factory=list)
-    all: list[float] = field(default_factory=list)
+    found: list[float] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
 
@@ -159,23 +154,13 @@ def measure(
             for row in lake.read("observations").iter_rows(named=True)
         }
         whole = facts_of(lake, days)
-        ids = [o.observation_id for o in whole.observed]
-        raw = BM25([o.text for o in whole.observed])
-        ranked = {q["query_id"]: [ids[n] for n in raw.search(q["query"], len(ids))] for q in questions}
 
         def add(name: str, rows: Sequence[Row], losses: Sequence[float] = ()) -> None:
             figures, index = total[name], BM25([text for text, _ in rows])
             for question in questions:
                 found = [o for n in index.search(question["query"], FOUND_IN) for o in rows[n][1]]
-                opened = [o for o in ranked[question["query_id"]] if o in set(found)]
-                gold = set(question["gold"])
-                for ways, some, most in (
-                    (figures.in_order, found, FOUND_IN),
-                    (figures.opened, opened, FOUND_IN),
-                    (figures.all, found, None),
-                ):
-                    there = list(dict.fromkeys(m for o in some for m in said.get(o, ())))[:most]
-                    ways.append(len(gold & set(there)) / len(gold))
+                there = list(dict.fromkeys(m for o in found for m in said.get(o, ())))[:FOUND_IN]
+                figures.found.append(len(set(question["gold"]) & set(there)) / len(question["gold"]))
             figures.words.append(sum(count_words(text) for text, _ in rows) / whole.words)
             figures.rows.append(len(rows))
             figures.losses += losses
@@ -197,28 +182,28 @@ def measure(
                 add(key, rows, losses[key])
 
 
-def main() -> None:
-    if not BENCH.exists():
-        sys.exit(f"There is no {BENCH}.")
-    known = list(conversations())
-    some = known[:CHOSEN_ON] if "--chosen-on" in sys.argv else known[CHOSEN_ON:]
+def report(name: str, some: Sequence[tuple[list[dict[str, Any]], list[dict[str, Any]]]]) -> None:
     total: dict[str, Figures] = defaultdict(Figures)
     for messages, questions in some:
         measure(messages, questions, total)
-    print(f"{len(some)} conversations, {sum(len(questions) for _, questions in some)} questions")
-    ways = ("in_order", "opened", "all")
-    print(f"{'':20}{'lines':>7}{'words':>8}" + "".join(f"{way + ' (loss)':>17}" for way in ways), end="")
-    print(f"{'refused':>12}{'worst':>7}")
+    print(f"{len(some)} conversations {name}, {sum(len(questions) for _, questions in some)} questions")
+    print(f"{'':20}{'lines':>7}{'words':>8}{'R@10':>7}{'loss':>7}{'refused':>12}{'worst':>7}")
     most = Settings.model_fields["max_recall_loss"].default
-    for name, figures in total.items():
-        line = f"{name:20}{mean(figures.rows):7.0f}{mean(figures.words):8.1%}"
-        for way in ways:
-            found, whole = (100 * mean(getattr(total[key], way)) for key in (name, "whole"))
-            line += f"{f'{found:.1f} ({whole - found:.1f})':>17}"
+    for key, figures in total.items():
+        found, whole = (100 * mean(total[one].found) for one in (key, "whole"))
+        line = f"{key:20}{mean(figures.rows):7.0f}{mean(figures.words):8.1%}{found:7.1f}{whole - found:7.1f}"
         if figures.losses:
             refused = sum(loss > most for loss in figures.losses)
             line += f"{f'{refused} of {len(figures.losses)}':>12}{max(figures.losses):7.2f}"
         print(line)
+
+
+def main() -> None:
+    if not BENCH.exists():
+        sys.exit(f"There is no {BENCH}.")
+    known = list(conversations())
+    report("that all was chosen on", known[:CHOSEN_ON])
+    report("that nothing was chosen on", known[CHOSEN_ON:])
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from memory_pipeline.files.safe_write import remove_strays
 from memory_pipeline.schemas import TABLES, duckdb_type
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ class Lake:
 
     def _write(self, table: str, frame: pl.DataFrame, path: Path, fingerprint: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        remove_strays(path.parent, ".*.parquet.*.tmp")
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             frame.sort(list(TABLES[table].order)).write_parquet(temporary, metadata={_FINGERPRINT: fingerprint})

@@ -118,7 +118,8 @@ class Kept:
 
     def _look_at_the_logs(self) -> None:
         for proposal_id, row in self.decisions.items():
-            log = self.settings.daily_log(row["day"]).read_text("utf-8")
+            path = self.settings.daily_log(row["day"])
+            log = path.read_text("utf-8") if path.exists() else ""
             line = f"* {row['decided_at']:%H:%M} {row['decision']} `{proposal_id}` {row['text']}"
             told = [each for each in log.splitlines() if each.startswith(line)]
             assert len(told) == 1, f"{self.at}: the log of {row['day']} tells {len(told)} times that {line!r}"

@@ -1,6 +1,6 @@
 """`memory run`: sessions in, memory out, through Dagster."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from typing import Annotated
 
@@ -9,6 +9,7 @@ import typer
 from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days_in, progress, sessions_of_call, span_of
 from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
 from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, only_run, run_job
+from memory_pipeline.cli.interrupts import watched
 from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.days import stretches
 from memory_pipeline.distillation.due import due_days
@@ -34,8 +35,8 @@ def run(
     """
     span = span_of(first, last, everything)
     settings, catalogue = sessions_of_call(sessions)
-    with only_run(settings):
-        failure, days = _bring_up_to_date(settings, catalogue, span, everything)
+    with only_run(settings), watched() as is_pressed:
+        failure, days = _bring_up_to_date(settings, catalogue, span, everything, is_pressed)
     if failure:
         err.print("The run did not finish; this is what is stored:", style="red")
     with instance_of(settings) as instance:
@@ -46,7 +47,11 @@ def run(
 
 
 def _bring_up_to_date(
-    settings: Settings, catalogue: Catalogue, span: tuple[date, date] | None, everything: bool
+    settings: Settings,
+    catalogue: Catalogue,
+    span: tuple[date, date] | None,
+    everything: bool,
+    is_pressed: Callable[[], bool],
 ) -> tuple[str | None, list[date]]:
     """Run what is out of date of the days asked for; returns what failed, if anything, and the days."""
     days = days_in(catalogue, span, everything)
@@ -58,36 +63,46 @@ def _bring_up_to_date(
     err.print(f"{len(days)} days with sessions chosen, {todo}.{left_out}", style="dim")
     with instance_of(settings) as instance:
         close_dead_runs(instance)
-        failures = _execute(instance, "day_job", ranges, STAGES_WITH_PROGRESS) if ranges else []
+        failures = _execute(instance, "day_job", ranges, STAGES_WITH_PROGRESS, is_pressed) if ranges else []
         if not _is_stopped(failures):
-            failures += _distil(settings, instance, None if everything else days)
+            failures += _distil(settings, instance, None if everything else days, is_pressed)
         if not ranges and not _is_stopped(failures):
             failures.append(run_job(instance, "review_job"))
     failed = [f for f in failures if f]
     return (failed[-1] if _is_stopped(failed) else next(iter(failed), None)), days
 
 
-def _distil(settings: Settings, instance: object, days: list[date] | None) -> list[str | None]:
+def _distil(
+    settings: Settings, instance: object, days: list[date] | None, is_pressed: Callable[[], bool]
+) -> list[str | None]:
     """Distil what these days (None: all) have made due; without a model, so it costs nothing."""
     stage = DistillationStage.of(settings, Lake(settings.lake_dir, for_planning=True))
     due = due_days(stage, days)
     if not due:
         return []
     err.print(f"{len(due)} days to distil, with the weeks and months that end with them.", style="dim")
-    return _execute(instance, "distil_job", stretches(due, BRIDGED_DAYS), 1)
+    return _execute(instance, "distil_job", stretches(due, BRIDGED_DAYS), 1, is_pressed)
 
 
-def _execute(instance: object, job: str, ranges: list[tuple[date, date]], stages: int) -> list[str | None]:
-    from memory_pipeline.orchestration import on_progress
+def _execute(
+    instance: object, job: str, ranges: list[tuple[date, date]], stages: int, is_pressed: Callable[[], bool]
+) -> list[str | None]:
+    from memory_pipeline.orchestration import STOPPED, on_progress
+
+    def show(table: str, day: date) -> None:
+        bar.update(task, advance=1, description=f"{table} {day}")
+        if is_pressed():  # a library may have taken Ctrl-C for its own and gone on
+            raise KeyboardInterrupt
 
     days = sum((last - first).days + 1 for first, last in ranges)
     with progress() as bar:
         task = bar.add_task("starting Dagster", total=days * stages)
-        token = on_progress.set(lambda table, day: bar.update(task, advance=1, description=f"{table} {day}"))
+        token = on_progress.set(show)
         failures: list[str | None] = []
         try:
             for span in ranges:  # a range that fails does not stop the others, but a person does
-                failures.append(run_job(instance, job, span))
+                failure = run_job(instance, job, span)
+                failures.append(STOPPED if is_pressed() else failure)
                 if _is_stopped(failures):
                     break
             return failures

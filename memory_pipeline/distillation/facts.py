@@ -57,9 +57,7 @@ class Facts:
         return sum(map(count_words, self.texts))
 
     def rarity(self) -> dict[str, float]:
-        """Of each word among these facts. A narrative quotes them, so it makes no word of theirs more common. Counted
-        with the week before, a point or two more of what LoCoMo asks for is found, but a day that grows late would
-        change the week after it."""
+        """Of each word among these facts. A narrative quotes them, so it makes no word of theirs more common."""
         told = rarity_in([content_words(t.narrative) for t in self.told])
         return told | rarity_in([content_words(o.text) for o in self.observed])
 

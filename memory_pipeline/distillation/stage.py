@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Any, Self
 
@@ -27,11 +27,11 @@ from memory_pipeline.text.tokens import estimate
 
 VERSION = "2"
 SHARE = {DAY: 0.6, WEEK: 0.25, MONTH: 0.2}
-"""Words that a level may have, of those of the period's observations and narratives. A month at .15 finds four
-of a hundred of what LoCoMo asks for less than at .2."""
+"""Words that a level may have, of those of the period's observations and narratives. A month at .15 finds five of a
+hundred of what LoCoMo asks for less than at .2."""
 VERBATIM = {DAY: 0.8, WEEK: 0.4, MONTH: 0.4}
-"""Share of these words that highs may take as they are, before they are shortened. For a day it costs nothing later;
-a week with .6 finds one of a hundred less."""
+"""Share of these words that highs may take as they are, before they are shortened. For a day it costs nothing later,
+for a week neither: from 0 to .6 as much is found."""
 PREFIX = {DAY: "d", WEEK: "w", MONTH: "m"}
 
 
@@ -58,10 +58,11 @@ class DistillationStage:
         return self.now - timedelta(days=self.settings.distil_after_days)
 
     def fingerprint(self, day: date) -> str:
-        """Of what was observed in the periods that end with the day: the levels between come from nothing else."""
+        """Of all that was counted for the periods that end with the day: the levels between come from nothing else."""
         if day > self.newest:
             return fingerprint_of(VERSION, "not old enough")
-        days = {each for period in ending_with(day) for each in period.days}
+        periods = {each for period in ending_with(day) for each in (period, *period.parts)}
+        days = {each for period in periods for each in period.counted_days}
         facts = [self.lake.digest(table, days) for table in INPUTS]
         return fingerprint_of(VERSION, self.settings.max_recall_loss, *facts)
 
@@ -76,7 +77,8 @@ class DistillationStage:
         for period in ending_with(day) if day <= self.newest else ():
             self._bring_up_to_date(part for part in period.parts if part.last != day)
             stored, facts = levels.rows(period), facts_of(self.lake, period.days)
-            levels.made[period] = rows_of(levels, period, facts)
+            rarity = facts_of(self.lake, period.counted_days).rarity()
+            levels.made[period] = rows_of(levels, period, facts, rarity)
             found = recall_of(levels, period, facts)
             if found.loss > self.settings.max_recall_loss:
                 lost.append(f"{period}: {found}")
@@ -98,7 +100,7 @@ class DistillationStage:
                     bring_up_to_date(self, self.lake, period.last)
 
 
-def rows_of(levels: Levels, period: Period, facts: Facts) -> Rows:
+def rows_of(levels: Levels, period: Period, facts: Facts, rarity: Mapping[str, float]) -> Rows:
     """The rows of a period, made from its facts if it is a day and else from the level below."""
     if period.level == DAY:
         lines = facts.lines()
@@ -107,7 +109,7 @@ def rows_of(levels: Levels, period: Period, facts: Facts) -> Rows:
         below = [[row[name] for name in names] for row in levels.rows_below(period)]
         lines = [Line(text, kind, priority, (source,), *seen) for text, kind, priority, source, *seen in below]
     room = int(SHARE[period.level] * facts.words)
-    return [_row(period, line) for line in distil(lines, room, facts.rarity(), VERBATIM[period.level])]
+    return [_row(period, line) for line in distil(lines, room, rarity, VERBATIM[period.level])]
 
 
 def recall_of(levels: Levels, period: Period, facts: Facts) -> Recall:

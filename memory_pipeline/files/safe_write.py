@@ -126,10 +126,7 @@ def _back_up(name: str, data: bytes, backups: Path) -> None:
 
 def _temporary_in(folder: Path, data: bytes, *, like: Path | None, mode: int = 0o666) -> Path:
     """A new file in ``folder`` that holds ``data`` on disk, with the permissions of ``like`` (None: by ``mode``)."""
-    for stray in folder.glob(".memory-*.tmp"):
-        with contextlib.suppress(OSError):
-            if time.time() - stray.stat().st_mtime > STRAY_SECONDS:
-                stray.unlink()
+    remove_strays(folder, ".memory-*.tmp")
     temporary = folder / f".memory-{secrets.token_hex(8)}.tmp"
     # not tempfile.mkstemp: it makes every file 0600, and the umask cannot be read without setting it for all threads
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode if like is None else 0o600)
@@ -168,3 +165,11 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def remove_strays(folder: Path, pattern: str) -> None:
+    """Removes what killed processes left there; what is younger than an hour may be in use."""
+    for stray in folder.glob(pattern):
+        with contextlib.suppress(OSError):
+            if time.time() - stray.stat().st_mtime > STRAY_SECONDS:
+                stray.unlink()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -63,16 +63,14 @@ class KnownLines:
         return next((self.lines[self._of_source[s]] for s in sources if s in self._of_source), None)
 
     def same(self, text: str, vector: Sequence[float] | None = None) -> Known | None:
-        """The line that says the same and is most like the text, if there is one."""
+        """The line that says the same and is most like the text, if there is one; never one that it contradicts."""
         words = content_words(text)
-        shared = Counter(index for word in words for index in self._having.get(word, ()))
+        shared = {index for word in words for index in self._having.get(word, ())}
         # of two that are equally like it the same one, in whatever order a run that was interrupted came to know them
-        best = min(
-            ((-overlap(words, self._words[i]), self.lines[i].proposal_id or _BY_HAND, i) for i in shared),
-            default=(0.0, _BY_HAND, 0),
-        )
-        if -best[0] >= SAME_WORDS:
-            return self.lines[best[2]]
+        near = ((-overlap(words, self._words[i]), self.lines[i].proposal_id or _BY_HAND, i) for i in shared)
+        for _, _, index in sorted(found for found in near if -found[0] >= SAME_WORDS):
+            if not _contradict(text, self.lines[index].text):
+                return self.lines[index]
         if vector is None or not self._vectors:
             return None
         if self._matrix is None:
@@ -80,7 +78,7 @@ class KnownLines:
         likeness = self._matrix @ np.asarray(vector, dtype=np.float32)
         for place in np.argsort(-likeness)[: int((likeness >= SAME_COSINE).sum())]:
             known = self.lines[self._with_vector[int(place)]]
-            if not _differ_in_specifics(text, known.text):
+            if not (_differ_in_specifics(text, known.text) or _contradict(text, known.text)):
                 return known
         return None
 
@@ -98,6 +96,11 @@ class KnownLines:
         words = content_words(text)
         near = dict.fromkeys(index for named, index in self._taking if named <= words)
         return [self.lines[i] for i in near if takes_place_of(self.lines[i].text, text)]
+
+
+def _contradict(one: str, other: str) -> bool:
+    """Whether one of them takes the other's place, however many words they share."""
+    return takes_place_of(one, other) or takes_place_of(other, one)
 
 
 def _differ_in_specifics(one: str, other: str) -> bool:

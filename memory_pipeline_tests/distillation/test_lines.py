@@ -1,9 +1,11 @@
 """Lines become fewer and shorter: highs that say the same are one, and the rare words of each are kept."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.distillation.lines import JOINT, Line, count_words, distil, joined
+from memory_pipeline.distillation.lines import NARRATIVE, Line, count_words, distil
 from memory_pipeline.text.condense import rarity_in
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline_tests.rows import at
@@ -47,8 +49,31 @@ def test_what_is_left_with_no_only_is_left_out() -> None:
 def test_the_rare_words_are_kept_in_every_line_that_has_them() -> None:
     said = ["The service reads the queue.", "The service writes the queue.", "The service drops parcels in Leipzig."]
     lines = [line(text, "low", clock=f"09:0{n}") for n, text in enumerate([*said, "Leipzig answers slowly."])]
-    kept = distil(lines, 4, {"leipzig": 3.0, "parcels": 2.0, "queue": 0.1, "service": 0.05})
-    assert [each.text for each in kept] == ["queue.", "parcels Leipzig.", "Leipzig"]
+    kept = distil(lines, 4, {"leipzig": 3.0, "parcels": 2.0, "answers": 1.0, "queue": 0.1, "service": 0.05})
+    assert [each.text for each in kept] == ["parcels Leipzig.", "Leipzig answers"]
+
+
+def test_a_line_that_is_not_high_has_two_words_or_none() -> None:
+    """One word says nothing to who reads it."""
+    lines = [line("Leipzig answers slowly.", "low"), line("So many parcels.", "low", clock="10:00")]
+    known = {"leipzig": 1.0, "answers": 0.9, "parcels": 5.0}
+    assert [each.text for each in distil(lines, 2, known)] == ["Leipzig answers"]
+    assert distil(lines, 1, known) == []
+    assert [each.text for each in distil([line("So many parcels.")], 9, known)] == ["parcels."]
+
+
+def test_of_two_pieces_the_one_with_fewer_words_goes_first() -> None:
+    lines = [line("either/or, perhaps: you've parcels", "low"), line("Leipzig answers.", "low", clock="10:00")]
+    known = {"ve": 2.5, "parcels": 1.0, "leipzig": 1.0, "answers": 1.0}
+    assert [each.text for each in distil(lines, 2, known)] == ["Leipzig answers."]
+
+
+def test_a_narrative_takes_the_room_that_the_facts_leave() -> None:
+    told = replace(line("Asked: drop parcels in Leipzig.", "low"), kind=NARRATIVE)
+    fact = line("Leipzig drops parcels.", "low", clock="10:00")
+    known = rarity(fact) | {"asked": 9.0}
+    assert distil([told, fact], 3, known) == [fact]
+    assert [each.text for each in distil([told, fact], 6, known)] == ["Asked: parcels Leipzig.", fact.text]
 
 
 def test_near_duplicates_are_one_line_with_the_newest_words() -> None:
@@ -64,13 +89,6 @@ def test_near_duplicates_are_one_line_with_the_newest_words() -> None:
 def test_what_is_not_high_is_not_merged() -> None:
     lines = [line("Use pnpm for all packages.", "medium", name=name) for name in "ab"]
     assert len(distil(lines, 100, rarity(*lines))) == 2
-
-
-def test_texts_that_were_joined_stay_apart() -> None:
-    text = joined(["Asked: look at Leipzig.", "", "The queue overflows.", "It is so."])
-    assert text.count(JOINT) == 2
-    (kept,) = distil([line(text, "low")], 2, {"leipzig": 2.0, "overflows": 2.0})
-    assert kept.text == f"Leipzig. {JOINT} overflows."
 
 
 SOME = ("never", "npm", "pnpm", "lockfile", "parcel", "queue", "Leipzig", "the", "of", "…", "404", "don't")

@@ -98,23 +98,24 @@ def week_of(work: Work, monday: date = MONDAY) -> list[date]:
 # --- a day ---
 
 
-def test_a_day_is_its_highs_and_its_narratives(work: Work) -> None:
+def test_a_day_is_its_highs_and_what_else_there_is_room_for(work: Work) -> None:
     work.observe(MONDAY, RULES[0])
     work.run(MONDAY)
-    high, told = sorted(work.rows("day"), key=lambda row: row["kind"] == "narrative")
+    high, told, low = sorted(work.rows("day"), key=lambda row: (row["priority"], row["kind"] != "narrative"))
     assert (high["text"], high["kind"], high["priority"], high["level"]) == (RULES[0], "rule", "high", 1)
     assert high["sources"] == [observation_id(RULES[0], MONDAY, "s0303-0")]
     assert (high["first_seen"], high["last_seen"]) == (at("09:00", MONDAY), at("09:00", MONDAY))
-    assert (told["kind"], told["priority"]) == ("narrative", "medium")
-    assert told["sources"] == ["seg-s0303-0", observation_id(ASIDE, MONDAY, "s0303-0")]
-    assert "notifier" in told["text"]  # what is no line of its own leaves its rare words there
+    assert (told["kind"], told["priority"], told["sources"]) == ("narrative", "low", ["seg-s0303-0"])
+    assert told["first_seen"] == at("09:00", MONDAY)
+    assert (low["priority"], low["sources"]) == ("medium", [observation_id(ASIDE, MONDAY, "s0303-0")])
+    assert "notifier" in low["text"] and low["text"] != ASIDE  # its rare words
 
 
 @pytest.mark.parametrize("flag", ["ended", "ungrounded", "ungrounded_specifics", "unparsed"])
 def test_what_does_not_hold_is_not_kept(work: Work, flag: str) -> None:
     work.observe(MONDAY, RULES[0], flags=[flag])
     work.run(MONDAY)
-    assert [row["kind"] for row in work.rows("day")] == ["narrative"]
+    assert {row["priority"] for row in work.rows("day")} == {"low", "medium"}
     assert judge_recall(work.stage, "day_distillations", MONDAY).numbers["questions"] == 0
 
 
@@ -202,6 +203,17 @@ def test_a_week_brings_its_days_up_to_date(work: Work) -> None:
     assert work.run(*days) == []
 
 
+def test_what_was_common_the_week_before_is_not_rare(work: Work) -> None:
+    """Nothing tells these words apart in the week itself."""
+    for n in range(7):
+        work.observe(MONDAY - timedelta(days=7 - n), f"Parcels of depot {n} are late.", aside="")
+    said = ["Parcels were lost between Leipzig and Dresden.", "Drivers were lost between Hamburg and Rostock."]
+    work.observe(MONDAY, *said, aside="", priority="medium")
+    work.run_all()
+    kept = " ".join(row["text"] for row in work.rows("week", SUNDAY))
+    assert "Leipzig" in kept and "Drivers" in kept and "Parcels" not in kept
+
+
 def test_what_is_said_again_in_a_week_is_one_line(work: Work) -> None:
     for day in (MONDAY, SUNDAY):
         work.observe(day, RULES[2], aside="")
@@ -254,10 +266,11 @@ def test_an_old_day_that_grows_is_distilled_again_with_all_that_is_made_of_it(wo
     week_of(work, MONDAY + timedelta(days=7))
     work.run_all()
     before = {row["distillation_id"] for row in work.rows("week", SUNDAY) if row["priority"] == "high"}
-    wednesday = MONDAY + timedelta(days=2)
+    wednesday, next_sunday = MONDAY + timedelta(days=2), SUNDAY + timedelta(days=7)
     work.observe(wednesday, "Grafana dashboards live in the folder observability.")
-    assert due_days(work.stage) == [wednesday, SUNDAY, date(2025, 3, 31)]
-    assert work.run_all() == [wednesday, SUNDAY, date(2025, 3, 31)]
+    due = [wednesday, SUNDAY, next_sunday, date(2025, 3, 31)]  # the week after it counts its words too
+    assert due_days(work.stage) == due
+    assert work.run_all() == due
     for table in ("day", "week", "month"):
         assert any("observability" in row["text"] for row in work.rows(table))
     assert before <= {row["distillation_id"] for row in work.rows("week", SUNDAY)}  # ids stay

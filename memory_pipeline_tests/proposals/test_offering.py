@@ -15,6 +15,7 @@ from memory_pipeline_tests.rows import (
     at,
     bytes_of,
     day_after,
+    decision,
     observation,
     observation_id,
     proposal,
@@ -136,6 +137,17 @@ def test_two_lines_of_a_day_that_say_the_same_are_one_proposal(work: Work) -> No
     work.reflect("Use uv for Python scripts.", session="s2")
     assert list(work.run().values()) == [UV]
     assert supports(work) == {P1: [observation_id("Use uv for Python scripts.", DAY, "s2")]}
+
+
+@pytest.mark.parametrize("end", ["rejected", "expired", "superseded", "invalid"])
+def test_what_contradicts_a_line_that_has_ended_is_offered_and_supports_nothing(work: Work, end: str) -> None:
+    work.reflect("Always use yarn for frontend packages.")
+    work.run()
+    put(work.lake, "decisions", decision(P1, end))
+    pnpm = "From now on use pnpm instead of yarn for frontend packages."
+    work.reflect(pnpm, day=day_after(9), session="s2")
+    assert list(work.run(day_after(9)).values()) == [pnpm]
+    assert supports(work) == {}
 
 
 def test_a_session_that_says_it_twice_is_one_session(work: Work) -> None:
