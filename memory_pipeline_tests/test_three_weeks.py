@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -41,8 +42,10 @@ BY_HAND = f"# Memory\n\nMy own words,  \nwith two spaces above.\n\n* {NOT_403}\n
 
 
 @pytest.fixture
-def weeks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ThreeWeeks:
-    return ThreeWeeks(tmp_path, monkeypatch)
+def weeks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreeWeeks]:
+    made = ThreeWeeks(tmp_path, monkeypatch)
+    yield made
+    made.instance.dispose()
 
 
 def test_three_weeks(weeks: ThreeWeeks, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ TURNS = frozenset(
     wasn't won't wouldn't shouldn't mustn't haven't hasn't nicht kein keine nie ohne statt nur
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )
-"""Words that turn what is said into its opposite: a high line keeps them. English and German."""
+"""Words that turn what is said into its opposite: a line keeps them. English and German."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,68 +95,69 @@ def _merged(highs: Sequence[Line]) -> Iterator[Line]:
 
 def _shortened(lines: Sequence[Line], room: int, rarity: Mapping[str, float]) -> list[Line]:
     """The lines with the words that fit, in their order; a line that keeps none is left out."""
-    choices = {number: found for number, line in enumerate(lines) if (found := _choices(line, number, rarity))}
-    kept: list[set[int]] = [set() for _ in lines]
-    for number in sorted((n for n in choices if lines[n].priority == HIGH), key=lambda n: choices[n][0]):
-        pieces = lines[number].text.split()
-        first = [choice for i, choice in enumerate(choices[number]) if i < FIRST or _turns(pieces[choice.place])]
-        cost = sum(choice.words for choice in first)
-        if cost <= room:
-            room -= cost
-            kept[number].update(choice.place for choice in first)
-        else:
-            del choices[number]  # without the words that turn it, it would say the opposite
-    for choice in sorted(choice for found in choices.values() for choice in found):
-        if choice.place not in kept[choice.line] and choice.words <= room:
+    kept: dict[int, set[int]] = {}
+    for choice in sorted(each for number, line in enumerate(lines) for each in _choices(line, number, rarity)):
+        if choice.words <= room and choice.is_first is (choice.line not in kept):
             room -= choice.words
-            kept[choice.line].add(choice.place)
+            kept.setdefault(choice.line, set()).update(choice.places)
     return [
-        replace(line, text=" ".join(piece for place, piece in enumerate(line.text.split()) if place in places))
-        for line, places in zip(lines, kept, strict=True)
-        if places and (line.priority == HIGH or len(places) >= FIRST)
+        replace(lines[number], text=" ".join(p for i, p in enumerate(lines[number].text.split()) if i in places))
+        for number, places in sorted(kept.items())
     ]
 
 
 class _Choice(NamedTuple):
-    """A piece of a line that may be kept; the least goes first.
+    """Pieces of a line that may be kept; the least goes first.
 
     What counts the same is in the order of the words, so that also of these a word stays in all lines or in none.
     """
 
+    is_late: bool
+    """Not the first of a high line."""
     value: float
     """What it counts for each word that it costs, negative."""
     word: str
     line: int
-    place: int
+    is_first: bool
+    """Without it, nothing of the line is kept."""
+    places: tuple[int, ...]
     words: int
     """What it costs: a piece between two spaces may be several."""
 
 
 def _choices(line: Line, number: int, rarity: Mapping[str, float]) -> list[_Choice]:
-    """All that may be kept of a line, each word once, the best first; none if too little in it is known.
+    """All that may be kept of a line, each word once; none if too little in it is known.
 
-    The first of a line that is not high count the same, so that they are kept together.
+    The first are one choice, with what turns them: without it, they would say the opposite.
     """
+    is_high, counts = line.priority == HIGH, HIGH_COUNTS if line.priority == HIGH else 1.0
+    if line.kind == NARRATIVE:
+        counts = ONLY_TOLD
     seen: set[str] = set()
-    found = []
+    found, turning = [], []
     for place, piece in enumerate(line.text.split()):
         here = words(piece)
         if not here or seen.issuperset(here):
             continue
         seen.update(here)
-        value = max(rarity.get(word, 0.0) * math.pow(len(word), BY_LENGTH) for word in here) / len(here)
-        if line.priority == HIGH:
-            value = 0.0 if _turns(piece) else value * HIGH_COUNTS
-        elif line.kind == NARRATIVE:
-            value *= ONLY_TOLD
-        if value or (line.priority == HIGH and _turns(piece)):
-            found.append(_Choice(-value, min(here), number, place, len(here)))
+        value = max(rarity.get(word, 0.0) * math.pow(len(word), BY_LENGTH) for word in here) / len(here) * counts
+        choice = _Choice(True, -value, min(here), number, False, (place,), len(here))
+        if _turns(piece):
+            turning.append(choice)
+        elif value:
+            found.append(choice)
     found.sort()
-    if line.priority == HIGH:
-        return found if any(choice.value for choice in found) else []
-    together = sum(choice.value for choice in found[:FIRST]) / FIRST
-    first = [choice._replace(value=together) for choice in found[:FIRST]]
-    return [*first, *found[FIRST:]] if len(first) == FIRST else []
+    if len(found) < (1 if is_high else FIRST):
+        return []
+    first = [*found[:FIRST], *turning]
+    together = found[0]._replace(
+        is_late=not is_high,
+        value=sum(choice.value for choice in found[:FIRST]) / FIRST,
+        is_first=True,
+        places=tuple(place for choice in first for place in choice.places),
+        words=sum(choice.words for choice in first),
+    )
+    return [together, *found[FIRST:]]
 
 
 def _turns(piece: str) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
@@ -49,8 +50,10 @@ class Review:
 
 
 @pytest.fixture
-def review(tmp_path: Path) -> Review:
-    return Review(tmp_path)
+def review(tmp_path: Path) -> Iterator[Review]:
+    made = Review(tmp_path)
+    yield made
+    made.instance.dispose()
 
 
 def test_without_a_review_file_there_is_nothing_to_read(review: Review) -> None:

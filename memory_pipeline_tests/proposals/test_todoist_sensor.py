@@ -60,7 +60,9 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     monkeypatch.setenv("TODOIST_API_TOKEN", TOKEN)
     with todoist_server() as server:
         monkeypatch.setattr("memory_pipeline.proposals.todoist.client.URL", server.url)
-        yield Watch(tmp_path, server)
+        made = Watch(tmp_path, server)
+        yield made
+        made.instance.dispose()
 
 
 def test_it_is_off_until_it_is_switched_on(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
