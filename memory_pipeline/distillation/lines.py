@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from statistics import fmean
 from typing import NamedTuple
 
 from memory_pipeline.embeddings.grouping import groups
@@ -115,7 +116,7 @@ class _Choice(NamedTuple):
     is_late: bool
     """Not the first of a high line."""
     value: float
-    """What it counts for each word that it costs, negative."""
+    """What its words count on average, negative: a path is kept whole, and "I've" does not count as a rare word."""
     word: str
     line: int
     is_first: bool
@@ -140,7 +141,7 @@ def _choices(line: Line, number: int, rarity: Mapping[str, float]) -> list[_Choi
         if not here or seen.issuperset(here):
             continue
         seen.update(here)
-        value = max(rarity.get(word, 0.0) * math.pow(len(word), BY_LENGTH) for word in here) / len(here) * counts
+        value = counts * fmean(rarity.get(word, 0.0) * math.pow(len(word), BY_LENGTH) for word in here)
         choice = _Choice(True, -value, min(here), number, False, (place,), len(here))
         if _turns(piece):
             turning.append(choice)

@@ -63,10 +63,13 @@ def test_a_line_that_is_not_high_has_two_words_or_none() -> None:
     assert [each.text for each in distil([line("So many parcels.")], 9, known)] == ["parcels."]
 
 
-def test_of_two_pieces_the_one_with_fewer_words_goes_first() -> None:
-    lines = [line("either/or, perhaps: you've parcels", "low"), line("Leipzig answers.", "low", clock="10:00")]
+def test_a_piece_counts_what_its_words_count_on_average() -> None:
+    lines = [line("perhaps you've parcels", "low"), line("Leipzig answers.", "low", clock="10:00")]
     known = {"ve": 2.5, "parcels": 1.0, "leipzig": 1.0, "answers": 1.0}
-    assert [each.text for each in distil(lines, 2, known)] == ["Leipzig answers."]
+    assert [each.text for each in distil(lines, 3, known)] == ["Leipzig answers."]
+    path = line(r"see C:\depot\parcels\late.md for more news")
+    known = {"c": 1.0, "depot": 1.0, "parcels": 1.0, "late.md": 1.0, "more": 0.5, "news": 0.7}
+    assert [each.text for each in distil([path], 5, known)] == [r"C:\depot\parcels\late.md news"]
 
 
 def test_a_narrative_takes_the_room_that_the_facts_leave() -> None:
