@@ -14,7 +14,7 @@ Beside each level, with as many words of its periods' observations as it has: th
 choice, and the best whole lines by `text/condense.py`. "refused" are the periods whose loss of recall, by questions
 about highs, is above MEMORY_MAX_RECALL_LOSS; "worst" is the greatest. "words" are of observations and narratives.
 
-All was chosen on three conversations; the seven others, which follow them, were only measured, with five versions on
+All was chosen on three conversations; the seven others, which follow them, were only measured, with eight versions on
 the way. On three, a point or two is chance: versions that were equal there differed by three points on the seven.
 LoCoMo is CC BY-NC 4.0: for measuring, never a part of the product.
 """

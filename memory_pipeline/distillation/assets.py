@@ -23,15 +23,15 @@ KEPT = "The rows below stay as they are, and each line names those that it was m
             "day_distillations",
             deps=["windows", "segments", "observations"],
             version=VERSION,
-            description="Narratives and highs only, once the day is MEMORY_DISTIL_AFTER_DAYS old; what else was "
-            f"observed leaves its rare words in the line of its narrative. {KEPT}",
+            description="A line of each fact and narrative, once the day is MEMORY_DISTIL_AFTER_DAYS old: highs first, "
+            f"of the others their rare words. {KEPT}",
         ),
         table_spec(
             "week_distillations",
             deps=["day_distillations"],
             version=VERSION,
             description="In the partition of a Sunday: the lines of its week, with a quarter of the words that were "
-            f"observed in it. Highs that say the same are one line. {KEPT}",
+            f"observed in it. {KEPT}",
         ),
         table_spec(
             "month_distillations",

@@ -23,12 +23,11 @@ SAME_OVERLAP = 0.5
 """Shared words per word of both from which two lines say the same; as for reflections without vectors."""
 HIGH_COUNTS = 1.25
 """How much more a word counts in a high line. With 1 a week of three conversations of LoCoMo loses a ninth of the
-questions about highs and a month of coding sessions a quarter, with 1.25 a twentieth and a thirtieth; the data's own
-questions find half a point less of what they ask for."""
+questions about highs and one of coding sessions a third, with 1.25 a twentieth and a fiftieth; of what LoCoMo's own
+questions ask for it costs nothing."""
 FIRST = 2
-"""Words that say something together. Those of each high line go before all others: without that, one of thirteen
-weeks and two of nine months of coding sessions lose a sixth of their highs or more. Another line keeps as many or
-none."""
+"""Words that say something together. Those of each high line go before all others: without that, a week of coding
+sessions loses a sixth of its highs, a month a seventh. Another line keeps as many or none."""
 ONLY_TOLD = 0.001
 """How much a word of a narrative counts: it quotes the facts, so it takes what room they leave."""
 BY_LENGTH = 0.3

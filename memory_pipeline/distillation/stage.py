@@ -27,11 +27,13 @@ from memory_pipeline.text.tokens import estimate
 
 VERSION = "2"
 SHARE = {DAY: 0.6, WEEK: 0.25, MONTH: 0.2}
-"""Words that a level may have, of those of the period's observations and narratives. A month at .15 finds five of a
+"""Words that a level may have, of those of the period's observations and narratives. A month at .15 finds six of a
 hundred of what LoCoMo asks for less than at .2."""
 VERBATIM = {DAY: 0.8, WEEK: 0.4, MONTH: 0.4}
 """Share of these words that highs may take as they are, before they are shortened. For a day it costs nothing later,
 for a week neither: from 0 to .6 as much is found."""
+WIDER = (1.0, 1.5, 2.0)
+"""Times of its share that a level is tried with, until what was high is still found."""
 PREFIX = {DAY: "d", WEEK: "w", MONTH: "m"}
 
 
@@ -67,7 +69,8 @@ class DistillationStage:
         return fingerprint_of(VERSION, self.settings.max_recall_loss, *facts)
 
     def build(self, day: date) -> dict[str, pl.DataFrame]:
-        """The rows of the periods that end with the day; a level that would lose too much keeps the rows that it has.
+        """The rows of the periods that end with the day. A level that would lose too much gets more room, and keeps the
+        rows that it has when that does not help.
 
         What they are made of is brought up to date first. Raises `Unfinished` with the rows of all when a level was
         kept.
@@ -78,9 +81,12 @@ class DistillationStage:
             self._bring_up_to_date(part for part in period.parts if part.last != day)
             stored, facts = levels.rows(period), facts_of(self.lake, period.days)
             rarity = facts_of(self.lake, period.counted_days).rarity()
-            levels.made[period] = rows_of(levels, period, facts, rarity)
-            found = recall_of(levels, period, facts)
-            if found.loss > self.settings.max_recall_loss:
+            for times in WIDER:
+                levels.made[period] = rows_of(levels, period, facts, rarity, times)
+                found = recall_of(levels, period, facts)
+                if found.loss <= self.settings.max_recall_loss:
+                    break
+            else:
                 lost.append(f"{period}: {found}")
                 levels.made[period] = stored
         rows = {period.table: made for period, made in levels.made.items()}
@@ -100,15 +106,15 @@ class DistillationStage:
                     bring_up_to_date(self, self.lake, period.last)
 
 
-def rows_of(levels: Levels, period: Period, facts: Facts, rarity: Mapping[str, float]) -> Rows:
-    """The rows of a period, made from its facts if it is a day and else from the level below."""
+def rows_of(levels: Levels, period: Period, facts: Facts, rarity: Mapping[str, float], times: float = 1.0) -> Rows:
+    """The rows of a period within `times` its share, from its facts if it is a day and else from the level below."""
     if period.level == DAY:
         lines = facts.lines()
     else:
         names = ("text", "kind", "priority", "distillation_id", "first_seen", "last_seen")
         below = [[row[name] for name in names] for row in levels.rows_below(period)]
         lines = [Line(text, kind, priority, (source,), *seen) for text, kind, priority, source, *seen in below]
-    room = int(SHARE[period.level] * facts.words)
+    room = int(min(1.0, times * SHARE[period.level]) * facts.words)
     return [_row(period, line) for line in distil(lines, room, rarity, VERBATIM[period.level])]
 
 

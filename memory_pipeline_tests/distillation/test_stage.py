@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memory_pipeline.distillation import lines as lines_module
+from memory_pipeline.distillation import stage as stage_module
 from memory_pipeline.distillation.checks import judge_recall
 from memory_pipeline.distillation.due import due_days, state_of
 from memory_pipeline.distillation.facts import facts_of
@@ -307,6 +308,22 @@ def test_a_week_that_would_lose_too_much_is_not_made(work: Work, monkeypatch: py
     assert work.lake.fingerprint("week_distillations", SUNDAY) == INCOMPLETE
     assert not is_current(work.stage, work.lake, SUNDAY)
     assert not judge_recall(work.stage, "week_distillations", SUNDAY).passed
+
+
+def test_a_week_that_would_lose_too_much_gets_more_room_first(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    days = week_of(work)
+    work.run(*days[:-1])
+    made, tried = stage_module.rows_of, []
+
+    def nothing_in_a_small_room(levels: Any, period: Any, facts: Any, rarity: Any, times: float) -> Any:
+        tried.append(times)
+        return [] if times == 1 and period.table == "week_distillations" else made(levels, period, facts, rarity, times)
+
+    monkeypatch.setattr(stage_module, "rows_of", nothing_in_a_small_room)
+    assert work.run(SUNDAY) == [SUNDAY]
+    assert tried == [1.0, 1.0, 1.5]  # the day, the week, the week again
+    assert work.rows("week")
+    assert judge_recall(work.stage, "week_distillations", SUNDAY).passed
 
 
 def test_the_gate_keeps_the_level_that_was_there(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
