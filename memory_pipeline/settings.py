@@ -207,7 +207,7 @@ class Settings(BaseSettings):
     @field_validator("workspace")
     @classmethod
     def _absolute(cls, value: Path) -> Path:
-        path = Path(os.path.abspath(_expanded(value)))  # noqa: PTH100 - resolve() would follow a workspace symlink
+        path = _normal(value)
         existing = next(p for p in (path, *path.parents) if p.exists())
         if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
             raise ValueError(f"expected a directory that can be written to, but {existing} is none")
@@ -217,7 +217,7 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: Any) -> Any:
         parts = value.split(os.pathsep) if isinstance(value, str) else value
-        return tuple(_expanded(Path(part)).absolute() for part in parts if str(part).strip())
+        return tuple(_normal(Path(part)) for part in parts if str(part).strip())
 
     @field_validator("identity_directory", "identity_links", mode="before")
     @classmethod
@@ -308,6 +308,11 @@ def _expanded(path: Path) -> Path:
         return path.expanduser()
     except RuntimeError:
         raise ValueError("expected a directory; there is no such user") from None
+
+
+def _normal(path: Path) -> Path:
+    """Absolute and without `..`, so that a directory has one spelling; links keep their names."""
+    return Path(os.path.abspath(_expanded(path)))  # noqa: PTH100 - resolve() would follow links
 
 
 def variable(field: str) -> str:

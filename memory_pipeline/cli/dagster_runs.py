@@ -4,7 +4,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -85,16 +85,19 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-def run_job(instance: Any, job: str, days: tuple[date, date] | None = None) -> str | None:
+def run_job(
+    instance: Any, job: str, days: tuple[date, date] | None = None, tags: Mapping[str, str] | None = None
+) -> str | None:
     """Run to the end; None when it succeeded, else what failed first, in one line: `STOPPED` if a person did it."""
     from dagster._core.events import JobFailureData, RunFailureReason
 
     from memory_pipeline.definitions import defs
     from memory_pipeline.orchestration import STOPPED
 
+    span = {_START: f"{days[0]}", _END: f"{days[1]}"} if days else {}
     result = defs.resolve_job_def(job).execute_in_process(
         instance=instance,
-        tags={_PROCESS: f"{os.getpid()}"} | ({_START: f"{days[0]}", _END: f"{days[1]}"} if days else {}),
+        tags={_PROCESS: f"{os.getpid()}", **span, **(tags or {})},
         run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         raise_on_error=False,
     )

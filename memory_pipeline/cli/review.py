@@ -74,6 +74,7 @@ def review(
                 "decided": decided,
                 "invalid": settled.invalid,
                 "not_understood": settled.ignored,
+                "decided_before": settled.already,
                 "pending": pending_rows,
             }
         )
@@ -111,8 +112,11 @@ def _say_done(settings: Settings, promoted: list[str], settled: Settled) -> None
         say(f"{proposal_id} was decided on too late: it is {HOW_TO_TAKE_BACK}", "yellow")
     for proposal_id, state in settled.late.items():
         say(f"{proposal_id} was {state} before it was approved; it is not promoted", "yellow")
+    for state in (APPROVED, REJECTED):
+        if before := [p for p, s in settled.already.items() if s == state]:
+            say(f"{state} already, so its line in REVIEW.md was not read: {', '.join(before)}", "yellow")
     if settled.ignored:
-        say(f"not understood, still pending: {', '.join(settled.ignored)}", "yellow")
+        say(f"not understood, nothing is decided: {', '.join(settled.ignored)}", "yellow")
 
 
 def _by_keys(settings: Settings, lake: Lake, promoted: list[str], settled: Settled) -> None:

@@ -16,6 +16,7 @@ from memory_pipeline.distillation.due import due_days
 from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.lake import Lake
 from memory_pipeline.planning import BRIDGED_DAYS, Stages
+from memory_pipeline.proposals.lifecycle import MORE_TO_COME
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 
@@ -64,10 +65,10 @@ def _bring_up_to_date(
     with instance_of(settings) as instance:
         close_dead_runs(instance)
         failures = _execute(instance, "day_job", ranges, STAGES_WITH_PROGRESS, is_pressed) if ranges else []
+        if not _is_stopped(failures):  # only now, so that REVIEW.md has the best of all days
+            failures.append(run_job(instance, "review_job"))
         if not _is_stopped(failures):
             failures += _distil(settings, instance, None if everything else days, is_pressed)
-        if not ranges and not _is_stopped(failures):
-            failures.append(run_job(instance, "review_job"))
     failed = [f for f in failures if f]
     return (failed[-1] if _is_stopped(failed) else next(iter(failed), None)), days
 
@@ -101,7 +102,7 @@ def _execute(
         failures: list[str | None] = []
         try:
             for span in ranges:  # a range that fails does not stop the others, but a person does
-                failure = run_job(instance, job, span)
+                failure = run_job(instance, job, span, {MORE_TO_COME: "true"})
                 failures.append(STOPPED if is_pressed() else failure)
                 if _is_stopped(failures):
                     break

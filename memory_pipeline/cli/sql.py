@@ -29,7 +29,7 @@ def sql(
         names = result.columns if result is not None else []
         rows: list[tuple[Any, ...]] = result.fetchall() if result is not None else []
     except duckdb.Error as error:
-        raise fail(f"{' '.join(str(error).split())} (Tables: {', '.join(TABLES)}.)", MISUSED) from None
+        raise fail(f"{f'{error}'.rstrip()}\n(Tables: {', '.join(TABLES)}.)", MISUSED) from None  # a caret points up
     if as_json:
         print_json([dict(zip(names, row, strict=True)) for row in rows])
         return

@@ -17,7 +17,7 @@ EXAMPLES = Path(memory_pipeline.__file__).parent / "examples"
 def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:
     """The settings, with only these session directories when some are named."""
     if sessions:
-        os.environ["MEMORY_SESSION_DIRS"] = os.pathsep.join(str(path.expanduser().absolute()) for path in sessions)
+        os.environ["MEMORY_SESSION_DIRS"] = os.pathsep.join(map(str, sessions))  # made absolute there
         os.environ["MEMORY_DEFAULT_SESSION_DIRS"] = "false"
     with one_sentence(WrongSetting, code=MISUSED):
         return load_settings()

@@ -16,6 +16,7 @@ from memory_pipeline.text.priorities import EMOJI, HIGH, MARKS
 _OBSERVATIONS = "observations:"
 _BY_ITSELF = ("expired", "superseded")
 _HIGH = tuple(f"* {marks[HIGH]} (" for marks in MARKS.values())
+_REFLECTION = "### 💭 Reflection"
 _FACT = re.compile("|".join(re.escape(f"* {mark} (") for marks in MARKS.values() for mark in marks.values()))
 
 
@@ -123,7 +124,7 @@ def write_reflection(path: Path, day: date, reflection: LogReflection | None, *,
         return write_log_blocks(path, day, {}, backups=backups, replacing="reflection")
     said_again = f", {reflection.merged} said again" if reflection.merged else ""
     body = [
-        "### 💭 Reflection",
+        _REFLECTION,
         "",
         f"**Condensed**: {reflection.input_tokens} to {reflection.output_tokens} tokens in {reflection.lines} lines",
         f"**Proposed**: {len(reflection.proposed)}{said_again}",
@@ -173,14 +174,16 @@ def write_log_blocks(
 def optimize_for_context(log: str) -> str:
     """A log with only what is high, for a model's context: flat lists and segments, whatever stands for the priorities.
 
-    Segments without such a fact go with their narrative; text by hand stays.
+    Segments without such a fact go with their narrative, and so does the list of what a reflection proposed, which
+    says again what was observed, medium or high; text by hand stays.
     """
     kept: list[str] = []
     segment: list[str] = []
-    is_segment = False
+    is_segment = is_reflection = False
     for line in log.splitlines():
         if line.startswith(("#### ", "**Current task**", "<!--", "### ")):
             segment, is_segment = [""], line.startswith("#### ")
+            is_reflection = line.startswith(_REFLECTION)
             kept += [] if is_segment else [""]
         if _FACT.match(line):
             if line.startswith(_HIGH):
@@ -188,6 +191,8 @@ def optimize_for_context(log: str) -> str:
                 segment = []  # said once
         elif is_segment:
             segment.append(line)
+        elif is_reflection and line.startswith("* `p-"):
+            continue
         else:
             kept.append(line)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip() + "\n"

@@ -19,7 +19,7 @@ from memory_pipeline.orchestration import (
     table_spec,
 )
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, in_shadow, told
-from memory_pipeline.proposals.lifecycle import Settled, promote, settle_review
+from memory_pipeline.proposals.lifecycle import MORE_TO_COME, Settled, promote, settle_review
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.stage import VERSION, ProposalsStage
 from memory_pipeline.proposals.states import with_status
@@ -51,7 +51,7 @@ def propose(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[d
     yield from run_stage(
         context, tables, stage, lambda table, day: describe(tables, day, decided) | _left_out(stage, day)
     )
-    _report(context, settle_review(settings, tables, datetime.now(UTC)))
+    _report(context, settle_review(settings, tables, datetime.now(UTC), offers=_offers(context)))
     promote(settings, tables, datetime.now(UTC))  # the check asks of every approved line whether it is there
 
 
@@ -68,7 +68,7 @@ def memory_file(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.Mat
     Nothing that a person wrote is changed, and a line that a person removed does not come back.
     """
     tables, settings, now = lake.open(), lake.settings(), datetime.now(UTC)
-    settled = settle_review(settings, tables, now)
+    settled = settle_review(settings, tables, now, offers=_offers(context))
     _report(context, settled)
     added = promote(settings, tables, now)
     path = settings.memory_file
@@ -93,6 +93,11 @@ def memory_file(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.Mat
             **({"auto_promotion": dg.MetadataValue.md(shadow)} if shadow else {}),
         }
     )
+
+
+def _offers(context: dg.AssetExecutionContext) -> bool:
+    """Of a run that others follow nothing is shown yet: the best of all come first, not those of the oldest days."""
+    return MORE_TO_COME not in context.run.tags
 
 
 def describe(lake: Lake, day: date, decided: dict[str, str]) -> dict[str, Any]:

@@ -31,7 +31,14 @@ from memory_pipeline.proposals.records import (
     record_showings,
     shown_on,
 )
-from memory_pipeline.proposals.review_file import Proposal, last_updated_in, offered_in, read_decisions, update_review
+from memory_pipeline.proposals.review_file import (
+    Proposal,
+    ReviewReading,
+    last_updated_in,
+    offered_in,
+    read_decisions,
+    update_review,
+)
 from memory_pipeline.proposals.states import (
     APPROVED,
     INVALID,
@@ -47,6 +54,7 @@ from memory_pipeline.settings import Settings
 __all__ = [
     "APPROVED",
     "COMMAND_SURFACE",
+    "MORE_TO_COME",
     "PENDING",
     "REJECTED",
     "REVIEW_SURFACE",
@@ -54,6 +62,7 @@ __all__ = [
     "UnknownProposal",
     "as_offered",
     "decide",
+    "not_understood",
     "now_utc",
     "on_display",
     "pending",
@@ -66,6 +75,8 @@ _OPEN = (PENDING, APPROVED, REJECTED)
 """States in which a line that comes too late tells a person nothing that they did not decide themselves."""
 
 
+MORE_TO_COME = "memory/more_to_come"
+"""Tag of a run that is followed by others, and at last by one that fills REVIEW.md."""
 _Decision = tuple[str, str, str, str | None]
 """(proposal id, decision, text, section if a person chose another)"""
 
@@ -92,6 +103,8 @@ class Settled:
     """Approved by nobody: the section has earned it."""
     too_late: list[str] = field(default_factory=list)
     """Promoted automatically before the person decided on it in a copy of REVIEW.md, which is told."""
+    already: dict[str, str] = field(default_factory=dict)
+    """Lines of an older copy of REVIEW.md that the person approved or rejected before, which is told."""
 
 
 def decide(
@@ -116,17 +129,19 @@ def decide(
         if state == APPROVED != decision and book.surface(proposal_id) == AUTO_SURFACE:
             raise UnknownProposal(f"{proposal_id} was {HOW_TO_TAKE_BACK}.")
         if state not in (PENDING, decision):
-            raise UnknownProposal(f"{proposal_id} is {state} already; a decision is taken once.")
+            raise UnknownProposal(f"{proposal_id} is {state} already; a decision is taken once. {_way_out(state)}")
     new = {p: d for p, d in decisions.items() if book.status[p] == PENDING}
     words = {p: one_line((texts or {}).get(p) or row["text"]) for p, row in book.rows(list(new)).items()}
     taken: list[_Decision] = [(p, d, words[p], None) for p, d in new.items()]
     return _take(settings, lake, book, taken, surface, now)
 
 
-def settle_review(settings: Settings, lake: Lake, now: datetime, *, tasks_are_read: bool = False) -> Settled:
+def settle_review(
+    settings: Settings, lake: Lake, now: datetime, *, tasks_are_read: bool = False, offers: bool = True
+) -> Settled:
     """Record what a person decided in REVIEW.md and what expired; bring the file up to date with what is pending.
 
-    While Todoist is on, what is a task there expires only once the tasks are read: it may be completed already.
+    Without ``offers`` nothing is added to it: days are still to come whose lines may be better. While Todoist is on, what is a task there expires only once the tasks are read: it may be completed already.
     """
     result, shown = Settled(), list[str]()
 
@@ -135,7 +150,8 @@ def settle_review(settings: Settings, lake: Lake, now: datetime, *, tasks_are_re
         book = Book.of(lake)
         _read_back(settings, lake, book, text, now, result)
         _end(settings, lake, book, now, result, tasks_are_read=tasks_are_read)
-        waiting = _first(book.pending(), offered_in(text or ""), settings.pending_limit)
+        limit = settings.pending_limit if offers else 0
+        waiting = _first(book.pending(), offered_in(text or ""), limit)
         decided = {p for p, state in book.status.items() if state != PENDING}
         day = day_of(now, settings.zone)
         offered = as_offered(settings, lake, waiting, now=now)
@@ -152,6 +168,13 @@ def settle_review(settings: Settings, lake: Lake, now: datetime, *, tasks_are_re
         update_file(settings.review_file, edit, backups=settings.backups)
         record_showings(settings, lake, dict.fromkeys(shown), now, surface=REVIEW_SURFACE)
     return result
+
+
+def not_understood(settings: Settings, lake: Lake) -> list[str]:
+    """The ids on which REVIEW.md, as it stands, says nothing clear: pending ones, and those that nobody knows."""
+    path, book = settings.review_file, Book.of(lake)
+    reading, _ = _reading(settings, book, decode(path.read_bytes()) if path.exists() else None)
+    return _undecided(book, reading.ignored)
 
 
 def on_display(settings: Settings, lake: Lake) -> list[dict[str, Any]]:
@@ -183,25 +206,35 @@ def _first(waiting: list[dict[str, Any]], on_file: Collection[str], limit: int) 
     return shown + [p for p in waiting if p["proposal_id"] not in on_file][: max(0, limit - len(shown))]
 
 
-def _read_back(settings: Settings, lake: Lake, book: Book, text: str | None, now: datetime, result: Settled) -> None:
+def _reading(settings: Settings, book: Book, text: str | None) -> tuple[ReviewReading, dict[str, dict[str, Any]]]:
+    """What the text of REVIEW.md says, and the proposals that were in it when we last wrote it."""
     base = settings.review_shown
     base_text = decode(base.read_bytes()) if base.exists() else None
     if text is None and base_text is None:
-        return  # the first time: nothing was ever shown
+        return ReviewReading({}, [], None, []), {}  # the first time: nothing was ever shown
     ids = offered_in(base_text if base_text is not None else text or "")
     known = book.rows(list(ids))
     shown = {p: Proposal(p, r["section"], r["text"], "") for p, r in known.items()}
     stamp = last_updated_in(base_text) if base_text is not None else None
-    reading = read_decisions(text, shown, last_updated=stamp)
+    return read_decisions(text, shown, last_updated=stamp), known
+
+
+def _undecided(book: Book, ids: Iterable[str]) -> list[str]:
+    return [p for p in ids if book.status.get(p, PENDING) == PENDING]
+
+
+def _read_back(settings: Settings, lake: Lake, book: Book, text: str | None, now: datetime, result: Settled) -> None:
+    reading, known = _reading(settings, book, text)
     result.damaged = reading.damaged
     is_pending = {p for p in known if book.status[p] == PENDING}
     over = {p: s for p in [*reading.approved, *reading.ignored] if (s := book.status.get(p, PENDING)) not in _OPEN}
     result.late |= over
     automatic = set(book.frame.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"])
     result.too_late = [p for p in [*reading.rejected, *reading.ignored] if p in automatic]
-    told = {*over, *automatic}
-    result.ignored = [p for p in reading.ignored if p in is_pending or (p not in shown and p not in told)]
+    result.ignored = _undecided(book, reading.ignored)
     sections = offered_in(text or "")  # a line that a person moved to another group belongs there
+    decided = {p: book.status[p] for p in reading.ignored if p in sections and p in book.status}
+    result.already = {p: s for p, s in decided.items() if s in (APPROVED, REJECTED) and p not in automatic}
     decisions: list[_Decision] = [(p, APPROVED, t, sections[p]) for p, t in reading.approved.items() if p in is_pending]
     decisions += [(p, REJECTED, known[p]["text"], None) for p in reading.rejected if p in is_pending]
     result.invalid |= _take(settings, lake, book, decisions, REVIEW_SURFACE, now)
@@ -252,6 +285,13 @@ def _end(settings: Settings, lake: Lake, book: Book, now: datetime, result: Sett
 def _record(settings: Settings, lake: Lake, book: Book, rows: list[dict[str, Any]], now: datetime) -> None:
     record_decisions(settings, lake, rows, now)
     book.status.update({r["proposal_id"]: r["decision"] for r in rows})
+
+
+def _way_out(state: str) -> str:
+    """What a person can still do who has changed their mind."""
+    if state == APPROVED:
+        return "To take it back, delete or strike out its line in MEMORY.md."
+    return "To have it all the same, write the line into MEMORY.md yourself."
 
 
 def _write_shown(settings: Settings, text: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from memory_pipeline.proposals.wording import named_as_gone, takes_place_of
+from memory_pipeline.proposals.wording import breaks_with, named_as_gone, takes_place_of
 from memory_pipeline.text.similarity import content_words, overlap
 
 SAME_WORDS = 0.5
@@ -99,8 +99,7 @@ class KnownLines:
 
 
 def _contradict(one: str, other: str) -> bool:
-    """Whether one of them takes the other's place, however many words they share."""
-    return takes_place_of(one, other) or takes_place_of(other, one)
+    return breaks_with(one, other) or breaks_with(other, one)
 
 
 def _differ_in_specifics(one: str, other: str) -> bool:

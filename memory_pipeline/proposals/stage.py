@@ -19,6 +19,7 @@ from memory_pipeline.proposals.matching import Known, KnownLines
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.screening import why_left_out
 from memory_pipeline.proposals.states import APPROVED, PENDING, with_status
+from memory_pipeline.proposals.wording import breaks_with
 from memory_pipeline.proposals.worth import with_sessions, worth
 from memory_pipeline.reflections.notes import notes_in
 from memory_pipeline.schemas import TABLES
@@ -27,7 +28,7 @@ from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.priorities import HIGH, MEDIUM
 from memory_pipeline.text.similarity import words
 
-VERSION = "3"
+VERSION = "4"
 PASSING = "progress"
 """Matters on its day, however high."""
 LASTING = ("rule", "preference", "decision", "correction", "root_cause", "convention")
@@ -76,8 +77,8 @@ class ProposalsStage:
             text, vector = one_line(line["text"]), vectors.get(line["sources"][0])
             replaced = self._replaced(known, line, text) if line["kind"] in STATES else []
             same = known.from_sources(line["sources"])
-            if same and same.proposal_id in replaced:
-                same = None
+            if same and (same.proposal_id in replaced or breaks_with(text, same.text)):
+                same = None  # the reflector took them for one
             if not (same or replaced):
                 same = known.same(text, vector)
             if same:

@@ -35,7 +35,10 @@ _REPLACES = tuple(
     )
 )
 _END = re.compile(r"[,.;:!()]|\s(?:for|in|on|at|to|when|while|because|since|as|if|unless|with|and|or|but|any)\b.*")
-_DENIES = re.compile(r"\b(?:never|not|no|don't|do not|stop|avoid|without|isn't|aren't|won't|can't)\b", re.IGNORECASE)
+_DENIES = re.compile(
+    r"\b(?:never|not|no|don't|stop|avoid|without|isn't|aren't|won't|can't)\b(?P<words>[^,.;:!()]*)", re.IGNORECASE
+)
+_ENDING = re.compile(r"(?:ing|ed|es|e|s)$")
 _VERBS = frozenset(
     """
     use uses used using prefer prefers take takes run runs keep always now instead please must should want wants with
@@ -44,6 +47,8 @@ _VERBS = frozenset(
 )
 MOST_NAMED = 4
 """Words that the thing which is replaced may have; a longer phrase is a clause and names nothing."""
+MIN_STEM = 3
+"""Letters of a word that is not shortened."""
 MOST_BESIDE = 2
 """Words beside it with which a line is still about that thing alone."""
 
@@ -67,16 +72,21 @@ def takes_place_of(text: str, older: str) -> bool:
 
     The older line must name Y, be for it, and be about little else than what the text is about too.
     """
-    said, of_text = content_words(older), content_words(text)
-    gone_before = frozenset(w for named in named_as_gone(older) for w in named)
-    if _DENIES.search(older) and not gone_before:
-        return False
-    for named in named_as_gone(text):
-        beside = said - named - _VERBS
+    said, of_text, gone_before = _stems(older), _stems(text), _given_up(older)
+    for words in named_as_gone(text):
+        named = frozenset(map(_stem, words))
+        beside = said - named - _VERB_STEMS
         about = len(beside) <= MOST_BESIDE or 2 * len(beside & of_text) >= len(beside)
         if named <= said and not named & gone_before and about:
             return True
     return False
+
+
+def breaks_with(text: str, older: str) -> bool:
+    """Whether the text gives up something that the older line holds on to: they do not say the same, however many
+    words they share. Much less is needed than for taking its place."""
+    held = _stems(older) - _given_up(older) - _VERB_STEMS
+    return any(not held.isdisjoint(map(_stem, named)) for named in named_as_gone(text))
 
 
 def named_as_gone(text: str) -> list[frozenset[str]]:
@@ -88,3 +98,23 @@ def named_as_gone(text: str) -> list[frozenset[str]]:
             if 0 < len(words) <= MOST_NAMED:
                 found.append(words)
     return found
+
+
+def _given_up(text: str) -> frozenset[str]:
+    """The stems of what the text itself gives up or refuses."""
+    named = [word for words in named_as_gone(text) for word in words]
+    denied = [word for match in _DENIES.finditer(text) for word in content_words(match["words"])]
+    return frozenset(map(_stem, [*named, *denied]))
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(map(_stem, content_words(text)))
+
+
+def _stem(word: str) -> str:
+    """Crude: "tag", "tags", "tagged" and "tagging" are one word, and so are "image" and "images"."""
+    stem = _ENDING.sub("", word) if word.isalpha() and len(word) > MIN_STEM else word
+    return stem[:-1] if len(stem) > MIN_STEM - 1 and stem[-1] == stem[-2] and stem != word else stem
+
+
+_VERB_STEMS = frozenset(map(_stem, _VERBS))

@@ -17,7 +17,8 @@ _CLAIMS = tuple(harness.claims for harness in HARNESSES if hasattr(harness, "cla
 
 def default_roots() -> list[Path]:
     """Where the harnesses keep their sessions, moved by the variables by which each can be moved."""
-    return [root for harness in HARNESSES for root in harness.default_roots(Path.home(), os.environ)]
+    found = (root for harness in HARNESSES for root in harness.default_roots(Path.home(), os.environ))
+    return [Path(os.path.abspath(root)) for root in found]  # noqa: PTH100 - resolve() would follow links
 
 
 def roots(settings: Settings) -> list[Path]:

@@ -22,6 +22,8 @@ def of(text: str = RULE, kind: str = "rule", trust: str = "user", priority: str 
         (of("這個模組使用 SMTP。"), of("請讀取這個模組，使用 SMTP。")),
         (of("The pipe breaks on spaces."), of("can you look why the pipe breaks on spaces.")),
         (of(trust="assistant"), of("Added `a.py`; renamed `b.py`; moved `api/c.py`.", trust="assistant")),
+        (of("The pipe breaks on spaces."), of("The pipe seems to break on spaces.")),
+        (of("The pipe is fixed.", trust="assistant"), of("The pipe works successfully.", trust="assistant")),
         (of(), of(RULE + " It was said at length and with many words that nobody needs." * 5)),
     ],
 )
