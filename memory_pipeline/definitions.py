@@ -13,7 +13,9 @@
                                                │         └─ memory_file ──> MEMORY.md
                                                └─ friction_clusters (over 7 days, 07:00)
 
-Every asset but `memory_file` and `pool_reflections` is partitioned by local day; a range of days is one run.
+Every asset but `memory_file` and `pool_reflections` is partitioned by local day. A range of days is one run of
+`day_job`. Materialized from the graph of all assets it is a backfill of three: Dagster adds the days that look back at
+the range, so reflections and friction have more days than what is before them, and assets without days come last.
 """
 
 import dagster as dg

@@ -67,7 +67,7 @@ def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, versio
 
 def table_schema(table: str) -> dg.TableSchema:
     columns = TABLES[table].columns.items()
-    return dg.TableSchema([dg.TableColumn(name, duckdb_type(kind), COLUMN_NOTES.get(name)) for name, kind in columns])
+    return dg.TableSchema([dg.TableColumn(name, duckdb_type(kind), COLUMN_NOTES[name]) for name, kind in columns])
 
 
 def days_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> list[date]:
@@ -102,7 +102,7 @@ def run_stage(
         built += is_new
         for table in selected:
             rows = lake.read(table, [day]).height
-            metadata = {"rows": rows, "dagster/row_count": rows, "rebuilt": is_new} | dict(describe(table, day))
+            metadata = {"dagster/row_count": rows, "rebuilt": is_new} | dict(describe(table, day))
             context.add_asset_metadata(metadata, asset_key=table, partition_key=f"{day}")
         if report:
             report(stage.tables[-1], day)

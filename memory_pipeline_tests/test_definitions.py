@@ -11,6 +11,8 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.definitions import defs
+from memory_pipeline.orchestration import table_schema
+from memory_pipeline.schemas import COLUMN_NOTES, TABLES
 from memory_pipeline_tests.rows import at, day_after
 
 ASSETS = {
@@ -83,6 +85,15 @@ def test_every_asset_says_what_it_is(name: str) -> None:
         schema = node.metadata["dagster/column_schema"]
         assert schema.columns[0].name == "day"
         assert all(c.type for c in schema.columns)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_column_says_what_it_is(table: str) -> None:
+    assert [c.name for c in table_schema(table).columns if not (c.description or "").strip()] == []
+
+
+def test_every_note_is_of_a_column() -> None:
+    assert set(COLUMN_NOTES) == {column for table in TABLES.values() for column in table.columns}
 
 
 @pytest.mark.parametrize("name", sorted(ASSETS - UNPARTITIONED))

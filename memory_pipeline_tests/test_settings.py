@@ -162,6 +162,13 @@ def test_blank_session_directories_are_left_out(monkeypatch: pytest.MonkeyPatch)
     assert load_settings().session_dirs == (Path("/a"), Path.home() / "b")
 
 
+def test_a_session_directory_has_one_spelling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read below it is known by its path; another spelling would be read again."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMORY_SESSION_DIRS", f"here/../s:./s/:{tmp_path}/s")
+    assert load_settings().session_dirs == (tmp_path / "s",) * 3
+
+
 def test_everything_written_lies_in_the_workspace(tmp_path: Path) -> None:
     settings = load_settings()
     places = {

@@ -10,6 +10,7 @@ from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days
 from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
 from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, only_run, run_job
 from memory_pipeline.cli.interrupts import watched
+from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.days import stretches
 from memory_pipeline.distillation.due import due_days
@@ -34,7 +35,7 @@ def run(
 
     Days that are old enough are distilled with it, and the weeks and months that have ended with them.
     """
-    span = span_of(first, last, everything)
+    span, began = span_of(first, last, everything), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions)
     with only_run(settings), watched() as is_pressed:
         failure, days = _bring_up_to_date(settings, catalogue, span, everything, is_pressed)
@@ -42,7 +43,12 @@ def run(
         err.print("The run did not finish; this is what is stored:", style="red")
     with instance_of(settings) as instance:
         summary = summarise(settings, instance, days)
-    print_json(summary | {"failure": failure}) if as_json else print_summary(settings, summary)
+    settled = settled_since(settings, began)
+    if as_json:
+        print_json(summary | {"review": settled, "failure": failure})
+    else:
+        print_summary(settings, summary)
+        print_settled(settled)
     if failure:
         raise fail(f"The run did not finish: {failure}", INTERRUPTED if _is_stopped([failure]) else FAILED)
 

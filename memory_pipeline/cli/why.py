@@ -10,6 +10,7 @@ from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.files.blocks import one_line
 from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.history import history
 from memory_pipeline.reflections.notes import written_notes
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
@@ -49,14 +50,18 @@ def why(
         raise fail(f"{identifier!r} is no id; they look like p-20260305-001, r-…, o-…, d-… or f-20260305-001.", MISUSED)
     settings = active_settings()
     connection = duckdb.connect()
-    Lake(settings.lake_dir).attach_views(connection)
+    lake = Lake(settings.lake_dir)
+    lake.attach_views(connection)
     table, column = TABLE_OF[identifier[0]]
     latest = "ORDER BY day DESC LIMIT 1" if TABLES[table].daily else "LIMIT 1"
     row = _one(connection, f'SELECT * FROM "{table}" WHERE "{column}" = ? {latest}', identifier)
     if row is None:
         raise fail(f"There is no {identifier} in {table}; `memory sql` can look for it.")
-    found = {"id": identifier, "table": table, "row": row, "history": _history(connection, identifier)}
-    found["said"] = [*_said(connection, settings, _spans(connection, row)), *_noted(settings, identifier, row)]
+    again = _said_again(connection, identifier)
+    spans = [*_spans(connection, row), *_spans(connection, {"sources": again})]
+    found = {"id": identifier, "table": table, "row": row, "history": history(settings, lake, identifier)}
+    ids = [identifier, *(row.get("observations") or row.get("sources") or []), *again]
+    found["said"] = [*_said(connection, settings, _unique(spans)), *_noted(settings, ids)]
     if as_json:
         print_json(found)
     else:
@@ -74,15 +79,10 @@ def _all(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> lis
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _history(connection: duckdb.DuckDBPyConnection, identifier: str) -> list[dict[str, Any]]:
-    """What became of a proposal: its decision and its promotion."""
-    return _all(
-        connection,
-        "SELECT decided_at AS moment, decision AS event, surface AS detail FROM decisions WHERE proposal_id = ? "
-        "UNION ALL SELECT promoted_at, 'in MEMORY.md', section FROM promotions WHERE proposal_id = ? ORDER BY moment",
-        identifier,
-        identifier,
-    )
+def _said_again(connection: duckdb.DuckDBPyConnection, identifier: str) -> list[str]:
+    """What was observed of a proposal after it was made, by id."""
+    query = "SELECT sources FROM supports WHERE proposal_id = ? ORDER BY said_at"
+    return [source for row in _all(connection, query, identifier) for source in row["sources"]]
 
 
 def _spans(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -103,7 +103,11 @@ def _spans(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> list[d
                 found += _spans(connection, each)
             else:
                 left += [i for i in each.get("sources") or () if i not in seen]
-    return list({tuple(span.values()): span for span in found}.values())
+    return _unique(found)
+
+
+def _unique(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({tuple(span.values()): span for span in spans}.values())
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, kind: str, ids: list[str]) -> list[dict[str, Any]]:
@@ -162,9 +166,8 @@ def _said(
     return said
 
 
-def _noted(settings: Settings, identifier: str, row: dict[str, Any]) -> list[dict[str, Any]]:
-    """The notes that the row is or was condensed from, as they stand in the daily logs."""
-    ids = [identifier, *(row.get("observations") or row.get("sources") or [])]
+def _noted(settings: Settings, ids: list[str]) -> list[dict[str, Any]]:
+    """The notes among what a row was condensed from, as they stand in the daily logs."""
     return [
         {
             "said_at": note["day"],
@@ -188,7 +191,8 @@ def _print(found: dict[str, Any]) -> None:
     )
     say("  ".join(f"{name} {value}" for name, value in details.items()), "dim")
     for event in found["history"]:
-        say(f"{event['moment']:%Y-%m-%d %H:%M} UTC  {event['event']} ({event['detail']})")
+        moment = str(event["moment"] or "now")[:16]
+        say(f"{moment:<16}  {event['event']} ({one_line(event['detail'])})")
     if not found["said"]:
         say("\nNothing that was said carries it.", "yellow")
     for said in found["said"]:

@@ -29,8 +29,8 @@ from memory_pipeline.reflections.assets import lookback_dep
             deps=[lookback_dep("messages"), lookback_dep("observations"), lookback_dep("embeddings")],
             version=VERSION,
             description="Corrections and tool failures of the last days that say the same and span sessions, with "
-            "every place where they happened. Severity is occurrences times what one costs. A day has the patterns "
-            "that it added to.",
+            "every place where they happened; a changed mind is none. Severity is occurrences times what one costs. A "
+            "day has the patterns that it added to.",
         )
     ],
     partitions_def=PARTITIONS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from memory_pipeline.embeddings.grouping import groups
 from memory_pipeline.friction.patterns import (
@@ -15,6 +16,7 @@ from memory_pipeline.friction.patterns import (
     kind_of_failure,
     signature,
 )
+from memory_pipeline.proposals.wording import breaks_with, named_as_gone, takes_place_of
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words, overlap
 
@@ -51,17 +53,25 @@ class Cluster:
 
 
 def corrections(
-    signs: Sequence[Sign], vectors: Mapping[str, Sequence[float]], memory_lines: Sequence[str]
+    signs: Sequence[Sign],
+    vectors: Mapping[str, Sequence[float]],
+    memory_lines: Sequence[str],
+    changes: Sequence[Sign] = (),
 ) -> list[Cluster]:
-    """Clusters of what people had to say again. `vectors` by sign id; `memory_lines` are what was promoted."""
-    ordered = sorted(signs, key=lambda s: (s.at, s.sign_id), reverse=True)
+    """Clusters of what people had to say again. `vectors` by sign id; `memory_lines` are what was promoted.
+
+    A changed mind is no recurrence: what was said later, also in `changes` (decisions that are no corrections), ends
+    what it takes the place of, and a cluster has nothing that its later members give up.
+    """
+    standing = _standing(signs, [*signs, *changes])
+    ordered = sorted(standing, key=_age, reverse=True)
     by_id = {s.sign_id: s for s in ordered}
     texts = {i: s.text for i, s in by_id.items()}
     found = groups(list(by_id), texts, vectors, min_cosine=SAME_COSINE, min_overlap=SAME_OVERLAP)
     rules = [(line, content_words(line)) for line in memory_lines]
     clusters = []
     for ids in found:
-        members = tuple(by_id[i] for i in reversed(ids))
+        members = _of_one_mind([by_id[i] for i in reversed(ids)])
         if len({m.session_id for m in members}) >= MIN_SESSIONS:
             clusters.append(_correction(members, rules))
     return clusters
@@ -70,7 +80,7 @@ def corrections(
 def failures(signs: Sequence[Sign]) -> list[Cluster]:
     """Clusters of tool failures with one and the same error, apart from numbers and names in it."""
     same: dict[str, list[Sign]] = defaultdict(list)
-    for sign in sorted(signs, key=lambda s: (s.at, s.sign_id)):
+    for sign in sorted(signs, key=_age):
         same[signature(sign.text)].append(sign)
     return [
         Cluster(
@@ -85,10 +95,26 @@ def failures(signs: Sequence[Sign]) -> list[Cluster]:
     ]
 
 
+def _standing(signs: Sequence[Sign], said: Sequence[Sign]) -> list[Sign]:
+    """The signs whose place nothing took that was said later."""
+    ending = [s for s in said if named_as_gone(s.text)]
+    return [s for s in signs if not any(_age(s) < _age(e) and takes_place_of(e.text, s.text) for e in ending)]
+
+
+def _of_one_mind(members: Sequence[Sign]) -> tuple[Sign, ...]:
+    """Without those that hold on to what a later one gives up; oldest first, as they come."""
+    return tuple(m for i, m in enumerate(members) if not any(breaks_with(n.text, m.text) for n in members[i + 1 :]))
+
+
+def _age(sign: Sign) -> tuple[datetime, str]:
+    return sign.at, sign.sign_id
+
+
 def _correction(members: tuple[Sign, ...], rules: Sequence[tuple[str, frozenset[str]]]) -> Cluster:
     newest = members[-1]
     said = content_words(newest.text)
-    known = next((line for line, words in rules if overlap(said, words) >= SAME_RULE), None)
+    alike = (line for line, words in rules if overlap(said, words) >= SAME_RULE)
+    known = next((line for line in alike if not breaks_with(newest.text, line)), None)
     if known:
         return Cluster(
             STALE_MEMORY,

@@ -20,8 +20,10 @@ from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import Encoder, encoder_of
 
-VERSION = "1"
+VERSION = "2"
 CORRECTING = ("correction", "rule", "preference")
+CHANGING = ("decision", "state_change")
+"""Kinds with which a person ends what they said before, without correcting anybody."""
 MOST_A_DAY = 10
 _FAILED = """
     SELECT message_id, day, session_id, said_at, text, tool_name FROM messages
@@ -52,10 +54,10 @@ class FrictionStage:
 
     def build(self, day: date) -> dict[str, pl.DataFrame]:
         days = lookback(day, self.settings.lookback_days)
-        said = list(self._corrections(days))
+        said, changes = list(self._said(days, CORRECTING)), list(self._said(days, CHANGING))
         has_vector = set(self.lake.read("embeddings", days)["source_id"])
         vectors = vectors_of(self.settings, self.encoder, [s.sign_id for s in said if s.sign_id in has_vector])
-        clusters = [*corrections(said, vectors, self._rules(day)), *failures(list(self._failures(days)))]
+        clusters = [*corrections(said, vectors, self._rules(day), changes), *failures(list(self._failures(days)))]
         of_day = [c for c in clusters if any(m.day == day for m in c.members)]
         worst = sorted(of_day, key=lambda c: (-c.severity, c.title))[:MOST_A_DAY]
         numbers = self._numbers(day, worst)
@@ -85,10 +87,9 @@ class FrictionStage:
         days = [promoted for promoted in self.lake.days("promotions") if promoted <= day]
         return sorted(self.lake.read("promotions", days)["text"]) if days else []
 
-    def _corrections(self, days: list[date]) -> Iterator[Sign]:
-        frame = self.lake.read("observations", days).filter(
-            (pl.col("trust") == "user") & pl.col("kind").is_in(CORRECTING)
-        )
+    def _said(self, days: list[date], kinds: tuple[str, ...]) -> Iterator[Sign]:
+        """What people said of these kinds."""
+        frame = self.lake.read("observations", days).filter((pl.col("trust") == "user") & pl.col("kind").is_in(kinds))
         for o in frame.iter_rows(named=True):
             spans = tuple((s["message_id"], s["start"], s["end"]) for s in o["evidence"])
             yield Sign(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans)

@@ -9,10 +9,13 @@ from memory_pipeline.observations.extractive.kinds import is_noise, length_of
 from memory_pipeline.observations.observer import Said
 from memory_pipeline.text.sentences import clip, sentences, squeeze
 
+VERSION = "2"
 LONGEST = 160
 """Characters of each of the three."""
 MIN_ASKED, MIN_TOLD = 12, 20
 """Characters from which words can tell what was asked, and what came of it."""
+STOPS = tuple(".!?…:;。！？")
+"""What ends one of them; a full stop is put where none was said."""
 ASKED, DONE, ENDED = "Asked: ", "Done: ", "Ended with: "
 
 
@@ -22,9 +25,9 @@ def narrative(messages: Sequence[Said]) -> str:
     ending = next(_told(reversed(messages)), None)
     done = next((w for w in _told(reversed(messages)) if w != ending and cues.STATE_CHANGE.search(w)), None)
     told = ((ASKED, squeeze(asked) if asked else None), (DONE, done), (ENDED, ending))
-    return " ".join(f"{label}{clip(words, LONGEST)}" for label, words in told if words) or (
-        "Only tools and injected text."
-    )
+    parts = [f"{label}{clip(words, LONGEST)}" for label, words in told if words]
+    stopped = [part if part.endswith(STOPS) else f"{part}." for part in parts[:-1]]
+    return " ".join([*stopped, *parts[-1:]]) or "Only tools and injected text."
 
 
 def title(narrative: str) -> str:

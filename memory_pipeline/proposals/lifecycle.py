@@ -141,7 +141,8 @@ def settle_review(
 ) -> Settled:
     """Record what a person decided in REVIEW.md and what expired; bring the file up to date with what is pending.
 
-    Without ``offers`` nothing is added to it: days are still to come whose lines may be better. While Todoist is on, what is a task there expires only once the tasks are read: it may be completed already.
+    Without ``offers`` nothing is added to the file: days are still to come whose lines may be better. While Todoist is
+    on, what is a task there expires only once the tasks are read: it may be completed already.
     """
     result, shown = Settled(), list[str]()
 

@@ -32,6 +32,11 @@ from memory_pipeline.text.encoder import encoder_of
 _SETTINGS = load_settings()
 _VERSION = f"{VERSION} {reflector_of(_SETTINGS, Lake(_SETTINGS.lake_dir)).version}"
 """Model and prompts are part of it, so that an edited prompt shows its assets as stale."""
+_BACKFILL = "dagster/backfill"
+NOT_ALONE = (
+    "Nothing was added, as this run is about other assets too or part of a backfill: materialize pool_reflections "
+    "alone or launch pool_reflect_job."
+)
 
 
 def lookback_dep(asset: str) -> dg.AssetDep:
@@ -80,11 +85,15 @@ def reflect(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[d
 def pool_reflections(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.MaterializeResult[Any]:
     """What the reflections of all days but the last three come down to, in rows of 150 to 600 tokens.
 
-    Materialize it by hand, about once a week. Each time adds what was reflected on since, all of it or, where a model
-    fails on the way, nothing. Rows that are there are never reflected on again, and `reflections` stays as it is. A
-    section with little to say waits for more.
+    Materialize it by hand and alone, about once a week, or launch `pool_reflect_job`: together with other assets and in
+    a backfill it does nothing and says so, as a model may have to be paid. Each time adds what was reflected on since,
+    all of it or, where a model fails on the way, nothing. Rows that are there are never reflected on again, and
+    `reflections` stays as it is. A section with little to say waits for more.
     """
     tables, settings = lake.open(), lake.settings()
+    if not is_alone(context):
+        context.log.info(NOT_ALONE)
+        return dg.MaterializeResult(metadata=pool_of(tables) | {"added": 0, "left_alone": NOT_ALONE})
     reflector = reflector_of(settings, tables)
     try:
         done = reflect_pool(settings, tables, reflector, encoder_of(settings.embedding_model), datetime.now(UTC))
@@ -93,11 +102,9 @@ def pool_reflections(context: dg.AssetExecutionContext, lake: LakeResource) -> d
         raise dg.Failure(STOPPED, allow_retries=False) from None
     except (Unusable, BudgetReached, CannotGoOn) as error:
         raise dg.Failure(f"Nothing was added: {error}", allow_retries=False) from error
-    frame = tables.read("pool_reflections")
     context.log.info(f"{done.rows} rows of {done.lines} lines were added; {done.waiting} lines wait")
     return dg.MaterializeResult(
         metadata={
-            "dagster/row_count": frame.height,
             "added": done.rows,
             "lines": done.lines,
             "waiting": done.waiting,
@@ -105,9 +112,21 @@ def pool_reflections(context: dg.AssetExecutionContext, lake: LakeResource) -> d
             "input_tokens": done.input_tokens,
             "output_tokens": done.output_tokens,
             "compression_ratio": round(done.output_tokens / done.input_tokens, 4) if done.input_tokens else 0.0,
-            "preview": markdown_table(frame.reverse().select("section", "priority", "support", "text")),
         }
+        | pool_of(tables)
     )
+
+
+def is_alone(context: dg.AssetExecutionContext) -> bool:
+    """Whether the run was started for this asset and no other, by a person."""
+    return not (context.run.asset_selection or set()) - {context.asset_key} and _BACKFILL not in context.run.tags
+
+
+def pool_of(lake: Lake) -> dict[str, Any]:
+    """All that is in the pool, the newest first."""
+    frame = lake.read("pool_reflections")
+    preview = markdown_table(frame.reverse().select("section", "priority", "support", "text"))
+    return {"dagster/row_count": frame.height, "preview": preview}
 
 
 def told_of(stage: ReflectionsStage, day: date) -> dict[str, Any]:

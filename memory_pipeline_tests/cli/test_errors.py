@@ -96,6 +96,25 @@ def test_bad_files_are_named_and_the_good_one_is_read(tmp_path: Path) -> None:
     assert read == [{"n": 6}]
 
 
+def test_the_caret_of_a_wrong_query_points_at_what_is_wrong(tmp_path: Path) -> None:
+    lines = memory(tmp_path, "sql", "selec 1").stderr.splitlines()
+    place = next(i for i, line in enumerate(lines) if line.strip() == "^")
+    assert lines[place - 1][lines[place].index("^") :].startswith("selec")
+    assert lines[-1].startswith("(Tables: ")
+
+
+def test_one_directory_by_two_spellings_is_read_once(tmp_path: Path) -> None:
+    sessions = tmp_path / "sessions"
+    sessions.mkdir()
+    lines = [{"type": "session", "version": 3, "id": "s", "timestamp": "2026-03-02T10:00:00.000Z", "cwd": "/r"}]
+    lines += [_said(i, f"Never push to main, reason {i}.") for i in range(2)]
+    (sessions / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    first = memory(tmp_path, "estimate", "--sessions", f"{sessions}/../sessions/")
+    again = memory(tmp_path, "estimate", "--sessions", str(sessions))
+    assert "1 session files, 1 new or changed." in first.stderr
+    assert "1 session files, 0 new or changed." in again.stderr
+
+
 def test_an_empty_workspace_answers_every_question(tmp_path: Path) -> None:
     """Before the first run there is nothing to show, and that is no error."""
     assert memory_json(tmp_path, "status")["days_with_sessions"] == 0

@@ -154,7 +154,9 @@ def test_a_review_by_hand_and_by_command_ends_in_memory_md_once(home: Path) -> N
     log = root / "memory" / "2026-03-02.md"
     log.write_text(log.read_text("utf-8") + "\nMy own line.\n", "utf-8")
 
-    assert memory(home, "run").returncode == 0
+    run = memory(home, "run")
+    assert run.returncode == 0
+    assert "REVIEW.md: 2 approved, 1 of them edited (in MEMORY.md), 2 rejected\n" in run.stdout
     decided = memory(home, "review", "--approve", by_command, "--reject", against)
     assert decided.returncode == 0, decided.stderr
 
@@ -168,7 +170,8 @@ def test_a_review_by_hand_and_by_command_ends_in_memory_md_once(home: Path) -> N
     assert memory_json(home, "status")["proposals"] == {"approved": 3, "pending": len(pending) - 6, "rejected": 3}
 
     before = files(root)
-    assert memory(home, "run", "--all").returncode == 0
+    again = memory(home, "run", "--all")
+    assert again.returncode == 0 and "REVIEW.md: " not in again.stdout
     assert memory(home, "review").returncode == 0
     assert files(root) == before
     assert "My note on the review." in (root / "REVIEW.md").read_text("utf-8")

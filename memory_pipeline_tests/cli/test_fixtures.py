@@ -52,6 +52,15 @@ def test_every_check_passed_on_every_day(home: Path) -> None:
     assert summary["checks"] == {"passed": 16 * days, "failed": 0, "failing": {}}
 
 
+def test_the_review_begins_with_the_best_of_all_days(home: Path) -> None:
+    """Not with those of the days that were run first."""
+    shown = {r["proposal_id"]: r["day"] for r in rows(home, "select proposal_id, day from showings")}
+    waiting = {r["proposal_id"]: r["worth"] for r in rows(home, "select proposal_id, worth from proposals")}
+    assert len(shown) == 20 < len(waiting)
+    assert min(waiting[p] for p in shown) >= max(worth for p, worth in waiting.items() if p not in shown) - 0.3
+    assert len({p[2:8] for p in shown}) > 3  # months
+
+
 def test_every_observation_stands_word_for_word_in_its_message(home: Path) -> None:
     """Not by the project's own check, but by a query: the quoted span, without marks, has the observation's words."""
     query = """

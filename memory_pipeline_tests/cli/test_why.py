@@ -13,12 +13,15 @@ import typer
 from memory_pipeline.cli.why import why
 from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.history import history
+from memory_pipeline.proposals.lifecycle import decide, promote
+from memory_pipeline.proposals.records import record_showings
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline_tests.rows import at, observation, observation_id, put, reflection, say, window_key
+from memory_pipeline_tests.rows import at, observation, observation_id, proposal, put, reflection, say, window_key
 
-MONDAY, SUNDAY, MONTH_END = date(2025, 3, 3), date(2025, 3, 9), date(2025, 3, 31)
+MONDAY, TUESDAY, SUNDAY, MONTH_END = date(2025, 3, 3), date(2025, 3, 4), date(2025, 3, 9), date(2025, 3, 31)
 RULE = "The depot in Leipzig is asked at most once a minute, because it blocks us for a day otherwise."
 DONE = "Done: the depot's client waits a minute between two requests, and its tests pass."
 
@@ -84,6 +87,80 @@ def test_a_proposal_without_evidence_of_its_own_goes_through_its_reflection(
     line = {"day": MONDAY, "proposal_id": "p-20250303-001", "text": RULE, "sources": [row["reflection_id"]]}
     put(lake, "proposals", line | {"section": "Hard Rules", "priority": "high", "support": 1})
     assert told("p-20250303-001", capsys).count(f"“{RULE}”") == 1
+
+
+OTHER_WORDS = "The depot blocks us when it is asked more than once a minute.", "One request a minute to the depot."
+P1, P2 = "p-20250303-001", "p-20250304-001"
+
+
+@pytest.fixture
+def often(lake: Lake) -> Lake:
+    """The rule as a proposal, and said again in two sessions of the next day."""
+    line = {"day": MONDAY, "proposal_id": P1, "text": RULE, "sources": ["r-1", observation_id(RULE, MONDAY)]}
+    evidence = observation(RULE, day=MONDAY)["evidence"]
+    more = {"section": "Hard Rules", "priority": "high", "support": 1, "evidence": evidence, "session_ids": ["s1"]}
+    put(lake, "proposals", line | more)
+    for session, text in zip(("s2", "s3"), OTHER_WORDS, strict=True):
+        say(lake, session, f"user: {text}", day=TUESDAY)
+        put(lake, "observations", observation(text, day=TUESDAY, session=session))
+        again = {"reflection_id": f"r-{session}", "session_ids": [session], "said_at": at("10:00", TUESDAY)}
+        sources = {"sources": [observation_id(text, TUESDAY, session)]}
+        put(lake, "supports", {"day": TUESDAY, "proposal_id": P1} | again | sources)
+    return lake
+
+
+def test_what_was_said_three_times_shows_three_places(often: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(P1, capsys)
+    places = [out.index(f"“{text}”") for text in (RULE, *OTHER_WORDS)]
+    assert places == sorted(places)
+    assert [f"/sessions/s{n}.jsonl:1" in out for n in (1, 2, 3)] == [True] * 3
+
+
+def events(lake: Lake) -> list[tuple[str, str]]:
+    return [(e["event"], e["detail"]) for e in history(load_settings(), lake, P1)]
+
+
+def test_all_that_became_of_a_line_is_told_in_order(often: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    """Offered, said again, shown, approved with other words, in MEMORY.md, then struck through for a newer one."""
+    settings = load_settings()
+    record_showings(settings, often, {P1: None}, at("12:00", TUESDAY), surface="REVIEW.md")
+    decide(settings, often, {P1: "approved"}, at("13:00", TUESDAY), texts={P1: f"{RULE} Always."})
+    promote(settings, often, at("14:00", TUESDAY))
+    begin = [("offered", "Hard Rules"), ("said again", "once"), ("said again", "once"), ("shown", "REVIEW.md")]
+    begin += [("approved", "command, edited"), ("in MEMORY.md", "Hard Rules")]
+    assert events(often) == begin
+
+    put(often, "proposals", proposal(1, "The depot is asked every second.", day=TUESDAY, supersedes=[P1], evidence=[]))
+    assert events(often) == [*begin, ("may be replaced", f"{P2} is pending")]
+    decide(settings, often, {P2: "approved"}, at("15:00", TUESDAY))
+    promote(settings, often, at("16:00", TUESDAY))
+    assert events(often) == [*begin, ("struck through", f"superseded by {P2}")]
+    lines = [line for line in told(P1, capsys).splitlines() if line.startswith("2025-03-0") and "(" in line]
+    assert lines[0] == f"{MONDAY}        offered (Hard Rules)"
+    assert (
+        lines[-1]
+        == f"{at('16:00', TUESDAY).astimezone(settings.zone):%Y-%m-%d %H:%M}  struck through (superseded by {P2})"
+    )
+    assert history(settings, often, P2)[0]["detail"] == f"Hard Rules, in the place of {P1}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "event"),
+    [
+        (RULE, f"~~{RULE}~~", "taken back"),
+        (f"- (2025-03-03) {RULE} <!-- {P1} -->\n", "", "taken back"),
+        ("once a minute", "twice a minute", "reworded by hand"),
+        ("# Memory", "# Mine", "in MEMORY.md"),
+    ],
+)
+def test_what_a_person_did_to_the_line_since_is_told(often: Lake, old: str, new: str, event: str) -> None:
+    settings = load_settings()
+    decide(settings, often, {P1: "approved"}, at("13:00", TUESDAY))
+    promote(settings, often, at("14:00", TUESDAY))
+    text = settings.memory_file.read_text("utf-8")
+    assert old in text
+    settings.memory_file.write_text(text.replace(old, new), "utf-8")
+    assert events(often)[-1][0] == event
 
 
 def test_a_segment_shows_what_was_asked_and_answered(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from memory_pipeline.files.blocks import put_block
 from memory_pipeline.files.daily_log import (
     LogFact,
+    LogReflection,
     LogSegment,
     LogWindow,
     optimize_for_context,
     render_observations,
     write_daily_log,
     write_log_blocks,
+    write_reflection,
 )
 from memory_pipeline.text.priorities import MARKS
 
@@ -171,6 +173,21 @@ def test_for_a_context_only_what_is_high_is_kept(marks: dict[str, str]) -> None:
         + f"* {marks['high']} (09:15) Two functions must not share a trigger\n\n"
         + f"**Current task**: {WINDOW.current_task}\n"
     )
+
+
+def test_for_a_context_what_was_proposed_is_not_said_again(log: Path) -> None:
+    """The list says no priority, and what is high stands among the observations already."""
+    write(log, WINDOW)
+    write_reflection(
+        log,
+        DAY,
+        LogReflection(2, 300, 40, 1, {"p-20260305-001": "Use uv", "p-20260305-002": "Tabs"}),
+        backups=log.parent,
+    )
+    log.write_text(log.read_text("utf-8") + "\n* `p-20260305-001` as I see it\n", "utf-8")
+    kept = optimize_for_context(log.read_text("utf-8"))
+    assert "Use uv" not in kept and "Tabs" not in kept
+    assert "**Proposed**: 2, 1 said again" in kept and "* `p-20260305-001` as I see it" in kept
 
 
 def test_for_a_context_a_flat_list_keeps_its_highs() -> None:

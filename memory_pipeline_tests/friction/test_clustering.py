@@ -65,6 +65,51 @@ def test_a_rule_that_is_remembered_and_still_broken_is_stale_memory() -> None:
     assert new.kind == "repeated_correction"
 
 
+USE_PNPM, USE_NPM = "Use pnpm for the frontend.", "Use npm instead of pnpm for the frontend."
+
+
+def test_a_changed_mind_is_no_pattern() -> None:
+    """Though both lines share most of their words, and though the first was said twice."""
+    assert corrected(sign(USE_PNPM, "s1", ago=2), sign(USE_NPM, "s2"), vectors=False) == []
+    assert corrected(sign(USE_PNPM, "s1", ago=3), sign(USE_PNPM, "s2", ago=2), sign(USE_NPM, "s3"), vectors=False) == []
+
+
+def test_what_holds_since_the_change_is_a_pattern_when_it_is_said_again() -> None:
+    signs = [
+        sign(USE_PNPM, "s1", ago=3),
+        sign(USE_NPM, "s2", ago=2),
+        sign("No, npm, not pnpm, for the frontend.", "s3"),
+    ]
+    (cluster,) = corrected(*signs, vectors=False)
+    assert (cluster.sessions, len(cluster.members)) == (2, 2)
+    assert "Use pnpm" not in cluster.change
+    assert USE_PNPM not in {m.text for m in cluster.members}
+
+
+def test_a_line_that_gives_up_a_little_of_another_is_not_it_again() -> None:
+    """It does not take its place: the older one says more. Vectors find them alike."""
+    older = sign("The tests of the billing service run with make check in the uv venv every night.", "s1", ago=1)
+    newer = sign("Run the tests with tox, not make check.", "s2")
+    assert corrected(older, newer) == []
+    assert corrected(older, sign("Run the tests with make check.", "s2")) != []
+
+
+@pytest.mark.parametrize(("ago", "patterns"), [(0, 0), (5, 1)])
+def test_a_later_decision_ends_a_correction_and_an_earlier_one_does_not(ago: int, patterns: int) -> None:
+    """Nobody is told to add a rule that was revoked."""
+    signs = [sign(USE_PNPM, "s1", ago=3), sign(USE_PNPM, "s2", ago=2)]
+    decision = sign("We go with npm rather than pnpm.", "s3", ago=ago)
+    assert len(corrections(signs, {}, [], [decision])) == patterns
+    assert len(corrections(signs, {}, [])) == 1
+
+
+def test_a_remembered_rule_that_the_person_gave_up_is_not_the_one_that_is_broken() -> None:
+    signs = [sign(USE_NPM, "s1", ago=1), sign(USE_NPM, "s2")]
+    (cluster,) = corrected(*signs, memory=(USE_PNPM,))
+    assert (cluster.kind, cluster.target_file) == ("repeated_correction", "MEMORY.md")
+    assert USE_NPM in cluster.change
+
+
 def failed(*texts: str, tool: str = "Bash") -> list[Cluster]:
     """Failures, each in a session of its own, a day after the other."""
     return failures([sign(text, f"s{i}", ago=len(texts) - i, tool=tool) for i, text in enumerate(texts)])

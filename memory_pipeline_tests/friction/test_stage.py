@@ -90,6 +90,22 @@ def test_whose_words_are_a_sign(work: Work, other: dict[str, str], counts: bool)
 
 
 @pytest.mark.parametrize(
+    ("other", "patterns"),
+    [
+        ({}, 0),
+        ({"kind": "correction"}, 0),
+        ({"kind": "question"}, 1),  # decides nothing
+        ({"trust": "assistant"}, 1),  # the model revokes nothing
+    ],
+)
+def test_a_rule_that_was_revoked_is_not_offered(work: Work, other: dict[str, str], patterns: int) -> None:
+    today = [observation("Use pnpm for the frontend.", kind="rule", session=s) for s in ("s1", "s2")]
+    change = {"kind": "decision", "session": "s3", "clock": "12:00"} | other
+    put(work.lake, "observations", *today, observation("We go with npm instead of pnpm.", **change))
+    assert len(work.run()) == patterns
+
+
+@pytest.mark.parametrize(
     ("encoder", "sessions"),
     [
         (FakeEncoder("uv", "friday"), 3),  # all are about uv

@@ -207,11 +207,16 @@ def test_an_interrupt_kills_the_program(program: Path, tmp_path: Path) -> None:
             time.sleep(0.02)
         signal.pthread_kill(main, signal.SIGINT)
 
+    # a process that was started in the background ignores SIGINT, and so would the tests
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        backend_for(program, str(pids), timeout=30).send(Request("", "", "Hello?"))
-    thread.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            backend_for(program, str(pids), timeout=30).send(Request("", "", "Hello?"))
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)
     assert_gone(pids)
 
 

@@ -80,7 +80,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.settings.review_file.exists())
     @rule(which=st.integers(0, 9), hand=st.sampled_from(["x", "-", "delete", "edit", "?"]))
     def edit_review(self, which: int, hand: str) -> None:
-        text = self.settings.review_file.read_text("utf-8")
+        text = self.settings.review_file.read_text("utf-8", "replace")
         lines = [line for line in text.splitlines(keepends=True) if line.startswith("- [ ]")]
         if lines:
             line = lines[which % len(lines)]
@@ -145,7 +145,7 @@ class Life(RuleBasedStateMachine):
         ends = Ends.of(self.lake, self.settings.memory_file)
         verdicts = [ends.judge(day) for day in self.lake.days("proposals")]
         assert [o for v in verdicts for o in v.offenders if not o.startswith("MEMORY.md has none")] == []
-        text = self.settings.review_file.read_text("utf-8") if self.settings.review_file.exists() else ""
+        text = self.settings.review_file.read_text("utf-8", "replace") if self.settings.review_file.exists() else ""
         waiting = set(with_status(self.lake).filter(status=PENDING)["proposal_id"])
         assert set(re.findall(r"^- \[ \] `(p-[\d-]+)`", text, re.MULTILINE)) <= waiting
 

@@ -11,6 +11,7 @@ from memory_pipeline.proposals.lifecycle import (
     Settled,
     UnknownProposal,
     decide,
+    not_understood,
     promote,
     settle_review,
     with_status,
@@ -98,6 +99,18 @@ def test_what_a_person_marks_is_done_once(story: Story) -> None:
     assert story.lake.read("promotions")["proposal_id"].to_list() == [UV, FRIDAY]
 
 
+def test_while_days_are_still_to_come_nothing_is_added_and_marks_are_read(tmp_path: Path) -> None:
+    story = Story(tmp_path, pending_limit=3)
+    shown = [p for p in TEXTS if p in story.review.read_text("utf-8")]
+    story.mark(shown[0], "x")
+    put(story.lake, "proposals", proposal(6, "Said again and again.") | {"worth": 9.0})
+    settled = settle_review(story.settings, story.lake, NOW + timedelta(minutes=1), offers=False)
+    assert settled.approved == [shown[0]]
+    assert [p for p in TEXTS if p in story.review.read_text("utf-8")] == shown[1:]
+    settle_review(story.settings, story.lake, NOW + timedelta(minutes=2))
+    assert "Said again and again." in story.review.read_text("utf-8")
+
+
 def test_a_decision_keeps_the_words_that_were_decided_on(story: Story) -> None:
     story.mark(UV, "x")
     story.edit(TEXTS[UV], "Use uv, always.")
@@ -151,6 +164,45 @@ def test_a_mark_after_a_decision_elsewhere_decides_nothing(story: Story) -> None
     story.run()
     assert story.status()[UV] == REJECTED
     assert not story.memory.exists()
+
+
+def test_an_older_copy_over_the_file_is_told_what_was_decided_and_nothing_is_pending_of_it(story: Story) -> None:
+    older = story.review.read_text("utf-8")
+    story.mark(UV, "x")
+    story.mark(TABS, "-")
+    story.run()
+    story.review.write_text(older, "utf-8")
+    settled = story.run(2)
+    assert (settled.ignored, settled.already) == ([], {UV: APPROVED, TABS: REJECTED})
+    assert story.shown() == [FRIDAY, UTC, LINT]
+    assert (story.run(3).ignored, story.settled.already) == ([], {})  # told once
+
+
+def test_an_older_copy_without_a_line_does_not_name_what_was_decided_elsewhere(story: Story) -> None:
+    decide(story.settings, story.lake, {UV: APPROVED}, NOW)
+    story.review.write_text(
+        "".join(x for x in story.review.read_text("utf-8").splitlines(True) if UV not in x).replace("18:00", "17:00")
+    )
+    settled = story.run()
+    assert (settled.ignored, settled.already) == ([], {})
+
+
+def test_what_is_not_understood_is_pending_or_unknown(story: Story) -> None:
+    assert not_understood(story.settings, story.lake) == []
+    story.mark(UV, "?")
+    story.edit("# Pending", "- [x] `p-20250305-099` mine\n\n# Pending")
+    assert story.run().ignored == ["p-20250305-099", UV]
+    assert not_understood(story.settings, story.lake) == ["p-20250305-099", UV]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "way_out"),
+    [(APPROVED, REJECTED, "delete or strike out its line"), (REJECTED, APPROVED, "write the line into MEMORY.md")],
+)
+def test_who_changes_their_mind_is_told_the_way(story: Story, first: str, then: str, way_out: str) -> None:
+    decide(story.settings, story.lake, {UV: first}, NOW)
+    with pytest.raises(UnknownProposal, match=way_out):
+        decide(story.settings, story.lake, {UV: then}, NOW)
 
 
 def test_running_again_changes_no_byte_of_any_file(story: Story, tmp_path: Path) -> None:

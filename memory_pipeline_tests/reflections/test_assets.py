@@ -54,7 +54,7 @@ def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
 @pytest.mark.usefixtures("lake")
 def test_the_numbers_of_a_day_without_a_model() -> None:
     shown = metadata(run(reflect), "reflect")
-    assert (shown["rows"], shown["reflectors"], shown["superseded"]) == (2, "extractive-3", 0)
+    assert (shown["dagster/row_count"], shown["reflectors"], shown["superseded"]) == (2, "extractive-3", 0)
     assert 0 < shown["compression_ratio"] <= 1
     assert "model_calls" not in shown and "left_for_later" not in shown
 
@@ -64,7 +64,7 @@ def test_the_numbers_of_a_day_that_a_model_condensed(model: Any) -> None:
     with openai_server(ANSWER) as server:
         model(server.url)
         shown = metadata(run(reflect), "reflect")
-    assert (shown["rows"], shown["answers"], shown["dropped_lines"], shown["model_calls"]) == (2, 1, 1, 1)
+    assert (shown["dagster/row_count"], shown["answers"], shown["dropped_lines"], shown["model_calls"]) == (2, 1, 1, 1)
 
 
 @pytest.mark.usefixtures("lake")
@@ -98,6 +98,28 @@ def test_the_pool_tells_what_it_added(lake: Lake) -> None:
     assert (shown["added"], shown["lines"], shown["waiting"], shown["dagster/row_count"]) == (1, 20, 0, 1)
     assert "w7x" in shown["preview"] and 0 < shown["compression_ratio"] <= 1
     assert lake.read("pool_reflections").height == 1
+
+
+@pytest.mark.parametrize(
+    ("selection", "tags", "added"),
+    [
+        (["pool_reflections"], {}, 1),
+        (["pool_reflections", "reflections"], {"dagster/partition": f"{DAY}"}, 0),  # "Materialize all"
+        (["pool_reflections"], {"dagster/backfill": "b"}, 0),
+    ],
+)
+def test_the_pool_is_left_alone_where_it_was_not_asked_for(
+    lake: Lake, selection: list[str], tags: dict[str, str], added: int
+) -> None:
+    pooled(lake)
+    jobs = dg.Definitions(assets=[reflect, pool_reflections], resources={"lake": LakeResource()})
+    result = jobs.resolve_implicit_global_asset_job_def().execute_in_process(
+        asset_selection=[dg.AssetKey(name) for name in selection], tags=tags
+    )
+    shown = metadata(result, "pool_reflections")
+    assert (shown["added"], shown["dagster/row_count"]) == (added, added)
+    assert ("pool_reflect_job" in shown.get("left_alone", "")) is (added == 0)
+    assert lake.read("pool_reflections").height == added
 
 
 def test_the_pool_is_red_where_a_model_gives_nothing(lake: Lake, model: Any) -> None:

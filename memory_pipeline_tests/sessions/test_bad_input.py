@@ -194,7 +194,7 @@ def test_what_is_bad_is_told_and_nothing_else_is_lost(
     assert judge_windows(machine.lake, DAY).passed
 
     # and in the UI: of the files of this day, and of all
-    assert metadata["rows"] == len(RECORDS) + 3
+    assert metadata["dagster/row_count"] == len(RECORDS) + 3
     assert (metadata["files_not_read"], metadata["all_files_not_read"]) == (0, len(FILES) + 1)
     assert (metadata["records_not_read"], metadata["all_records_not_read"]) == (len(expected) + 1,) * 2
     assert (metadata["left_out"], metadata["all_left_out"]) == (1, 1)

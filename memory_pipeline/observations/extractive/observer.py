@@ -21,6 +21,7 @@ from memory_pipeline.observations.extractive.selection import select
 from memory_pipeline.observations.extractive.talk import is_talk, rarest
 from memory_pipeline.observations.extractive.topic_shifts import Vector
 from memory_pipeline.observations.extractive.weights import ENCODED, LEXICAL, Weights, load
+from memory_pipeline.observations.narrative import VERSION as NARRATIVE_VERSION
 from memory_pipeline.observations.narrative import narrative
 from memory_pipeline.observations.observer import Context, Fact, Said, Segment, Span
 from memory_pipeline.text.encoder import Encoder
@@ -54,7 +55,7 @@ class ExtractiveObserver:
 
     @property
     def version(self) -> str:
-        return f"{self.name} {self.budget}"
+        return f"{self.name} {self.budget} {NARRATIVE_VERSION}"
 
     def observe(self, messages: Sequence[Said], context: Context | None = None) -> list[Segment]:
         found = measured(Window.of(messages), self.encoder)

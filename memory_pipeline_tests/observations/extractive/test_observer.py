@@ -159,6 +159,10 @@ def test_a_fact_lies_in_the_segment_of_its_message() -> None:
             "Asked: Why is the queue slow? Done: I added the missing index to the orders table. "
             "Ended with: The queue is empty within a second.",
         ),
+        (
+            ["user: make the queue fast", "assistant: The queue is empty within a second."],
+            "Asked: make the queue fast. Ended with: The queue is empty within a second.",
+        ),
         (["user: ok", "tool: Listing 42 files of the repository."], "Only tools and injected text."),
         (["injected: You are a careful agent. Never use npm."], "Only tools and injected text."),
         (["user: ok", "user: **Fix** the\nqueue now"], "Asked: Fix the queue now"),  # the first that asks something

@@ -1,0 +1,64 @@
+"""What a run read in REVIEW.md, and what ended in it without a person."""
+
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.cli.console import say
+from memory_pipeline.files.blocks import one_line
+from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.lifecycle import not_understood
+from memory_pipeline.proposals.records import AUTO_SURFACE, REVIEW_SURFACE
+from memory_pipeline.proposals.states import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED
+from memory_pipeline.settings import Settings
+
+
+def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
+    """Ids by what became of them, from the decisions on record since then; `edited` and `in_memory` are approved."""
+    lake = Lake(settings.lake_dir)
+    recent = lake.read("decisions").filter(pl.col("decided_at") >= began).sort("decided_at", "proposal_id")
+    offered = dict(lake.read("proposals", columns=["proposal_id", "text"]).iter_rows())
+    promoted = set(lake.read("promotions", columns=["proposal_id"])["proposal_id"])
+    read, other = recent.filter(pl.col("surface") == REVIEW_SURFACE), recent.filter(pl.col("surface") != REVIEW_SURFACE)
+    approved = dict(read.filter(pl.col("decision") == APPROVED).select("proposal_id", "text").iter_rows())
+    ended = {end: other.filter(pl.col("decision") == end)["proposal_id"].to_list() for end in (EXPIRED, SUPERSEDED)}
+    return {
+        "approved": list(approved),
+        "edited": [p for p, text in approved.items() if one_line(text) != one_line(offered.get(p, ""))],
+        "in_memory": [p for p in approved if p in promoted],
+        "rejected": read.filter(pl.col("decision") == REJECTED)["proposal_id"].to_list(),
+        "invalid": dict(read.filter(pl.col("decision") == INVALID).select("proposal_id", "reason").iter_rows()),
+        "not_understood": not_understood(settings, lake),
+        **ended,
+        "automatic": other.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"].to_list(),
+    }
+
+
+def print_settled(settled: dict[str, Any]) -> None:
+    """A line each; none where there is nothing to tell."""
+    if read := "; ".join(part for part in (_read(settled), _unclear(settled)) if part):
+        say(f"REVIEW.md: {read}", "yellow" if settled["not_understood"] or settled["invalid"] else "")
+    names = {"expired": "expired", "superseded": "superseded by newer ones", "automatic": "promoted automatically"}
+    if ended := ", ".join(f"{len(settled[key])} {name}" for key, name in names.items() if settled[key]):
+        say(f"Without you: {ended}")
+
+
+def _read(settled: dict[str, Any]) -> str:
+    count = {name: len(found) for name, found in settled.items()}
+    parts = []
+    if count["approved"]:
+        edited = f", {count['edited']} of them edited" if count["edited"] else ""
+        missing = count["approved"] - count["in_memory"]
+        place = f"{missing} not yet in MEMORY.md" if missing else "in MEMORY.md"
+        parts.append(f"{count['approved']} approved{edited} ({place})")
+    if count["rejected"]:
+        parts.append(f"{count['rejected']} rejected")
+    if settled["invalid"]:
+        reasons = "; ".join(f"{p}: {reason}" for p, reason in settled["invalid"].items())
+        parts.append(f"{count['invalid']} approved and not promoted ({reasons})")
+    return ", ".join(parts)
+
+
+def _unclear(settled: dict[str, Any]) -> str:
+    return f"not understood: {', '.join(settled['not_understood'])}" if settled["not_understood"] else ""

@@ -1,0 +1,102 @@
+"""What became of a proposal, in order: from the day that it was offered for to how its line stands in MEMORY.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.files.blocks import one_line
+from memory_pipeline.lake import Lake
+from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
+from memory_pipeline.proposals.states import APPROVED, PENDING, with_status
+from memory_pipeline.settings import Settings
+
+IN_MEMORY = "in MEMORY.md"
+_ORDER = ("said again", "shown", "to be promoted automatically")
+"""Of what has the same moment, these come first, then the decision, then what follows from it."""
+Event = dict[str, Any]
+"""`moment`, `event`, `detail`; the moment is in the person's zone, a day where only that is known, None for now."""
+
+
+def history(settings: Settings, lake: Lake, proposal_id: str) -> list[Event]:
+    """Empty when there is no such proposal."""
+    status = with_status(lake)
+    found = status.filter(pl.col("proposal_id") == proposal_id).to_dicts()
+    if not found:
+        return []
+    row = found[0]
+    promotions = {r["proposal_id"]: r for r in lake.read("promotions").iter_rows(named=True)}
+    newer = [r for r in status.iter_rows(named=True) if proposal_id in (r["supersedes"] or [])]
+    told = [*_before(lake, proposal_id), *_decided(row), *_promoted(promotions.get(proposal_id))]
+    by = None
+    for other in newer:
+        over = promotions.get(other["proposal_id"])
+        if over and proposal_id in promotions:
+            by = other["proposal_id"]
+            told.append(_event(over["promoted_at"], "struck through", f"superseded by {by}"))
+    told.sort(key=lambda e: (e["moment"], _ORDER.index(e["event"]) if e["event"] in _ORDER else len(_ORDER)))
+    waiting = [r["proposal_id"] for r in newer if r["status"] == PENDING]
+    told += [_event(None, "may be replaced", f"{p} is pending") for p in waiting if row["status"] == APPROVED]
+    takes = f", in the place of {', '.join(row['supersedes'])}" if row["supersedes"] else ""
+    now = _now(settings, promotions[proposal_id], by) if proposal_id in promotions else []
+    for event in told:
+        event["moment"] = event["moment"].astimezone(settings.zone) if event["moment"] else None
+    return [_event(row["day"], "offered", f"{row['section']}{takes}"), *told, *now]
+
+
+def _before(lake: Lake, proposal_id: str) -> Iterator[Event]:
+    """What happened to it while it waited, and how often it was said after it was made."""
+    own = pl.col("proposal_id") == proposal_id
+    for r in lake.read("supports").filter(own).iter_rows(named=True):
+        times = len(r["sources"])
+        yield _event(r["said_at"], "said again", "once" if times == 1 else f"{times} times")
+    for r in lake.read("showings").filter(own).iter_rows(named=True):
+        yield _event(r["shown_at"], "shown", r["surface"])
+    for r in lake.read("auto_promotions").filter(own).iter_rows(named=True):
+        yield _event(r["would_promote_at"], "to be promoted automatically", r["section"])
+
+
+def _decided(row: dict[str, Any]) -> Iterator[Event]:
+    if row["decided_at"] is not None:
+        edited = row["status"] == APPROVED and one_line(row["decided_text"]) != one_line(row["text"])
+        parts = (row["surface"], "edited" if edited else None, row["reason"])
+        yield _event(row["decided_at"], row["status"], ", ".join(part for part in parts if part))
+
+
+def _promoted(promotion: dict[str, Any] | None) -> Iterator[Event]:
+    if promotion:
+        there = ", where it stood already" if promotion["already_there"] else ""
+        yield _event(promotion["promoted_at"], IN_MEMORY, f"{promotion['section']}{there}")
+
+
+def _now(settings: Settings, promotion: dict[str, Any], by: str | None) -> list[Event]:
+    """What a person did to its line since; nothing where it stands as we left it."""
+    path = settings.memory_file
+    if not path.exists():
+        return [_event(None, "gone", "there is no MEMORY.md")]
+    lines = lines_of(path.read_bytes())
+    line = _line_of(lines, promotion)
+    if line is None:
+        return [_event(None, "taken back", "its line is no longer in MEMORY.md")]
+    if line.is_struck:
+        return [] if by else [_event(None, "taken back", "its line is struck through by hand")]
+    if by:
+        return [_event(None, "holds again", "its line is no longer struck through")]
+    if normalised(line.text) != normalised(promotion["text"]):
+        return [_event(None, "reworded by hand", line.text)]
+    return []
+
+
+def _line_of(lines: Sequence[MemoryLine], promotion: dict[str, Any]) -> MemoryLine | None:
+    """By its id, or by its words where a person had them there before us."""
+    words = normalised(promotion["text"]) if promotion["already_there"] else None
+    return next(
+        (x for x in lines if x.proposal_id == promotion["proposal_id"] or (words and normalised(x.text) == words)), None
+    )
+
+
+def _event(moment: datetime | date | None, event: str, detail: str) -> Event:
+    return {"moment": moment, "event": event, "detail": detail}

@@ -1,0 +1,67 @@
+"""What `memory run` says of REVIEW.md when it is done: what was decided there since it began, and nothing else."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.cli.settled import print_settled, settled_since
+from memory_pipeline.proposals.lifecycle import promote, settle_review
+from memory_pipeline.settings import Settings
+from memory_pipeline_tests.rows import at, proposal, put, workspace
+
+BEGAN = at("18:00")
+A, B, C, D, E = (f"p-20250305-00{n}" for n in range(1, 6))
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Five proposals in a REVIEW.md in which nothing is marked yet."""
+    settings, lake = workspace(tmp_path)
+    put(lake, "proposals", *(proposal(n, f"Rule number {n} holds.") for n in range(1, 6)))
+    settle_review(settings, lake, BEGAN - timedelta(hours=1))
+    return settings
+
+
+def mark(settings: Settings, **marks: str) -> None:
+    text = settings.review_file.read_text("utf-8")
+    for name, mark in marks.items():
+        text = text.replace(f"- [ ] `{globals()[name]}`", f"- [{mark}] `{globals()[name]}`")
+    settings.review_file.write_text(text.replace("Rule number 2 holds", "Rule number 2 always holds"), "utf-8")
+
+
+def told(settings: Settings, capsys: pytest.CaptureFixture[str], *, minutes: int = 1) -> str:
+    _, lake = workspace(settings.workspace)
+    settle_review(settings, lake, BEGAN + timedelta(minutes=minutes))
+    promote(settings, lake, BEGAN + timedelta(minutes=minutes))
+    print_settled(settled_since(settings, BEGAN))
+    return capsys.readouterr().out
+
+
+def test_nothing_is_said_when_nothing_was_decided(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(settings, capsys) == ""
+
+
+def test_what_was_marked_is_counted_and_what_was_not_understood_is_named(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mark(settings, A="x", B="x", C="-", D="?")
+    assert told(settings, capsys) == (
+        f"REVIEW.md: 2 approved, 1 of them edited (in MEMORY.md), 1 rejected; not understood: {D}\n"
+    )
+    found = settled_since(settings, BEGAN)
+    assert (found["approved"], found["edited"], found["in_memory"]) == ([A, B], [B], [A, B])
+    assert (found["rejected"], found["not_understood"], found["invalid"]) == ([C], [D], {})
+
+
+def test_what_was_decided_before_the_run_is_not_said_again(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mark(settings, A="x")
+    assert told(settings, capsys, minutes=-1) == ""
+
+
+def test_what_ended_without_a_person_is_said(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    mark(settings, E="x")
+    out = told(settings, capsys, minutes=60 * 24 * 8)
+    assert out == "REVIEW.md: 1 approved (in MEMORY.md)\nWithout you: 4 expired\n"
