@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _FENCE = re.compile(r"^\s*(```|~~~)")
-_BULLET = re.compile(r"^\s*(?:[-*•‣]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
-_NEXT_ITEM = re.compile(r"(:)?[;,.]?[ \t]*\n\s*(?:[-*•‣]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_MARKS = r"\s*(?:(?:[-*•‣]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+"
+"""Of an item, and of one that is nested in it on the same line."""
+_BULLET = re.compile("^" + _MARKS)
+_NEXT_ITEM = re.compile(r"(:)?[;,.]?[ \t]*\n" + _MARKS)
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S|^\s*\*\*[^*]+\*\*:?\s*$")
 _TABLE_OR_RULE = re.compile(r"^\s*\||^\s*[-=_*]{3,}\s*$|^\s{4,}\S.*[;{}()=]\s*$")
 _END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)`*]*(?=\s)|[。！？]+")
