@@ -26,10 +26,11 @@ def with_status(lake: Lake) -> pl.DataFrame:
     """
     decisions = lake.read("decisions").sort("decided_at").unique("proposal_id", keep="first")
     merged = (
-        lake.read("supports", columns=["proposal_id", "sources", "session_ids", "said_at"])
+        lake.read("supports", columns=["proposal_id", "sources", "sessions", "session_ids", "said_at"])
         .group_by("proposal_id")
         .agg(
             pl.col("sources").list.len().sum().cast(pl.Int64).alias("more_support"),
+            pl.col("sessions").sum().alias("more_counted"),
             pl.col("session_ids").list.explode(keep_nulls=False, empty_as_null=False).alias("more_sessions"),
             pl.col("said_at").max(),
         )
@@ -51,10 +52,13 @@ def with_status(lake: Lake) -> pl.DataFrame:
         joined.with_columns(
             pl.col("status").fill_null(PENDING),
             (pl.col("support") + pl.col("more_support").fill_null(0)),
-            pl.concat_list(pl.col("session_ids", "more_sessions").fill_null([])).list.n_unique().alias("sessions"),
+            pl.when(pl.col("session_ids").is_null())  # a row from before they were kept
+            .then(pl.col("sessions").fill_null(1) + pl.col("more_counted").fill_null(0))
+            .otherwise(pl.concat_list(pl.col("session_ids", "more_sessions").fill_null([])).list.n_unique())
+            .alias("sessions"),
             pl.max_horizontal("last_seen", "said_at").alias("last_seen"),
         )
-        .drop("more_support", "more_sessions", "said_at")
+        .drop("more_support", "more_sessions", "more_counted", "said_at")
         .sort("proposal_id")
     )
 
