@@ -121,7 +121,9 @@ def _report(context: dg.AssetExecutionContext, settled: Settled) -> None:
             "and a fresh one was written."
         )
     if settled.ignored:
-        context.log.warning(f"REVIEW.md says nothing clear about {', '.join(settled.ignored)}; they stay pending.")
+        context.log.warning(f"REVIEW.md says nothing clear about {', '.join(settled.ignored)}; nothing was decided.")
+    for proposal_id, state in settled.already.items():
+        context.log.info(f"{proposal_id} is {state} already, so its line in an older copy of REVIEW.md was not read.")
     for proposal_id, reason in settled.invalid.items():
         context.log.warning(f"{proposal_id} was approved and is not in MEMORY.md: {reason}.")
     for proposal_id in settled.automatic:
