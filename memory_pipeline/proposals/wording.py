@@ -114,7 +114,8 @@ def _stems(text: str) -> frozenset[str]:
 def _stem(word: str) -> str:
     """Crude: "tag", "tags", "tagged" and "tagging" are one word, and so are "image" and "images"."""
     stem = _ENDING.sub("", word) if word.isalpha() and len(word) > MIN_STEM else word
-    return stem[:-1] if len(stem) > MIN_STEM - 1 and stem[-1] == stem[-2] and stem != word else stem
+    is_doubled = stem != word and len(stem) >= MIN_STEM and stem[-1] == stem[-2]
+    return stem[:-1] if is_doubled else stem
 
 
 _VERB_STEMS = frozenset(map(_stem, _VERBS))

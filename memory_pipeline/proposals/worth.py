@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from memory_pipeline.observations.language_model.specifics import specifics
+from memory_pipeline.reflections.superseding import LAID_DOWN
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 from memory_pipeline.text.tokens import estimate
 
 OF_PRIORITY = {HIGH: 1.0, MEDIUM: 0.0, LOW: -1.0}
-LAID_DOWN = ("rule", "preference", "correction")
 BY_A_PERSON, LAYS_DOWN, SPECIFIC, SAID_AGAIN = 0.2, 0.5, 0.4, 0.3
 """What is added: for a person's words, for what they lay down, for names and numbers, for each further session."""
 PARAGRAPH, LISTED, STATUS, LEANING, GUESS, MOMENTARY = -0.4, -0.3, -0.3, -0.3, -0.3, -0.6

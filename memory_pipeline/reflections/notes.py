@@ -23,6 +23,7 @@ from memory_pipeline.files.by_hand import own_words, paragraphs
 from memory_pipeline.files.safe_write import decode
 from memory_pipeline.lake import Lake, fingerprint_of
 from memory_pipeline.observations.extractive.kinds import kind_of_user
+from memory_pipeline.observations.extractive.reversals import LAID_DOWN
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
 from memory_pipeline.sessions.redaction.redactor import find_secrets
@@ -35,8 +36,6 @@ from memory_pipeline.text.tokens import estimate
 VERSION = "1"
 SESSION = "notes"
 """What stands for the session in what is made of notes."""
-LAID_DOWN = ("rule", "decision", "preference", "correction")
-"""Kinds that are high; everything else that a person took the trouble to write is medium."""
 NOON = time(12)
 """A log does not say when a note was written."""
 _PRIVATE = re.compile(r"<private>.*?</private>", re.DOTALL)
@@ -134,7 +133,7 @@ def _read(settings: Settings, day: date) -> list[Row]:
                 "line": note.line,
                 "text": text,
                 "kind": kind,
-                "priority": HIGH if kind in LAID_DOWN else MEDIUM,
+                "priority": HIGH if kind in LAID_DOWN else MEDIUM,  # a person took the trouble to write it
                 "source_file": str(path),
             },
         )
