@@ -35,7 +35,7 @@ from itertools import product
 from pathlib import Path
 
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.model import Said
 from memory_pipeline.text import condense as condensing
 from memory_pipeline.text.condense import condense, rarity_in
 from memory_pipeline.text.sentences import sentences

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 
-from memory_pipeline.proposals.acceptance import COUNTED, FEWEST, TRUSTED_FROM, Rate
+from memory_pipeline.proposals.auto_promotion import COUNTED, FEWEST, TRUSTED_FROM, Rate
 
 CHANCES = (0.80, 0.90, 0.95, 0.98, 0.99, 1.0)
 NOTICED = 0.5

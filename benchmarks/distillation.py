@@ -34,14 +34,13 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.distillation.facts import Facts, facts_of
-from memory_pipeline.distillation.levels import Levels
 from memory_pipeline.distillation.lines import count_words
 from memory_pipeline.distillation.periods import LEVELS, NAMES, Period, end_of_month, ending_with
 from memory_pipeline.distillation.recall import recall
-from memory_pipeline.distillation.stage import DistillationStage
-from memory_pipeline.lake import Lake
+from memory_pipeline.distillation.stage import DistillationStage, Levels
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.model import Said
 from memory_pipeline.observations.rows import rows_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date

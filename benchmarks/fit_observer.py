@@ -25,9 +25,9 @@ from fitting import HIGH, OBSERVER, PENALTY, WORTH_OF_HIGH, Labelled, fit, label
 from labels import GOLD, label_folder
 from observing import BASELINES, baseline, heading, line, rows, score, sessions
 
-from memory_pipeline.observations.extractive import weights as shipped
+from memory_pipeline.observations.extractive import candidates as shipped
+from memory_pipeline.observations.extractive.candidates import Weights, load
 from memory_pipeline.observations.extractive.features import ENCODED, FEATURES
-from memory_pipeline.observations.extractive.weights import Weights, load
 from memory_pipeline.text.encoder import Encoder
 
 FIGURES = ("recall", "recall_high", "high_as_high", "junk", "trap_rate")

@@ -12,11 +12,10 @@ import numpy as np
 from labels import FIXTURES, scorer
 from observing import Session
 
-from memory_pipeline.observations.extractive.candidates import Measured, measured
+from memory_pipeline.observations.extractive.candidates import Measured, Weights, measured
 from memory_pipeline.observations.extractive.features import Window
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.extractive.weights import Weights
-from memory_pipeline.observations.observer import Fact, Segment
+from memory_pipeline.observations.model import Fact, Segment
 from memory_pipeline.text.encoder import Encoder
 
 WORTH_OF_HIGH = 2.0

@@ -20,9 +20,9 @@ from labels import FIXTURES, GOLD
 from observing import Session, sessions
 
 from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Alignment
-from memory_pipeline.observations.language_model.specifics import Words, missing_specifics, specifics
 from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.similarity import content_words, overlap
+from memory_pipeline.text.specifics import Words, missing_specifics, specifics
 
 QUANTILES = (0, 0.02, 0.05, 0.1, 0.5, 0.9, 0.95, 1)
 SORTS = ("number", "path", "version")

@@ -24,7 +24,7 @@ from typing import Any
 from labels import FIXTURES, GOLD, label_folder
 
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.observer import Said, Segment
+from memory_pipeline.observations.model import Said, Segment
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.text.encoder import Encoder

@@ -33,7 +33,7 @@ from itertools import cycle
 from pathlib import Path
 
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.model import Said
 from memory_pipeline.sessions.model import NotASession
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.reading import parse_file

@@ -34,8 +34,8 @@ from labels import FIXTURES, GOLD, label_folder, scorer
 from observing import sessions
 from proposals import ROOT, backfill
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.observations.extractive import weights as shipped
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.observations.extractive import candidates as shipped
 from memory_pipeline.observations.extractive.features import FEATURES
 from memory_pipeline.proposals.lifecycle import APPROVED, decide, on_display, pending, promote, settle_review
 from memory_pipeline.proposals.memory_file import lines_of

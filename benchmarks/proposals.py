@@ -29,11 +29,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.proposals.ends import Ends
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.proposals.integrity import Ends
 from memory_pipeline.proposals.lifecycle import APPROVED, decide, pending, promote, settle_review
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.similarity import content_words, overlap

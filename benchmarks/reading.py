@@ -115,7 +115,7 @@ def repeat(fixtures: Path, target: Path, megabytes: int) -> tuple[int, float]:
 
 def read_everything(root: Path, workspace: Path) -> None:
     """What a first run does before it observes: the catalogue, then the tables of every day."""
-    from memory_pipeline.lake import Lake
+    from memory_pipeline.lake.store import Lake
     from memory_pipeline.sessions.catalogue import Catalogue
     from memory_pipeline.sessions.stage import SessionsStage
     from memory_pipeline.settings import Settings

@@ -23,7 +23,7 @@ from memory_pipeline.llm.cache import NotRecorded, RecordedAnswers
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
-from memory_pipeline.observations.observer import Context, Segment
+from memory_pipeline.observations.model import Context, Segment
 
 UTC_ZONE = ZoneInfo("UTC")
 

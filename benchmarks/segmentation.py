@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from memory_pipeline.observations.extractive.topic_shifts import CLEAR, FADE, deep_places, topic_shifts
+from memory_pipeline.observations.extractive.segmentation import CLEAR, FADE, deep_places, topic_shifts
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.similarity import words
 

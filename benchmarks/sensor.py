@@ -76,8 +76,8 @@ def pretend_up_to_date() -> int:
     """Give every day of every table the fingerprint that the sensor will look for; the number of days."""
     import polars as pl
 
+    from memory_pipeline.lake.tables import TABLES
     from memory_pipeline.planning import Stages
-    from memory_pipeline.schemas import TABLES
     from memory_pipeline.settings import load_settings
 
     stages = Stages.of(load_settings())

@@ -11,8 +11,8 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.schemas import COLUMN_NOTES, TABLES, duckdb_type
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.stage import CannotGoOn, Stage, TryAgainLater, bring_up_to_date
 from memory_pipeline.verdict import Verdict

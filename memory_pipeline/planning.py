@@ -10,7 +10,7 @@ from typing import Self
 from memory_pipeline.days import stretches
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.stage import FrictionStage
-from memory_pipeline.lake import Lake, fingerprint_of
+from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.stage import ReflectionsStage

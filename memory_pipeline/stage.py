@@ -8,7 +8,7 @@ from typing import Protocol
 
 import polars as pl
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 
 
 class TryAgainLater(Exception):

@@ -19,8 +19,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import EncoderUnavailable
 from memory_pipeline.text.similarity import words

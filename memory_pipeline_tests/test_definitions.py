@@ -11,8 +11,8 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.definitions import defs
+from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES
 from memory_pipeline.orchestration import table_schema
-from memory_pipeline.schemas import COLUMN_NOTES, TABLES
 from memory_pipeline_tests.rows import at, day_after
 
 ASSETS = {

@@ -9,7 +9,7 @@ import typer
 
 from memory_pipeline.cli.main import app
 from memory_pipeline.definitions import defs
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings, variable
 
 TOP = Path(__file__).resolve().parents[1]

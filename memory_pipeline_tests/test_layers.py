@@ -14,11 +14,11 @@ import pytest
 import memory_pipeline
 
 ROOT = Path(memory_pipeline.__file__).parent
-STAGES = ("sessions", "observations", "embeddings", "reflections", "distillation", "proposals", "friction")
+STAGES = ("sessions", "daily_log", "observations", "embeddings", "reflections", "distillation", "proposals", "friction")
 """In the order of the asset graph; each may import the ones before it."""
-SHARED = ("settings", "memory_json", "days", "lake", "schemas", "text", "files", "llm", "stage", "verdict")
+SHARED = ("settings", "memory_json", "days", "lake", "text", "markdown", "llm", "stage", "verdict")
 """What all stages stand on."""
-ABOVE_THE_STAGES = ("planning", "orchestration", "definitions", "cli", "recall", "quality")
+ABOVE_THE_STAGES = ("planning", "orchestration", "definitions", "cli", "operations", "recall", "quality")
 WITH_DAGSTER = ("assets.py", "checks.py", "sensor.py", "schedule.py", "orchestration.py", "definitions.py")
 WITH_DAGSTER_PATHS = ("cli/dagster_runs.py",)
 HEAVY = {
@@ -108,7 +108,7 @@ def test_a_stage_imports_only_earlier_stages(name: str) -> None:
 def test_friction_hangs_on_the_embeddings_and_takes_nothing_from_proposals(name: str) -> None:
     """But for how words are read: what takes another line's place is the same for both."""
     taken = {other for other in imports_of(name) if part(other) == "proposals"}
-    assert taken <= {"memory_pipeline.proposals.wording"}
+    assert taken <= {"memory_pipeline.text.wording"}
 
 
 def test_only_the_session_sensor_knows_the_plan() -> None:
@@ -131,7 +131,7 @@ def test_only_the_edge_imports_dagster(name: str) -> None:
     assert {other for other in imports_of(name) if other.split(".")[0].startswith("dagster")} == set()
 
 
-@pytest.mark.parametrize("name", ["verdict", "observations.judges", "observations.language_model"])
+@pytest.mark.parametrize("name", ["verdict", "observations.evaluation", "observations.language_model"])
 def test_what_is_judged_and_observed_needs_no_dagster(name: str) -> None:
     """Not even through what it imports."""
     code = f"import sys; sys.modules['dagster'] = None; import memory_pipeline.{name}"

@@ -28,7 +28,7 @@ import pytest
 
 import memory_pipeline
 from memory_pipeline.definitions import defs
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.proposals.sensor import review_sensor
 from memory_pipeline.reflections.schedule import reflect_at_six

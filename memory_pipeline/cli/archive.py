@@ -6,9 +6,9 @@ import typer
 
 from memory_pipeline.cli.console import FAILED, MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.daily_log.archive import archive_logs
 from memory_pipeline.days import today
-from memory_pipeline.files.archive import archive_logs
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
 
 

@@ -11,8 +11,8 @@ import polars as pl
 from rich.text import Text
 
 from memory_pipeline.cli.console import out
-from memory_pipeline.files.blocks import one_line
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.lifecycle import as_offered
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip

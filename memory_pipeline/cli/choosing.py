@@ -9,9 +9,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence
 from memory_pipeline.cli.workspace import settings_of_call, use_examples
+from memory_pipeline.daily_log.notes import days_with_notes
 from memory_pipeline.days import parse_day, today
-from memory_pipeline.lake import Lake
-from memory_pipeline.reflections.notes import days_with_notes
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Source

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from memory_pipeline.files.blocks import one_line
+from memory_pipeline.markdown.blocks import one_line
 
 try:
     import termios

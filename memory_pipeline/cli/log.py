@@ -6,8 +6,8 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, say
 from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.daily_log.render import optimize_for_context
 from memory_pipeline.days import parse_day
-from memory_pipeline.files.daily_log import optimize_for_context
 
 
 def log(

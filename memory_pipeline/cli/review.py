@@ -11,7 +11,7 @@ from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_
 from memory_pipeline.cli.keys import Keys
 from memory_pipeline.cli.reviewing import Review
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
 from memory_pipeline.proposals.lifecycle import (
     COMMAND_SURFACE,

@@ -18,8 +18,8 @@ from memory_pipeline.cli.cards import Card, cards_of, show, show_card
 from memory_pipeline.cli.console import out
 from memory_pipeline.cli.keys import ENTER, LOST, Keys, NoMoreKeys, can_prefill
 from memory_pipeline.cli.why import why
-from memory_pipeline.files.blocks import one_line
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.lifecycle import COMMAND_SURFACE, UnknownProposal, decide, now_utc, on_display
 from memory_pipeline.proposals.records import record_showings
 from memory_pipeline.proposals.states import APPROVED, REJECTED, pending

@@ -13,9 +13,8 @@ from memory_pipeline.cli.interrupts import watched
 from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.days import stretches
-from memory_pipeline.distillation.due import due_days
-from memory_pipeline.distillation.stage import DistillationStage
-from memory_pipeline.lake import Lake
+from memory_pipeline.distillation.stage import DistillationStage, due_days
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import BRIDGED_DAYS, Stages
 from memory_pipeline.proposals.lifecycle import MORE_TO_COME
 from memory_pipeline.sessions.catalogue import Catalogue

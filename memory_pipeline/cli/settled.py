@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.cli.console import say
-from memory_pipeline.files.blocks import one_line
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.lifecycle import not_understood
 from memory_pipeline.proposals.records import AUTO_SURFACE, REVIEW_SURFACE
 from memory_pipeline.proposals.states import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED

@@ -8,8 +8,8 @@ from rich.table import Table
 
 from memory_pipeline.cli.console import MISUSED, err, fail, out, print_json
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.lake import Lake
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
 
 MOST_ROWS = 200
 

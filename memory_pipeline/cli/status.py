@@ -8,13 +8,12 @@ import typer
 from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import today
-from memory_pipeline.distillation.due import due_days
-from memory_pipeline.distillation.stage import DistillationStage
-from memory_pipeline.lake import Lake
+from memory_pipeline.distillation.stage import DistillationStage, due_days
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.auto_promotion import told
 from memory_pipeline.proposals.lifecycle import with_status
-from memory_pipeline.reflections.judges import is_waiting, why_waiting
+from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.settings import Settings, WrongSetting, unknown_variables

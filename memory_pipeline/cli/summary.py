@@ -8,10 +8,9 @@ import polars as pl
 
 from memory_pipeline.cli.console import say, say_pair
 from memory_pipeline.cli.dagster_runs import check_results
-from memory_pipeline.distillation.due import ends_of
 from memory_pipeline.distillation.periods import LEVELS, NAMES, TABLE_OF
-from memory_pipeline.distillation.stage import DistillationStage
-from memory_pipeline.lake import Lake
+from memory_pipeline.distillation.stage import DistillationStage, ends_of
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.lifecycle import with_status
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE

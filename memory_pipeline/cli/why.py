@@ -8,11 +8,11 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.files.blocks import one_line
-from memory_pipeline.lake import Lake
+from memory_pipeline.daily_log.notes import written_notes
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.history import history
-from memory_pipeline.reflections.notes import written_notes
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 

@@ -5,9 +5,8 @@ from datetime import date
 import dagster as dg
 
 from memory_pipeline.distillation.facts import facts_of
-from memory_pipeline.distillation.levels import Levels
 from memory_pipeline.distillation.periods import LEVELS, TABLE_OF, ending_with
-from memory_pipeline.distillation.stage import DistillationStage, recall_of
+from memory_pipeline.distillation.stage import DistillationStage, Levels, recall_of
 from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
 from memory_pipeline.verdict import Verdict
 

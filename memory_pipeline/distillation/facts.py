@@ -10,14 +10,13 @@ from datetime import date, datetime
 import polars as pl
 
 from memory_pipeline.distillation.lines import NARRATIVE, Line, count_words
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.observations.flags import DOUBTED
 from memory_pipeline.text.condense import rarity_in
 from memory_pipeline.text.priorities import HIGH, LOW
 from memory_pipeline.text.similarity import content_words
 
 INPUTS = ("windows", "segments", "observations")
-NOT_KEPT = ("ended", "ungrounded", "ungrounded_specifics", "unparsed")
-"""Flags of facts that were settled since, or that nobody said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def _narrative(told: Told, times: list[datetime]) -> Line:
 def facts_of(lake: Lake, days: Iterable[date]) -> Facts:
     """The facts of these days, oldest first."""
     days = list(days)
-    held = pl.col("flags").list.set_intersection(list(NOT_KEPT)).list.len().fill_null(0) == 0
+    held = pl.col("flags").list.set_intersection(list(DOUBTED)).list.len().fill_null(0) == 0
     names = ["observation_id", "segment_id", "priority", "kind", "observed_at", "text"]
     observed = lake.read("observations", days).filter(held).select(names).sort("observed_at", "observation_id")
     windows = lake.read("windows", days, ["dedupe_key", "started_at"])

@@ -14,8 +14,8 @@ from datetime import datetime
 from statistics import fmean
 from typing import NamedTuple
 
-from memory_pipeline.embeddings.grouping import groups
 from memory_pipeline.text.priorities import HIGH
+from memory_pipeline.text.sameness import groups
 from memory_pipeline.text.similarity import words
 
 NARRATIVE = "narrative"

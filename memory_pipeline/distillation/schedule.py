@@ -4,9 +4,8 @@ import dagster as dg
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from memory_pipeline.days import day_of
-from memory_pipeline.distillation.due import due_days, state_of
 from memory_pipeline.distillation.periods import LEVELS, TABLE_OF
-from memory_pipeline.distillation.stage import DistillationStage
+from memory_pipeline.distillation.stage import DistillationStage, due_days, state_of
 from memory_pipeline.orchestration import PARTITIONS, LakeResource
 
 DISTIL_JOB = "distil_job"

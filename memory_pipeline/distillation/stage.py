@@ -1,6 +1,7 @@
 """A day's rows of the three levels: what the day, the week and the month that end with it come down to.
 
 A level never takes anything away: the rows below it stay, and each of its lines names those that it was made from.
+`Levels` is the way back from rows of periods to what was observed; `due_days` says what is to be distilled.
 """
 
 from __future__ import annotations
@@ -15,15 +16,55 @@ import polars as pl
 
 from memory_pipeline.days import today
 from memory_pipeline.distillation.facts import INPUTS, Facts, facts_of
-from memory_pipeline.distillation.levels import Levels, Rows
 from memory_pipeline.distillation.lines import Line, distil
-from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK, Period, ending_with
+from memory_pipeline.distillation.periods import (
+    DAY,
+    LEVELS,
+    MONTH,
+    TABLE_OF,
+    WEEK,
+    Period,
+    ending_with,
+    last_days_touched_by,
+)
 from memory_pipeline.distillation.recall import Recall, recall
-from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import Unfinished, bring_up_to_date
+from memory_pipeline.stage import Unfinished, bring_up_to_date, is_current
 from memory_pipeline.text.tokens import estimate
+
+Rows = list[dict[str, Any]]
+
+
+class Levels:
+    """Rows by period; those in `made` stand for the stored ones."""
+
+    def __init__(self, lake: Lake, made: Mapping[Period, Rows] | None = None) -> None:
+        self.lake, self.made = lake, dict(made or {})
+
+    def rows(self, period: Period) -> Rows:
+        if period in self.made:
+            return self.made[period]
+        return self.lake.read(period.table, [period.last]).to_dicts()
+
+    def rows_below(self, period: Period) -> Rows:
+        """What its rows were made from; of a day, which has observations and segments below it, none."""
+        return [row for part in period.parts for row in self.rows(part)]
+
+    def traced(self, period: Period) -> list[tuple[str, set[str]]]:
+        """The text of each row, and the ids of all observations and segments that it comes from."""
+        if period.level == DAY:
+            return [(row["text"], set(row["sources"])) for row in self.rows(period)]
+        below: dict[str, set[str]] = {}
+        for part in period.parts:
+            traced = zip(self.rows(part), self.traced(part), strict=True)
+            below |= {row["distillation_id"]: sources for row, (_, sources) in traced}
+        return [
+            (row["text"], {leaf for source in row["sources"] for leaf in below.get(source, ())})
+            for row in self.rows(period)
+        ]
+
 
 VERSION = "2"
 SHARE = {DAY: 0.6, WEEK: 0.25, MONTH: 0.2}
@@ -137,3 +178,22 @@ def _row(period: Period, line: Line) -> dict[str, Any]:
         "last_seen": line.last_seen,
         "tokens": estimate(line.text),
     }
+
+
+def due_days(stage: DistillationStage, among: Iterable[date] | None = None) -> list[date]:
+    """The days with observations (of those `among`, if it is said), and the ends of the weeks and months that have
+    these days in them, as far as they are old enough and not up to date; oldest first."""
+    observed = set(stage.lake.days("observations"))
+    wanted = observed if among is None else observed & set(among)
+    return [day for day in ends_of(wanted, stage.newest) if not is_current(stage, stage.lake, day)]
+
+
+def ends_of(days: Iterable[date], newest: date) -> list[date]:
+    """The last days of the periods up to `newest` that have any of these days in them, oldest first."""
+    old = (day for day in days if day <= newest)
+    return sorted({last for day in old for last in last_days_touched_by(day) if last <= newest})
+
+
+def state_of(stage: DistillationStage, days: list[date]) -> str:
+    """Of all that a run of these days would be made from: the same run is not asked for twice."""
+    return fingerprint_of(*(f"{day} {stage.fingerprint(day)}" for day in days))

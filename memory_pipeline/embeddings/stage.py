@@ -11,8 +11,8 @@ import polars as pl
 
 from memory_pipeline.embeddings.index import Point
 from memory_pipeline.embeddings.opening import generation, open_index
-from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailable, encoder_of
 

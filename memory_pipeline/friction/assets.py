@@ -8,7 +8,7 @@ import dagster as dg
 from dagster_duckdb import DuckDBResource
 
 from memory_pipeline.friction.stage import VERSION, FrictionStage
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import (
     MODEL_RETRY,
     ONE_RUN,

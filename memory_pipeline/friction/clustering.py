@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory_pipeline.embeddings.grouping import groups
 from memory_pipeline.friction.patterns import (
     IMPACT,
     REPEATED_CORRECTION,
@@ -16,9 +15,10 @@ from memory_pipeline.friction.patterns import (
     kind_of_failure,
     signature,
 )
-from memory_pipeline.proposals.wording import breaks_with, named_as_gone, takes_place_of
+from memory_pipeline.text.sameness import groups
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words, overlap
+from memory_pipeline.text.wording import breaks_with, named_as_gone, takes_place_of
 
 SAME_COSINE = 0.6
 """MiniLM cosine from which two corrections are about the same thing, though worded freely."""

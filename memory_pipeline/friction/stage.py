@@ -15,8 +15,8 @@ from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.friction.clustering import Cluster, corrections, failures
 from memory_pipeline.friction.patterns import Sign, error_line
-from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import Encoder, encoder_of
 

@@ -11,13 +11,12 @@ from datetime import date
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.llm.backend import Backend, Reply, backend_of
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.llm.backends.opening import Backend, Reply, backend_of
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfigured, ModelUnavailable, RequestRefused, Transient
-from memory_pipeline.llm.ledger import Ledger, Reservation, Usage
-from memory_pipeline.llm.prices import cost_of
+from memory_pipeline.llm.ledger import Ledger, Reservation, Usage, cost_of
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.settings import Settings, variable
 from memory_pipeline.text.tokens import PROSE, estimate

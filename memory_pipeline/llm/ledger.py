@@ -2,7 +2,8 @@
 
 A call is written down with its worst case before it is sent and with its true cost after, so calls at once, in however
 many processes, cannot pass the budget together. The row of a run that was killed stays `reserved` and counts in full:
-the provider may have billed it. Rows `cached` say that an answer was used again; they count nothing.
+the provider may have billed it. Rows `cached` say that an answer was used again; they count nothing. Prices come with
+the package `genai-prices` and are never fetched anew.
 """
 
 from __future__ import annotations
@@ -19,10 +20,41 @@ import polars as pl
 from filelock import FileLock
 
 from memory_pipeline.days import day_of
-from memory_pipeline.lake import DamagedTable, Lake
+from memory_pipeline.lake.store import DamagedTable, Lake
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import BudgetReached
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings, variable
+
+_LOCAL = ("ollama",)
+_LISTED_AS = {
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "azure-responses": "azure",
+    "google-cloud": "google",
+    "xai": "x-ai",
+    "bedrock": "aws",
+}
+"""Providers that the list knows by another name."""
+
+
+def cost_of(config: ModelConfig, input_tokens: int, output_tokens: int) -> float | None:
+    """USD of one call with so many tokens; None where the price is not known, as for commands."""
+    if config.price:
+        return (input_tokens * config.price[0] + output_tokens * config.price[1]) / 1_000_000
+    provider, _, model = config.model.strip().removeprefix("gateway/").partition(":")
+    if config.is_command or not model:
+        return None
+    if provider in _LOCAL:
+        return 0.0
+    from genai_prices import Usage, calc_price
+
+    usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+    try:
+        return float(calc_price(usage, model, provider_id=_LISTED_AS.get(provider, provider)).total_price)
+    except LookupError:
+        return None
+
 
 LOCK_SECONDS = 60.0
 _POLL_SECONDS = 0.01

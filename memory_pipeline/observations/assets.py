@@ -9,7 +9,7 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.days import today
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.stage import VERSION, ObservationsStage, observer_of
 from memory_pipeline.orchestration import (
     MODEL_RETRY,

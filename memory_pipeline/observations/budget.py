@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.model import Said
 from memory_pipeline.text.tokens import estimate
 
 MIN_BUDGET = 250

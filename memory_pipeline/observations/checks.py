@@ -5,8 +5,8 @@ from datetime import date
 
 import dagster as dg
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.observations import judges
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.observations import evaluation as judges
 from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict

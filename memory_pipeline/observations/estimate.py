@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.cache import NotRecorded
 from memory_pipeline.llm.client import Client, tokens_of
-from memory_pipeline.llm.prices import cost_of
+from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.observations.budget import room
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
-from memory_pipeline.observations.observer import Context, Fact, Said, observation_id
+from memory_pipeline.observations.model import Context, Fact, Said, observation_id
 from memory_pipeline.observations.observing import jobs_of
 
 AROUND_FACTS = 300

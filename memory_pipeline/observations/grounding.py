@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from memory_pipeline.observations.flags import UNGROUNDED
+from memory_pipeline.text.dates import clock_times
 from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.sentences import squeeze
-
-CLOCK = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])")
-"""A time of day."""
-UNGROUNDED, UNGROUNDED_SPECIFICS, TIME_REMOVED = "ungrounded", "ungrounded_specifics", "time_removed"
-"""Flags of what a model wrote: nothing in its window carries it, it has names or numbers that nobody said, or it had
-a clock time that the window does not have."""
-
-
-def clock_times(text: str) -> set[str]:
-    """Clock times in the text as HH:MM."""
-    return {f"{int(hour):02d}:{minute}" for hour, minute in CLOCK.findall(text)}
 
 
 def missing_evidence(observation: Mapping[str, Any], texts: Mapping[str, str]) -> str | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memory_pipeline.observations.extractive import cues
-from memory_pipeline.observations.extractive.kinds import is_noise, length_of
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.model import Said
+from memory_pipeline.text import cues
+from memory_pipeline.text.kinds import is_noise, length_of
 from memory_pipeline.text.sentences import clip, sentences, squeeze
 
 VERSION = "2"

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable
-from memory_pipeline.observations.observer import Context, Fact, Observer, Said, Segment, Shown, observation_id
+from memory_pipeline.observations.model import Context, Fact, Observer, Said, Segment, Shown, observation_id
 from memory_pipeline.sessions.quoting_cues import IMAGE
 
 Stopped = BudgetReached | ModelMisconfigured | ModelUnavailable

@@ -7,18 +7,16 @@ from typing import Self
 
 import polars as pl
 
-from memory_pipeline.files.daily_log import write_daily_log
-from memory_pipeline.lake import Lake, fingerprint_of
+from memory_pipeline.daily_log.render import write_daily_log
+from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.llm.client import PICTURE_TOKENS, Client
-from memory_pipeline.llm.config import observer_model
-from memory_pipeline.llm.context_budget import of_messages, of_observations, room
+from memory_pipeline.llm.config import observer_model, of_messages, of_observations, room
 from memory_pipeline.llm.errors import BudgetReached
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.language_model.observer import MOST_PICTURES, PROMPTS, LanguageModelObserver
-from memory_pipeline.observations.observer import Observer
+from memory_pipeline.observations.model import Observer
 from memory_pipeline.observations.observing import Outcome, jobs_of, observe, observe_session
-from memory_pipeline.observations.rows import Rows, log_window, rows_of
-from memory_pipeline.observations.saving import better
+from memory_pipeline.observations.rows import Rows, better, log_window, rows_of
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import Unfinished

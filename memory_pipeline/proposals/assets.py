@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import (
     GROUP,
     MODEL_RETRY,

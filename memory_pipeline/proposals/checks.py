@@ -5,9 +5,9 @@ from datetime import date
 import dagster as dg
 
 from memory_pipeline.days import today
-from memory_pipeline.files.identity import NOT_SET, look_at_identity
+from memory_pipeline.operations.identity import NOT_SET, look_at_identity
 from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
-from memory_pipeline.proposals.ends import Ends
+from memory_pipeline.proposals.integrity import Ends
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.reflections.notes import SESSION, notes_in
+from memory_pipeline.daily_log.notes import SESSION, notes_in
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip, squeeze
 

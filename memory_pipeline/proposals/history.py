@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.files.blocks import one_line
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.proposals.states import APPROVED, PENDING, with_status
 from memory_pipeline.settings import Settings

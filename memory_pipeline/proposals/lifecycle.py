@@ -14,10 +14,9 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.days import day_of
-from memory_pipeline.files.blocks import one_line
-from memory_pipeline.files.safe_write import decode, encode, update_file, write_atomically
-from memory_pipeline.lake import Lake
-from memory_pipeline.proposals.auto_notice import with_notice, without_notice
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.markdown.safe_write import decode, encode, update_file, write_atomically
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, automatic_decisions, recently_promoted
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.expiry import expiries, expiring_on, supersessions
@@ -38,6 +37,8 @@ from memory_pipeline.proposals.review_file import (
     offered_in,
     read_decisions,
     update_review,
+    with_notice,
+    without_notice,
 )
 from memory_pipeline.proposals.states import (
     APPROVED,

@@ -1,16 +1,19 @@
-"""MEMORY.md: adding approved lines without touching what is there, and reading its lines.
+"""MEMORY.md: adding approved lines without touching what is there, striking through what they replace, reading it.
 
-Adding is insertion only: without the inserted lines the file is, byte for byte, what it was.
+Adding is insertion only: without the inserted lines the file is, byte for byte, what it was. A line whose place an
+approved one takes stays where it is, struck through, to be read.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
-from memory_pipeline.files.blocks import insert_lines, newline_of, one_line, split_lines
-from memory_pipeline.files.safe_write import decode, encode
+from memory_pipeline.markdown.blocks import insert_lines, newline_of, one_line, split_lines
+from memory_pipeline.markdown.safe_write import decode, encode
 
 _ID = re.compile(r"p-\d{8}-\d{3,}")
 _COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
@@ -245,3 +248,48 @@ def _joined(number: int, section: str, parts: Sequence[str]) -> Iterator[MemoryL
     text = re.sub(r"[\ud800-\udfff]", "\ufffd", _DATE.sub("", " ".join(_COMMENT.sub(" ", raw).split()), count=1))
     if text:
         yield MemoryLine(number, section, text, ids[0] if ids else None)
+
+
+_START = re.compile(r"\s*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+
+
+def strike_lines(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> bytes:
+    """Strike through the lines that carry these ids; ``replaced`` says by which proposal, approved on which day.
+
+    ``- (day) text <!-- p-old -->`` becomes ``- ~~(day) text~~ (superseded by p-new, day) <!-- p-old -->``. A line that
+    a person moved is found, one that they removed or struck through is let be. Nothing else changes by a byte.
+    """
+    if not replaced:
+        return current
+    lines = split_lines(decode(current))
+    hidden = hidden_lines(lines)
+    for index, line in enumerate(lines):
+        comment = re.search(r"<!--[^>]*?\b(?P<id>p-\d{8}-\d{3,})(?!\d)[^>]*?-->", line)
+        if comment is None or index in hidden or comment["id"] not in replaced:
+            continue
+        first = _first_of_item(lines, index)
+        if "~~" in lines[first]:
+            continue
+        by, day = replaced[comment["id"]]
+        for part in range(first, index):
+            lines[part] = _struck(lines[part], len(lines[part].rstrip()), "")
+        lines[index] = _struck(line, comment.start(), f" (superseded by {by}, {day.isoformat()})")
+    return encode("".join(lines))
+
+
+def _first_of_item(lines: list[str], index: int) -> int:
+    """Where the list item begins that the line ends: a person may have wrapped it."""
+    for start in range(index, -1, -1):
+        if _START.match(lines[start]):
+            return start
+        if not lines[start].strip() or not lines[start].startswith((" ", "\t")):
+            break
+    return index
+
+
+def _struck(line: str, end: int, note: str) -> str:
+    """The line with its text up to ``end`` struck through, the note behind it."""
+    mark = _START.match(line)
+    begin = mark.end() if mark else len(line) - len(line.lstrip())
+    text = line[begin:end].rstrip()
+    return f"{line[:begin]}~~{text}~~{note}{line[begin + len(text) :]}" if text else line

@@ -7,12 +7,11 @@ from datetime import datetime
 import polars as pl
 
 from memory_pipeline.days import day_of
-from memory_pipeline.files.safe_write import update_file
-from memory_pipeline.lake import Lake
-from memory_pipeline.proposals.memory_file import Promotion, add_lines
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.safe_write import update_file
+from memory_pipeline.proposals.memory_file import Promotion, add_lines, strike_lines
 from memory_pipeline.proposals.records import append
 from memory_pipeline.proposals.states import APPROVED, with_status
-from memory_pipeline.proposals.striking import strike_lines
 from memory_pipeline.settings import Settings
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 from filelock import FileLock
 
+from memory_pipeline.daily_log.render import LogDecision, write_decisions
 from memory_pipeline.days import day_of
-from memory_pipeline.files.daily_log import LogDecision, write_decisions
-from memory_pipeline.files.safe_write import write_atomically
-from memory_pipeline.lake import Lake
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.settings import Settings
 
 REVIEW_SURFACE, COMMAND_SURFACE, TODOIST_SURFACE = "REVIEW.md", "command", "todoist"

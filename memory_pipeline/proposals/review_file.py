@@ -1,12 +1,13 @@
-"""REVIEW.md: the file in which a person decides what becomes memory.
+"""REVIEW.md: the file in which a user decides what becomes memory.
 
 A proposal is one list item with its evidence below it::
 
     - [ ] `p-20260305-001` text
       _2026-03-05 · session name · “quote”_
 
-`read_decisions` says what the person decided, `update_review` makes the next version of the text. Neither touches a
-file. Both go by lines; a line that is not ours in every respect belongs to the person.
+`read_decisions` says what the user decided, `update_review` makes the next version of the text, `with_notice` adds the
+line that names what was promoted without asking. None touches a file. All go by lines; a line that is not ours in every
+respect belongs to the user.
 """
 
 import re
@@ -14,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from memory_pipeline.files.blocks import insert_lines, newline_of, one_line, split_lines
+from memory_pipeline.markdown.blocks import insert_lines, newline_of, one_line, split_lines
 
 _TITLE = re.compile(r"\ufeff?#[ \t]+\S")
 _COUNT = re.compile(r"_Last updated: (?P<stamp>\S+) \| (?P<count>\d+) proposals? pending_\s*$")
@@ -289,3 +290,23 @@ def _refresh(lines: list[str], day: str, count_line: str) -> None:
     place = max(index for index, line in enumerate(lines) if _COUNT.match(line))
     ending = lines[place][len(lines[place].rstrip("\r\n")) :]
     lines[place] = count_line + ending
+
+
+_COUNT_LINE = "_Last updated: "
+_ENDING = "Delete or strike out a line in MEMORY.md to take it back."
+_NOTICE = re.compile(rf"_Promoted automatically: (?:`p-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_ENDING)}_\s*$")
+
+
+def with_notice(text: str, promoted: Sequence[str]) -> str:
+    """The text with the line above its last count line; as it is when nothing was promoted."""
+    lines = split_lines(text)
+    place = max((index for index, line in enumerate(lines) if line.startswith(_COUNT_LINE)), default=None)
+    if promoted and place is not None:
+        ids = ", ".join(f"`{p}`" for p in promoted)
+        insert_lines(lines, place, [f"_Promoted automatically: {ids}. {_ENDING}_"], newline_of(text))
+    return "".join(lines)
+
+
+def without_notice(text: str) -> str:
+    """The text as it is without that line."""
+    return "".join(line for line in split_lines(text) if not _NOTICE.match(line))

@@ -10,23 +10,22 @@ from typing import Any
 
 import polars as pl
 
+from memory_pipeline.daily_log.notes import notes_in
+from memory_pipeline.daily_log.render import LogReflection, write_reflection
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
-from memory_pipeline.files.blocks import one_line
-from memory_pipeline.files.daily_log import LogReflection, write_reflection
-from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.proposals.matching import Known, KnownLines
+from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.memory_file import lines_of
-from memory_pipeline.proposals.screening import why_left_out
 from memory_pipeline.proposals.states import APPROVED, PENDING, with_status
-from memory_pipeline.proposals.wording import breaks_with
-from memory_pipeline.proposals.worth import with_sessions, worth
-from memory_pipeline.reflections.notes import notes_in
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.proposals.worth import why_left_out, with_sessions, worth
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.priorities import HIGH, MEDIUM
 from memory_pipeline.text.similarity import words
+from memory_pipeline.text.wording import breaks_with
 
 VERSION = "4"
 PASSING = "progress"

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.worth import OF_PRIORITY, with_sessions
 
 PENDING = "pending"

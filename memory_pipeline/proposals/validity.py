@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.days import lookback
-from memory_pipeline.files.blocks import one_line
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.observations.flags import ENDED
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
-from memory_pipeline.proposals.screening import ENDED
 from memory_pipeline.proposals.states import APPROVED, Book
-from memory_pipeline.proposals.wording import named_as_gone, takes_place_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.similarity import content_words, overlap
+from memory_pipeline.text.wording import named_as_gone, takes_place_of
 
 NEARLY_EQUAL = 0.8
 """Word overlap from which a line, as it was offered, is in MEMORY.md already. An edited text is refused only when it is

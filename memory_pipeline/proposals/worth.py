@@ -1,16 +1,45 @@
-"""What a line is worth to the reviewer: a few things that can be seen in it, added up, so that the best come first."""
+"""Which lines must never be offered, and what the others are worth to the reviewer, so that the best come first."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
-from memory_pipeline.observations.language_model.specifics import specifics
-from memory_pipeline.reflections.superseding import LAID_DOWN
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.observations.flags import DOUBTED
+from memory_pipeline.text.kinds import RULES
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
+from memory_pipeline.text.specifics import specifics
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline.text.wording import asks, orders, supposes
+
+PERSON = "user"
+TRUSTED = (PERSON, "assistant")
+"""Whose words may tell what to do: a person's, and the model's that works for them. Results of tools, pastes and what
+programs put into a message may hold a stranger's."""
+ORDER, FLAGGED, EMPTY = "instruction_not_trusted", "flagged", "empty"
+QUESTION, HYPOTHETICAL = "question", "hypothetical"
+
+
+def why_left_out(text: str, observed: Sequence[dict[str, Any]]) -> str | None:
+    """The reason why a line is not offered, if there is one; ``observed`` are its observations, the one with the words
+    first."""
+    visible = one_line(text)
+    trust = {o["trust"] for o in observed}
+    if not visible:
+        return EMPTY
+    if trust - set(TRUSTED) and PERSON not in trust and orders(visible):
+        return ORDER
+    if observed and set(observed[0]["flags"] or []) & set(DOUBTED):
+        return FLAGGED
+    if asks(visible) or (observed and observed[0]["kind"] == "question"):
+        return QUESTION
+    return HYPOTHETICAL if supposes(visible) else None
+
 
 OF_PRIORITY = {HIGH: 1.0, MEDIUM: 0.0, LOW: -1.0}
-BY_A_PERSON, LAYS_DOWN, SPECIFIC, SAID_AGAIN = 0.2, 0.5, 0.4, 0.3
+BY_A_PERSON, NORMATIVE_SCORE, SPECIFIC, SAID_AGAIN = 0.2, 0.5, 0.4, 0.3
 """What is added: for a person's words, for what they lay down, for names and numbers, for each further session."""
 PARAGRAPH, LISTED, STATUS, LEANING, GUESS, MOMENTARY = -0.4, -0.3, -0.3, -0.3, -0.3, -0.6
 """What is taken off: for what a person would have to cut, for a model's list of changes and its news that something
@@ -42,7 +71,7 @@ def worth(text: str, kind: str, trust: str, priority: str) -> float:
     named = specifics(text)
     value = OF_PRIORITY[priority] + SPECIFIC * min(FULL, len(named)) / FULL
     if trust == "user":
-        value += BY_A_PERSON + LAYS_DOWN * (kind in LAID_DOWN) + MOMENTARY * bool(_MOMENTARY.search(text))
+        value += BY_A_PERSON + NORMATIVE_SCORE * (kind in RULES) + MOMENTARY * bool(_MOMENTARY.search(text))
     else:
         value += LISTED * bool(_LISTED.search(text)) + STATUS * bool(_STATUS.search(text))
     value += GUESS * bool(_GUESS.search(text)) + LEANING * bool(not named and _LEANING.search(text))

@@ -8,7 +8,7 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.days import today
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReached
 from memory_pipeline.orchestration import (
     GROUP,
@@ -22,8 +22,8 @@ from memory_pipeline.orchestration import (
     table_schema,
     table_spec,
 )
+from memory_pipeline.reflections.model import Unusable
 from memory_pipeline.reflections.pool import reflect_pool
-from memory_pipeline.reflections.reflector import Unusable
 from memory_pipeline.reflections.stage import VERSION, ReflectionsStage, reflector_of
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import CannotGoOn

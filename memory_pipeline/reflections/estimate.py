@@ -14,9 +14,9 @@ from typing import Self
 
 import polars as pl
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.client import tokens_of
-from memory_pipeline.llm.prices import cost_of
+from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Request
 from memory_pipeline.observations.budget import room_for
 from memory_pipeline.observations.estimate import Estimate

@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from memory_pipeline.embeddings.grouping import groups
-from memory_pipeline.reflections.kinds import PATTERNS, SECTION_OF
-from memory_pipeline.reflections.reflector import Line, Observed, Reflection, best_priority, best_trust
+from memory_pipeline.reflections.model import (
+    PATTERNS,
+    SECTION_OF,
+    Line,
+    Observed,
+    Reflection,
+    best_priority,
+    best_trust,
+)
 from memory_pipeline.reflections.superseding import superseded_by
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM, RANK
+from memory_pipeline.text.sameness import groups
 
 SAME_COSINE = 0.75
 """MiniLM cosine from which two short sentences say the same; paraphrased rules lie above, neighbours below."""

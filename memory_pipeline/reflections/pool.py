@@ -18,10 +18,10 @@ from filelock import FileLock, Timeout
 
 from memory_pipeline.days import day_of
 from memory_pipeline.embeddings.stage import vectors_of
-from memory_pipeline.lake import Lake
-from memory_pipeline.observations.observer import row_id
-from memory_pipeline.reflections.reflector import Line, Observed, Reflector
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.observations.model import row_id
+from memory_pipeline.reflections.model import Line, Observed, Reflector
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import TryAgainLater
 from memory_pipeline.text.encoder import Encoder

@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 
+from memory_pipeline.daily_log.archive import archive_logs
 from memory_pipeline.days import today
-from memory_pipeline.files.archive import archive_logs
 from memory_pipeline.orchestration import PARTITIONS, LakeResource
 from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
 from memory_pipeline.settings import load_settings

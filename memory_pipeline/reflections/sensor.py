@@ -5,7 +5,7 @@ from datetime import date
 import dagster as dg
 
 from memory_pipeline.days import today
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import is_inside
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.reflections.schedule import REFLECT_JOB

@@ -8,20 +8,18 @@ from typing import Any, Self
 
 import polars as pl
 
+from memory_pipeline.daily_log.notes import has_notes, keep_notes, notes_fingerprint, notes_in
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
-from memory_pipeline.lake import Lake, fingerprint_of
+from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.client import Client
-from memory_pipeline.llm.config import reflector_model
-from memory_pipeline.llm.context_budget import of_observations
+from memory_pipeline.llm.config import of_observations, reflector_model
 from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable
-from memory_pipeline.observations.observer import row_id
+from memory_pipeline.observations.model import row_id
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.kinds import ITEM_TYPES
 from memory_pipeline.reflections.language_model.reflector import PROMPTS, LanguageModelReflector
-from memory_pipeline.reflections.notes import has_notes, keep_notes, notes_fingerprint, notes_in
-from memory_pipeline.reflections.reflector import Line, Observed, Reflector, Unusable
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.reflections.model import EXTRACTIVE, ITEM_TYPES, Line, Observed, Reflector, Unusable
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE, Unfinished, is_current
@@ -29,8 +27,6 @@ from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
 
 VERSION = "2"
-EXTRACTIVE = "extractive"
-"""What the names of reflectors begin with that ask no model."""
 
 
 class ReflectionsStage:

@@ -10,14 +10,13 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from memory_pipeline.reflections.reflector import Observed
+from memory_pipeline.reflections.model import Observed
+from memory_pipeline.text.kinds import NORMATIVE, RULES
 from memory_pipeline.text.similarity import content_words
 
-LAID_DOWN = ("rule", "preference", "correction")
-"""What a person lays down, and nobody else can end. Their decisions are among these too."""
-STATE = ("state_change", "decision", *LAID_DOWN, "convention")
+STATE = ("state_change", "decision", *RULES, "convention")
 """Kinds that say how things are; a cause or a result stays what it was."""
-NEWER = ("state_change", "decision", *LAID_DOWN)
+NEWER = ("state_change", "decision", *RULES)
 TRUSTED = ("user", "assistant")
 MOST_OF_IT = 0.5
 """Share of its words that an older observation must have in the clause that has ended: the rest is lost with it."""
@@ -77,7 +76,7 @@ def given_up(text: str) -> frozenset[str]:
 
 def _may_end(newer: Observed, older: Observed) -> bool:
     """What a person laid down is ended by a person only."""
-    is_persons = older.trust == "user" and older.kind in (*LAID_DOWN, "decision")
+    is_persons = older.trust == "user" and older.kind in NORMATIVE
     return _age(older) < _age(newer) and (newer.trust == "user" or not is_persons)
 
 

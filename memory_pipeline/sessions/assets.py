@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, markdown_table, run_stage, table_spec
 from memory_pipeline.sessions.catalogue import READER_VERSION, Catalogue
 from memory_pipeline.sessions.stage import SessionsStage

@@ -20,9 +20,9 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.days import day_of, today
-from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.sessions.copies import left_out, repeats
+from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.sessions.entry import REMEMBERED, learnt, new_row
+from memory_pipeline.sessions.forks import left_out, repeats
 from memory_pipeline.sessions.model import NotASession, NotReadableNow, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor, redactor_of

@@ -7,9 +7,9 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
-from memory_pipeline.sessions.copies import left_out
+from memory_pipeline.sessions.forks import left_out
 from memory_pipeline.verdict import Verdict
 
 EVERY_MESSAGE = "every_message_in_one_window"

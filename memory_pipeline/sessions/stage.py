@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, Self
 import polars as pl
 
 from memory_pipeline.days import day_of
-from memory_pipeline.lake import Lake
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.sessions.catalogue import Catalogue, Refresh
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.sessions.kept import Kept
 from memory_pipeline.sessions.model import Message, ParsedSession
 from memory_pipeline.sessions.quoting import quoted_spans
+from memory_pipeline.sessions.retained import Kept
 from memory_pipeline.sessions.windows import Window, cut_windows, reason_not_observed
 from memory_pipeline.settings import Settings
 

@@ -1,4 +1,4 @@
-"""Days that a text speaks of."""
+"""Days and times of day that a text names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from datetime import date, timedelta
 
 DATE = re.compile(r"(?<![\d-])(20\d\d)-([01]\d)-([0-3]\d)(?![\d-])")
 """A day as ISO 8601 writes it."""
+CLOCK = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])")
+"""A time of day."""
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _RELATIVE = re.compile(
     r"\b(?:(?P<day>yesterday|tomorrow|(?:the )?day (?P<side>before yesterday|after tomorrow))"
@@ -29,6 +31,11 @@ def day_spoken_of(text: str, said_on: date) -> date | None:
     written = [day for start, day in sorted(found) if DATE.match(text, start)]
     days = written or [day for _, day in sorted(found)]
     return days[0] if days else None
+
+
+def clock_times(text: str) -> set[str]:
+    """Clock times in the text as HH:MM."""
+    return {f"{int(hour):02d}:{minute}" for hour, minute in CLOCK.findall(text)}
 
 
 def _written(match: re.Match[str]) -> date | None:

@@ -13,8 +13,8 @@ import pytest
 from filelock import FileLock
 
 from memory_pipeline.cli.workspace import EXAMPLES
-from memory_pipeline.lake import Lake
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline_tests.cli.command import memory, memory_json
 
 COMMAND = [sys.executable, "-m", "memory_pipeline.cli.main", "run", "--all", "--sessions", str(EXAMPLES)]

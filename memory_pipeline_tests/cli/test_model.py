@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from memory_pipeline.cli.workspace import EXAMPLES
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.conftest import SHARED

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from memory_pipeline.cli.keys import Keys, NoMoreKeys
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.states import with_status
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.cli.terminal import Terminal

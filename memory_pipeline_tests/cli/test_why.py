@@ -12,11 +12,11 @@ import typer
 
 from memory_pipeline.cli.why import why
 from memory_pipeline.distillation.stage import DistillationStage
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.lifecycle import decide, promote
 from memory_pipeline.proposals.records import record_showings
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.rows import at, observation, observation_id, proposal, put, reflection, say, window_key

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from pathlib import Path
 
-from memory_pipeline.distillation.due import due_days, ends_of
-from memory_pipeline.distillation.stage import DistillationStage
+from memory_pipeline.distillation.stage import DistillationStage, due_days, ends_of
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.rows import observation, put, workspace
 

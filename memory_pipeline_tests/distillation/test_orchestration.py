@@ -10,7 +10,7 @@ import pytest
 from memory_pipeline.definitions import defs
 from memory_pipeline.distillation import lines as lines_module
 from memory_pipeline.distillation.schedule import DISTIL_JOB, distil_at_five
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline_tests.rows import at, observation, put, say, window_key, workspace
 

@@ -10,13 +10,11 @@ import pytest
 from memory_pipeline.distillation import lines as lines_module
 from memory_pipeline.distillation import stage as stage_module
 from memory_pipeline.distillation.checks import judge_recall
-from memory_pipeline.distillation.due import due_days, state_of
 from memory_pipeline.distillation.facts import facts_of
-from memory_pipeline.distillation.levels import Levels
 from memory_pipeline.distillation.lines import count_words
 from memory_pipeline.distillation.periods import DAY, MONTH, WEEK, Period
-from memory_pipeline.distillation.stage import DistillationStage, RecallLost
-from memory_pipeline.lake import Lake
+from memory_pipeline.distillation.stage import DistillationStage, Levels, RecallLost, due_days, state_of
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline_tests.rows import at, bytes_of, observation, observation_id, put, say, window_key, workspace

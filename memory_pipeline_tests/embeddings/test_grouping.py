@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory_pipeline.embeddings.grouping import groups
+from memory_pipeline.text.sameness import groups
 from memory_pipeline_tests.rows import FakeEncoder
 
 ENCODER = FakeEncoder("uv", "pip", "tests", "friday")

@@ -12,7 +12,7 @@ import pytest
 from memory_pipeline.embeddings.checks import judge_parity
 from memory_pipeline.embeddings.opening import index_folder, open_index
 from memory_pipeline.embeddings.stage import EmbeddingsStage, point_id, vectors_of
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings

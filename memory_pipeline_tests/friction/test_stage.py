@@ -9,7 +9,7 @@ import pytest
 
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.stage import MOST_A_DAY, FrictionStage
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
 from memory_pipeline_tests.rows import (

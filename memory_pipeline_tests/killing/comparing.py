@@ -8,8 +8,8 @@ import time
 from datetime import date, timedelta
 from pathlib import Path
 
-from memory_pipeline.files.safe_write import BACKUPS_KEPT
-from memory_pipeline.proposals.ends import Ends
+from memory_pipeline.markdown.safe_write import BACKUPS_KEPT
+from memory_pipeline.proposals.integrity import Ends
 from memory_pipeline_tests.killing.story import workspace_of
 
 LATER = timedelta(hours=2)

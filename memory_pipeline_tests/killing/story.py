@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from memory_pipeline.files import safe_write
+from memory_pipeline.markdown import safe_write
 from memory_pipeline.proposals import lifecycle
-from memory_pipeline.proposals.ends import Ends
+from memory_pipeline.proposals.integrity import Ends
 from memory_pipeline.proposals.lifecycle import promote, settle_review
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.stage import ReflectionsStage

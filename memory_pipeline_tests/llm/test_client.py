@@ -17,8 +17,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.llm.backend import Reply
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.llm.backends.opening import Reply
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable, RequestRefused, Transient

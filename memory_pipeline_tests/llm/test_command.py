@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.llm.backend import Reply, backend_of
-from memory_pipeline.llm.command import CommandBackend
+from memory_pipeline.llm.backends.command import CommandBackend
+from memory_pipeline.llm.backends.opening import Reply, backend_of
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfigured, RequestRefused, Transient
 from memory_pipeline.llm.own_sessions import MARKER, mark_prompt

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.llm.config import observer_model, reflector_model
-from memory_pipeline.llm.context_budget import of_messages, of_observations, room
+from memory_pipeline.llm.config import observer_model, of_messages, of_observations, reflector_model, room
 from memory_pipeline.observations.stage import ObservationsStage, observer_of
 from memory_pipeline.reflections.stage import ReflectionsStage, reflector_of
 from memory_pipeline.settings import Settings

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.lake import DamagedTable, Lake
+from memory_pipeline.lake.store import DamagedTable, Lake
 from memory_pipeline.llm.errors import BudgetReached
 from memory_pipeline.llm.ledger import Ledger, Usage
 from memory_pipeline.settings import Settings
@@ -139,7 +139,7 @@ def test_processes_never_pass_the_budget_together(settings: Settings) -> None:
     """Three processes ask for 100 at a time until 1,000 are reserved."""
     code = """
 from datetime import date
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReached
 from memory_pipeline.llm.ledger import Ledger, Usage
 from memory_pipeline.settings import Settings

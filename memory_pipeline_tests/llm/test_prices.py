@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from memory_pipeline.llm.config import ModelConfig, observer_model
-from memory_pipeline.llm.prices import cost_of
+from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.settings import Settings
 
 

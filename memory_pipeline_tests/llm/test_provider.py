@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.llm.backend import Reply, backend_of
+from memory_pipeline.llm.backends.opening import Reply, backend_of
+from memory_pipeline.llm.backends.provider import ProviderBackend
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfigured, RequestRefused, Transient
-from memory_pipeline.llm.provider import ProviderBackend
 from memory_pipeline.llm.request import Picture, Request
 from memory_pipeline_tests.llm.openai_server import Body, Cut, Drip, Fail, OpenAIServer, Say, Script, openai_server
 

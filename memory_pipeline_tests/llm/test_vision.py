@@ -2,8 +2,8 @@
 
 import pytest
 
+from memory_pipeline.llm.backends.provider import sees
 from memory_pipeline.llm.config import ModelConfig
-from memory_pipeline.llm.vision import sees
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.observations.language_model.honesty import Honesty
-from memory_pipeline.observations.observer import Fact, Said, Span
+from memory_pipeline.observations.language_model.fact_check import Honesty
+from memory_pipeline.observations.model import Fact, Said, Span
 from memory_pipeline.observations.parsing.answer import ParsedFact
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)

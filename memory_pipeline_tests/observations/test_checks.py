@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.judges import (
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.observations.evaluation import (
     judge_compression,
     judge_evidence,
     judge_highs,
@@ -18,6 +17,7 @@ from memory_pipeline.observations.judges import (
     judge_specifics,
     judge_timestamps,
 )
+from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.settings import Settings

@@ -10,9 +10,9 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.lake import DamagedTable, Lake
+from memory_pipeline.lake.store import DamagedTable, Lake
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.observer import Context, Fact, Said, Segment, Span
+from memory_pipeline.observations.model import Context, Fact, Said, Segment, Span
 from memory_pipeline_tests.rows import DAY, FakeEncoder, MissingEncoder, at, day_after, say, use_encoder, workspace
 
 TURNS = (

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.observations.judges import (
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.observations.evaluation import (
     judge_highs,
     judge_regurgitation,
     judge_secrets,

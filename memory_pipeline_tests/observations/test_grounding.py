@@ -5,7 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory_pipeline.observations.grounding import clock_times, invented_times, missing_evidence
+from memory_pipeline.observations.grounding import invented_times, missing_evidence
+from memory_pipeline.text.dates import clock_times
 
 NINE = datetime(2025, 7, 5, 9, 0, tzinfo=UTC)
 LONDON = ZoneInfo("Europe/London")

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.observations.observer import Segment, Span, observation_id, row_id
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.observations.model import Segment, Span, observation_id, row_id
 from memory_pipeline.observations.rows import Rows, log_window, rows_of
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.observations.talking import LONDON, START, fact
 from memory_pipeline_tests.rows import DAY, at

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.observer import Segment, Span
-from memory_pipeline.observations.rows import Rows, rows_of
-from memory_pipeline.observations.saving import better
+from memory_pipeline.observations.model import Segment, Span
+from memory_pipeline.observations.rows import Rows, better, rows_of
 from memory_pipeline_tests.observations.talking import LONDON, fact
 from memory_pipeline_tests.rows import DAY
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.settings import Settings

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.proposals.acceptance import Rate, Standing, standings
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.auto_promotion import Rate, Standing, standings
 from memory_pipeline.proposals.states import with_status
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import at, day_after, proposal, put, workspace
@@ -69,7 +69,7 @@ def test_the_lower_bound_is_wilsons(good: int, counted: int, lower: float) -> No
 def test_twenty_decisions_are_needed_whatever_the_bar(
     counted: int, is_trusted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_pipeline.proposals.acceptance.TRUSTED_FROM", 0.5)
+    monkeypatch.setattr("memory_pipeline.proposals.auto_promotion.TRUSTED_FROM", 0.5)
     assert Rate(counted, counted).is_trusted is is_trusted
 
 

@@ -13,7 +13,7 @@ import pytest
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.proposals.assets import memory_file
 from memory_pipeline.proposals.auto_promotion import in_shadow, told
-from memory_pipeline.proposals.ends import Ends
+from memory_pipeline.proposals.integrity import Ends
 from memory_pipeline.proposals.lifecycle import (
     Settled,
     UnknownProposal,

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from memory_pipeline.proposals.ends import Ends
+from memory_pipeline.proposals.integrity import Ends
 from memory_pipeline.proposals.lifecycle import (
     APPROVED,
     REJECTED,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals import records
 from memory_pipeline.proposals.lifecycle import APPROVED, decide, promote, settle_review
 from memory_pipeline.proposals.stage import ProposalsStage

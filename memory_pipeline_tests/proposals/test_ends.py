@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.proposals.ends import Ends
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.integrity import Ends
 from memory_pipeline.proposals.lifecycle import APPROVED, REJECTED, decide, promote
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import DAY, at, decision, proposal, put, workspace

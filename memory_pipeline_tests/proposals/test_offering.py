@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.lifecycle import APPROVED, REJECTED, decide, pending, promote
-from memory_pipeline.proposals.matching import Known, KnownLines
-from memory_pipeline.proposals.screening import why_left_out
-from memory_pipeline.proposals.wording import asks, orders, supposes
+from memory_pipeline.proposals.worth import why_left_out
+from memory_pipeline.text.wording import asks, orders, supposes
 from memory_pipeline_tests.proposals.test_stage import FRIDAY, TABS, UV, Work
 from memory_pipeline_tests.rows import (
     DAY,

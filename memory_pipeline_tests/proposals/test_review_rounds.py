@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.files.safe_write import ChangedMeanwhile
+from memory_pipeline.markdown.safe_write import ChangedMeanwhile
 from memory_pipeline.proposals import lifecycle
 from memory_pipeline.proposals.lifecycle import APPROVED, decide, pending, promote, settle_review
 from memory_pipeline.settings import Settings

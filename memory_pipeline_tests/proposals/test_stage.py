@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.proposals.states import pending

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from memory_pipeline.proposals.lifecycle import APPROVED, as_offered, decide, pending, promote, settle_review
-from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.memory_file import lines_of, strike_lines
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.proposals.states import PENDING, SUPERSEDED, with_status
-from memory_pipeline.proposals.striking import strike_lines
-from memory_pipeline.proposals.wording import breaks_with, takes_place_of
 from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.text.wording import breaks_with, takes_place_of
 from memory_pipeline_tests.rows import DAY, at, day_after, observation, observation_id, put, reflection, workspace
 
 NPM, PNPM = "Use npm for installs.", "Use pnpm instead of npm."

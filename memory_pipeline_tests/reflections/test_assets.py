@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.reflections.assets import pool_reflections, reflect
 from memory_pipeline.settings import load_settings

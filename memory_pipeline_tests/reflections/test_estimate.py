@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.reflections.estimate import LEAST_PAST, Past, estimate_pool, estimate_reflections

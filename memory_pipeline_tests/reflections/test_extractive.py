@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.kinds import ARCHITECTURE, ITEM_TYPES, PATTERNS, RULES, USER
-from memory_pipeline.reflections.reflector import Line, Observed
+from memory_pipeline.reflections.model import ARCHITECTURE, ITEM_TYPES, PATTERNS, RULES, USER, Line, Observed
 from memory_pipeline.reflections.superseding import given_up, superseded_by
 from memory_pipeline_tests.rows import DAY, FakeEncoder, at, day_after
 

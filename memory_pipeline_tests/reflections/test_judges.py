@@ -10,12 +10,12 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.reflections.assets import reflect
 from memory_pipeline.reflections.checks import REFLECTION_CHECKS
-from memory_pipeline.reflections.judges import judge_silent_zero
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.reflections.evaluation import judge_silent_zero
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline_tests.llm.openai_server import Fail, Script, openai_server

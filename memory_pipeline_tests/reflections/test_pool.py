@@ -11,11 +11,11 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReached, ModelUnavailable
 from memory_pipeline.reflections.extractive import ExtractiveReflector
+from memory_pipeline.reflections.model import Line, Unusable
 from memory_pipeline.reflections.pool import LEAST_TOKENS, MOST_TOKENS, Pooled, eligible_rows, pack, reflect_pool
-from memory_pipeline.reflections.reflector import Line, Unusable
 from memory_pipeline.reflections.stage import reflector_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import TryAgainLater

@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.definitions import defs
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import VARIABLE
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.reflections.sensor import early_request, reflect_early

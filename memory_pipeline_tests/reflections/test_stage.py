@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.embeddings.stage import EmbeddingsStage
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.reflections.evaluation import judge_compression
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.judges import judge_compression
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current

@@ -20,7 +20,7 @@ from typing import Any, get_args
 from unittest.mock import patch
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.sessions.harnesses import opencode
+from memory_pipeline.sessions.harnesses.opencode import reader as opencode
 from memory_pipeline.sessions.harnesses.records import EARLIEST
 from memory_pipeline.sessions.images import NoSuchImage, load_image
 from memory_pipeline.sessions.model import NotASession, ParsedSession, Role, Source

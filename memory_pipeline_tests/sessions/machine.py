@@ -19,7 +19,7 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.cli.status import status
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.checks import judge_windows

@@ -21,7 +21,8 @@ import upath  # Dagster imports it when it needs it, which nobody may do from ro
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.sessions.assets import read_sessions
 from memory_pipeline.sessions.checks import judge_windows
-from memory_pipeline.sessions.harnesses import opencode_database, records
+from memory_pipeline.sessions.harnesses import records
+from memory_pipeline.sessions.harnesses.opencode import database as opencode_database
 from memory_pipeline_tests.conftest import conversation, user, utc, write_session
 from memory_pipeline_tests.sessions.harnesses.test_opencode import Talk
 from memory_pipeline_tests.sessions.harnesses.test_opencode import database as opencode_with

@@ -14,8 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memory_pipeline.lake import Lake
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.sessions import catalogue as module
 from memory_pipeline.sessions import reading
 from memory_pipeline.sessions.catalogue import Catalogue, Refresh

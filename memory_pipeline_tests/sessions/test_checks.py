@@ -10,7 +10,7 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.sessions.assets import read_sessions
 from memory_pipeline.sessions.checks import every_message_in_one_window, judge_windows

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.sessions.harnesses import opencode
+from memory_pipeline.sessions.harnesses.opencode import reader as opencode
 from memory_pipeline.sessions.model import Message, ParsedSession, Source
 from memory_pipeline.sessions.reading import parse, source_of
 

@@ -12,7 +12,7 @@ import pytest
 
 from memory_pipeline.days import day_of
 from memory_pipeline.definitions import defs
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import LakeResource
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions import sensor as module

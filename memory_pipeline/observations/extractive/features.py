@@ -1,4 +1,7 @@
-"""What is measured about a unit before it is weighed. Few numbers, each of which a person can check by eye."""
+"""What is measured about a unit before it is weighed. Few numbers, each of which can be checked by eye.
+
+With an encoder also how little a unit resembles anything said before it (`novelty`).
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memory_pipeline.observations.extractive import cues
-from memory_pipeline.observations.extractive.kinds import kind_of_user
-from memory_pipeline.observations.extractive.language import is_english
 from memory_pipeline.observations.extractive.units import Unit
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.model import Said
+from memory_pipeline.text import cues
+from memory_pipeline.text.cues import is_english
+from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.kinds import kind_of_user
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 
@@ -177,3 +181,33 @@ def _of_model(words: str) -> dict[str, float]:
         "hedge": float(bool(cues.HEDGE.search(words))),
         "praise": float(bool(cues.VERDICT.search(words))),
     }
+
+
+BLOCK = 512
+"""Units that are compared at once: a window of any length stays within some megabytes."""
+
+
+def novelty(found: Sequence[Unit], messages: Sequence[Said], encoder: Encoder) -> list[float]:
+    """1 - the closest cosine to a message before the unit's own; 1 where nothing was said before.
+
+    The vector of a unit is the mean of its sentences', so each sentence is encoded once.
+    """
+    if not found:
+        return []
+    import numpy as np  # comes with the encoder; the observer without one must not need it
+
+    spoken = [i for i, m in enumerate(messages) if m.role in ("user", "assistant") and m.text.strip()]
+    texts = sorted({p for u in found for p in u.parts} | {messages[i].text for i in spoken}, key=len)
+    numbers = {text: n for n, text in enumerate(texts)}
+    vectors = np.asarray(encoder.encode(texts), dtype=np.float32)
+    said = vectors[[numbers[messages[i].text] for i in spoken]]
+    places = np.asarray(spoken)
+    answers: list[float] = []
+    for start in range(0, len(found), BLOCK):
+        block = found[start : start + BLOCK]
+        means = np.stack([vectors[[numbers[p] for p in unit.parts]].mean(axis=0) for unit in block])
+        means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+        is_before = places[None, :] < np.asarray([unit.position for unit in block])[:, None]
+        closest = np.where(is_before, means @ said.T, 0.0).max(axis=1)
+        answers += [round(float(1 - x), 6) for x in closest]
+    return answers

@@ -1,31 +1,81 @@
 """The extractive observer: it quotes. No model is needed, and nothing is in it that was not said.
 
-It weighs spans of what people and the model said (`candidates.py`) and keeps the best ones within a budget
-of tokens (`selection.py`), so that a fact is always somebody's own words with the place where they stand.
+It weighs spans of what users and models said (`candidates.py`) and keeps the best ones within a token budget, so that a
+fact is always somebody's own words with the place where they stand. A conversation that is no work on code is kept by
+its rarest words: the weights were fitted on coding sessions and do no better than chance elsewhere
+(`benchmarks/answer_words.py`).
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from memory_pipeline.observations.budget import MIN_BUDGET, room
-from memory_pipeline.observations.extractive import cues
-from memory_pipeline.observations.extractive.candidates import Candidate, Measured, candidates, judged, measured
+from memory_pipeline.observations.extractive.candidates import (
+    ENCODED,
+    LEXICAL,
+    Candidate,
+    Measured,
+    Weights,
+    candidates,
+    judged,
+    load,
+    measured,
+    select,
+)
 from memory_pipeline.observations.extractive.features import Window
-from memory_pipeline.observations.extractive.reversals import LAID_DOWN
-from memory_pipeline.observations.extractive.segmentation import said_vectors, segment_starts
-from memory_pipeline.observations.extractive.selection import select
-from memory_pipeline.observations.extractive.talk import is_talk, rarest
-from memory_pipeline.observations.extractive.topic_shifts import Vector
-from memory_pipeline.observations.extractive.weights import ENCODED, LEXICAL, Weights, load
+from memory_pipeline.observations.extractive.segmentation import Vector, said_vectors, segment_starts
+from memory_pipeline.observations.extractive.units import Unit
+from memory_pipeline.observations.flags import NO_CUES
+from memory_pipeline.observations.model import Context, Fact, Said, Segment, Span
 from memory_pipeline.observations.narrative import VERSION as NARRATIVE_VERSION
 from memory_pipeline.observations.narrative import narrative
-from memory_pipeline.observations.observer import Context, Fact, Said, Segment, Span
+from memory_pipeline.text import cues
+from memory_pipeline.text.condense import condense
 from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.kinds import NORMATIVE, is_passing, is_prose
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
+from memory_pipeline.text.sentences import sentences, squeeze
+from memory_pipeline.text.tokens import estimate
+
+LEAST_SAID = 10
+"""Messages below which nobody can tell what kind of conversation it is."""
+MOST_WORK = 0.2
+"""Share of the messages that may name files, identifiers or options, or announce what is done next. Between people it
+is below .05, in coding sessions mostly above .3."""
+_CODE = re.compile(
+    r"`|\b[\w.-]+/[\w./-]+\w|\b\w+\.(?:py|ts|js|go|rs|md|json|sh|ya?ml|toml)\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--\w+"
+)
+
+
+def is_talk(window: Window) -> bool:
+    """Whether no tool was used, hardly anything of code was named and hardly any step of work announced."""
+    said = [m.text for m in window.messages if m.role in ("user", "assistant")]
+    if len(said) < LEAST_SAID or any(m.role == "tool" for m in window.messages):
+        return False
+    return sum(bool(_CODE.search(text) or cues.PLAN.search(text)) for text in said) < MOST_WORK * len(said)
+
+
+def rarest(window: Window, tokens: int) -> list[Unit]:
+    """The sentences that say most with rare words, in order, within so many tokens."""
+    found = list(_sentences(window))
+    total = sum(estimate(unit.text) for unit in found)
+    return [found[i] for i in condense([unit.text for unit in found], tokens / total)] if total else []
+
+
+def _sentences(window: Window) -> Iterator[Unit]:
+    for position, message in enumerate(window.messages):
+        if message.role in ("user", "assistant"):
+            form = "whole" if message.role == "user" else "said"
+            for sentence in sentences(message.own):
+                words = squeeze(message.text[sentence.start : sentence.end])
+                if is_prose(words) and not is_passing(words):
+                    yield Unit(position, sentence.start, sentence.end, words, form, (words,))
+
 
 HIGH_SHARE = 0.6
 """Share of a window's facts that can be high: who finds nearly everything marked looks at nothing. Without it short
@@ -35,7 +85,6 @@ HIGHS = 3
 """High facts that a window may have, however few facts it has."""
 LIKELY = 0.3
 """Probability below which what is kept matters for hours only."""
-NO_CUES = "no_cues"
 
 
 @dataclass(frozen=True)
@@ -126,6 +175,6 @@ def _priorities(kept: Sequence[Candidate], high: float) -> list[str]:
 
 def _rank(candidate: Candidate) -> tuple[bool, bool, float]:
     """What a person laid down goes first, before all with its reason or as a decision; then what is most likely."""
-    is_laid_down = candidate.trust == "user" and candidate.kind in LAID_DOWN
+    is_normative = candidate.trust == "user" and candidate.kind in NORMATIVE
     tells_why = any(cue.search(candidate.unit.text) for cue in (cues.REASON, cues.DECIDED))
-    return not (is_laid_down and tells_why), not is_laid_down, -candidate.probability
+    return not (is_normative and tells_why), not is_normative, -candidate.probability

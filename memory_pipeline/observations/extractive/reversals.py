@@ -6,17 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from memory_pipeline.observations.extractive import cues
 from memory_pipeline.observations.extractive.features import Window
-from memory_pipeline.observations.extractive.kinds import is_question, kind_of_claim, kind_of_user
 from memory_pipeline.observations.extractive.units import Unit
+from memory_pipeline.text import cues
+from memory_pipeline.text.kinds import NORMATIVE, is_question, kind_of_claim, kind_of_user
 from memory_pipeline.text.sentences import sentences
 from memory_pipeline.text.similarity import content_words
 
 CLAIMS = ("root_cause", "statement", "decision")
 """Kinds of the model's words that a retraction takes back."""
-LAID_DOWN = ("rule", "preference", "decision", "correction")
-"""Kinds of a person's words that they can replace by others."""
 _WEAK = content_words(
     "use using used let let's go going with make made do done don't no not yes ok actually instead rather than back "
     "after all always never only now one thing again really still mind want need change changed keep it's it "
@@ -104,7 +102,7 @@ def _reversals(window: Window) -> Iterator[Reversal]:
                 content_words(own[sentence.start : following.end]) - _WEAK,
                 retracts=bool(cues.RETRACTION.search(words)),
                 unsays=before if is_user and cues.UNSAID.search(words) else -1,
-                replaces=is_user and kind_of_user(words) in LAID_DOWN and bool(cues.REPLACING.search(words)),
+                replaces=is_user and kind_of_user(words) in NORMATIVE and bool(cues.REPLACING.search(words)),
                 gone=frozenset(w for m in cues.IN_PLACE_OF.finditer(words) for w in content_words(m[1])) - _WEAK,
             )
         before = position if is_user and own.strip() else before
@@ -130,7 +128,7 @@ def _replaced(unit: Unit, replacing: Mapping[str, Sequence[Reversal]]) -> Revers
     shared = {r for w in words for r in replacing.get(w, ()) if r.position > unit.position}
     against = {w for m in cues.IN_PLACE_OF.finditer(unit.text) for w in content_words(m[1])} if shared else set()
     by = min((r for r in shared if not r.gone or (r.gone & words and not r.gone & against)), key=_place, default=None)
-    return by if by and (unit.form == "answer" or kind_of_user(unit.text) in LAID_DOWN) else None
+    return by if by and (unit.form == "answer" or kind_of_user(unit.text) in NORMATIVE) else None
 
 
 def _place(reversal: Reversal) -> tuple[int, int]:

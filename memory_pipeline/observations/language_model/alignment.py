@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from memory_pipeline.observations.observer import Said, Span
+from memory_pipeline.observations.model import Said, Span
 from memory_pipeline.text.sentences import sentences
 from memory_pipeline.text.similarity import content_words
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.lake import fingerprint_of
+from memory_pipeline.lake.store import fingerprint_of
+from memory_pipeline.llm.backends.provider import sees
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.errors import RequestRefused
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Picture, Request
-from memory_pipeline.llm.vision import sees
 from memory_pipeline.observations.budget import room
-from memory_pipeline.observations.language_model.covering import covering
-from memory_pipeline.observations.language_model.honesty import Honesty
-from memory_pipeline.observations.language_model.merging import trimmed, without_repeats
+from memory_pipeline.observations.flags import ENDED, UNPARSED
+from memory_pipeline.observations.language_model.fact_check import Honesty
+from memory_pipeline.observations.language_model.merging import covering, trimmed, without_repeats
 from memory_pipeline.observations.language_model.transcript import Chunk, chunks
+from memory_pipeline.observations.model import Context, Fact, Said, Segment, observation_id
 from memory_pipeline.observations.narrative import narrative
-from memory_pipeline.observations.observer import Context, Fact, Said, Segment, observation_id
 from memory_pipeline.observations.parsing.answer import ParsedAnswer, ParsedSegment, parse_answer
 from memory_pipeline.sessions.images import NoSuchImage, load_image
 from memory_pipeline.text.priorities import LOW
@@ -37,7 +37,6 @@ PICTURE_BYTES = 4_000_000
 """Larger images stay behind: providers refuse them."""
 PICTURE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
-ENDED = "ended"
 """Flag of a fact that a later part of its window settles or makes untrue."""
 
 Earlier = Sequence[tuple[str, Fact]]
@@ -161,7 +160,7 @@ class LanguageModelObserver:
             narrative=_line(segment.narrative, honesty) or narrative(messages),
             first_message_id=messages[0].message_id,
             last_message_id=messages[-1].message_id,
-            facts=tuple(facts) if parsed.parsed else tuple(replace(f, flags=(*f.flags, "unparsed")) for f in facts),
+            facts=tuple(facts) if parsed.parsed else tuple(replace(f, flags=(*f.flags, UNPARSED)) for f in facts),
             title=_line(segment.title, honesty),
             parsed=parsed.parsed,
             answer=key,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.model import Said
 from memory_pipeline.text.tokens import estimate
 
 INJECTED = 300

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from memory_pipeline.observations.extractive.kinds import is_noise
-from memory_pipeline.observations.parsing.cleaning import cleaned, without_thinking
-from memory_pipeline.observations.parsing.degenerate import (
+from memory_pipeline.observations.parsing.cleaning import (
+    cleaned,
     is_echo,
     is_noise_only,
     is_nothing,
@@ -20,11 +19,13 @@ from memory_pipeline.observations.parsing.degenerate import (
     shortened,
     without_loops,
     without_tags,
+    without_thinking,
 )
 from memory_pipeline.observations.parsing.facts import FactList, ParsedFact, key_of, read_facts, tidy
 from memory_pipeline.observations.parsing.json_answers import read_json
 from memory_pipeline.observations.parsing.marks import KINDS, STATEMENT
 from memory_pipeline.observations.parsing.structure import Draft, Structure, read_structure
+from memory_pipeline.text.kinds import is_noise
 from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.sentences import sentences
 

@@ -1,8 +1,14 @@
-"""The text of an answer without what hides in it, and without what the model thought before it answered."""
+"""The text of an answer without what hides in it and what the model thought before it; and answers that are none.
+
+No answers are refusals, loops, echoes and noise. Every function takes time linear in the text.
+"""
 
 from __future__ import annotations
 
 import re
+
+from memory_pipeline.text.kinds import length_of
+from memory_pipeline.text.sentences import clip
 
 LONGEST_ANSWER = 1_000_000
 """Characters that are read of an answer; no model is let to write so many."""
@@ -81,3 +87,173 @@ def _ends_its_line(text: str, tag: re.Match[str]) -> bool:
     """Or is followed by what can begin an answer."""
     rest = text[tag.end() : tag.end() + NEAR].lstrip(" \t")
     return not rest or rest.startswith(("\n", "<", "`", "{", "*", "🔴", "🟡", "🟢"))
+
+
+LONGEST_FACT = 1_000
+"""Characters of a fact; what is longer is cut."""
+LEAST_WORDS, LEAST_LENGTH = 3, 12
+"""A fact has so many words, or so many characters of which a Chinese one counts for three."""
+GRAM = 8
+"""Words in a row by which a text is taken to stand where it stood before."""
+REPEATS, LOOPED = 4, 24
+"""How often the same must be said in a row, and how many words that must be, to be a loop."""
+COUNTED_REPEATS, COUNTED_LOOPED = 10, 60
+"""The same for what differs by its numbers only, like a list that counts on and on."""
+REFUSAL_LOOKED_AT, NOTHING_LOOKED_AT = 400, 200
+"""Characters: who refuses begins with it, and who has nothing to say is brief."""
+ECHOES = 3
+"""Lines of a transcript from which an answer, when they are half of it, is one."""
+
+_WORD = re.compile(r"[一-鿿぀-ヿ가-힣]|[^\W一-鿿぀-ヿ가-힣]{1,12}|([^\w\s])\1*")
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
+_LETTER = re.compile(r"[^\W\d_]")
+_PLAIN_WORD = re.compile(r"\w+")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)`*]*(?=\s)|[。！？]")
+_ECHO = re.compile(r"\s*\[#\d+(?: \d\d:\d\d)? (?:user|assistant|tool|injected)\b[^\]\n]{0,40}\]")
+_CANNOT = r"(?:can(?:no|['’])?t|cannot|can not|unable|not able|won['’]?t|will not|not comfortable|must decline)"
+_REFUSALS = re.compile(
+    rf"""\W*(?:
+      (?:i['’]?m|i\ am)\ (?:\w+\ )?sorry\b .{{0,200}}? \b{_CANNOT}\b
+    | (?:sorry|unfortunately|i\ apologi[sz]e|my\ apologies)\b .{{0,200}}? \bi(?:['’]m|\ am)?\ {_CANNOT}\b
+    | as\ an?\ (?:ai|artificial|large\ language|language\ model)\b
+    | i(?:['’]m|\ am)?\ {_CANNOT}\b .{{0,60}}? \b(?:help|assist|comply|provide|process|fulfil|extract|do\ (?:that|this)|
+        continue|answer|respond|summari[sz]e|complete|create|generate|analy[sz]e|engage|discuss|share|access|see)
+    | i\ (?:don['’]t|do\ not)\ (?:see|have)\ (?:a|any|the|access\ to)\b .{{0,40}}? \b(?:transcript|conversation|session)
+    | (?:please|could\ you)\ (?:provide|share|paste|send)\b .{{0,40}}? \b(?:transcript|conversation|session)
+    | (?:es\ )?tut\ mir\ leid .{{0,200}}? \b(?:kann|darf|nicht|leider)
+    | (?:ich\ kann|leider\ kann\ ich)\b .{{0,80}}? \bnicht\b .{{0,60}}? \b(?:helfen|beantworten|erfüllen|unterstützen)
+    | (?:je\ suis\ )?désolée?\b .{{0,200}}? \bje\ ne\ (?:peux|suis)
+    | lo\ siento\b .{{0,200}}? \bno\ (?:puedo|me\ es)
+    | (?:desculpe|sinto\ muito)\b .{{0,200}}? \bnão\ (?:posso|consigo)
+    | (?:很|非常|十分)?(?:抱歉|对不起|對不起|不好意思) .{{0,100}}? (?:无法|無法|不能|不可以|没办法)
+    | 作为(?:一个|一名)?(?:ai|人工智能|语言模型)
+    | 申し訳(?:ありません|ございません) .{{0,100}}? (?:できません|できかねます|お答え)
+    | извините .{{0,100}}? \bне\ могу
+    )""",
+    re.I | re.X | re.S,
+)
+_KEEPING = (
+    r"(?:worth|keep\w*|record\w*|remember\w*|not(?:e|ing|able|eworthy)|observ\w+|report\w*|sav(?:e|ing)|stor(?:e|ing)"
+    r"|writ(?:e|ing)\ down|extract\w*|durable|retain\w*|memor\w+|found|here|relevant|significant)"
+)
+_NOTHING = re.compile(
+    rf"""[\W_]*(?:
+      (?:nothing|none|n/?a|null|nil|empty)
+    | (?:there\ (?:is|was|are|were)\ |i\ (?:found|see|have)\ )?
+      (?:nothing|(?:no|any)\ (?:\w+\ ){{0,3}}?(?:observations?|facts?|information|content|memor(?:y|ies)|segments?))
+      (?:[^.!\n]{{0,40}}?\b{_KEEPING}\b[^.!\n]{{0,80}})?
+    | keine\ (?:\w+\ ){{0,2}}?(?:beobachtungen|fakten)
+    | nichts\b[^.!\n]{{0,40}}?\b(?:bewahr|behalt|merk|festh|wert|erwähn)[^.!\n]{{0,40}}
+    | (?:rien|nada|niente)\b[^.!\n]{{0,40}}?\b(?:noter|retenir|garder|guardar|destacar|recordar|conservar|ricordare)
+    | (?:没有|沒有|无|無)(?:什么|任何)?(?:值得|需要|可以?)?(?:要)?(?:记录|記錄|保留|保存|记住|记下|观察)[^。\n]{{0,10}}
+    | 无|無|没有|沒有
+    )[\W_]*""",
+    re.I | re.X,
+)
+
+
+def is_refusal(text: str) -> bool:
+    """Whether it begins by declining, in one of eight languages. Only its first 400 characters are read, so a
+    refusal below a long preface is taken for prose."""
+    return bool(_REFUSALS.match(text.lstrip()[:REFUSAL_LOOKED_AT]))
+
+
+def is_nothing(text: str) -> bool:
+    """Whether it says that there is nothing worth keeping, and nothing else. Knows the usual wordings in English
+    and some in other languages; only up to 200 characters can say it."""
+    words = " ".join(text[: NOTHING_LOOKED_AT + 1].split())
+    return len(text.strip()) <= NOTHING_LOOKED_AT and bool(words) and bool(_NOTHING.fullmatch(words))
+
+
+def is_noise_only(text: str) -> bool:
+    """Whether nothing but tags, marks and digits is in it."""
+    return not _LETTER.search(without_tags(text))
+
+
+def without_tags(text: str) -> str:
+    """The text without anything of up to 200 characters that looks like a tag."""
+    return _TAG.sub("", text)
+
+
+def is_echo_line(line: str) -> bool:
+    """Whether it is the head of a message as the transcript prints it, like `[#12 14:03 user]`."""
+    return bool(_ECHO.match(line))
+
+
+def is_echo(text: str) -> bool:
+    """Whether it repeats the transcript: three heads of messages or more, and half of the lines that are not blank.
+    Messages of many lines hide it; then only the heads themselves are left out."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    heads = sum(map(is_echo_line, lines))
+    return heads >= ECHOES and 2 * heads >= len(lines)
+
+
+def is_too_little(text: str) -> bool:
+    """Whether it has too few words and characters to be a fact."""
+    if not _LETTER.search(text):
+        return True
+    return length_of(text) < LEAST_LENGTH and len(_PLAIN_WORD.findall(text)) < LEAST_WORDS
+
+
+def shortened(text: str, limit: int = LONGEST_FACT) -> str:
+    """The text, cut with "…" behind its last whole sentence when it is longer than the limit; behind a word, when
+    the sentence is longer than half of the limit."""
+    if len(text) <= limit:
+        return text
+    ends = [end.end() for end in _SENTENCE_END.finditer(text[: limit - 1])]
+    return f"{text[: ends[-1]]} …" if ends and ends[-1] > limit // 2 else clip(text[: 2 * limit], limit)
+
+
+def without_loops(text: str) -> tuple[str, bool]:
+    """The text with what is said again and again said once, and whether there was such a thing.
+
+    A loop is the same words four times in a row (24 words or more), or ten times (60 words) when numbers in it count
+    on. What follows a loop is kept from its next line. A loop whose every turn differs by a word is not seen.
+    """
+    found = list(_WORD.finditer(text))
+    if len(found) < LOOPED:
+        return text, False
+    words = [match[0] for match in found]
+    loops = _loops(words, REPEATS, LOOPED)
+    if not loops:
+        loops = _loops(["0" if word.isdigit() else word for word in words], COUNTED_REPEATS, COUNTED_LOOPED)
+    kept, done = [], 0
+    for first, last, period in loops:
+        start = found[first].start()
+        if start < done:
+            continue
+        # the line in which the second turn begins may be the end of the first one
+        line_end = text.find("\n", start, found[min(first + period, last)].start())
+        if line_end >= 0 and text[text.rfind("\n", done, start) + 1 : start].strip():
+            start = line_end
+        kept.append(text[done:start])
+        end = found[last].end()
+        next_line = text.find("\n", end)
+        done = next_line if next_line >= 0 else len(text)
+    kept.append(text[done:])
+    return "".join(kept), bool(loops)
+
+
+def _loops(words: list[str], repeats: int, least: int) -> list[tuple[int, int, int]]:
+    """First and last word of every loop from its second turn on, with the words of one turn."""
+    numbers: dict[str, int] = {}
+    ids = [numbers.setdefault(word, len(numbers) + 1) for word in words]
+    base, modulus = 1_000_003, (1 << 61) - 1
+    leaving = pow(base, GRAM, modulus)
+    seen: dict[int, int] = {}
+    loops = []
+    key = run_start = run_period = 0
+    for i, number in enumerate(ids):
+        key = (key * base + number - (leaving * ids[i - GRAM] if i >= GRAM else 0)) % modulus
+        period = i - seen.get(key, i)
+        seen[key] = i
+        if period != run_period:
+            loops += _loop(run_start, i - 1, run_period, repeats, least)
+            run_start, run_period = i, period
+    return loops + _loop(run_start, len(ids) - 1, run_period, repeats, least)
+
+
+def _loop(start: int, last: int, period: int, repeats: int, least: int) -> list[tuple[int, int, int]]:
+    first = start - GRAM + 1
+    length = last - first + 1
+    return [(first, last, period)] if period and length >= (repeats - 1) * period and length >= least else []

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from memory_pipeline.observations.parsing.cleaning import unescaped
-from memory_pipeline.observations.parsing.degenerate import is_echo_line, is_nothing, is_too_little, shortened
+from memory_pipeline.observations.parsing.cleaning import is_echo_line, is_nothing, is_too_little, shortened, unescaped
 from memory_pipeline.observations.parsing.marks import STATEMENT, Marks, leading, priority_in, trailing
 from memory_pipeline.text.priorities import LOW
 

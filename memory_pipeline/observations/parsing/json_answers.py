@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
+from memory_pipeline.observations.parsing.marks import TEXTS, element_of, fact_line
 from memory_pipeline.observations.parsing.structure import Draft, Structure, read_structure
-from memory_pipeline.observations.parsing.tags import TEXTS, element_of, fact_line
 
 TRIED = 3
 """Places where JSON may begin that are tried; each costs one pass over the text."""

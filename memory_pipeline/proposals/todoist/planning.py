@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.lifecycle import as_offered, on_display
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.proposals.states import pending, with_status

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from filelock import FileLock, Timeout
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.lifecycle import as_offered, decide, promote, settle_review
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.proposals.states import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED, pending, with_status

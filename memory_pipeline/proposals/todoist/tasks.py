@@ -19,13 +19,13 @@ import polars as pl
 from filelock import FileLock
 
 from memory_pipeline.days import day_of
-from memory_pipeline.files.blocks import one_line
-from memory_pipeline.files.safe_write import write_atomically
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.proposals.records import TODOIST_SURFACE
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.proposals.todoist.client import REJECTED_LABEL, ReviewTask
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 

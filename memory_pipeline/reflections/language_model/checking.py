@@ -6,13 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from memory_pipeline.observations.grounding import clock_times
 from memory_pipeline.observations.language_model.alignment import OF_THE_WRITER, stems
-from memory_pipeline.observations.language_model.specifics import Words, missing_specifics
-from memory_pipeline.reflections.kinds import PATTERNS, SECTION_OF
 from memory_pipeline.reflections.language_model.parsing import ParsedLine
-from memory_pipeline.reflections.reflector import Line, Observed, best_priority, best_trust
+from memory_pipeline.reflections.model import PATTERNS, SECTION_OF, Line, Observed, best_priority, best_trust
+from memory_pipeline.text.dates import clock_times
 from memory_pipeline.text.priorities import MEDIUM, RANK
+from memory_pipeline.text.specifics import Words, missing_specifics
 
 COVERED = 0.4
 """Share of a line's words, by their rarity, that its observations must have. The rest is how it is told. Of facts that

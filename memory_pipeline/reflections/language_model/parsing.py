@@ -9,8 +9,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memory_pipeline.observations.parsing.cleaning import cleaned, without_thinking
-from memory_pipeline.observations.parsing.degenerate import is_too_little, shortened, without_loops
+from memory_pipeline.observations.parsing.cleaning import (
+    cleaned,
+    is_too_little,
+    shortened,
+    without_loops,
+    without_thinking,
+)
 from memory_pipeline.observations.parsing.facts import BULLET, HEADING, tidy
 from memory_pipeline.observations.parsing.marks import KINDS
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM

@@ -1,24 +1,62 @@
-"""The reflector that asks a language model, batch by batch, and keeps of its lines what their observations carry."""
+"""The reflector that asks a language model, batch by batch, and keeps of its lines what their observations carry.
+
+Lines that it wrote twice, in one answer or in those to two batches, are one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 
-from memory_pipeline.lake import fingerprint_of
+from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.errors import RequestRefused
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.reflections.compression import GUIDANCE, is_too_little, is_too_long
+from memory_pipeline.reflections.evaluation import GUIDANCE, is_too_little, is_too_long
 from memory_pipeline.reflections.language_model.checking import Checker
-from memory_pipeline.reflections.language_model.merging import merged
 from memory_pipeline.reflections.language_model.parsing import parse_reflection
 from memory_pipeline.reflections.language_model.rendering import Batch, batches
-from memory_pipeline.reflections.reflector import Line, Observed, Reflection, Unusable
+from memory_pipeline.reflections.model import TRUSTS, Line, Observed, Reflection, Unusable
+from memory_pipeline.text.priorities import RANK
+from memory_pipeline.text.similarity import content_words, overlap
+from memory_pipeline.text.specifics import specifics
 from memory_pipeline.text.tokens import PROSE, estimate
+
+SAME = 0.6
+"""Shared words per word of both from which two lines of a section with the same names and numbers are one."""
+
+
+def merged(lines: Iterable[Line]) -> list[Line]:
+    """Each thing once, with the newest wording and all of its sources."""
+    found: list[Line] = []
+    signatures: list[tuple[int, frozenset[str], frozenset[str]]] = []
+    for line in sorted(lines, key=lambda line: (-line.last_seen.timestamp(), RANK[line.priority], line.text)):
+        section, names, words = line.section, frozenset(specifics(line.text)), content_words(line.text)
+        same = (i for i, (s, n, w) in enumerate(signatures) if (s, n) == (section, names) and overlap(w, words) >= SAME)
+        place = next(same, None)
+        if place is None:
+            found.append(line)
+            signatures.append((section, names, words))
+        else:
+            found[place] = _joined(found[place], line)
+    return found
+
+
+def _joined(one: Line, other: Line) -> Line:
+    return replace(
+        one,
+        priority=min(one.priority, other.priority, key=RANK.__getitem__),
+        sources=tuple(dict.fromkeys((*one.sources, *other.sources))),
+        sessions=max(one.sessions, other.sessions),  # at least; some may be in both
+        first_seen=min(one.first_seen, other.first_seen),
+        last_seen=max(one.last_seen, other.last_seen),
+        trust=min(one.trust, other.trust, key=lambda t: TRUSTS.index(t) if t in TRUSTS else len(TRUSTS)),
+        superseded=tuple(dict.fromkeys((*one.superseded, *other.superseded))),
+    )
+
 
 PROMPTS = (
     *("reflector", "reflector_turn", "reflector_shorter", "reflector_again"),

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
 
-from memory_pipeline.observations.grounding import UNGROUNDED
-from memory_pipeline.reflections.reflector import Observed
+from memory_pipeline.observations.flags import ENDED, UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED
+from memory_pipeline.reflections.model import Observed
 from memory_pipeline.text.priorities import EMOJI
 from memory_pipeline.text.tokens import estimate
 
@@ -19,7 +19,7 @@ WHOSE = {
     **{"user": "the person", "assistant": "the agent", "tool": "a tool's output", "paste": "pasted text"},
     **{"injected": "text that a program put in", "model": "nobody knows whose"},
 }
-SAID_OF = {"ended": "ended", UNGROUNDED: "doubtful", "ungrounded_specifics": "doubtful", "unparsed": "doubtful"}
+SAID_OF = {ENDED: "ended", **dict.fromkeys((UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED), "doubtful")}
 """What is said of an observation with the flag."""
 
 

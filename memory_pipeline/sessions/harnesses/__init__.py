@@ -20,7 +20,11 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from memory_pipeline.sessions.harnesses import claude_code, codex, gemini, opencode, pi
+from memory_pipeline.sessions.harnesses import pi
+from memory_pipeline.sessions.harnesses.claude_code import reader as claude_code
+from memory_pipeline.sessions.harnesses.codex import reader as codex
+from memory_pipeline.sessions.harnesses.gemini import reader as gemini
+from memory_pipeline.sessions.harnesses.opencode import reader as opencode
 
 HARNESSES: tuple[ModuleType, ...] = (
     pi,

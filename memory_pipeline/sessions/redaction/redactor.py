@@ -11,8 +11,14 @@ from operator import itemgetter
 
 from memory_pipeline.sessions.redaction.assignments import NAMES, assignments
 from memory_pipeline.sessions.redaction.contexts import CONTEXTS, COOKIES, FOLDED_CONTEXTS, cookies
-from memory_pipeline.sessions.redaction.detectors import Detector, Prefilter, Span
-from memory_pipeline.sessions.redaction.library import FOLDED_LIBRARY, LIBRARY, LibraryDetector
+from memory_pipeline.sessions.redaction.detectors import (
+    FOLDED_LIBRARY,
+    LIBRARY,
+    Detector,
+    LibraryDetector,
+    Prefilter,
+    Span,
+)
 from memory_pipeline.sessions.redaction.tokens import TOKENS
 
 _OPEN, _CLOSE, _LEFT_OUT = "<private>", "</private>", "[private]"

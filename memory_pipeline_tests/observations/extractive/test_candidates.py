@@ -6,11 +6,10 @@ from itertools import accumulate
 
 import pytest
 
-from memory_pipeline.observations.extractive.candidates import Candidate, candidates, measured
+from memory_pipeline.observations.extractive.candidates import Candidate, candidates, load, measured
 from memory_pipeline.observations.extractive.features import Window
 from memory_pipeline.observations.extractive.observer import priority_of as priority
-from memory_pipeline.observations.extractive.weights import load
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.model import Said
 from memory_pipeline.text.sentences import squeeze
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)

@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory_pipeline.observations.extractive.language import is_english
-from memory_pipeline.observations.extractive.observer import NO_CUES, ExtractiveObserver
-from memory_pipeline.observations.observer import Fact, Said
+from memory_pipeline.observations.extractive.observer import ExtractiveObserver
+from memory_pipeline.observations.flags import NO_CUES
+from memory_pipeline.observations.model import Fact, Said
+from memory_pipeline.text.cues import is_english
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 

@@ -6,10 +6,10 @@ from typing import cast
 
 import pytest
 
-from memory_pipeline.observations.extractive.novelty import novelty
+from memory_pipeline.observations.extractive.features import novelty
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.extractive.units import Unit
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.model import Said
 from memory_pipeline.text.encoder import Encoder
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memory_pipeline.observations.budget import MIN_BUDGET, SHORT_SHARE
 from memory_pipeline.observations.extractive.observer import HIGH_SHARE, HIGHS, ExtractiveObserver, narrative
 from memory_pipeline.observations.grounding import invented_times, missing_evidence
-from memory_pipeline.observations.observer import Fact, Said, Segment
+from memory_pipeline.observations.model import Fact, Said, Segment
 from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.tokens import estimate
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.observer import Fact, Said
+from memory_pipeline.observations.model import Fact, Said
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 FILLER = ["assistant: Let me look at the configuration to see what is there, and then at the logs of it."] * 12

@@ -16,7 +16,7 @@ from memory_pipeline.observations.extractive.segmentation import (
     said_vectors,
     segment_starts,
 )
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.model import Said
 from memory_pipeline.text.encoder import Encoder
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)

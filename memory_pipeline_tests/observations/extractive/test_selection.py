@@ -2,10 +2,8 @@
 
 import random
 
-from memory_pipeline.observations.extractive.candidates import Candidate
-from memory_pipeline.observations.extractive.selection import REPEATS, select
+from memory_pipeline.observations.extractive.candidates import REPEATS, Candidate, Weights, select
 from memory_pipeline.observations.extractive.units import Unit
-from memory_pipeline.observations.extractive.weights import Weights
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 

@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memory_pipeline.observations.extractive.features import Window
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.extractive.talk import LEAST_SAID, is_talk
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.extractive.observer import LEAST_SAID, ExtractiveObserver, is_talk
+from memory_pipeline.observations.model import Said
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 CHAT = (

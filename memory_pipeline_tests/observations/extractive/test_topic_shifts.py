@@ -6,7 +6,7 @@ from math import cos, inf, nan, sin
 
 import pytest
 
-from memory_pipeline.observations.extractive.topic_shifts import Vector, deep_places, topic_shifts
+from memory_pipeline.observations.extractive.segmentation import Vector, deep_places, topic_shifts
 
 QUEUE, STYLE, BILLS = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 

@@ -5,9 +5,9 @@ from importlib.resources import files
 
 import pytest
 
-from memory_pipeline.observations.extractive import weights
+from memory_pipeline.observations.extractive import candidates as weights
+from memory_pipeline.observations.extractive.candidates import Weights, load
 from memory_pipeline.observations.extractive.features import ENCODED, FEATURES
-from memory_pipeline.observations.extractive.weights import Weights, load
 
 SHIPPED = json.loads(files("memory_pipeline.observations.extractive").joinpath(weights.FILE).read_text("utf-8"))
 

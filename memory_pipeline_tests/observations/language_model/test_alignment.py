@@ -14,7 +14,7 @@ from memory_pipeline.observations.language_model.alignment import (
     Alignment,
     stems,
 )
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.model import Said
 from memory_pipeline_tests.observations.talking import START, quotes, talk
 
 WINDOW = talk(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.language_model.covering import covering
+from memory_pipeline.observations.language_model.merging import covering
 from memory_pipeline.observations.parsing.answer import ParsedAnswer, ParsedSegment
 from memory_pipeline_tests.observations.talking import parsed
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from memory_pipeline.observations.grounding import TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS, missing_evidence
-from memory_pipeline.observations.language_model.honesty import Honesty
-from memory_pipeline.observations.observer import Fact, Said
+from memory_pipeline.observations.flags import TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
+from memory_pipeline.observations.grounding import missing_evidence
+from memory_pipeline.observations.language_model.fact_check import Honesty
+from memory_pipeline.observations.model import Fact, Said
 from memory_pipeline_tests.observations.talking import LONDON, checked, parsed, quotes, talk
 
 WINDOW = talk(

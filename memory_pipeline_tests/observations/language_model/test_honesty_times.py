@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.grounding import clock_times
-from memory_pipeline.observations.judges import judge_evidence, judge_specifics, judge_timestamps
-from memory_pipeline.observations.language_model.honesty import Honesty
-from memory_pipeline.observations.observer import Said, Segment
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.observations.evaluation import judge_evidence, judge_specifics, judge_timestamps
+from memory_pipeline.observations.language_model.fact_check import Honesty
+from memory_pipeline.observations.model import Said, Segment
 from memory_pipeline.observations.parsing.answer import ParsedFact
 from memory_pipeline.observations.rows import rows_of
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
+from memory_pipeline.text.dates import clock_times
 from memory_pipeline_tests.observations.talking import LONDON, talk
 from memory_pipeline_tests.rows import DAY
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.observations.language_model.merging import SLACK, trimmed, without_repeats
-from memory_pipeline.observations.observer import Fact, Segment
+from memory_pipeline.observations.model import Fact, Segment
 from memory_pipeline.text.priorities import RANK
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.observations.talking import fact

@@ -13,12 +13,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.client import PICTURE_TOKENS
 from memory_pipeline.llm.errors import ModelMisconfigured, ModelUnavailable
 from memory_pipeline.llm.request import Picture
 from memory_pipeline.observations.estimate import estimate_day
-from memory_pipeline.observations.judges import (
+from memory_pipeline.observations.evaluation import (
     judge_compression,
     judge_evidence,
     judge_secrets,
@@ -27,7 +28,6 @@ from memory_pipeline.observations.judges import (
 )
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, openai_server

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.language_model.specifics import Words, missing_specifics, specifics
+from memory_pipeline.text.specifics import Words, missing_specifics, specifics
 
 
 @pytest.mark.parametrize(

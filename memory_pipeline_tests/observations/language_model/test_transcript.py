@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.observations.language_model.transcript import FENCE, INJECTED, PASTED, chunks, rendered
-from memory_pipeline.observations.observer import Said
+from memory_pipeline.observations.model import Said
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.observations.talking import LONDON, START, talk
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.observations.parsing.answer import ParsedAnswer, parse_answer
-from memory_pipeline.observations.parsing.cleaning import cleaned
-from memory_pipeline.observations.parsing.degenerate import (
+from memory_pipeline.observations.parsing.cleaning import (
     LONGEST_FACT,
+    cleaned,
     is_echo,
     is_noise_only,
     is_nothing,

@@ -8,7 +8,7 @@ import pytest
 from memory_pipeline.reflections.language_model.checking import Checker
 from memory_pipeline.reflections.language_model.parsing import ParsedLine
 from memory_pipeline.reflections.language_model.rendering import batches
-from memory_pipeline.reflections.reflector import Line, Observed
+from memory_pipeline.reflections.model import Line, Observed
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.rows import at, day_after
 

@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memory_pipeline.lake import Lake
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm import prompts
 from memory_pipeline.llm.errors import ModelMisconfigured, ModelUnavailable
-from memory_pipeline.reflections.judges import judge_compression
+from memory_pipeline.reflections.evaluation import judge_compression
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current, is_incomplete

@@ -1,0 +1,105 @@
+"""Old daily logs into `archive/` beside them, where they go on: see `Settings.daily_log`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from filelock import FileLock
+
+from memory_pipeline.markdown.safe_write import LOCK_SECONDS, sync_folder
+from memory_pipeline.settings import Settings
+
+
+@dataclass(frozen=True)
+class Archived:
+    """What became of the logs that are old enough."""
+
+    moved: list[date] = field(default_factory=list)
+    """Or, of a dry run, those that would be moved."""
+    waiting: dict[date, str] = field(default_factory=dict)
+    """Those that are not done with, each with the reason and what to do."""
+    stuck: dict[date, str] = field(default_factory=dict)
+    """Those that could not be moved, each with the reason and what to do."""
+
+
+def archive_logs(
+    settings: Settings, today: date, why_not: Callable[[date], str | None], *, dry_run: bool = False
+) -> Archived:
+    """Move every log that is `archive_after_days` old or older, and for which `why_not` has no reason."""
+    found = Archived()
+    for day in old_logs(settings, today):
+        reason = why_not(day)
+        if reason:
+            found.waiting[day] = reason
+            continue
+        try:
+            reason = why_stuck(settings, day) if dry_run else move_log(settings, day)
+        except OSError as error:
+            reason = f"{error.filename or settings.daily_log(day)}: {(error.strerror or 'cannot be used').lower()}"
+        if reason:
+            found.stuck[day] = reason
+        else:
+            found.moved.append(day)
+    return found
+
+
+def old_logs(settings: Settings, today: date) -> list[date]:
+    """The days whose logs are old enough and not archived, oldest first; none when archiving is off."""
+    if not settings.archive_after_days:
+        return []
+    days = (_day_of(path) for path in settings.log_dir.glob("????-??-??.md"))
+    return sorted(day for day in days if day and (today - day).days >= settings.archive_after_days)
+
+
+def why_stuck(settings: Settings, day: date) -> str | None:
+    """Why the day's log must stay where it is although it is done with."""
+    path, archived = _places(settings, day)
+    if path.is_symlink():
+        return f"{path} is a link; move the file that it leads to yourself"
+    if not path.is_file():
+        return f"{path} is no file"
+    if os.path.lexists(archived) and (not archived.is_file() or archived.read_bytes() != path.read_bytes()):
+        return f"{archived} is there already and says something else; bring the two together in one of them"
+    return None
+
+
+def move_log(settings: Settings, day: date) -> str | None:
+    """Move the day's log; returns why it stays, if it does. Safe to repeat, also after a crash between any two calls.
+
+    It is a rename, so what a person saves up to the last moment goes along. Our own writers hold the same lock. A
+    writer of ours that asked for the log's place before the move and writes after it begins a second log, which the
+    next run names: days that are done with are not written to, so that takes a day that has just changed.
+    """
+    path, archived = _places(settings, day)
+    settings.backups.mkdir(parents=True, exist_ok=True)
+    with FileLock(settings.backups / f"{path.name}.lock", timeout=LOCK_SECONDS):
+        if not os.path.lexists(path):
+            return None  # another run has moved it
+        if reason := why_stuck(settings, day):
+            return reason
+        if not archived.parent.is_dir():
+            archived.parent.mkdir()
+            sync_folder(path.parent)
+        if archived.exists() and archived.samefile(path):
+            path.unlink()  # a rename would leave both names
+        else:
+            path.replace(archived)  # over nothing, or over the same bytes
+        sync_folder(archived.parent)
+        sync_folder(path.parent)
+    return None
+
+
+def _places(settings: Settings, day: date) -> tuple[Path, Path]:
+    archived = settings.archived_log(day)
+    return settings.log_dir / archived.name, archived
+
+
+def _day_of(path: Path) -> date | None:
+    try:
+        return date.fromisoformat(path.stem)
+    except ValueError:
+        return None

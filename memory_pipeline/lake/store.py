@@ -1,0 +1,190 @@
+"""The tables: one Parquet file per table and day, the truth that everything else is derived from.
+
+A file is written beside its place and renamed into it, so a reader sees the old rows or the new, never
+half of them, and no lock is held. Each daily file carries the fingerprint of the inputs it was made from,
+which is how a stage knows that a day is up to date.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from memory_pipeline.lake.tables import TABLES, duckdb_type
+from memory_pipeline.markdown.safe_write import remove_strays
+
+if TYPE_CHECKING:
+    import duckdb
+
+_FINGERPRINT = "fingerprint"
+FEW_FILES = 2
+"""More are read at once: over two years of small files that is five times as fast, over two days it is slower."""
+
+
+class DamagedTable(Exception):
+    """A file of a table cannot be read; the message names it and says what to do."""
+
+
+class Lake:
+    """Tables of `schemas.TABLES` under one directory, which is made on the first write.
+
+    One made `for_planning` looks at each file once and believes for good what it saw: a plan over years asks for the
+    same days again and again.
+    """
+
+    def __init__(self, root: Path, *, for_planning: bool = False) -> None:
+        self.root = root
+        self._seen: dict[str, tuple[str, int, int] | None] | None = {} if for_planning else None
+
+    def path(self, table: str, day: date | None = None) -> Path:
+        name = f"{day:%Y-%m-%d}" if TABLES[table].daily and day else "all"
+        return self.root / table / f"{name}.parquet"
+
+    def days(self, table: str) -> list[date]:
+        """The days that have a file, empty ones included, oldest first."""
+        return sorted(date.fromisoformat(p.stem) for p in (self.root / table).glob("????-??-??.parquet"))
+
+    def read(
+        self, table: str, days: Iterable[date] | None = None, columns: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """The rows of these days (None: all), typed also when there are none; only some columns where named.
+
+        Raises `DamagedTable` when a file cannot be read.
+        """
+        if not TABLES[table].daily:
+            paths = [self.path(table)]
+        else:
+            paths = [self.path(table, day) for day in (self.days(table) if days is None else sorted(set(days)))]
+        paths = [path for path in paths if path.exists()]
+        if len(paths) > FEW_FILES and (at_once := self._at_once(table, paths, columns)) is not None:
+            return at_once
+        empty = pl.DataFrame(schema=TABLES[table].columns).select(columns or pl.all())
+        return pl.concat([empty, *(self._frame(table, path, columns) for path in paths)])
+
+    def replace(
+        self,
+        table: str,
+        frame: pl.DataFrame,
+        days: Iterable[date],
+        fingerprints: Mapping[date, str] | None = None,
+    ) -> None:
+        """Make `frame` the rows of exactly these days; a day without rows becomes an empty file.
+
+        Raises ValueError when the frame has other columns than the table or rows of other days.
+        """
+        days = sorted(set(days))
+        frame = self._conform(table, frame)
+        strange = set(frame["day"].unique()) - set(days)
+        if strange:
+            raise ValueError(f"{table}: rows of {sorted(strange)} were given, but only {days} are replaced.")
+        for day in days:
+            fingerprint = (fingerprints or {}).get(day, "")
+            self._write(table, frame.filter(pl.col("day") == day), self.path(table, day), fingerprint)
+
+    def replace_all(self, table: str, frame: pl.DataFrame) -> None:
+        """Make `frame` the rows of a table that is not cut by day."""
+        self._write(table, self._conform(table, frame), self.path(table), "")
+
+    def fingerprint(self, table: str, day: date) -> str | None:
+        """What `replace` was told of the day's inputs; None when the day was never written or cannot be read."""
+        state = self._state(table, day)
+        try:
+            return _file_fingerprint(*state) if state else None
+        except pl.exceptions.PolarsError:
+            return None
+
+    def digest(self, table: str, days: Iterable[date]) -> str:
+        """A hash over the days' bytes: equal when nothing that a later stage reads has changed."""
+        total = hashlib.sha256()
+        for day in sorted(set(days)):
+            if state := self._state(table, day):
+                total.update(f"{day}".encode())
+                total.update(_file_digest(*state))
+        return total.hexdigest()
+
+    def _state(self, table: str, day: date) -> tuple[str, int, int] | None:
+        """Path, size and time of the day's file, if it is there. A plan asks for thousands, so no `Path` is made."""
+        path = f"{self.root}/{table}/{day}.parquet"
+        if self._seen is not None and path in self._seen:
+            return self._seen[path]
+        try:
+            stat = os.stat(path)  # noqa: PTH116
+            state = (path, stat.st_size, stat.st_mtime_ns)
+        except FileNotFoundError:
+            state = None
+        if self._seen is not None:
+            self._seen[path] = state
+        return state
+
+    def attach_views(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Make every table a view of the connection, those without files too; times show in UTC."""
+        connection.execute("SET TimeZone = 'UTC'")
+        for name, table in TABLES.items():
+            columns = ", ".join(f'CAST(NULL AS {duckdb_type(t)}) AS "{c}"' for c, t in table.columns.items())
+            query = f"SELECT {columns} WHERE false"
+            if any((self.root / name).glob("*.parquet")):
+                files = f"{glob.escape(str(self.root / name))}/*.parquet".replace("'", "''")
+                query += f" UNION ALL BY NAME SELECT * FROM read_parquet('{files}', union_by_name = true)"
+            connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
+
+    def _at_once(self, table: str, paths: list[Path], columns: Sequence[str] | None) -> pl.DataFrame | None:
+        """All rows of these files; None where one is damaged or has other types, which is told or cast one by one."""
+        schema = TABLES[table].columns
+        try:
+            scan = pl.scan_parquet(paths, glob=False, missing_columns="insert", schema=schema)
+            return scan.select(list(columns or schema)).collect()
+        except (pl.exceptions.PolarsError, OSError):
+            return None
+
+    def _frame(self, table: str, path: Path, columns: Sequence[str] | None) -> pl.DataFrame:
+        try:
+            stored = pl.read_parquet_schema(path) if columns else {}
+            wanted = [name for name in columns if name in stored] if columns else None
+            return self._conform(table, pl.read_parquet(path, glob=False, columns=wanted)).select(columns or pl.all())
+        except pl.exceptions.PolarsError as error:
+            raise DamagedTable(f"{path} cannot be read ({type(error).__name__}). {TABLES[table].mend}") from error
+
+    def _conform(self, table: str, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame with the table's columns in order; columns added since a file was written are null."""
+        columns = TABLES[table].columns
+        strange = set(frame.columns) - set(columns)
+        if strange:
+            raise ValueError(f"{table} has no column {sorted(strange)}; its columns are {list(columns)}.")
+        missing = [pl.lit(None, dtype=kind).alias(name) for name, kind in columns.items() if name not in frame.columns]
+        return frame.with_columns(missing).select(list(columns)).cast(dict(columns))  # type: ignore[arg-type]
+
+    def _write(self, table: str, frame: pl.DataFrame, path: Path, fingerprint: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_strays(path.parent, ".*.parquet.*.tmp")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            frame.sort(list(TABLES[table].order)).write_parquet(temporary, metadata={_FINGERPRINT: fingerprint})
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())  # the rows before the name: no crash may leave an empty file in its place
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=20_000)
+def _file_digest(path: str, size: int, modified_ns: int) -> bytes:
+    """Of the file as it was then: a plan looks at every file of the lookback of every day."""
+    return hashlib.sha256(Path(path).read_bytes()).digest()
+
+
+@lru_cache(maxsize=20_000)
+def _file_fingerprint(path: str, size: int, modified_ns: int) -> str:
+    return pl.read_parquet_metadata(path).get(_FINGERPRINT, "")
+
+
+def fingerprint_of(*parts: object) -> str:
+    """A hash over the texts of the parts, in order."""
+    return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()

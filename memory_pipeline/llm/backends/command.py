@@ -1,0 +1,157 @@
+"""A model behind a command, like `pi -p --no-session` or `claude -p`: asked on stdin or argv, answering on stdout.
+
+The command is run without a shell, in an empty directory, so a path among its arguments must be a whole one.
+`{prompt}` in an argument stands for the prompt and `{system}` for the instructions. Without `{prompt}` the prompt goes
+to stdin, without `{system}` the instructions stand before it. Pictures, the temperature and the limit of the answer
+do not reach it.
+
+What it is given holds words of anybody: web pages, files, the output of tools. A coding agent should have its own tools
+switched off, as with `pi -p --no-session --no-tools`, or such words may have it run something.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from memory_pipeline.llm.backends.opening import Reply, quotable
+from memory_pipeline.llm.config import ModelConfig
+from memory_pipeline.llm.errors import ModelMisconfigured, RequestRefused, Transient
+from memory_pipeline.llm.own_sessions import mark_prompt, own_environment
+from memory_pipeline.llm.request import Request
+from memory_pipeline.text.tokens import estimate
+
+_LONGEST_ARGUMENT = 128 * 1024  # bytes, of Linux, the ending NUL included
+_LONGEST_ANSWER = 4_000_000  # bytes that are read of what it printed
+_GRACE_SECONDS = 1.0
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
+)
+
+
+class CommandBackend:
+    """A model that a program of this machine asks."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        self._config = config
+
+    def send(self, request: Request) -> Reply:
+        """One run of the command. It and what it started are killed when the time is up or we are interrupted."""
+        template = self._template()
+        puts_prompt, puts_system = (any(part in argument for argument in template) for part in ("{prompt}", "{system}"))
+        together = request.prompt if puts_system or not request.system else f"{request.system}\n\n{request.prompt}"
+        prompt = mark_prompt(together)
+        texts = {"{prompt}": prompt, "{system}": request.system}
+        arguments = [re.sub(r"\{prompt\}|\{system\}", lambda m: texts[m[0]], argument) for argument in template[1:]]
+        self._check(arguments)
+        output = self._run([self._program(template[0]), *arguments], "" if puts_prompt else prompt)
+        asked = estimate(prompt) + (estimate(request.system) if puts_system else 0)
+        return Reply(output, asked, estimate(output), False, self._config.model)
+
+    def _run(self, command: list[str], stdin: str) -> str:
+        # files, not pipes: no reader is needed, and a grandchild that holds one open does not keep us waiting
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            tempfile.TemporaryFile() as given,
+            tempfile.TemporaryFile() as printed,
+            tempfile.TemporaryFile() as complaints,
+        ):
+            given.write(stdin.encode("utf-8", "replace"))
+            given.seek(0)
+            try:
+                process = subprocess.Popen(
+                    command,
+                    stdin=given,
+                    stdout=printed,
+                    stderr=complaints,
+                    cwd=folder,
+                    env=own_environment(),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                if error.errno == errno.E2BIG:
+                    raise self._too_long() from None
+                raise self._misconfigured(f"cannot be started: {error.strerror}") from None
+            try:
+                code = process.wait(self._config.timeout)
+            except subprocess.TimeoutExpired:
+                _kill(process)
+                reason = f"no answer within {self._config.timeout:g} s, so it was stopped"
+                raise Transient(self._failed(reason), may_be_billed=True) from None
+            except BaseException:
+                _kill(process)
+                raise
+            if code:
+                ended = f"killed by signal {-code}" if code < 0 else f"ended with code {code}"
+                last = _last_line(complaints) or _last_line(printed)
+                raise Transient(self._failed(f"{ended}: {last}" if last else ended), may_be_billed=True)
+            return _plain(_text(printed)).strip()
+
+    def _template(self) -> list[str]:
+        try:
+            return shlex.split(self._config.model)
+        except ValueError as error:
+            raise self._misconfigured(f"cannot be read: {error}") from None
+
+    def _program(self, name: str) -> str:
+        found = shutil.which(name)
+        if not found:
+            raise self._misconfigured(f"names a program, {name!r}, that is not there or may not be run")
+        return str(Path(found).absolute())
+
+    def _check(self, arguments: list[str]) -> None:
+        if any("\0" in argument for argument in arguments):
+            raise RequestRefused("The prompt holds a NUL, which no argument may; use a command that reads stdin.")
+        longest = max((len(os.fsencode(argument)) for argument in arguments), default=0)
+        if sys.platform == "linux" and longest >= _LONGEST_ARGUMENT:
+            raise self._too_long()
+
+    def _too_long(self) -> RequestRefused:
+        return RequestRefused(
+            "The prompt is longer than the system allows an argument to be; leave {prompt} out of "
+            f"{self._config.role}_MODEL, so that it goes to stdin, or lower MEMORY_CHUNK_TOKENS."
+        )
+
+    def _failed(self, reason: str) -> str:
+        return f"`{shlex.split(self._config.model)[0]}`: {quotable(reason)}"
+
+    def _misconfigured(self, what: str) -> ModelMisconfigured:
+        return ModelMisconfigured(
+            f"{self._config.role}_MODEL={quotable(self._config.model)!r} {what}. "
+            "Correct it and run it again; what was answered is kept."
+        )
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End the program and what it started: asked first, so that it can put its files away, then made to."""
+    with suppress(ProcessLookupError, PermissionError):  # of what has ended by itself
+        os.killpg(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_SECONDS)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(_LONGEST_ANSWER).decode("utf-8", "replace")
+
+
+def _plain(text: str) -> str:
+    """Without what only a terminal understands."""
+    return _ESCAPES.sub("", text).replace("\r\n", "\n")
+
+
+def _last_line(file: IO[bytes]) -> str:
+    lines = [line.strip() for line in _plain(_text(file)).splitlines() if line.strip()]
+    return lines[-1] if lines else ""

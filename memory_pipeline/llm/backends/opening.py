@@ -1,0 +1,56 @@
+"""What answers a request: one call, no retries, no memory. A provider's API or a command."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from memory_pipeline.llm.config import ModelConfig
+from memory_pipeline.llm.request import Request
+
+_SHOWN = 300
+_NAMES_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SHORTEST_SECRET = 8  # a shorter value would take ordinary words out of messages
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a model answered this once."""
+
+    text: str
+    input_tokens: int | None
+    """None where the model does not say."""
+    output_tokens: int | None
+    truncated: bool
+    """Whether it stopped because it had used up the tokens that it may answer with."""
+    model: str
+    """As the provider named it."""
+
+
+class Backend(Protocol):
+    """One way to reach a model. May be called from several threads at once."""
+
+    def send(self, request: Request) -> Reply:
+        """The model's answer. Raises `Transient`, `RequestRefused` or `ModelMisconfigured`."""
+
+
+def backend_of(config: ModelConfig) -> Backend:
+    """A command if the model has arguments, else a provider."""
+    if config.is_command:
+        from memory_pipeline.llm.backends.command import CommandBackend
+
+        return CommandBackend(config)
+    from memory_pipeline.llm.backends.provider import ProviderBackend
+
+    return ProviderBackend(config)
+
+
+def quotable(text: str) -> str:
+    """What others wrote, fit for a message: one line, not long, without a key of the environment or of an address."""
+    for name, value in os.environ.items():
+        if _NAMES_A_SECRET.search(name) and len(value.strip()) >= _SHORTEST_SECRET:
+            text = text.replace(value.strip(), "***")
+    text = " ".join(re.sub(r"//[^/\s@]*@", "//", text).split())
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -1,0 +1,224 @@
+"""Models of providers, through pydantic-ai: `openai:…`, `anthropic:…`, `google:…`, `ollama:…` and what else it knows.
+
+Every call has an event loop, an HTTP client and connections of its own, closed before it returns: calls come from
+worker threads, and a client must not outlive its loop. Which models see images is known here too (`sees_images`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from memory_pipeline.llm.backends.opening import Reply, quotable
+from memory_pipeline.llm.config import ModelConfig
+from memory_pipeline.llm.errors import ModelMisconfigured, RequestRefused, Transient
+from memory_pipeline.llm.request import Request
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelResponse, UserContent
+    from pydantic_ai.models import Model
+    from pydantic_ai.profiles import ModelProfile
+    from pydantic_ai.providers import Provider
+    from pydantic_ai.settings import ModelSettings
+
+OLLAMA_URL = "http://localhost:11434/v1"
+_BUSY = (408, 409, 425, 429)
+_NO_SUCH_PLACE = (404, 405, 410)
+
+
+class ProviderBackend:
+    """A model named `provider:model`."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        self._config = config
+        self.provider, _, self._name = config.model.strip().partition(":")
+
+    def send(self, request: Request) -> Reply:
+        """One call without tools and without the library's own retries, within one time limit."""
+        from pydantic_ai.exceptions import AgentRunError
+
+        try:
+            return self._reply(asyncio.run(self._ask(self._model(), request)))
+        except (Transient, RequestRefused, ModelMisconfigured):
+            raise
+        except AgentRunError as error:
+            raise self._meaning(error) from None
+        except Exception as error:  # what the libraries stumble over in an answer of another shape than they know
+            reason = f"its answer cannot be read ({type(error).__name__}: {error})"
+            raise Transient(self._failed(reason), may_be_billed=True) from None
+
+    async def _ask(self, model: Model, request: Request) -> ModelResponse:
+        from pydantic_ai.direct import model_request
+        from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart
+
+        settings: ModelSettings = {
+            "max_tokens": request.max_output_tokens,
+            "timeout": self._config.timeout,
+            "request_timeout": self._config.timeout,
+            "max_retries": 0,
+        }
+        if _takes_temperature(model.profile):
+            settings["temperature"] = request.temperature
+        content: list[UserContent] = [request.prompt]
+        content += [BinaryContent(picture.data, media_type=picture.media_type) for picture in request.pictures]
+        message = ModelRequest(
+            parts=[UserPromptPart(content if request.pictures else request.prompt)], instructions=request.system or None
+        )
+        async with model:
+            return await model_request(model, [message], model_settings=settings, instrument=False)
+
+    def _reply(self, response: ModelResponse) -> Reply:
+        if response.finish_reason == "content_filter":
+            raise RequestRefused(f"{self._config.model} filtered its answer out.", may_be_billed=True)
+        if response.finish_reason == "error":
+            raise Transient(self._failed("it broke off"), may_be_billed=True)
+        counted = response.usage.input_tokens or response.usage.output_tokens
+        if not (counted or response.text or response.finish_reason):
+            raise Transient(self._failed("its answer holds nothing"), may_be_billed=True)
+        return Reply(
+            response.text or "",
+            response.usage.input_tokens if counted else None,
+            response.usage.output_tokens if counted else None,
+            response.finish_reason == "length",
+            response.model_name or self._name,
+        )
+
+    def _model(self) -> Model:
+        """The model with a client of its own. Raises `ModelMisconfigured`."""
+        from openai import OpenAIError
+        from pydantic_ai.exceptions import UserError
+
+        if not self._name:
+            raise self._misconfigured(
+                "is neither `provider:model`, like openai:gpt-4o-mini, nor a command with arguments"
+            )
+        if (url := self._url()) and not url.startswith(("http://", "https://")):
+            raise self._misconfigured("is asked for at an address that does not begin with http:// or https://")
+        try:
+            return self._compatible(url) if url and self.provider in ("openai", "ollama") else self._known()
+        except ImportError:
+            raise self._misconfigured(
+                f'needs a package that is not installed; `pip install "pydantic-ai-slim[{self.provider}]"`'
+            ) from None
+        except (UserError, ValueError, OpenAIError) as error:
+            if variable := re.search(r"[A-Z0-9_]+_API_KEY", str(error)):
+                raise self._misconfigured(f"needs a key; set {variable[0]}") from None
+            raise self._misconfigured(f"cannot be used: {quotable(str(error)).rstrip('.')}") from None
+
+    def _url(self) -> str | None:
+        if self._config.base_url or self.provider not in ("openai", "ollama"):
+            return self._config.base_url
+        return os.environ.get(f"{self.provider.upper()}_BASE_URL") or (
+            OLLAMA_URL if self.provider == "ollama" else None
+        )
+
+    def _compatible(self, url: str) -> Model:
+        """A server that speaks OpenAI's older protocol, which all compatible ones do."""
+        from pydantic_ai.models.ollama import OllamaModel
+        from pydantic_ai.models.openai import OpenAIChatModel
+        from pydantic_ai.providers.ollama import OllamaProvider
+        from pydantic_ai.providers.openai import OpenAIProvider
+
+        key = os.environ.get(self._key, "").strip() or "none"  # the library asks for one, local servers do not
+        if self.provider == "ollama":
+            return OllamaModel(self._name, provider=OllamaProvider(url, key), profile=_with_old_limit)
+        return OpenAIChatModel(self._name, provider=OpenAIProvider(url, key), profile=_with_old_limit)
+
+    def _known(self) -> Model:
+        from pydantic_ai.models import infer_model
+        from pydantic_ai.providers import infer_provider, infer_provider_class
+
+        def provider_at_url(name: str) -> Provider[Any]:
+            try:
+                return infer_provider_class(name)(base_url=self._config.base_url)  # type: ignore[call-arg]
+            except TypeError:
+                raise self._misconfigured(f"takes no {self._config.role}_BASE_URL; unset it") from None
+
+        return infer_model(self._config.model.strip(), provider_at_url if self._config.base_url else infer_provider)
+
+    @property
+    def _key(self) -> str:
+        """The variable of the provider's key."""
+        family = self.provider.partition("-")[0] if self.provider.startswith(("openai-", "google-")) else self.provider
+        return f"{family.upper().replace('-', '_')}_API_KEY"
+
+    def _meaning(self, error: Exception) -> Transient | RequestRefused | ModelMisconfigured:
+        """What a failure means for the call, the request or the settings."""
+        from pydantic_ai import exceptions as known
+
+        if isinstance(error, known.ModelAuthenticationError):  # not quoted: providers quote the key
+            return self._misconfigured(f"refuses the key or does not allow it this model; check {self._key}")
+        if isinstance(error, known.ModelQuotaExceededError):
+            return self._misconfigured(
+                f"has no credit or quota left for the key in {self._key} ({_said(error)}); "
+                "top it up or take another model"
+            )
+        status = error.status_code if isinstance(error, known.ModelHTTPError) else 0
+        if isinstance(error, known.ModelNotFoundError) or status in _NO_SUCH_PLACE:
+            return self._misconfigured(
+                f"is not there ({_said(error)}); check the model's name and {self._config.role}_BASE_URL, "
+                "which mostly ends with /v1"
+            )
+        if isinstance(error, known.ContentFilterError):
+            return RequestRefused(f"{self._config.model} filtered it ({_said(error)}).", may_be_billed=True)
+        if isinstance(error, known.ModelRequestRejectedError) or (400 <= status < 500 and status not in _BUSY):
+            return RequestRefused(f"{self._config.model} does not take the request: {_said(error)}")
+        if isinstance(error, known.ModelRequestTimeout | known.ModelTimeoutError):
+            return Transient(self._failed(f"no answer within {self._config.timeout:g} s"), may_be_billed=True)
+        if isinstance(error, known.ModelConnectionError):
+            sent = error.phase not in ("pool", "connect")
+            return Transient(self._failed(_said(error)), error.retry_after, may_be_billed=sent)
+        retry_after = error.retry_after if isinstance(error, known.ModelAPIError) else None
+        return Transient(self._failed(_said(error)), retry_after, may_be_billed=not status)
+
+    def _failed(self, reason: str) -> str:
+        return f"{self._config.model}: {quotable(reason)}"
+
+    def _misconfigured(self, what: str) -> ModelMisconfigured:
+        return ModelMisconfigured(
+            f"{self._config.role}_MODEL={self._config.model!r} {what}. Then run it again; what was answered is kept."
+        )
+
+
+def _takes_temperature(profile: ModelProfile) -> bool:
+    """Models that think do not, and a request with one is refused."""
+    return not (profile.get("openai_supports_reasoning") or profile.get("anthropic_disallows_sampling_settings"))
+
+
+def _with_old_limit(profile: ModelProfile) -> ModelProfile:
+    """`max_tokens`, which every compatible server knows; some ignore its successor and would write without end.
+
+    OpenAI's own models that think refuse the old name.
+    """
+    from pydantic_ai.profiles import merge_profile
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+
+    thinks = bool(profile.get("openai_supports_reasoning"))
+    return merge_profile(profile, OpenAIModelProfile(openai_chat_supports_max_completion_tokens=thinks))
+
+
+def _said(error: Exception) -> str:
+    """The sentence in a provider's error, wherever it put it."""
+    body: object = getattr(error, "body", None)
+    while isinstance(body, dict):
+        body = body.get("error") or body.get("message") or body.get("detail")
+    status = getattr(error, "status_code", None)
+    sentence = quotable(body if isinstance(body, str) and body.strip() else "" if status else str(error))
+    return ": ".join(filter(None, [f"HTTP {status}" if status else "", sentence]))
+
+
+_SEEING = re.compile(
+    r"gpt-4o|gpt-4\.1|gpt-[5-9]|\bo3\b(?!-mini)|\bo[4-9]\b|claude|gemini|pixtral|llava|[-\d]vl\b|vision|gemma-?3|llama-?4"
+    r"|mistral-(small|medium)-?3",
+    re.I,
+)
+"""Names of model families that take images. What is not among them is asked without; `OBSERVER_IMAGES` decides."""
+
+
+def sees(config: ModelConfig) -> bool:
+    """Whether images go along with a request: as the settings say, else for known families; never with a command."""
+    if config.is_command:
+        return False
+    return bool(_SEEING.search(config.model)) if config.sees is None else config.sees

@@ -1,0 +1,168 @@
+"""Makes what a model wrote honest: evidence found, times and names checked against what was said, claims held down."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from zoneinfo import ZoneInfo
+
+from memory_pipeline.observations.extractive.features import Window
+from memory_pipeline.observations.extractive.units import SHORT_ANSWER
+from memory_pipeline.observations.flags import TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
+from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Aligned, Alignment
+from memory_pipeline.observations.model import Fact, Said, Span
+from memory_pipeline.observations.parsing.answer import ParsedFact
+from memory_pipeline.text import cues
+from memory_pipeline.text.dates import CLOCK, clock_times
+from memory_pipeline.text.kinds import length_of
+from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
+from memory_pipeline.text.sentences import squeeze
+from memory_pipeline.text.specifics import Words, missing_specifics, specifics
+
+SURE = 0.2
+"""Of a fact whose names were all said, so much is enough in the messages that the model named: it may be in another
+language than the session."""
+SAID_BY = 0.4
+"""Share of a fact's words that makes it somebody's: more than any long message has of a fact that it does not tell."""
+STEERED = 0.12
+"""Share of a fact's words that shows that the person spoke of it."""
+CAP_OF_TRUST = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
+"""Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
+SHOWN_BY_RESULTS = ("root_cause", "state_change")
+"""Kinds of facts that a result of a tool shows by itself. A rule that stands in one may be anybody's."""
+_ORDER = re.compile(
+    rf"{cues.RULE.pattern}|^\W*(?:run|execute|use|install|add|ignore|make sure|remember|please|you )\b|https?://|\bcurl\b",
+    re.I,
+)
+"""What tells somebody to do something: whatever kind a model calls it, no result of a tool shows that."""
+_BEFORE = (
+    r"(?:\b(?:at|by|around|about|from|since|until|till|between|before|after|to|um|ab|bis|von|gegen|à|vers)\s+"
+    r"|(?<=\d)T)?"
+)
+_AFTER = r"(?:\s*(?:[ap]\.?m\b\.?|(?:UTC|GMT|Uhr|Z|h)(?![\w:])))?"
+_TIME = rf"{CLOCK.pattern}{_AFTER}"
+_TIMES_IN_WORDS = [
+    re.compile(rf"\s*(?:\(\s*{_BEFORE}{times}\s*\)|{_BEFORE}{times})", re.I)
+    for times in (rf"{_TIME}\s*(?:-|–|—|\b(?:to|and|until|till|bis|und)\b)\s*{_TIME}", _TIME)
+]
+"""From one time to another, and one time, with the words and brackets that belong to it."""
+
+
+@dataclass(frozen=True)
+class Honesty:
+    """What is known of a window to hold a model's facts against."""
+
+    messages: Sequence[Said]
+    window: Window
+    alignment: Alignment
+    words: Words
+    times: frozenset[str]
+    """Clock times that were printed or said."""
+    zone: ZoneInfo
+
+    @classmethod
+    def of(cls, messages: Sequence[Said], zone: ZoneInfo) -> Honesty:
+        texts = [m.text for m in messages]
+        printed = {f"{m.said_at.astimezone(zone):%H:%M}" for m in messages}
+        spoken = (clock_times(t) | clock_times(squeeze(t)) for t in texts)
+        names = [m.tool_name or "" for m in messages]
+        times = frozenset(printed.union(*spoken))
+        return cls(messages, Window.of(messages), Alignment(messages), Words([*texts, *names]), times, zone)
+
+    def check(self, parsed: ParsedFact, within: range) -> Fact:
+        """The fact as it may be stored. `within` are the positions of the part that the model was shown."""
+        named = [number - 1 for number in parsed.refs if number - 1 in within]
+        text, is_removed = self.without_invented_times(parsed.text)
+        missing = missing_specifics(text, self.words)
+        aligned = self._aligned(text, named, within, missing)
+        flags = [UNGROUNDED_SPECIFICS] if missing else []
+        if is_removed or (parsed.clock and parsed.clock not in self.times):
+            flags.append(TIME_REMOVED)
+        if aligned is None:
+            return self._ungrounded(parsed, text, [UNGROUNDED, *flags], named or list(within))
+        positions = [p for p in named if p in aligned.positions] or aligned.positions
+        said = self.messages[self._said_at([*positions, *named], parsed.clock)]
+        fact = Fact(
+            text=text,
+            priority=parsed.priority,
+            kind=parsed.kind,
+            observed_at=said.said_at,
+            trust=self._trust(text, aligned, named),
+            evidence=(*aligned.spans, *self._consents(named, aligned)),
+            flags=tuple(flags),
+        )
+        return self._held_down(fact, aligned, missing)
+
+    def without_invented_times(self, text: str) -> tuple[str, bool]:
+        """The text without clock times that nobody said and no message bears, and whether there were any."""
+        if clock_times(text) <= self.times:
+            return text, False
+        while not clock_times(text) <= self.times:  # what is left may stand together as another time
+            for times in _TIMES_IN_WORDS:
+                text = times.sub(self._unless_said, text)
+        return " ".join(text.split()), True
+
+    def _unless_said(self, found: re.Match[str]) -> str:
+        if clock_times(found[0]) & self.times:
+            return found[0]
+        goes_on = found.string[found.end() : found.end() + 1].isalnum()
+        return " " if goes_on else ""
+
+    def _aligned(self, text: str, named: list[int], within: range, missing: list[str]) -> Aligned | None:
+        """Where it was said: in the messages that the model named, else anywhere in what it was shown, else nowhere."""
+        if named:
+            aligned = self.alignment.align(text, frozenset(named), named=True)
+            is_sure = not missing and bool(specifics(text))
+            if aligned.spans and aligned.coverage >= (SURE if is_sure else NAMED):
+                return aligned
+        aligned = self.alignment.align(text, within)
+        return aligned if aligned.spans and aligned.coverage >= GROUNDED else None
+
+    def _ungrounded(self, parsed: ParsedFact, text: str, flags: list[str], where: list[int]) -> Fact:
+        moment = self.messages[self._said_at(where, parsed.clock)].said_at
+        return Fact(text, LOW, parsed.kind, moment, "model", (), tuple(flags))
+
+    def _consents(self, named: list[int], aligned: Aligned) -> Iterator[Span]:
+        """The person's short answers that the model named: "ok" has no word of what it agrees to."""
+        for position in named:
+            message = self.messages[position]
+            own = message.own
+            start, end = len(own) - len(own.lstrip()), len(own.rstrip())
+            is_short = 0 < length_of(own.strip()) <= SHORT_ANSWER
+            if message.role == "user" and is_short and position not in aligned.positions:
+                yield Span(message.message_id, start, end)
+
+    def _said_at(self, positions: Sequence[int], clock: str | None) -> int:
+        """The first of these messages whose time the model gave, or simply the first."""
+        times = (f"{self.messages[p].said_at.astimezone(self.zone):%H:%M}" for p in positions)
+        return next((p for p, time in zip(positions, times, strict=True) if time == clock), positions[0])
+
+    def _trust(self, text: str, aligned: Aligned, named: list[int]) -> str:
+        """Whose words it is: the person's or the model's where these say much of it, else what carries it best.
+
+        What the model did at a person's word counts as the model's, though the words may be a tool's.
+        """
+        positions = {*aligned.positions, *named}
+        persons = self.alignment.coverage(text, positions, ["user"])
+        if persons >= SAID_BY:
+            return "user"
+        if persons >= STEERED or self.alignment.coverage(text, positions, ["user", "assistant"]) >= SAID_BY:
+            return "assistant"
+        return self.alignment.voice(aligned.spans[0], aligned.positions[0])
+
+    def _held_down(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
+        """With the priority that it may have at most."""
+        most = CAP_OF_TRUST.get(fact.trust)
+        if fact.trust == "tool" and fact.kind in SHOWN_BY_RESULTS and not _ORDER.search(fact.text):
+            most = None
+        if missing:
+            most = LOW
+        elif (fact.trust == "assistant" and not self._is_confirmed(aligned)) or fact.kind == "question":
+            most = LOW if most == LOW else MEDIUM
+        return replace(fact, priority=most) if most and RANK[most] > RANK[fact.priority] else fact
+
+    def _is_confirmed(self, aligned: Aligned) -> bool:
+        """Whether the person said some of it too, or a result or their reply let the claim stand."""
+        voices = set(map(self.alignment.voice, aligned.spans, aligned.positions))
+        return "user" in voices or any(self.window.is_confirmed(p) for p in aligned.positions)

@@ -1,0 +1,108 @@
+"""Lines that need no offering: what was offered before and what stands in MEMORY.md, found by words and by vectors."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from memory_pipeline.text.similarity import content_words, overlap
+from memory_pipeline.text.wording import breaks_with, named_as_gone, takes_place_of
+
+SAME_WORDS = 0.5
+"""Word overlap from which two lines say the same."""
+SAME_COSINE = 0.7
+"""MiniLM cosine from which they do. A little lower than where observations are merged: of two lines that are nearly the
+same, the reviewer is asked about one."""
+_BY_HAND = "~"
+"""Sorts behind every proposal's id."""
+_SPECIFIC = re.compile(r"[\w./@:+-]*\d[\w./@:+-]*")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A line that is known: a proposal, or one of MEMORY.md without proposal (`proposal_id` is None)."""
+
+    proposal_id: str | None
+    text: str
+
+
+@dataclass
+class KnownLines:
+    """Grows as lines are offered. A search looks only at lines that share a word, and at all vectors at once."""
+
+    lines: list[Known] = field(default_factory=list)
+    _words: list[frozenset[str]] = field(default_factory=list)
+    _having: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    _of_source: dict[str, int] = field(default_factory=dict)
+    _taking: list[tuple[frozenset[str], int]] = field(default_factory=list)
+    _with_vector: list[int] = field(default_factory=list)
+    _vectors: list[np.ndarray] = field(default_factory=list)
+    _matrix: np.ndarray | None = None
+
+    def add(self, known: Known, sources: Iterable[str] = (), vector: Sequence[float] | None = None) -> None:
+        index = len(self.lines)
+        words = content_words(known.text)
+        self.lines.append(known)
+        self._words.append(words)
+        for word in words:
+            self._having[word].append(index)
+        self._taking += [(named, index) for named in named_as_gone(known.text)]
+        for source in sources:
+            self._of_source.setdefault(source, index)
+        if vector is not None:
+            self._with_vector.append(index)
+            self._vectors.append(np.asarray(vector, dtype=np.float32))
+            self._matrix = None
+
+    def from_sources(self, sources: Iterable[str]) -> Known | None:
+        """The line that was made from one of these."""
+        return next((self.lines[self._of_source[s]] for s in sources if s in self._of_source), None)
+
+    def same(self, text: str, vector: Sequence[float] | None = None) -> Known | None:
+        """The line that says the same and is most like the text, if there is one; never one that it contradicts."""
+        words = content_words(text)
+        shared = {index for word in words for index in self._having.get(word, ())}
+        # of two that are equally like it the same one, in whatever order a run that was interrupted came to know them
+        near = ((-overlap(words, self._words[i]), self.lines[i].proposal_id or _BY_HAND, i) for i in shared)
+        for _, _, index in sorted(found for found in near if -found[0] >= SAME_WORDS):
+            if not _contradict(text, self.lines[index].text):
+                return self.lines[index]
+        if vector is None or not self._vectors:
+            return None
+        if self._matrix is None:
+            self._matrix = np.stack(self._vectors)
+        likeness = self._matrix @ np.asarray(vector, dtype=np.float32)
+        for place in np.argsort(-likeness)[: int((likeness >= SAME_COSINE).sum())]:
+            known = self.lines[self._with_vector[int(place)]]
+            if not (_differ_in_specifics(text, known.text) or _contradict(text, known.text)):
+                return known
+        return None
+
+    def replaced_by(self, text: str) -> list[Known]:
+        """The lines whose place the text takes by its words."""
+        near = {
+            index
+            for named in named_as_gone(text)
+            for index in set.intersection(*(set(self._having.get(word, ())) for word in named))
+        }
+        return [self.lines[i] for i in sorted(near) if takes_place_of(text, self.lines[i].text)]
+
+    def replacing(self, text: str) -> list[Known]:
+        """The lines that have taken the text's place by their words."""
+        words = content_words(text)
+        near = dict.fromkeys(index for named, index in self._taking if named <= words)
+        return [self.lines[i] for i in near if takes_place_of(self.lines[i].text, text)]
+
+
+def _contradict(one: str, other: str) -> bool:
+    return breaks_with(one, other) or breaks_with(other, one)
+
+
+def _differ_in_specifics(one: str, other: str) -> bool:
+    """Port 3000 is not port 4000, however alike the sentences are."""
+    mine, theirs = set(_SPECIFIC.findall(one)), set(_SPECIFIC.findall(other))
+    return bool(mine and theirs) and mine.isdisjoint(theirs)

@@ -1,0 +1,73 @@
+"""Whether every proposal has one end, and every approved one its line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Self
+
+import polars as pl
+
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.states import APPROVED, DECISIONS
+from memory_pipeline.verdict import Verdict
+
+MANY = 5
+"""Promoted lines that a person hardly removes all: that none is left is the loss of the file."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Decisions and promotions of all proposals by id, read once, and the ids that stand in MEMORY.md."""
+
+    lake: Lake
+    decided: Mapping[str, list[str]]
+    promoted: Mapping[str, int]
+    there: frozenset[str]
+    is_lost: bool
+    """Whether MEMORY.md is missing or has none of many lines."""
+
+    @classmethod
+    def of(cls, lake: Lake, memory_file: Path) -> Self:
+        decided = lake.read("decisions").sort("decided_at").group_by("proposal_id").agg("decision").iter_rows()
+        promotions = lake.read("promotions")
+        promoted = dict(promotions.group_by("proposal_id").len().iter_rows())
+        lines = lines_of(memory_file.read_bytes() if memory_file.exists() else None)
+        ours = {line.proposal_id for line in lines if line.proposal_id}
+        without_comment = set(promotions.filter("already_there")["proposal_id"])
+        is_lost = bool(promoted) and (not memory_file.exists() or (len(promoted) >= MANY and not ours))
+        return cls(lake, dict(decided), promoted, frozenset(ours | without_comment), is_lost)
+
+    def judge(self, day: date) -> Verdict:
+        proposals = self.lake.read("proposals", [day])
+        ids = proposals["proposal_id"].to_list()
+        twice = proposals.filter(pl.col("proposal_id").is_duplicated())["proposal_id"].unique().sort()
+        offenders = [f"{p} was made twice" for p in twice]
+        offenders += [offence for p in dict.fromkeys(ids) for offence in self._offences(p)]
+        promoted = [p for p in ids if p in self.promoted]
+        if promoted and self.is_lost:
+            offenders.append(f"MEMORY.md has none of the {len(self.promoted)} lines that were promoted")
+        numbers: dict[str, float | int | str] = {
+            "proposals": len(ids),
+            "pending": sum(p not in self.decided for p in ids),
+            "promoted": len(promoted),
+            "removed_by_hand": sum(p not in self.there for p in promoted),
+        }
+        ended = {end: sum(self.decided.get(p) == [end] for p in ids) for end in DECISIONS}
+        return Verdict(not offenders, numbers | {end: n for end, n in ended.items() if n}, offenders)
+
+    def _offences(self, proposal_id: str) -> list[str]:
+        ends, promotions = self.decided.get(proposal_id, []), self.promoted.get(proposal_id, 0)
+        found = [f"{proposal_id} has the unknown decision {end!r}" for end in ends if end not in DECISIONS]
+        if len(ends) > 1:
+            found.append(f"{proposal_id} has {len(ends)} decisions")
+        if promotions > 1:
+            found.append(f"{proposal_id} was promoted {promotions} times")
+        if promotions and APPROVED not in ends:
+            found.append(f"{proposal_id} was promoted and never approved")
+        if ends == [APPROVED] and not promotions:
+            found.append(f"{proposal_id} is approved and was not promoted")
+        return found

@@ -1,0 +1,93 @@
+"""What is wrong with a day's reflections, if anything: `checks.py` gives these to Dagster.
+
+How much smaller than its observations a reflection should be also decides what a model is told when it is not.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+import polars as pl
+
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.observations.flags import DOUBTED
+from memory_pipeline.reflections.model import EXTRACTIVE
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import INCOMPLETE
+from memory_pipeline.text.priorities import HIGH
+from memory_pipeline.verdict import Verdict, judge_ratio
+
+BAND = (0.02, 0.95)
+"""Tokens of the reflection per token of the observations it came from."""
+MIN_INPUT_TOKENS = 500
+"""With less to condense, keeping nearly all of it is right."""
+GUIDANCE = ((0.8, "8/10"), (0.6, "6/10"))
+"""Share of the observations' length that is asked for, and how it is said, when an answer was too long: one more try
+for each."""
+
+
+def judge(tokens: int, of: int) -> Verdict:
+    """Whether so many tokens condense the others."""
+    return judge_ratio(tokens, of, BAND, MIN_INPUT_TOKENS)
+
+
+def is_too_long(tokens: int, of: int) -> bool:
+    return of >= MIN_INPUT_TOKENS and tokens > BAND[1] * of
+
+
+def is_too_little(tokens: int, of: int) -> bool:
+    """Nothing, or next to nothing of much."""
+    return not tokens or (of >= MIN_INPUT_TOKENS and tokens < BAND[0] * of)
+
+
+NO_FACT = "question"
+"""The kind of observation that no line comes from."""
+
+
+def judge_compression(lake: Lake, settings: Settings, day: date) -> Verdict:
+    """The reflection is smaller than the observations it came from, and not next to nothing."""
+    frame = lake.read("reflections", [day])
+    spent = int(frame["input_tokens"].max() or 0)  # type: ignore[arg-type]
+    return judge(int(frame["tokens"].sum()), spent)
+
+
+def judge_silent_zero(lake: Lake, settings: Settings, day: date) -> Verdict:
+    """A day with something high has reflections, and they are those of the reflector that was asked for."""
+    observed = lake.read("observations", [day], ["priority", "kind", "flags"]).filter(pl.col("priority") == HIGH)
+    doubted = pl.col("flags").list.set_intersection(sorted(DOUBTED)).list.len().fill_null(0) > 0
+    highs = observed.filter(~doubted & (pl.col("kind") != NO_FACT)).height
+    reflectors = lake.read("reflections", [day], ["reflector"])["reflector"].to_list()
+    offenders = [] if reflectors or not highs else [f"{highs} highs were observed and no line came of them"]
+    stand_in = sum(name.startswith(EXTRACTIVE) for name in reflectors)
+    if is_waiting(lake, day):
+        offenders.append(f"The lines of the model are missing. {why_waiting(lake, day)} {_meanwhile(len(reflectors))}")
+    elif settings.reflector_model and stand_in:
+        offenders.append(
+            f"{stand_in} lines are the extractive reflector's: what the model answered could not be used, or was never "
+            "asked for. Another REFLECTOR_MODEL or wording in prompts/ has the day reflected on anew."
+        )
+    return Verdict(not offenders, {"highs": highs, "lines": len(reflectors), "stand_in": stand_in}, offenders)
+
+
+def is_waiting(lake: Lake, day: date) -> bool:
+    """Whether the model's lines of the day are still to come."""
+    return lake.fingerprint("reflections", day) == INCOMPLETE
+
+
+def why_waiting(lake: Lake, day: date) -> str:
+    """Why the model gave no lines, by its last call for the day, and what to do."""
+    calls = lake.read("ledger").filter(
+        (pl.col("for_day") == day) & (pl.col("stage") == "reflections") & ~pl.col("cached").fill_null(False)
+    )
+    last = calls.sort("asked_at").tail(1).to_dicts()
+    if last and last[0]["state"] == "failed":
+        return f"The last call failed: {last[0]['error']}. `memory run --from {day} --to {day}` asks again."
+    return (
+        "MEMORY_DAILY_BUDGET_USD or MEMORY_DAILY_BUDGET_TOKENS did not allow the next call, or the model could not be "
+        f"asked at all. `memory run --from {day} --to {day}` does it with tomorrow's budget or a higher one, and says "
+        "what else is in the way."
+    )
+
+
+def _meanwhile(lines: int) -> str:
+    return f"{lines} lines of before, or of the extractive reflector, stand in." if lines else "Nothing stands in."

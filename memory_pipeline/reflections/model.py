@@ -1,0 +1,132 @@
+"""What a reflector is: it condenses the observations of some days into lines, each for a section of MEMORY.md.
+
+What a kind of fact is for stands here too: its section, and the type of the item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Protocol
+
+from memory_pipeline.observations.flags import DOUBTED
+from memory_pipeline.text.priorities import HIGH, MEDIUM, RANK
+
+USER, RULES, ARCHITECTURE, PATTERNS = range(4)
+SECTION_OF = {
+    "preference": USER,
+    "rule": RULES,
+    "decision": ARCHITECTURE,
+    "state_change": ARCHITECTURE,
+}
+"""Every other kind belongs to the patterns."""
+BEHAVIOUR, KNOWLEDGE, SKILL, EVENT = "behaviour", "knowledge", "skill", "event"
+ITEM_TYPES = {
+    "rule": BEHAVIOUR,
+    "preference": BEHAVIOUR,
+    "correction": BEHAVIOUR,
+    "decision": KNOWLEDGE,
+    "state_change": KNOWLEDGE,
+    "root_cause": KNOWLEDGE,
+    "statement": KNOWLEDGE,
+    "convention": SKILL,
+    "progress": EVENT,
+}
+"""How to behave, how things are, how things are done, what happened. A question is none of them."""
+
+
+EXTRACTIVE = "extractive"
+"""What the names of reflectors begin with that ask no model."""
+TRUSTS = ("user", "assistant", "tool", "paste", "injected", "model")
+"""Whose words an observation may be, the person's first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """An observation as a reflector sees it; for a pool of reflections, one of these."""
+
+    observation_id: str
+    day: date
+    session_id: str
+    priority: str
+    kind: str
+    trust: str
+    observed_at: datetime
+    text: str
+    tokens: int
+    flags: tuple[str, ...] = ()
+    section: int | None = None
+    """Where a reflection stands already."""
+
+    @property
+    def may_lead(self) -> bool:
+        """Whether it may give a line its words."""
+        return set(DOUBTED).isdisjoint(self.flags)
+
+    @property
+    def weight(self) -> str:
+        """The priority that it can give a line."""
+        return MEDIUM if self.priority == HIGH and not self.may_lead else self.priority
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One condensed line. `sources` are observation ids, the one that gave the words first."""
+
+    section: int
+    """Position in `Settings.sections`."""
+    text: str
+    priority: str
+    kind: str
+    sources: tuple[str, ...]
+    sessions: int
+    """Distinct sessions among the sources."""
+    first_seen: datetime
+    last_seen: datetime
+    trust: str = "user"
+    """The most trusted voice among the sources."""
+    superseded: tuple[str, ...] = ()
+    """Ids of older observations that it replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """What a reflector made of some observations."""
+
+    lines: tuple[Line, ...]
+    asked: int = 0
+    """Answers of a model that it took."""
+    dropped: int = 0
+    """Lines of the model that were not kept, because their sources do not carry them."""
+
+
+class Unusable(Exception):
+    """A model's answers were empty, degenerate or next to nothing; the message says which."""
+
+
+class Reflector(Protocol):
+    """`name` goes into `reflections.reflector`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str:
+        """All that would give other lines of the same observations."""
+
+    def reflect(
+        self, day: date, observations: Sequence[Observed], vectors: Mapping[str, Sequence[float]]
+    ) -> Reflection:
+        """The lines for the days that end with `day`; `vectors` by observation id, possibly few or none."""
+
+    def pool(self, day: date, lines: Sequence[Observed], vectors: Mapping[str, Sequence[float]]) -> Reflection:
+        """What is left of lines of long ago, however old they are: said the same, they are one."""
+
+
+def best_priority(observed: Iterable[Observed]) -> str:
+    return min((o.weight for o in observed), key=RANK.__getitem__)
+
+
+def best_trust(observed: Iterable[Observed]) -> str:
+    return min((o.trust for o in observed), key=lambda t: TRUSTS.index(t) if t in TRUSTS else len(TRUSTS))

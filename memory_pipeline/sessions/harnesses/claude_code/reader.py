@@ -1,0 +1,289 @@
+"""Claude Code: `~/.claude/projects/<slug>/<sessionId>.jsonl` and the sub-agents' files beside it.
+
+Records are told apart by `uuid`, which copies of a session keep. The chain of `parentUuid` is not walked from the last
+leaf: most of its forks are parallel tool calls, and a walk would drop results. A rewind is a fork with two prompts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from memory_pipeline.sessions.harnesses.claude_code.records import (
+    SHAPE,
+    Attachment,
+    Compaction,
+    Error,
+    Kind,
+    Preserved,
+    Said,
+    Segment,
+)
+from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text, images_in
+from memory_pipeline.sessions.harnesses.records import Record, text_of, words
+from memory_pipeline.sessions.harnesses.transcript import Transcript
+from memory_pipeline.sessions.harnesses.tree import below, last_below
+from memory_pipeline.sessions.harnesses.voices import Voice, split_voices, voices
+from memory_pipeline.sessions.model import Image, ParsedSession, Role
+
+HARNESS = "claude_code"
+
+# State of the program and copies of what other records say. A queued prompt comes again as a message when it is sent.
+_IGNORED = words(
+    "progress queue-operation file-history-snapshot agent-name last-prompt permission-mode mode pr-link "
+    "bridge-session worktree-state relocated started result frame-link"
+)
+_IGNORED_SYSTEM = words(
+    "turn_duration stop_hook_summary microcompact_boundary api_error away_summary bridge_status informational "
+    "api_refusal model_refusal_fallback session_start"
+)
+# Attachments repeat what the program knows; of the rest only hooks and queued prompts say something.
+_IGNORED_ATTACHMENTS = words(
+    "task_reminder todo_reminder task_status deferred_tools_delta skill_listing agent_listing_delta file "
+    "edited_text_file compact_file_reference date_change nested_memory dynamic_skill invoked_skills plan_mode "
+    "plan_mode_exit auto_mode command_permissions mcp_instructions_delta budget_usd total_tokens_reminder "
+    "batching_reminder_sent silent_turn_reminder read_truncation_notice ultra_effort_enter ultra_effort_exit"
+)
+_READS = {"Read": "file_path"}
+_CHANGES = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
+_CHAIN_TYPES = frozenset(("user", "assistant", "system", "attachment", "progress"))
+
+
+def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
+    return [Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude", "projects")]
+
+
+def recognises(record: Record) -> bool:
+    """A record of the chain, or one of the small records that only Claude Code writes at the top of a file."""
+    kind = record.get("type")
+    return isinstance(kind, str) and (
+        (isinstance(record.get("sessionId"), str) and (kind in _CHAIN_TYPES or kind in _IGNORED))
+        or (kind == "summary" and "leafUuid" in record)
+        or (kind == "file-history-snapshot" and "messageId" in record)
+    )
+
+
+class Reader:
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.session_ids: Counter[str] = Counter()
+        self.agent_id = ""
+        self.cwd = ""
+        self.has_main_chain = False
+        self.titles: dict[str, str] = {}
+        self.summaries: list[tuple[str, str]] = []
+        self.tools: dict[str, str] = {}
+        self.changes: dict[str, int | None] = {}
+        self.positions: dict[str, int] = {}
+        self.parents: dict[str, str] = {}
+        self.prompts: dict[str, list[str]] = {}
+        self.said: set[str] = set()
+        self.identity = ""
+        self.part = 0
+
+    def finish(self) -> ParsedSession:
+        return self.transcript.finish(self._session_id(), self._title(), self.cwd, voided=self._rewound())
+
+    def _session_id(self) -> str:
+        """That of the file's name, if its records have it, else of most records; a sub-agent's with its own."""
+        stem = Path(self.transcript.source.path).stem
+        most = self.session_ids.most_common(1)
+        session_id = stem if stem in self.session_ids else most[0][0] if most else ""
+        return f"{session_id}/{self.agent_id}" if self.agent_id and not self.has_main_chain else session_id
+
+    def _title(self) -> str:
+        own = [text for leaf, text in self.summaries if leaf in self.positions]
+        return self.titles.get("custom-title") or self.titles.get("ai-title") or (own[-1] if own else "")
+
+    def _rewound(self) -> set[int]:
+        """Records of the turns that were taken back: of several prompts after one record only the last one counts."""
+        forks = [rivals for rivals in self.prompts.values() if len(rivals) > 1]
+        last = last_below(self.parents, self.positions) if forks else {}
+        left: list[str] = []
+        for rivals in forks:
+            latest = max(rivals, key=last.__getitem__)
+            left += [prompt for prompt in rivals if prompt != latest]
+        return {self.positions[uuid] for uuid in below(self.parents, *left)}
+
+    def record(self, line: int, record: SHAPE) -> None:
+        kind = text_of(record.type)
+        if isinstance(uuid := record.uuid, str) and uuid not in self.positions:
+            self.positions[uuid] = self.transcript.record + 1
+            self.parents[uuid] = text_of(record.parentUuid) or text_of(record.logicalParentUuid)
+        if kind in _IGNORED:
+            self.transcript.skip_record()
+            return
+        self.transcript.next_record(line, record.timestamp)
+        if kind in _CHAIN_TYPES:
+            self._chain_record(record, kind)
+        elif kind == "summary":
+            self.summaries.append((text_of(record.leafUuid), text_of(record.summary)))
+        elif kind in ("custom-title", "ai-title"):
+            title = record.customTitle if kind == "custom-title" else record.aiTitle
+            self.titles[kind] = text_of(title).strip() or self.titles.get(kind, "")
+        else:
+            self.transcript.unknown[kind] += 1
+
+    def _chain_record(self, record: SHAPE, kind: str) -> None:
+        uuid = record.uuid
+        if isinstance(uuid, str):
+            if uuid in self.said:
+                return
+            self.identity = uuid
+        else:
+            identity = f"{record.timestamp}\x1f{kind}\x1f{self.transcript.digest(msgspec.json.encode(record.message))}"
+            self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
+        self.part = 0
+        self._envelope(record, kind)
+        said = self._say(record, kind)
+        # a damaged copy of a record, with nothing in it, must not hide the whole one
+        if said and isinstance(uuid, str):
+            self.said.add(uuid)
+
+    def _envelope(self, record: SHAPE, kind: str) -> None:
+        if isinstance(record.sessionId, str):
+            self.session_ids[record.sessionId] += 1
+        self.cwd = self.cwd or text_of(record.cwd)
+        if record.isSidechain is True:
+            self.agent_id = self.agent_id or text_of(record.agentId)
+        elif kind in ("user", "assistant"):
+            self.has_main_chain = True
+
+    def _say(self, record: SHAPE, kind: str) -> bool:
+        """Keep what the record says; whether there was anything."""
+        content = record.message.content if isinstance(record.message, Said) else None
+        if kind == "user":
+            self._user(record, content)
+        elif kind == "assistant":
+            self._assistant(record, content)
+        elif kind == "attachment":
+            self._attachment(record, record.attachment)
+        else:
+            return self._system(record, text_of(record.subtype))
+        return self.part > 0
+
+    def _system(self, record: SHAPE, subtype: str) -> bool:
+        if subtype == "compact_boundary":
+            self._compaction(record.compactMetadata)
+            return True
+        if subtype == "local_command":
+            self._voices(record, split_voices(text_of(record.content)))
+        elif subtype not in _IGNORED_SYSTEM:
+            self.transcript.unknown[f"system/{subtype}"] += 1
+        return self.part > 0
+
+    def _user(self, record: SHAPE, content: Content) -> None:
+        line = self.transcript.place.line
+        blocks = content if isinstance(content, list) else []
+        results = [block for block in blocks if isinstance(block, Block) and block.type == "tool_result"]
+        shown = 0
+        for block in results:
+            images = images_in(block.content, line, shown)
+            text = content_text(block.content, line, shown) or "(no output)"
+            call_id = text_of(block.tool_use_id)
+            name = self.tools.get(call_id, "")
+            if block.is_error is True and call_id in self.changes:
+                self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
+            self._add("tool", text, tool_name=name, is_error=block.is_error is True, images=images)
+            shown += len(images)
+        if results:
+            # what stands beside a result was put there by the program
+            rest = [block for block in blocks if not (isinstance(block, Block) and block.type == "tool_result")]
+            self._add("injected", content_text(rest, line, shown), images=images_in(rest, line, shown))
+        else:
+            self._voices(record, voices(content, line), content)
+
+    def _voices(self, record: SHAPE, parts: Sequence[Voice], content: Content = None) -> None:
+        """A prompt; what a model wrote for a sub-agent and what the program wrote is nobody's typing."""
+        machine_made = (
+            record.isMeta is True
+            or record.isSidechain is True
+            or record.isCompactSummary is True
+            or not _from_person(record.origin)
+        )
+        for role, text in parts:
+            self._add("injected" if machine_made else role, text, content=content)
+        typed = not machine_made and any(role == "user" for role, _ in parts)
+        # without a parent it is the first prompt; several such are not rewinds, but several conversations in one file
+        if typed and record.type == "user" and isinstance(record.uuid, str) and isinstance(record.parentUuid, str):
+            self.prompts.setdefault(record.parentUuid, []).append(record.uuid)
+
+    def _assistant(self, record: SHAPE, content: Content) -> None:
+        """Text and tool calls; thinking is left out. The text of a failed call to the API is the program's."""
+        role: Role = "injected" if record.isApiErrorMessage is True else "assistant"
+        if isinstance(content, str):
+            self._add(role, content)
+        for block in content if isinstance(content, list) else ():
+            if not isinstance(block, Block):
+                continue
+            if block.type == "text":
+                self._add(role, text_of(block.text))
+            elif block.type == "tool_use":
+                self._call(block)
+
+    def _call(self, block: Block) -> None:
+        name, arguments = text_of(block.name), block.input
+        self.tools[text_of(block.id)] = name
+        handle = self._add("tool", call_text(name, arguments), tool_name=name)
+        if isinstance(arguments, dict):
+            read, modified = arguments.get(_READS.get(name, "")), arguments.get(_CHANGES.get(name, ""))
+            if read or modified:
+                self.transcript.touch(handle, read=(text_of(read),), modified=(text_of(modified),))
+            if modified:
+                self.changes[text_of(block.id)] = handle
+
+    def _attachment(self, record: SHAPE, attachment: object) -> None:
+        if not isinstance(attachment, Attachment):
+            return
+        kind = text_of(attachment.type)
+        if kind == "queued_command":
+            typed = attachment.commandMode in (None, "prompt") and _from_person(attachment.origin)
+            parts = voices(attachment.prompt, self.transcript.place.line)
+            self._voices(record, [(role if typed else "injected", text) for role, text in parts], attachment.prompt)
+        elif kind.startswith("hook_"):
+            error, content = attachment.blockingError, attachment.content
+            if isinstance(error, Error):
+                content = text_of(error.blockingError)
+            lines = [text for text in content if isinstance(text, str)] if isinstance(content, list) else []
+            self._add("injected", "\n".join(lines) or content_text(content, self.transcript.place.line))
+        elif kind not in _IGNORED_ATTACHMENTS:
+            self.transcript.unknown[f"attachment/{kind}"] += 1
+
+    def _compaction(self, metadata: object) -> None:
+        """Everything before was summarised away, but for what the boundary says it kept."""
+        found = metadata if isinstance(metadata, Compaction) else Compaction()
+        segment, preserved = found.preservedSegment, found.preservedMessages
+        now = self.transcript.record
+        kept: set[int] = set()
+        stretch = range(0)
+        if isinstance(preserved, Preserved) and isinstance(preserved.uuids, list):
+            kept.update(self.positions[uuid] for uuid in map(text_of, preserved.uuids) if uuid in self.positions)
+        if isinstance(segment, Segment) and (head := self.positions.get(text_of(segment.headUuid))) is not None:
+            stretch = range(head, self.positions.get(text_of(segment.tailUuid), now) + 1)
+        self.transcript.compact(now, kept, stretch, tokens_before=found.preTokens)
+
+    def _add(
+        self,
+        role: Role,
+        text: str,
+        *,
+        tool_name: str | None = None,
+        is_error: bool = False,
+        content: object = None,
+        images: tuple[Image, ...] = (),
+    ) -> int | None:
+        if not text or text.isspace():
+            return None
+        identity = f"{self.identity}\x1f{self.part}"
+        self.part += 1
+        return self.transcript.add(
+            role, text, identity, tool_name=tool_name, is_error=is_error, content=content, images=images
+        )
+
+
+def _from_person(origin: object) -> bool:
+    """Newer versions name who a prompt comes from; older ones do not, and then the text decides."""
+    return not isinstance(origin, Kind) or origin.kind in (None, "human")

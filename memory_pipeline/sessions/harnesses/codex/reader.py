@@ -1,0 +1,285 @@
+"""Codex CLI: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`, from version 0.34 on.
+
+Most of what is said stands in a rollout twice, as `event_msg` and as `response_item`, and is counted once. A rollout
+that resumes or forks another begins with a copy of it, written at once, under new times: those messages are inherited.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from memory_pipeline.sessions.harnesses.codex.records import SHAPE, Item, Metadata, Payload
+from memory_pipeline.sessions.harnesses.codex.streams import Prompt, Streams, bare, essence
+from memory_pipeline.sessions.harnesses.codex.tools import CALL_TYPES, OUTPUT_TYPES, read_call, read_output
+from memory_pipeline.sessions.harnesses.content import (
+    Block,
+    Content,
+    call_text,
+    content_text,
+    image_mark,
+    images_in,
+    is_image,
+    shown_in,
+    url_type,
+)
+from memory_pipeline.sessions.harnesses.records import Record, text_of, words
+from memory_pipeline.sessions.harnesses.transcript import Transcript
+from memory_pipeline.sessions.harnesses.voices import split_voices, voices
+from memory_pipeline.sessions.model import Image, ParsedSession, Role
+
+HARNESS = "codex"
+
+_TYPES = words(
+    "session_meta turn_context response_item event_msg compacted world_state inter_agent_communication "
+    "inter_agent_communication_metadata security_risk_score token_usage_record"
+)
+# Measurements, state and second copies of what a `response_item` holds.
+_IGNORED_EVENTS = words(
+    "agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break token_count task_started task_complete "
+    "turn_started turn_complete turn_aborted context_compacted mcp_tool_call_end web_search_end "
+    "exec_command_end entered_review_mode exited_review_mode thread_goal_updated thread_settings_applied "
+    "sub_agent_activity image_generation_end view_image_tool_call undo_completed guardian_assessment "
+    "dynamic_tool_call_request dynamic_tool_call_response collab_agent_spawn_end collab_agent_interaction_end "
+    "collab_waiting_end collab_close_end"
+)
+_IGNORED_ITEMS = words("reasoning ghost_snapshot compaction compaction_summary")
+# Stand before and behind an image in a prompt, each a text of its own.
+_IMAGE_TAG = re.compile(r"\s*</?image\b[^<>]*>\s*")
+_ROLLOUT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+# A copy is written within milliseconds; a person or a model needs longer for the next thing.
+_COPYING = timedelta(seconds=0.5)
+_LAST_FOREIGN_HEADER = 3
+"""So near the beginning of a file the header of another session begins a copy of it."""
+
+
+def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
+    codex = Path(env.get("CODEX_HOME") or home / ".codex")
+    return [codex / "sessions", codex / "archived_sessions"]
+
+
+def recognises(record: Record) -> bool:
+    """The wrapper that every line of a rollout has."""
+    return text_of(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict)
+
+
+class Reader:
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.meta = Payload()
+        self.name = ""
+        self.cwd = ""
+        self.tools: dict[str, str] = {}
+        self.calls: dict[str, tuple[int | None, tuple[str, ...]]] = {}
+        self.parent_id = ""
+        self.copied_until: datetime | None = None
+        self.first_own_ordinal: int | None = None
+        self.inherited: set[int] = set()
+        self.rollbacks: list[tuple[int, int]] = []
+        self.streams = Streams()
+
+    def finish(self) -> ParsedSession:
+        transcript = self.transcript.copy()
+        for said in (*self.streams.settled_prompts(self._typed()), *self.streams.settled_answers()):
+            transcript.place = said.place
+            self._add(transcript, said.role, said.text, images=said.images)
+        for handle, paths in self.calls.values():
+            transcript.touch(handle, modified=paths)
+        return transcript.finish(
+            self._session_id(),
+            self.name,
+            text_of(self.meta.cwd) or self.cwd,
+            voided=self.streams.rolled_back(self.rollbacks),
+            parent_id=self.parent_id,
+            inherited=self.inherited,
+        )
+
+    def _typed(self) -> Role:
+        """The prompts of a sub-agent were written by the agent that started it."""
+        source = self.meta.source
+        return "injected" if isinstance(source, dict) and "subagent" in source else "user"
+
+    def _session_id(self) -> str:
+        """Of the first header, since a forked rollout repeats its parent's; else of the file's name."""
+        named = _ROLLOUT_ID.search(Path(self.transcript.source.path).name.split(".")[0])
+        return text_of(self.meta.id) or text_of(self.meta.session_id) or (named[0] if named else "")
+
+    def record(self, line: int, record: SHAPE) -> None:
+        kind, payload = text_of(record.type), record.payload
+        if kind == "event_msg" and isinstance(payload, Payload) and text_of(payload.type) in _IGNORED_EVENTS:
+            self.transcript.skip_record()
+            return
+        self.transcript.next_record(line, record.timestamp)
+        if not isinstance(payload, Payload):
+            self.transcript.unknown[kind] += 1
+            return
+        if self.copied_until or self.first_own_ordinal is not None:
+            self._follow_copy(record)
+        if kind == "response_item":
+            if not (isinstance(record.metadata, Metadata) and record.metadata.compaction_output is True):
+                self._item(payload)  # what a compaction puts out comes again as `compacted`
+        elif kind == "event_msg":
+            self._event(payload)
+        elif kind == "session_meta":
+            self._header(payload)
+        elif kind == "turn_context":
+            self.cwd = self.cwd or text_of(payload.cwd)
+        elif kind == "compacted":
+            self._add(self.transcript, "injected", text_of(payload.message))
+            self.transcript.compact(self.transcript.record)
+        elif kind not in _TYPES:
+            self.transcript.unknown[kind] += 1
+
+    def _header(self, payload: Payload) -> None:
+        """The first one counts; one of another session, right after it, begins the copy of that session."""
+        own, other = text_of(self.meta.id), text_of(payload.id)
+        if not own:
+            self.meta = payload
+            self.parent_id = _parent_of(payload)
+            ordinal = payload.subagent_history_start_ordinal
+            if isinstance(ordinal, int):
+                self.first_own_ordinal = ordinal
+        elif other and other != own and not self.inherited and self.transcript.record <= _LAST_FOREIGN_HEADER:
+            self.parent_id = other
+            self.copied_until = self.transcript.place.said_at
+            self.inherited.add(self.transcript.record)
+
+    def _follow_copy(self, record: SHAPE) -> None:
+        """Whether the record still belongs to the copy with which the file begins."""
+        if self.first_own_ordinal is not None:
+            copied = isinstance(record.ordinal, int) and record.ordinal < self.first_own_ordinal
+        else:
+            now, before = self.transcript.place.said_at, self.copied_until
+            copied = now is not None and before is not None and now - before < _COPYING
+            self.copied_until = now if copied else None
+        if copied:
+            self.inherited.add(self.transcript.record)
+
+    def _event(self, payload: Payload) -> None:
+        kind = text_of(payload.type)
+        place = self.transcript.place
+        if kind == "user_message":
+            shown = [
+                *(payload.images if isinstance(payload.images, list) else ()),
+                *(payload.local_images if isinstance(payload.local_images, list) else ()),
+            ]
+            images = tuple(Image(place.line, number, url_type(url)) for number, url in enumerate(shown))
+            text = "\n".join([text_of(payload.message), *map(image_mark, images)])
+            self.streams.event_prompts.append(Prompt(split_voices(text), place, images))
+        elif kind == "agent_message":
+            self.streams.event_answers.append((text_of(payload.message), place))
+        elif kind == "patch_apply_end":
+            self._patched(payload.call_id, payload.changes, payload.success is not False)
+        elif kind == "item_completed":
+            if isinstance(payload.item, Item):
+                self._completed(payload.item)
+        elif kind == "thread_name_updated":
+            self.name = text_of(payload.thread_name).strip() or self.name
+        elif kind == "thread_rolled_back":
+            if isinstance(payload.num_turns, int):
+                self.rollbacks.append((place.record, payload.num_turns))
+        elif kind in ("error", "stream_error"):
+            self._add(self.transcript, "injected", text_of(payload.message))
+        else:
+            self.transcript.unknown[f"event_msg/{kind}"] += 1
+
+    def _completed(self, item: Item) -> None:
+        place = self.transcript.place
+        if item.type == "UserMessage":
+            text, images = content_text(item.content, place.line), images_in(item.content, place.line)
+            self.streams.item_prompts.append(Prompt(split_voices(text), place, images))
+        elif item.type == "AgentMessage":
+            self.streams.item_answers.append((content_text(item.content, place.line), place))
+        elif item.type == "FileChange":
+            self._patched(item.id, item.changes, item.status in (None, "completed"))
+
+    def _patched(self, call_id: object, changes: object, applied: bool) -> None:
+        handle, _ = self.calls.get(text_of(call_id), (None, ()))
+        paths = tuple(changes) if applied and isinstance(changes, dict) else ()
+        self.calls[text_of(call_id)] = (handle, paths)
+
+    def _item(self, payload: Payload) -> None:
+        kind = text_of(payload.type)
+        if kind == "message":
+            self._message(payload.role, payload.content)
+        elif kind in CALL_TYPES:
+            self._call(payload)
+        elif kind in OUTPUT_TYPES:
+            self._output(payload)
+        elif kind == "agent_message":
+            # from another agent, so no person typed it
+            self._add(self.transcript, "injected", content_text(payload.content, self.transcript.place.line))
+        elif kind not in _IGNORED_ITEMS:
+            self.transcript.unknown[f"response_item/{kind}"] += 1
+
+    def _message(self, role: object, content: Content) -> None:
+        line = self.transcript.place.line
+        if role == "user":
+            content = _without_image_tags(content)
+            parts = voices(content, line)
+            if any(voice == "user" for voice, _ in parts):
+                self.streams.response_prompts.append(Prompt(parts, self.transcript.place, images_in(content, line)))
+            else:
+                for voice, text in parts:
+                    self._add(self.transcript, voice, text)
+        elif role == "assistant":
+            text = content_text(content, line)
+            self.streams.response_answers[bare(text)] += 1
+            self._add(self.transcript, "assistant", text)
+        else:
+            self._add(self.transcript, "injected", content_text(content, line))
+
+    def _call(self, payload: Payload) -> None:
+        call = read_call(payload)
+        self.tools[call.call_id] = call.name
+        text = call_text(call.name, call.arguments)
+        handle = self._add(self.transcript, "tool", text, tool_name=call.name, said=call.identity)
+        if call.patched:
+            self.calls.setdefault(call.call_id, (handle, tuple(call.patched)))
+
+    def _output(self, payload: Payload) -> None:
+        output = read_output(payload, self.transcript.place.line)
+        if output.failed:
+            self.calls.pop(output.call_id, None)
+        text, name = output.text or "(no output)", self.tools.get(output.call_id, "")
+        images = images_in(output.content, self.transcript.place.line)
+        self._add(
+            self.transcript, "tool", text, tool_name=name, said=output.identity, is_error=output.failed, images=images
+        )
+
+    def _add(
+        self,
+        transcript: Transcript,
+        role: Role,
+        text: str,
+        *,
+        tool_name: str | None = None,
+        said: str = "",
+        is_error: bool = False,
+        images: tuple[Image, ...] = (),
+    ) -> int | None:
+        """Keep a message; `said` is what identifies it where the text is only a part of it."""
+        payload = f"{role}\x1f{essence(said or bare(text))}"
+        identity = f"{self.meta.id}\x1f{transcript.digest(payload)}"
+        number = transcript.occurrence(identity)
+        shown = shown_in(text, images)
+        return transcript.add(
+            role, text, f"{identity}\x1f{number}", tool_name=tool_name, is_error=is_error, images=shown
+        )
+
+
+def _parent_of(payload: Payload) -> str:
+    """The session that started this one as its sub-agent."""
+    source: Any = payload.source
+    for step in ("subagent", "thread_spawn", "parent_thread_id"):
+        source = source.get(step) if isinstance(source, dict) else None
+    return text_of(source) or text_of(payload.forked_from_id)
+
+
+def _without_image_tags(content: Content) -> Content:
+    if not isinstance(content, list) or not any(map(is_image, content)):
+        return content
+    return [block for block in content if not (isinstance(block, Block) and _IMAGE_TAG.fullmatch(text_of(block.text)))]

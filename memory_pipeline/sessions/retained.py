@@ -1,0 +1,101 @@
+"""What is stored of a day's messages whose files are not there, or not readable, any more."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import date, datetime
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.model import Image, Message
+from memory_pipeline.sessions.quoting import quoted_spans
+from memory_pipeline.sessions.windows import STILL_ACTIVE, too_few
+from memory_pipeline.settings import Settings
+
+
+class Kept:
+    """The stored rows of a day, without those of sessions that may not be stored (any more).
+
+    They pass the redactor again: they may be older than what it knows by now.
+    """
+
+    def __init__(self, lake: Lake, day: date, catalogue: Catalogue, settings: Settings, now: datetime) -> None:
+        self.lake, self.day, self.catalogue, self.settings, self.now = lake, day, catalogue, settings, now
+
+    @cached_property
+    def _messages(self) -> pl.DataFrame:
+        stored = self.lake.read("messages", [self.day])
+        return stored.filter(~pl.col("session_id").map_elements(self.catalogue.is_left_out, pl.Boolean))
+
+    def _without(self, files: Collection[str]) -> pl.DataFrame:
+        """Messages of sessions that none of the files has; what a file that is there said before does not count."""
+        live = {self.catalogue.rows[key]["session_id"] for key in files}
+        return self._messages.filter(~pl.col("session_id").is_in(list(live)), ~pl.col("source_file").is_in(list(files)))
+
+    def ids_without(self, files: Collection[str]) -> list[str]:
+        """Ids of the messages that `without` gives."""
+        return self._without(files)["message_id"].to_list()
+
+    def without(self, files: Collection[str]) -> dict[str, pl.DataFrame]:
+        """The rows of sessions that none of the files has; they stay what they are."""
+        messages = self._without(files)
+        windows = self.lake.read("windows", [self.day]).filter(
+            pl.col("dedupe_key").is_in(messages["dedupe_key"].unique().to_list())
+        )
+        sessions = self.lake.read("sessions", [self.day]).filter(
+            pl.col("source_file").is_in(messages["source_file"].unique().to_list()),
+            pl.col("session_id").is_in(messages["session_id"].unique().to_list()),
+        )
+        return {
+            "sessions": self._redacted(sessions, "name", "cwd"),
+            "messages": self._with_quotes(self._redacted(messages, "text", "tool_name")),
+            "windows": self._decided(self._redacted(windows, "current_task", "suggested_response"), messages),
+        }
+
+    def messages_of(self, session_id: str, files: Collection[str]) -> Iterator[tuple[Message, str]]:
+        """What is stored of a session from other files than these, each with its file."""
+        rows = self._messages.filter(pl.col("session_id") == session_id, ~pl.col("source_file").is_in(list(files)))
+        for row in rows.iter_rows(named=True):
+            yield self._message(row), row["source_file"]
+
+    def _message(self, row: dict[str, Any]) -> Message:
+        redact = self.catalogue.redactor.redact
+        return Message(
+            row["message_id"],
+            row["role"],
+            row["said_at"],
+            row["written_at"],
+            redact(row["text"]),
+            row["source_line"],
+            row["tool_name"],
+            row["is_error"],
+            bool(row["voided"]),
+            tuple(Image(**image) for image in row["images"] or ()),
+        )
+
+    def _redacted(self, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        redact = self.catalogue.redactor.redact
+        return frame.with_columns(pl.col(column).map_elements(redact, pl.String) for column in columns)
+
+    @staticmethod
+    def _with_quotes(messages: pl.DataFrame) -> pl.DataFrame:
+        """With the spans of the text as it is now."""
+        rows = messages.select("role", "text").iter_rows()
+        spans = [quoted_spans(text) if role == "user" else [] for role, text in rows]
+        quoted = [[{"start": start, "end": end} for start, end in found] for found in spans]
+        return messages.with_columns(pl.Series("quoted", quoted, messages.schema["quoted"]))
+
+    def _decided(self, windows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataFrame:
+        """The windows. Of a file that went away while its session was active nothing more will come."""
+        rows, least = self.catalogue.rows, self.settings.min_user_messages
+        files = [key for key in messages["source_file"].unique() if key in rows and rows[key]["session_id"]]
+        active = [key for key in files if not self.catalogue.is_idle(key, self.day, self.now)]
+        ended = messages.filter(~pl.col("source_file").is_in(active))["dedupe_key"].unique().to_list()
+        waited = (pl.col("reason") == STILL_ACTIVE) & pl.col("dedupe_key").is_in(ended)
+        decided = pl.when(pl.col("user_messages") < least).then(pl.lit(too_few(least)))
+        reason = pl.when(waited).then(decided).otherwise(pl.col("reason"))
+        return windows.with_columns(reason=reason, observed=reason.is_null())

@@ -1,0 +1,87 @@
+"""What kind of fact words are, by the cues in them; and which words are none."""
+
+from __future__ import annotations
+
+import re
+
+from memory_pipeline.text import cues
+
+MIN_SAID = 12
+"""Characters below which a person's sentence says nothing by itself."""
+PROSE = 0.7
+"""Share of letters and spaces in what reads as a sentence."""
+RULES = ("rule", "preference", "correction")
+"""Kinds that say how things are to be done from now on: in a user's words nobody else can end them."""
+NORMATIVE = (*RULES, "decision")
+"""Kinds that say what is to hold: rules and decisions. In a user's words only the user can replace them."""
+MOMENTARY_KINDS = ("statement", "state_change", "progress", "decision", "convention", "root_cause")
+CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("root_cause", cues.ROOT_CAUSE),
+    ("rule", cues.RULE),
+    ("decision", cues.DECIDED),
+    ("preference", cues.PREFERENCE),
+    ("decision", cues.DECISION),
+    ("state_change", cues.STATE_CHANGE),
+    ("convention", cues.CONVENTION),
+    ("progress", cues.PROGRESS),
+)
+
+
+def kind_of_user(words: str) -> str:
+    """What a person's words are. A question is a question whatever else is in it, unless it corrects."""
+    if is_question(words):
+        return "correction" if cues.CORRECTING_QUESTION.search(words) else "question"
+    if cues.OPEN.search(words):
+        return "question"
+    if cues.CORRECTION.search(words):
+        return "rule" if cues.RULE.search(words) or cues.PREFERENCE.search(words) else "correction"
+    return kind_of_claim(words)
+
+
+def kind_of_model(words: str) -> str:
+    """What the model's words are; it has no preferences."""
+    kind = kind_of_claim(words)
+    return "statement" if kind == "preference" else kind
+
+
+def kind_of_claim(words: str) -> str:
+    return next((kind for kind, cue in CUES if cue.search(words)), "statement")
+
+
+def is_question(words: str) -> bool:
+    if words.rstrip("\"')” ").endswith(("?", "？")):
+        return True
+    return bool(cues.ASKING.search(words) or cues.CHINESE_QUESTION.search(words))
+
+
+def is_passing(words: str) -> bool:
+    """Consent, thanks, or an order for this moment."""
+    if cues.ACCEPTANCE.match(words) or length_of(words) < MIN_SAID:
+        return True
+    return is_momentary(kind_of_user(words), words)
+
+
+def is_momentary(kind: str, words: str) -> bool:
+    """An order for this moment; a decision ("let's go with Postgres"), or one with its reason, outlasts it."""
+    decides = kind == "decision" and bool(cues.REASON.search(words) or cues.LAYING_DOWN.match(words))
+    return kind in MOMENTARY_KINDS and not decides and bool(cues.MOMENTARY.search(words))
+
+
+def is_noise(words: str) -> bool:
+    """A plan, an offer or praise of the model."""
+    return any(cue.search(words) for cue in (cues.PLAN, cues.OFFER, cues.PRAISE))
+
+
+def is_prose(words: str) -> bool:
+    """Whether it reads as a sentence: not a path or a link alone, a prompt or a line of a log."""
+    is_one_word = " " not in words and not cues.CHINESE.search(words)
+    return (
+        not is_one_word
+        and not words.startswith(("===", "---"))
+        and sum(c.isalpha() or c.isspace() for c in words) >= PROSE * len(words)
+    )
+
+
+def length_of(words: str) -> int:
+    """Characters, of which a Chinese one says as much as three others."""
+    return len(words) + 2 * len(cues.CHINESE.findall(words))

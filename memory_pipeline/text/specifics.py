@@ -1,0 +1,75 @@
+"""The specifics of a text: paths, names in code, versions and numbers. They are what a model gets wrong unnoticed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from memory_pipeline.text.dates import CLOCK, DATE
+
+_SPECIFIC = re.compile(
+    r"`[^`\n]+`"
+    r"|(?<![\w.~@/-])[\w.~@-]*/[\w./~@:-]*\w"  # paths
+    r"|\b\w+\.[A-Za-z]\w{0,4}\b|\bv?\d+(?:\.\d+)+\b"  # files, versions
+    r"|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--[\w-]+"  # names in code, options
+    r"|\b\d{2,}\b"
+)
+_VERSION = re.compile(r"v\d+(?:\.\d+)*")
+_MARKS = str.maketrans("", "", "`*\"'“”‘’")
+_NAME = re.compile(r"[a-z][A-Z]|\w_\w")
+_INNER = re.compile(r"[\w.~@/:-]*\w")
+_ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?$|\b(?:and|or|either)/")
+
+
+class Words:
+    """Everything that was said in a window, to look names and numbers up in."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._text = _plain("\n".join(texts))
+        self._known: dict[str, bool] = {}
+
+    def has(self, specific: str) -> bool:
+        """Whether it stands there, whatever the case; a number only as a number of its own."""
+        if specific not in self._known:
+            wanted = _plain(specific)
+            wanted = wanted[1:] if _VERSION.fullmatch(wanted) else wanted
+            is_number = wanted.replace(".", "").isdigit()
+            found = (
+                re.search(rf"(?<![\d.]){re.escape(wanted)}(?!\d)", self._text) if is_number else wanted in self._text
+            )
+            self._known[specific] = bool(found)
+        return self._known[specific]
+
+
+def specifics(text: str) -> list[str]:
+    """Each once, in order, without quotes and backticks; clock times and dates are looked after elsewhere."""
+    found = (match.strip("`").rstrip(".,:;") for match in _SPECIFIC.findall(CLOCK.sub(" ", DATE.sub(" ", text))))
+    return list(dict.fromkeys(s for s in found if s and not _ABBREVIATION.match(s)))
+
+
+def missing_specifics(text: str, said: Words) -> list[str]:
+    """Those of the text that were not said, neither whole nor in the parts that a writer may join."""
+    return [specific for specific in specifics(text) if not _is_said(specific, said)]
+
+
+def _is_said(specific: str, said: Words) -> bool:
+    return said.has(specific) or any(all(_is_said(p, said) for p in parts) for parts in _in_parts(specific))
+
+
+def _in_parts(specific: str) -> Iterator[list[str]]:
+    """What stands for a name when all of it was said: the words of a command, alternatives like "patch/major", a folder
+    and the file below it, a member and its owner. Of a path, the last two parts must have been said together."""
+    if inner := _INNER.findall(specific):
+        if inner != [specific]:
+            yield inner
+        elif all(part.isalpha() for part in specific.split("/")) and "/" in specific:
+            yield specific.split("/")
+        elif specific.count("/") > 1:
+            *folders, folder, name = specific.split("/")
+            yield [*filter(None, folders), f"{folder}/{name}"]
+        elif "." in specific and "/" not in specific and _NAME.search(specific):
+            yield specific.split(".")
+
+
+def _plain(text: str) -> str:
+    return text.translate(_MARKS).lower().replace("\\", "/").replace("__", "")  # bold, where it is no name
