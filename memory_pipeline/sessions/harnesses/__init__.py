@@ -21,15 +21,15 @@ from __future__ import annotations
 from types import ModuleType
 
 from memory_pipeline.sessions.harnesses import pi
-from memory_pipeline.sessions.harnesses.claude_code import reader as claude_code
-from memory_pipeline.sessions.harnesses.codex import reader as codex
-from memory_pipeline.sessions.harnesses.gemini import reader as gemini
-from memory_pipeline.sessions.harnesses.opencode import reader as opencode
+from memory_pipeline.sessions.harnesses.claude_code import reader as claude_code_reader
+from memory_pipeline.sessions.harnesses.codex import reader as codex_reader
+from memory_pipeline.sessions.harnesses.gemini import reader as gemini_reader
+from memory_pipeline.sessions.harnesses.opencode import reader as opencode_reader
 
 HARNESSES: tuple[ModuleType, ...] = (
     pi,
-    claude_code,
-    codex,
-    gemini,
-    opencode,
+    claude_code_reader,
+    codex_reader,
+    gemini_reader,
+    opencode_reader,
 )
