@@ -46,6 +46,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.text.bm25 import BM25
 from memory_pipeline.text.condense import condense
+from memory_pipeline.workspace import Workspace
 
 BENCH = Path(__file__).resolve().parents[2] / "shared/bench/retrieval.py"
 CHOSEN_ON = 3
@@ -145,7 +146,7 @@ def measure(
         all_days = [
             MONDAY + timedelta(days=n) for n in range((end_of_month(days[-1] + timedelta(days=7)) - MONDAY).days + 1)
         ]
-        stage = DistillationStage(settings, lake, date(2030, 1, 1))
+        stage = DistillationStage(Workspace(settings, lake), date(2030, 1, 1))
         for day in all_days:
             bring_up_to_date(stage, lake, day)
         said = {

@@ -32,6 +32,7 @@ from memory_pipeline.sessions.catalogue import Catalogue  # noqa: E402
 from memory_pipeline.sessions.discovery import find_sources  # noqa: E402
 from memory_pipeline.sessions.stage import SessionsStage  # noqa: E402
 from memory_pipeline.stage import bring_up_to_date  # noqa: E402
+from memory_pipeline.workspace import Workspace  # noqa: E402
 from memory_pipeline_tests.killing.chain import Chain, Left, Trial  # noqa: E402
 from memory_pipeline_tests.killing.forks import forked  # noqa: E402
 from memory_pipeline_tests.killing.story import STEPS, workspace_of  # noqa: E402
@@ -102,7 +103,10 @@ def observed(sessions: Path, workspace: Path) -> list[str]:
     settings, lake = workspace_of(workspace)
     catalogue = Catalogue(lake, settings)
     catalogue.refresh(find_sources([sessions]))
-    stages = SessionsStage(settings, lake, catalogue, datetime.now(UTC)), ObservationsStage.of(settings, lake)
+    stages = (
+        SessionsStage(Workspace(settings, lake), catalogue, datetime.now(UTC)),
+        ObservationsStage.of(Workspace(settings, lake)),
+    )
     found: list[str] = []
     for day in catalogue.days():
         for stage in stages:

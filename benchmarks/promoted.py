@@ -41,6 +41,7 @@ from memory_pipeline.proposals.lifecycle import APPROVED, decide, on_display, pe
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH
+from memory_pipeline.workspace import Workspace
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 SHARE, TRAP_SHARE, SHORTEST_SPAN = 0.35, 0.6, 12
@@ -195,12 +196,12 @@ def report(settings: Settings, chosen: Sequence[Labelled], *, listing: bool) -> 
 def approve_all(settings: Settings, lake: Lake) -> dict[str, str]:
     """Approves page after page as a person does who likes everything; the lines of MEMORY.md by proposal id."""
     now = NOW
-    settle_review(settings, lake, now)
-    while shown := on_display(settings, lake):
+    settle_review(Workspace(settings, lake), now)
+    while shown := on_display(Workspace(settings, lake)):
         now += timedelta(minutes=1)
-        decide(settings, lake, dict.fromkeys([row["proposal_id"] for row in shown], APPROVED), now)
-        promote(settings, lake, now)
-        settle_review(settings, lake, now)
+        decide(Workspace(settings, lake), dict.fromkeys([row["proposal_id"] for row in shown], APPROVED), now)
+        promote(Workspace(settings, lake), now)
+        settle_review(Workspace(settings, lake), now)
     path = settings.memory_file
     lines = lines_of(path.read_bytes() if path.exists() else None)
     return {line.proposal_id: line.text for line in lines if line.proposal_id and not line.is_struck}

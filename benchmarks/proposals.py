@@ -37,6 +37,7 @@ from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.similarity import content_words, overlap
+from memory_pipeline.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT.parent / "shared/fixtures"
@@ -95,18 +96,21 @@ def speed(workspace: Path, count: int) -> None:
     names = ("proposals", "supports", "decisions", "showings", "promotions")
     print(f"\n{count:,} proposals on {DAYS} days; {len(pending(lake)):,} pending; seconds:")
     timed("tables read, and nothing else (baseline)", lambda: [lake.read(name) for name in names])
-    timed("REVIEW.md made", lambda: settle_review(settings, lake, NOW))
-    timed("REVIEW.md up to date already", lambda: settle_review(settings, lake, NOW + timedelta(minutes=1)))
+    timed("REVIEW.md made", lambda: settle_review(Workspace(settings, lake), NOW))
+    timed("REVIEW.md up to date already", lambda: settle_review(Workspace(settings, lake), NOW + timedelta(minutes=1)))
     later = NOW + timedelta(days=settings.proposal_expiry_days)
-    timed("20 expire and 20 others are shown", lambda: settle_review(settings, lake, later))
+    timed("20 expire and 20 others are shown", lambda: settle_review(Workspace(settings, lake), later))
     first = [row["proposal_id"] for row in pending(lake)[:20]]
-    timed("20 decided", lambda: decide(settings, lake, dict.fromkeys(first, APPROVED), later))
-    timed("20 promoted", lambda: promote(settings, lake, later))
+    timed("20 decided", lambda: decide(Workspace(settings, lake), dict.fromkeys(first, APPROVED), later))
+    timed("20 promoted", lambda: promote(Workspace(settings, lake), later))
     rest = [row["proposal_id"] for row in pending(lake)]
-    timed(f"{len(rest):,} decided", lambda: decide(settings, lake, dict.fromkeys(rest, APPROVED), later))
-    timed(f"{len(rest):,} promoted", lambda: promote(settings, lake, later))
+    timed(f"{len(rest):,} decided", lambda: decide(Workspace(settings, lake), dict.fromkeys(rest, APPROVED), later))
+    timed(f"{len(rest):,} promoted", lambda: promote(Workspace(settings, lake), later))
     timed("the check over all days", lambda: check(settings, lake))
-    timed("a day's lines offered", lambda: ProposalsStage(settings, lake).build(FIRST + timedelta(days=DAYS - 1)))
+    timed(
+        "a day's lines offered",
+        lambda: ProposalsStage(Workspace(settings, lake)).build(FIRST + timedelta(days=DAYS - 1)),
+    )
 
 
 def check(settings: Settings, lake: Lake) -> None:

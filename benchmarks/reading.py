@@ -21,6 +21,8 @@ from typing import Any
 
 import orjson
 
+from memory_pipeline.workspace import Workspace
+
 ROUNDS = 5
 IDS = ("id", "parentId", "uuid", "parentUuid", "logicalParentUuid", "sessionId", "leafUuid", "firstKeptEntryId")
 
@@ -123,7 +125,7 @@ def read_everything(root: Path, workspace: Path) -> None:
 
     settings = Settings(workspace=workspace, timezone="UTC", session_dirs=(root,), default_session_dirs=False)
     lake = Lake(settings.lake_dir)
-    stage = SessionsStage(settings, lake, Catalogue(lake, settings), datetime.now(UTC))
+    stage = SessionsStage(Workspace(settings, lake), Catalogue(lake, settings), datetime.now(UTC))
     stage.look()
     for day in stage.catalogue.days():
         bring_up_to_date(stage, lake, day)

@@ -21,49 +21,59 @@ the range, so reflections and friction have more days than what is before them, 
 import dagster as dg
 from dagster_duckdb import DuckDBResource
 
-from memory_pipeline.distillation.assets import distil
-from memory_pipeline.distillation.checks import DISTILLATION_CHECKS
-from memory_pipeline.distillation.schedule import distil_at_five, distil_job
-from memory_pipeline.embeddings.assets import embed
-from memory_pipeline.embeddings.checks import points_equal_rows
-from memory_pipeline.friction.assets import find_friction
-from memory_pipeline.friction.schedule import friction_at_seven, friction_job
-from memory_pipeline.observations.assets import observe
-from memory_pipeline.observations.checks import OBSERVATION_CHECKS
-from memory_pipeline.orchestration import LakeResource
-from memory_pipeline.proposals.assets import memory_file, propose
+from memory_pipeline.automation.jobs import JOBS
+from memory_pipeline.automation.schedules import schedules
+from memory_pipeline.automation.sensors import sensors
+from memory_pipeline.distillation.assets import distillation_assets
+from memory_pipeline.distillation.checks import distillation_checks
+from memory_pipeline.embeddings.assets import embedding_assets
+from memory_pipeline.embeddings.checks import embedding_checks
+from memory_pipeline.friction.assets import friction_assets
+from memory_pipeline.observations.assets import observation_assets
+from memory_pipeline.observations.checks import observation_checks
+from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.proposals.assets import memory_file, proposal_assets
 from memory_pipeline.proposals.checks import identity_files, one_decision_each
-from memory_pipeline.proposals.sensor import review_job, review_sensor
-from memory_pipeline.proposals.todoist.sensor import todoist_job, todoist_sensor
-from memory_pipeline.reflections.assets import pool_reflections, reflect
-from memory_pipeline.reflections.checks import REFLECTION_CHECKS
-from memory_pipeline.reflections.schedule import (
-    archive_at_eight,
-    archive_job,
-    pool_reflect_job,
-    reflect_at_six,
-    reflect_job,
-)
-from memory_pipeline.reflections.sensor import reflect_early
-from memory_pipeline.sessions.assets import read_sessions
-from memory_pipeline.sessions.checks import every_message_in_one_window
-from memory_pipeline.sessions.sensor import day_job, session_sensor
+from memory_pipeline.reflections.assets import pool_reflections, reflection_assets
+from memory_pipeline.reflections.checks import reflection_checks
+from memory_pipeline.sessions.assets import session_assets
+from memory_pipeline.sessions.checks import session_checks
+from memory_pipeline.settings import Settings, load_settings
 
-defs = dg.Definitions(
-    assets=[read_sessions, observe, embed, reflect, pool_reflections, distil, propose, memory_file, find_friction],
-    asset_checks=[
-        every_message_in_one_window,
-        *OBSERVATION_CHECKS,
-        points_equal_rows,
-        *REFLECTION_CHECKS,
-        *DISTILLATION_CHECKS,
-        one_decision_each,
-        identity_files,
-    ],
-    jobs=[day_job, reflect_job, pool_reflect_job, distil_job, friction_job, review_job, todoist_job, archive_job],
-    schedules=[distil_at_five, reflect_at_six, friction_at_seven, archive_at_eight],
-    sensors=[session_sensor, reflect_early, review_sensor, todoist_sensor],
-    resources={"lake": LakeResource(), "duckdb": DuckDBResource(database=":memory:")},
-    # a process per step would load torch for each of them
-    executor=dg.in_process_executor,
-)
+
+@dg.definitions
+def defs() -> dg.Definitions:
+    """What a code location loads: the definitions of the workspace that its environment names."""
+    return build_definitions(load_settings())
+
+
+def build_definitions(settings: Settings) -> dg.Definitions:
+    """Everything, from one Settings: the first day and time zone of the partitions, versions, schedules."""
+    return dg.Definitions(
+        assets=[
+            session_assets(settings),
+            observation_assets(settings),
+            embedding_assets(settings),
+            reflection_assets(settings),
+            pool_reflections,
+            distillation_assets(settings),
+            friction_assets(settings),
+            proposal_assets(settings),
+            memory_file,
+        ],
+        asset_checks=[
+            *session_checks(settings),
+            *observation_checks(settings),
+            *embedding_checks(settings),
+            *reflection_checks(settings),
+            *distillation_checks(settings),
+            one_decision_each,
+            identity_files,
+        ],
+        jobs=JOBS,
+        schedules=schedules(settings),
+        sensors=sensors(settings),
+        resources={"workspace": WorkspaceResource(), "duckdb": DuckDBResource(database=":memory:")},
+        # a process per step would load torch for each of them
+        executor=dg.in_process_executor,
+    )

@@ -1,7 +1,5 @@
 """What all assets and checks share with Dagster: the partitions, the loop over days, check results by day."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -11,29 +9,23 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.lake.store import Lake
+from memory_pipeline.errors import CannotGoOn, TryAgainLater
 from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
 from memory_pipeline.settings import Settings, load_settings
-from memory_pipeline.stage import CannotGoOn, Stage, TryAgainLater, bring_up_to_date
+from memory_pipeline.stage import Stage, bring_up_to_date
 from memory_pipeline.verdict import Verdict
+from memory_pipeline.workspace import Workspace
 
 # backfill policies are in beta and partitioned checks in preview in 1.13, which is why its version is pinned
 warnings.filterwarnings("ignore", category=dg.BetaWarning)
 warnings.filterwarnings("ignore", category=dg.PreviewWarning)
 
-_SETTINGS = load_settings()
-PARTITIONS = dg.DailyPartitionsDefinition(
-    start_date=f"{_SETTINGS.start_date}", timezone=_SETTINGS.timezone, end_offset=1
-)
-"""One partition per local day; today is one too."""
 ONE_RUN = dg.BackfillPolicy.single_run()
 GROUP = "memory"
 """One for all: the UI folds several groups away, and the first thing to see should be the assets."""
 MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
 """For steps that wait for the index's lock or a server; bad data is not retried."""
 STOPPED = "The run was stopped. Run it again; what is finished is kept."
-MOST_ATTEMPTS = 3
-"""Runs that a sensor asks for with one and the same input, when they fail."""
 
 Describe = Callable[[str, date], Mapping[str, Any]]
 """Metadata of a table's day, for the UI."""
@@ -42,14 +34,16 @@ on_progress: ContextVar[Callable[[str, date], None] | None] = ContextVar("on_pro
 """Called with (table, day) after each day of each stage; the command line draws its bar with it."""
 
 
-class LakeResource(dg.ConfigurableResource):  # type: ignore[type-arg]
-    """The workspace's tables and settings, as the environment of this process gives them."""
+def daily_partitions(settings: Settings) -> dg.DailyPartitionsDefinition:
+    """One partition per local day from the workspace's first one; today is one too."""
+    return dg.DailyPartitionsDefinition(start_date=f"{settings.start_date}", timezone=settings.timezone, end_offset=1)
 
-    def settings(self) -> Settings:
-        return load_settings()
 
-    def open(self) -> Lake:
-        return Lake(self.settings().lake_dir)
+class WorkspaceResource(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """The workspace as the environment and its settings file say when a run or a tick begins."""
+
+    def open(self) -> Workspace:
+        return Workspace.open(load_settings())
 
 
 def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, version: str) -> dg.AssetSpec:
@@ -65,6 +59,16 @@ def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, versio
     )
 
 
+def lookback_dep(asset: str, settings: Settings) -> dg.AssetDep:
+    """A dependency on the days of the lookback; days before the first partition are no error."""
+    return dg.AssetDep(
+        asset,
+        partition_mapping=dg.TimeWindowPartitionMapping(
+            start_offset=1 - settings.lookback_days, allow_nonexistent_upstream_partitions=True
+        ),
+    )
+
+
 def table_schema(table: str) -> dg.TableSchema:
     columns = TABLES[table].columns.items()
     return dg.TableSchema([dg.TableColumn(name, duckdb_type(kind), COLUMN_NOTES[name]) for name, kind in columns])
@@ -76,20 +80,20 @@ def days_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -
 
 
 def run_stage(
-    context: dg.AssetExecutionContext, lake: Lake, stage: Stage, describe: Describe
+    context: dg.AssetExecutionContext, workspace: Workspace, stage: Stage, describe: Describe
 ) -> list[dg.MaterializeResult[Any]]:
-    """Bring every day of the run up to date and report each of its tables by day.
+    """Bring every day of the run up to date and report each of its tables by day, with the notes of what was built.
 
     A day that fails does not stop the others; the step fails at the end and names it. Finished days are
     stored, so the next run skips them. All tables of a stage are made together, whichever are selected.
     """
     selected = [table for table in stage.tables if dg.AssetKey(table) in context.selected_asset_keys]
     failed: dict[date, Exception] = {}
-    built = 0
+    lake, rebuilt = workspace.lake, 0
     report = on_progress.get()
     for day in days_of(context):
         try:
-            is_new = bring_up_to_date(stage, lake, day)
+            built = bring_up_to_date(stage, lake, day)
         except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
             # the retry policy would count it as a failure and begin the step again
             raise dg.Failure(STOPPED, allow_retries=False) from None
@@ -99,10 +103,13 @@ def run_stage(
             if isinstance(caught, (TryAgainLater, CannotGoOn)):
                 break  # it would be the same for every other day
             continue
-        built += is_new
+        rebuilt += built is not None
+        for warning in built.warnings if built else ():
+            context.log.warning(warning)
         for table in selected:
             rows = lake.read(table, [day]).height
-            metadata = {"dagster/row_count": rows, "rebuilt": is_new} | dict(describe(table, day))
+            metadata = {"dagster/row_count": rows, "rebuilt": built is not None} | dict(describe(table, day))
+            metadata |= built.notes if built else {}
             context.add_asset_metadata(metadata, asset_key=table, partition_key=f"{day}")
         if report:
             report(stage.tables[-1], day)
@@ -113,9 +120,34 @@ def run_stage(
             metadata={"failed_days": dg.MetadataValue.json([f"{d}: {e}" for d, e in failed.items()])},
             allow_retries=isinstance(error, TryAgainLater),
         ) from error
-    context.log.info(f"{', '.join(stage.tables)}: {built} of {len(days_of(context))} days were out of date")
+    context.log.info(f"{', '.join(stage.tables)}: {rebuilt} of {len(days_of(context))} days were out of date")
     schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}
     return [dg.MaterializeResult(asset_key=table, metadata=schema[table]) for table in selected]
+
+
+def check_by_day(
+    asset: str,
+    name: str,
+    judge: Callable[[Workspace, date], Verdict],
+    settings: Settings,
+    *,
+    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
+    blocking: bool = False,
+) -> dg.AssetChecksDefinition:
+    """A check that judges each day of a run; the judge's docstring is its description in the UI."""
+
+    @dg.asset_check(
+        asset=asset,
+        name=name,
+        description=judge.__doc__,
+        partitions_def=daily_partitions(settings),
+        blocking=blocking,
+    )
+    def check(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> dg.AssetCheckResult:
+        opened = workspace.open()
+        return report_by_day(context, asset, name, lambda day: judge(opened, day), severity)
+
+    return check
 
 
 def report_by_day(
@@ -139,7 +171,7 @@ def report_by_day(
                 check_name=check,
                 passed=verdict.passed,
                 partition=f"{day}",
-                metadata=_metadata(verdict),
+                metadata=verdict_metadata(verdict),
                 severity=severity,
             )
             event = dg.DagsterEvent(
@@ -152,12 +184,13 @@ def report_by_day(
         total = Verdict(not bad, {"days": len(days), "days_failed": len(bad)}, offenders)
     else:
         total = verdicts[days[0]]
-    return dg.AssetCheckResult(passed=total.passed, severity=severity, metadata=_metadata(total))
+    return dg.AssetCheckResult(passed=total.passed, severity=severity, metadata=verdict_metadata(total))
 
 
-def _metadata(verdict: Verdict) -> dict[str, Any]:
+def verdict_metadata(verdict: Verdict, offenders_as: str = "first_offenders") -> dict[str, Any]:
+    """What a check found, for the UI."""
     offenders = "\n".join(f"- {line}" for line in verdict.offenders[:10])
-    return verdict.numbers | ({"first_offenders": dg.MetadataValue.md(offenders)} if offenders else {})
+    return verdict.numbers | ({offenders_as: dg.MetadataValue.md(offenders)} if offenders else {})
 
 
 def markdown_table(frame: pl.DataFrame, limit: int = 20) -> dg.MarkdownMetadataValue:

@@ -18,6 +18,7 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import Stage, is_current, is_incomplete
+from memory_pipeline.workspace import Workspace
 
 BRIDGED_DAYS = 10
 """Days without sessions that a run goes through rather than end: a run costs about as much as ten empty days."""
@@ -46,12 +47,12 @@ class Stages:
         """The stages of a workspace, with what its catalogue knows of the session files; see `Lake.for_planning`."""
         lake = Lake(settings.lake_dir, for_planning=for_planning)
         return cls(
-            SessionsStage(settings, lake, catalogue or Catalogue(lake, settings), now or datetime.now(UTC)),
-            ObservationsStage.of(settings, lake),
-            EmbeddingsStage.of(settings, lake),
-            ReflectionsStage.of(settings, lake),
-            ProposalsStage(settings, lake),
-            FrictionStage.of(settings, lake),
+            SessionsStage(Workspace(settings, lake), catalogue or Catalogue(lake, settings), now or datetime.now(UTC)),
+            ObservationsStage.of(Workspace(settings, lake)),
+            EmbeddingsStage.of(Workspace(settings, lake)),
+            ReflectionsStage.of(Workspace(settings, lake)),
+            ProposalsStage(Workspace(settings, lake)),
+            FrictionStage.of(Workspace(settings, lake)),
         )
 
     def all(self) -> tuple[Stage, ...]:

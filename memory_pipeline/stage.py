@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
-from typing import Protocol
+from typing import Any, Protocol
 
 import polars as pl
 
 from memory_pipeline.lake.store import Lake
 
-
-class TryAgainLater(Exception):
-    """Something else is in the way for now: a lock, a server. The message says what to do if it stays."""
-
-
-class CannotGoOn(Exception):
-    """The same would happen on every other day, now and later: a setting is wrong. The message says which."""
+INCOMPLETE = "incomplete"
+"""Stored in place of a fingerprint, and no day's own: what is missing is looked for again by every run."""
 
 
-class Unfinished(Exception):
-    """Some of a day's rows could be made and some could not, for the reason that is this one's cause."""
+@dataclass(frozen=True)
+class Built:
+    """What a stage made of a day."""
 
-    def __init__(self, frames: Mapping[str, pl.DataFrame], cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.frames, self.cause = frames, cause
+    frames: Mapping[str, pl.DataFrame]
+    """One per table."""
+    is_complete: bool = True
+    """Whether the day has all that it can have; if not, every run looks for the rest."""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """What there is to say of it beside the rows: names and values for the UI."""
+    warnings: tuple[str, ...] = ()
+    """Sentences for whoever reads the run's log."""
+    failure: Exception | None = None
+    """What kept the day from being finished, where that is no matter of waiting: raised once the frames are stored."""
 
 
 class Stage(Protocol):
@@ -34,23 +38,13 @@ class Stage(Protocol):
     version of the code. While it is equal to the one stored with the rows, the day is up to date.
     """
 
-    is_complete: bool
-    """Whether the day that was built last has all that it can have."""
-
     @property
     def tables(self) -> tuple[str, ...]: ...
 
     def fingerprint(self, day: date) -> str: ...
 
-    def build(self, day: date) -> Mapping[str, pl.DataFrame]:
-        """One frame per table. May write what goes with the rows (daily log, index); safe to repeat.
-
-        Raises `Unfinished` with the rows that there are, when the others could not be made.
-        """
-
-
-INCOMPLETE = "incomplete"
-"""Stored in place of a fingerprint, and no day's own: what is missing is looked for again by every run."""
+    def build(self, day: date) -> Built:
+        """The day's rows. May write what goes with them (daily log, index); safe to repeat."""
 
 
 def is_incomplete(stage: Stage, lake: Lake, day: date) -> bool:
@@ -63,26 +57,21 @@ def is_current(stage: Stage, lake: Lake, day: date) -> bool:
     return _is_stored(stage, lake, day, stage.fingerprint(day))
 
 
-def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> bool:
-    """Build and store the day unless it is up to date; True when it was built.
+def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> Built | None:
+    """Build and store the day unless it is up to date; what was built, if anything.
 
     Raises what kept a day from being finished, after what there is of it was stored.
     """
     fingerprint = stage.fingerprint(day)  # before building: what changes meanwhile is found by the next run
     if _is_stored(stage, lake, day, fingerprint):
-        return False
-    try:
-        frames = stage.build(day)
-    except Unfinished as unfinished:
-        _store(stage, lake, day, unfinished.frames, INCOMPLETE)
-        raise unfinished.cause from None
-    _store(stage, lake, day, frames, fingerprint if stage.is_complete else INCOMPLETE)
-    return True
-
-
-def _store(stage: Stage, lake: Lake, day: date, frames: Mapping[str, pl.DataFrame], fingerprint: str) -> None:
+        return None
+    built = stage.build(day)
+    is_complete = built.is_complete and built.failure is None
     for table in stage.tables:
-        lake.replace(table, frames[table], [day], {day: fingerprint})
+        lake.replace(table, built.frames[table], [day], {day: fingerprint if is_complete else INCOMPLETE})
+    if built.failure:
+        raise built.failure
+    return built
 
 
 def _is_stored(stage: Stage, lake: Lake, day: date, fingerprint: str) -> bool:

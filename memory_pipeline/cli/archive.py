@@ -8,8 +8,8 @@ from memory_pipeline.cli.console import FAILED, MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.daily_log.archive import archive_logs
 from memory_pipeline.days import today
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
+from memory_pipeline.workspace import Workspace
 
 
 def archive(
@@ -20,7 +20,7 @@ def archive(
     settings = active_settings()
     if not settings.archive_after_days:
         raise fail("Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old.", MISUSED)
-    stage = ReflectionsStage.of(settings, Lake(settings.lake_dir))
+    stage = ReflectionsStage.of(Workspace.open(settings))
     done = archive_logs(settings, today(settings.zone), lambda day: why_not_reflected(stage, day), dry_run=dry_run)
     if as_json:
         left = {name: {f"{d}": why for d, why in getattr(done, name).items()} for name in ("waiting", "stuck")}

@@ -11,11 +11,11 @@ import polars as pl
 from rich.text import Text
 
 from memory_pipeline.cli.console import out
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.lifecycle import as_offered
-from memory_pipeline.settings import Settings
+from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.text.sentences import clip
+from memory_pipeline.workspace import Workspace
 
 QUOTES_SHOWN, QUOTE_LENGTH = 2, 300
 _PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "·": "-", "…": "...", "🔴": "[!]", "🟡": "[?]", "🟢": "[i]"})
@@ -40,18 +40,18 @@ class Card:
     """Where that day is near."""
 
 
-def cards_of(settings: Settings, lake: Lake, rows: Sequence[dict[str, Any]]) -> list[Card]:
+def cards_of(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> list[Card]:
     """The cards of these rows of `proposals`, in their order; each table is read once."""
-    offered = {p.proposal_id: p for p in as_offered(settings, lake, rows)}
-    days = {row["day"] - timedelta(days=back) for row in rows for back in range(settings.lookback_days)}
+    offered = {p.proposal_id: p for p in as_offered(workspace, ProposalLog(workspace.lake), rows)}
+    days = {row["day"] - timedelta(days=back) for row in rows for back in range(workspace.settings.lookback_days)}
     wanted = {span["message_id"] for row in rows for span in row["evidence"] or []}
     columns = ["message_id", "text", "source_file", "source_line"]
-    messages = lake.read("messages", days, columns).filter(pl.col("message_id").is_in(list(wanted)))
+    messages = workspace.lake.read("messages", days, columns).filter(pl.col("message_id").is_in(list(wanted)))
     said = {m["message_id"]: m for m in messages.iter_rows(named=True)}
     return [
         Card(
             row["proposal_id"],
-            settings.marks[row["priority"]],
+            workspace.settings.marks[row["priority"]],
             one_line(row["section"]),
             one_line(row["text"]),
             one_line(offered[row["proposal_id"]].evidence),

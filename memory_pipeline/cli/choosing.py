@@ -16,6 +16,7 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Source
 from memory_pipeline.settings import Settings, WrongSetting
+from memory_pipeline.workspace import Workspace
 
 RECENT_DAYS = 7
 FIRST = Annotated[str | None, typer.Option("--from", metavar="DAY", help="First day, YYYY-MM-DD.")]
@@ -46,7 +47,7 @@ def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bo
         return catalogue.days()[-RECENT_DAYS:]
     first, last = span or (date.min, date.max)
     settings = catalogue.settings
-    noted = days_with_notes(settings, catalogue.lake)
+    noted = days_with_notes(Workspace(settings, catalogue.lake))
     kept = [day for day in noted if settings.start_date <= day <= today(settings.zone)]
     return sorted(day for day in {*catalogue.days(), *kept} if first <= day <= last)
 

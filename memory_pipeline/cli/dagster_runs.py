@@ -4,7 +4,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -13,8 +13,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 import memory_pipeline
+from memory_pipeline.errors import TryAgainLater
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import TryAgainLater
 
 _START, _END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 _PROCESS = "memory/process"
@@ -85,19 +85,23 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-def run_job(
-    instance: Any, job: str, days: tuple[date, date] | None = None, tags: Mapping[str, str] | None = None
-) -> str | None:
-    """Run to the end; None when it succeeded, else what failed first, in one line: `STOPPED` if a person did it."""
+def run_job(settings: Settings, instance: Any, job: str, days: tuple[date, date] | None = None) -> str | None:
+    """Run to the end; None when it succeeded, else what failed first, in one line: `STOPPED` if a user did it.
+
+    A run over days leaves MEMORY.md and REVIEW.md alone: others may follow it, and `review_job` once after them all.
+    """
     from dagster._core.events import JobFailureData, RunFailureReason
 
-    from memory_pipeline.definitions import defs
+    from memory_pipeline.definitions import build_definitions
     from memory_pipeline.orchestration import STOPPED
 
     span = {_START: f"{days[0]}", _END: f"{days[1]}"} if days else {}
-    result = defs.resolve_job_def(job).execute_in_process(
+    resolved = build_definitions(settings).resolve_job_def(job)
+    keys = resolved.asset_layer.executable_asset_keys if days else set()
+    result = resolved.execute_in_process(
         instance=instance,
-        tags={_PROCESS: f"{os.getpid()}", **span, **(tags or {})},
+        asset_selection=sorted(key for key in keys if key.path[-1] != "memory_file") or None,
+        tags={_PROCESS: f"{os.getpid()}", **span},
         run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         raise_on_error=False,
     )
@@ -113,13 +117,13 @@ def run_job(
     return reasons[0] if reasons else "The run failed; the Dagster UI shows its log."
 
 
-def check_results(instance: Any, days: set[date]) -> dict[str, dict[str, Any]]:
+def check_results(settings: Settings, instance: Any, days: set[date]) -> dict[str, dict[str, Any]]:
     """Per check ("asset/check"): how many of the days passed, and which failed, by the latest result of each day."""
     from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus as Status
 
-    from memory_pipeline.definitions import defs
+    from memory_pipeline.definitions import build_definitions
 
-    keys = [key for definition in defs.asset_checks or [] for key in definition.check_keys]
+    keys = [key for definition in build_definitions(settings).asset_checks or [] for key in definition.check_keys]
     found: dict[str, dict[str, Any]] = {
         f"{key.asset_key.to_user_string()}/{key.name}": {"passed": 0, "failed_days": []} for key in keys
     }

@@ -5,10 +5,10 @@ from filelock import Timeout
 
 from memory_pipeline.cli import archive, estimate, identity, log, review, run, sql, status, ui, why
 from memory_pipeline.cli.console import err, fail
+from memory_pipeline.errors import CannotGoOn, TryAgainLater
 from memory_pipeline.lake.store import DamagedTable
 from memory_pipeline.llm.own_sessions import is_inside
 from memory_pipeline.markdown.safe_write import ChangedMeanwhile
-from memory_pipeline.stage import CannotGoOn, TryAgainLater
 
 app = typer.Typer(
     help="Durable memory from the transcripts of your coding agents, reviewed by you.",

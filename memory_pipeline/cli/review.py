@@ -7,26 +7,25 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say
+from memory_pipeline.cli.console import MISUSED, err, fail, print_json, say
 from memory_pipeline.cli.keys import Keys
 from memory_pipeline.cli.reviewing import Review
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
-from memory_pipeline.proposals.lifecycle import (
+from memory_pipeline.proposals.events import (
+    APPROVED,
     COMMAND_SURFACE,
-    Settled,
-    UnknownProposal,
-    as_offered,
-    decide,
-    now_utc,
-    on_display,
-    promote,
-    settle_review,
+    EXPIRED,
+    INVALID,
+    REJECTED,
+    SUPERSEDED,
+    OpenLog,
+    ProposalLog,
 )
-from memory_pipeline.proposals.records import record_showings
-from memory_pipeline.proposals.states import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED, pending
+from memory_pipeline.proposals.review import Reconciled, as_offered, now_utc, on_display, reconcile
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 
 
 def review(
@@ -46,21 +45,19 @@ def review(
     both = sorted(set(approve or []) & set(reject or []))
     if both:
         raise fail(f"{', '.join(both)} cannot be both approved and rejected.", MISUSED)
-    settled = settle_review(settings, lake, now)
-    _say_damaged(settled)
     decisions = dict.fromkeys(approve or [], APPROVED) | dict.fromkeys(reject or [], REJECTED)
-    with one_sentence(UnknownProposal):
-        invalid = decide(settings, lake, decisions, now)
-    decided = decisions | dict.fromkeys(invalid, INVALID)
-    settled.invalid |= invalid
-    if decisions:
-        settle_review(settings, lake, now)
-    promoted = promote(settings, lake, now)
+    workspace = Workspace(settings, lake)
+    reconciled = reconcile(workspace, now, decisions=decisions)
+    _say_damaged(reconciled)
+    if reconciled.refused:
+        raise fail(reconciled.refused)
+    decided = decisions | {p: INVALID for p in decisions if p in reconciled.invalid}
     if not (decisions or as_list or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
-        _by_keys(settings, lake, promoted, settled)
+        _by_keys(workspace, reconciled)
         return
-    rows = pending(lake)
-    offered = {p.proposal_id: p for p in as_offered(settings, lake, rows)}
+    log = ProposalLog(lake)
+    rows = log.pending()
+    offered = {p.proposal_id: p for p in as_offered(workspace, log, rows)}
     if as_json:
         names = ("proposal_id", "section", "priority", "support", "text")
         pending_rows = [
@@ -70,19 +67,20 @@ def review(
         ]
         print_json(
             {
-                "promoted": promoted,
+                "promoted": reconciled.promoted,
                 "decided": decided,
-                "invalid": settled.invalid,
-                "not_understood": settled.ignored,
-                "decided_before": settled.already,
+                "invalid": reconciled.invalid,
+                "not_understood": reconciled.ignored,
+                "decided_before": reconciled.already,
                 "pending": pending_rows,
             }
         )
         return
-    settled.rejected += reject or []
-    _say_done(settings, promoted, settled)
-    shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(settings, lake)}
-    record_showings(settings, lake, shown, now, surface=COMMAND_SURFACE)
+    reconciled.rejected += reject or []
+    _say_done(settings, reconciled.promoted, reconciled)
+    shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(workspace, log)}
+    with OpenLog.of(workspace) as opened:
+        opened.record_shown(shown, now, surface=COMMAND_SURFACE)
     for row in rows:
         say(f"\n{row['proposal_id']} {settings.marks[row['priority']]} {row['section']}", "bold")
         say(f"  {row['text']}")
@@ -90,55 +88,54 @@ def review(
     say(f"\n{len(rows)} pending. `memory review --approve ID`, `--reject ID`, or edit {settings.review_file}")
 
 
-def _say_damaged(settled: Settled) -> None:
-    if settled.damaged:
+def _say_damaged(reconciled: Reconciled) -> None:
+    if reconciled.damaged:
         err.print(
-            f"REVIEW.md was not read: {settled.damaged} A fresh one was written; the old one is in backups/.",
+            f"REVIEW.md was not read: {reconciled.damaged} A fresh one was written; the old one is in backups/.",
             style="yellow",
         )
 
 
-def _say_done(settings: Settings, promoted: list[str], settled: Settled) -> None:
+def _say_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -> None:
     for proposal_id in promoted:
         say(f"{proposal_id} is in {settings.memory_file}")
     for state in (REJECTED, EXPIRED, SUPERSEDED):
-        for proposal_id in getattr(settled, state):
+        for proposal_id in getattr(reconciled, state):
             say(f"{proposal_id} {state}")
-    for proposal_id, reason in settled.invalid.items():
+    for proposal_id, reason in reconciled.invalid.items():
         say(f"{proposal_id} is not promoted: {reason}", "yellow")
-    for proposal_id in settled.automatic:
+    for proposal_id in reconciled.automatic:
         say(f"{proposal_id} is {HOW_TO_TAKE_BACK}")
-    for proposal_id in settled.too_late:
+    for proposal_id in reconciled.too_late:
         say(f"{proposal_id} was decided on too late: it is {HOW_TO_TAKE_BACK}", "yellow")
-    for proposal_id, state in settled.late.items():
+    for proposal_id, state in reconciled.late.items():
         say(f"{proposal_id} was {state} before it was approved; it is not promoted", "yellow")
     for state in (APPROVED, REJECTED):
-        if before := [p for p, s in settled.already.items() if s == state]:
+        if before := [p for p, s in reconciled.already.items() if s == state]:
             say(f"{state} already, so its line in REVIEW.md was not read: {', '.join(before)}", "yellow")
-    if settled.ignored:
-        say(f"not understood, nothing is decided: {', '.join(settled.ignored)}", "yellow")
+    if reconciled.ignored:
+        say(f"not understood, nothing is decided: {', '.join(reconciled.ignored)}", "yellow")
 
 
-def _by_keys(settings: Settings, lake: Lake, promoted: list[str], settled: Settled) -> None:
-    """Marks made in REVIEW.md are told first, then the person decides; MEMORY.md follows at the end."""
+def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
+    """Marks made in REVIEW.md are reported first, then the user decides; MEMORY.md follows at the end."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a locale that lacks a character must not end the review
-    _say_done(settings, promoted, settled)
-    if not pending(lake):
+    _say_done(workspace.settings, reconciled.promoted, reconciled)
+    if not reconciled.pending:
         say("Nothing is pending.")
         return
     with Keys() as keys:
-        outcome = Review(settings, lake, keys).run()
-        meanwhile = settle_review(settings, lake, now_utc())
-        added = promote(settings, lake, now_utc())
+        outcome = Review(workspace, keys).run()
+        meanwhile = reconcile(workspace, now_utc())
         with suppress(OSError):  # nobody may be there to read it
             _say_damaged(meanwhile)
-            _say_done(settings, [], meanwhile)
+            _say_done(workspace.settings, [], meanwhile)
             not_promoted = f"{len(outcome.invalid)} invalid, " if outcome.invalid else ""
             done = f"{len(outcome.approved)} approved, {len(outcome.rejected)} rejected"
-            say(f"\n{done}, {not_promoted}{len(pending(lake))} pending.")
-            if added:
-                say(f"{len(added)} new in {settings.memory_file}")
+            say(f"\n{done}, {not_promoted}{meanwhile.pending} pending.")
+            if meanwhile.promoted:
+                say(f"{len(meanwhile.promoted)} new in {workspace.settings.memory_file}")
     if outcome.exit_code:
         raise typer.Exit(outcome.exit_code)

@@ -18,12 +18,10 @@ from memory_pipeline.cli.cards import Card, cards_of, show, show_card
 from memory_pipeline.cli.console import out
 from memory_pipeline.cli.keys import ENTER, LOST, Keys, NoMoreKeys, can_prefill
 from memory_pipeline.cli.why import why
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.lifecycle import COMMAND_SURFACE, UnknownProposal, decide, now_utc, on_display
-from memory_pipeline.proposals.records import record_showings
-from memory_pipeline.proposals.states import APPROVED, REJECTED, pending
-from memory_pipeline.settings import Settings
+from memory_pipeline.proposals.events import APPROVED, COMMAND_SURFACE, REJECTED, OpenLog, ProposalLog
+from memory_pipeline.proposals.review import UnknownProposalError, decide, now_utc, on_display
+from memory_pipeline.workspace import Workspace
 
 KEYS = {
     "a": "approve: the line goes to MEMORY.md",
@@ -61,8 +59,9 @@ class Outcome:
 class Review:
     """A page of proposals and the keys that decide them; then the next page, while there is one."""
 
-    def __init__(self, settings: Settings, lake: Lake, keys: Keys) -> None:
-        self.settings, self.lake, self.keys = settings, lake, keys
+    def __init__(self, workspace: Workspace, keys: Keys) -> None:
+        self.workspace = workspace
+        self.settings, self.lake, self.keys = workspace.settings, workspace.lake, keys
         self.outcome = Outcome()
         self._last: _Step | None = None
         """Not recorded yet."""
@@ -78,15 +77,17 @@ class Review:
             self.outcome.exit_code = end.code
         finally:
             self._record_last()
-            record_showings(self.settings, self.lake, self._seen, now_utc(), surface=COMMAND_SURFACE)
+            with OpenLog.of(self.workspace) as log:
+                log.record_shown(self._seen, now_utc(), surface=COMMAND_SURFACE)
         return self.outcome
 
     def _next_page(self) -> list[Card]:
         """First what is in REVIEW.md, then as many of the others; what expires soon leads."""
-        rows = pending(self.lake) if self._paged else on_display(self.settings, self.lake)
+        log = ProposalLog(self.lake)
+        rows = log.pending() if self._paged else on_display(self.workspace, log)
         page = [row for row in rows if row["proposal_id"] not in self._paged][: self.settings.pending_limit]
         self._paged.update(row["proposal_id"] for row in page)
-        return sorted(cards_of(self.settings, self.lake, page), key=lambda card: card.expires_on or date.max)
+        return sorted(cards_of(self.workspace, page), key=lambda card: card.expires_on or date.max)
 
     def _go_through(self, page: Sequence[Card]) -> bool:
         """Whether the person wants another page."""
@@ -136,7 +137,7 @@ class Review:
 
     def _at_the_end(self) -> str:
         """`u` (undone), `n` for another page, or `q`."""
-        waiting = sum(row["proposal_id"] not in self._paged for row in pending(self.lake))
+        waiting = sum(row["proposal_id"] not in self._paged for row in ProposalLog(self.lake).pending())
         hint = f"n next {min(waiting, self.settings.pending_limit)}  u undo  q quit" if waiting else "u undo  q quit"
         with _printing():
             show("")
@@ -191,8 +192,8 @@ class Review:
         texts = {} if text is None else {proposal_id: text}
         taken = {proposal_id: decision}
         try:
-            reasons = decide(self.settings, self.lake, taken, now_utc(), surface=COMMAND_SURFACE, texts=texts)
-        except UnknownProposal as told:  # decided in REVIEW.md or elsewhere meanwhile
+            reasons = decide(self.workspace, taken, now_utc(), surface=COMMAND_SURFACE, texts=texts)
+        except UnknownProposalError as told:  # decided in REVIEW.md or elsewhere meanwhile
             return str(told)
         if proposal_id in reasons:
             self.outcome.invalid.append(proposal_id)

@@ -14,11 +14,10 @@ from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.days import stretches
 from memory_pipeline.distillation.stage import DistillationStage, due_days
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import BRIDGED_DAYS, Stages
-from memory_pipeline.proposals.lifecycle import MORE_TO_COME
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 
 STAGES_WITH_PROGRESS = 6
 
@@ -69,9 +68,9 @@ def _bring_up_to_date(
     err.print(f"{len(days)} days with sessions chosen, {todo}.{left_out}", style="dim")
     with instance_of(settings) as instance:
         close_dead_runs(instance)
-        failures = _execute(instance, "day_job", ranges, STAGES_WITH_PROGRESS, is_pressed) if ranges else []
+        failures = _execute(settings, instance, "day_job", ranges, STAGES_WITH_PROGRESS, is_pressed) if ranges else []
         if not _is_stopped(failures):  # only now, so that REVIEW.md has the best of all days
-            failures.append(run_job(instance, "review_job"))
+            failures.append(run_job(settings, instance, "review_job"))
         if not _is_stopped(failures):
             failures += _distil(settings, instance, None if everything else days, is_pressed)
     failed = [f for f in failures if f]
@@ -82,16 +81,21 @@ def _distil(
     settings: Settings, instance: object, days: list[date] | None, is_pressed: Callable[[], bool]
 ) -> list[str | None]:
     """Distil what these days (None: all) have made due; without a model, so it costs nothing."""
-    stage = DistillationStage.of(settings, Lake(settings.lake_dir, for_planning=True))
+    stage = DistillationStage.of(Workspace.open(settings, for_planning=True))
     due = due_days(stage, days)
     if not due:
         return []
     err.print(f"{len(due)} days to distil, with the weeks and months that end with them.", style="dim")
-    return _execute(instance, "distil_job", stretches(due, BRIDGED_DAYS), 1, is_pressed)
+    return _execute(settings, instance, "distil_job", stretches(due, BRIDGED_DAYS), 1, is_pressed)
 
 
 def _execute(
-    instance: object, job: str, ranges: list[tuple[date, date]], stages: int, is_pressed: Callable[[], bool]
+    settings: Settings,
+    instance: object,
+    job: str,
+    ranges: list[tuple[date, date]],
+    stages: int,
+    is_pressed: Callable[[], bool],
 ) -> list[str | None]:
     from memory_pipeline.orchestration import STOPPED, on_progress
 
@@ -107,7 +111,7 @@ def _execute(
         failures: list[str | None] = []
         try:
             for span in ranges:  # a range that fails does not stop the others, but a person does
-                failure = run_job(instance, job, span, {MORE_TO_COME: "true"})
+                failure = run_job(settings, instance, job, span)
                 failures.append(STOPPED if is_pressed() else failure)
                 if _is_stopped(failures):
                     break

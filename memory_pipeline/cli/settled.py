@@ -8,10 +8,18 @@ import polars as pl
 from memory_pipeline.cli.console import say
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.lifecycle import not_understood
-from memory_pipeline.proposals.records import AUTO_SURFACE, REVIEW_SURFACE
-from memory_pipeline.proposals.states import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED
+from memory_pipeline.proposals.events import (
+    APPROVED,
+    AUTO_SURFACE,
+    EXPIRED,
+    INVALID,
+    REJECTED,
+    REVIEW_SURFACE,
+    SUPERSEDED,
+)
+from memory_pipeline.proposals.review import not_understood
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 
 
 def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
@@ -29,7 +37,7 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
         "in_memory": [p for p in approved if p in promoted],
         "rejected": read.filter(pl.col("decision") == REJECTED)["proposal_id"].to_list(),
         "invalid": dict(read.filter(pl.col("decision") == INVALID).select("proposal_id", "reason").iter_rows()),
-        "not_understood": not_understood(settings, lake),
+        "not_understood": not_understood(Workspace(settings, lake)),
         **ended,
         "automatic": other.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"].to_list(),
     }

@@ -11,12 +11,13 @@ from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import DistillationStage, due_days
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import Stages
-from memory_pipeline.proposals.auto_promotion import told
-from memory_pipeline.proposals.lifecycle import with_status
+from memory_pipeline.proposals.auto_promotion import report
+from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.settings import Settings, WrongSetting, unknown_variables
+from memory_pipeline.settings import WrongSetting, unknown_variables
+from memory_pipeline.workspace import Workspace
 
 SHOWN = 10
 SECONDS = 20.0
@@ -33,7 +34,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS).left
     stages = Stages.of(settings, catalogue)
     planning = Lake(settings.lake_dir, for_planning=True)
-    days = catalogue.days()
+    days, log = catalogue.days(), ProposalLog(lake)
     data = {
         "workspace": str(settings.workspace),
         "session_directories": [str(d) for d in directories],
@@ -42,11 +43,11 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_with_sessions": len(days),
         "days_before_start_or_in_future": [f"{day}" for day in catalogue.days_outside()],
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
-        **_observing(lake, settings),
+        **_observing(Workspace(settings, lake)),
         "reflections_waiting": _waiting(lake),
-        "days_to_distil": [f"{day}" for day in due_days(DistillationStage.of(settings, planning))],
-        "proposals": dict(with_status(lake).group_by("status").len().sort("status").iter_rows()),
-        "auto_promotion": told(settings, lake),
+        "days_to_distil": [f"{day}" for day in due_days(DistillationStage.of(Workspace(settings, planning)))],
+        "proposals": dict(log.frame.group_by("status").len().sort("status").iter_rows()),
+        "auto_promotion": report(Workspace(settings, lake), log),
         "unknown_settings": unknown_variables(),
     }
     if as_json:
@@ -79,11 +80,11 @@ def _files(lake: Lake) -> dict[str, Any]:
     }
 
 
-def _observing(lake: Lake, settings: Settings) -> dict[str, Any]:
+def _observing(workspace: Workspace) -> dict[str, Any]:
     """What observing has left, what of a model's answers was no use, and what models have taken today."""
-    segments = lake.read("segments", columns=["dedupe_key", "parsed"])
-    windows = lake.read("windows", columns=["dedupe_key", "observed"]).filter(pl.col("observed"))
-    calls = lake.read("ledger", [today(settings.zone)]).filter(~pl.col("cached").fill_null(False))
+    segments = workspace.lake.read("segments", columns=["dedupe_key", "parsed"])
+    windows = workspace.lake.read("windows", columns=["dedupe_key", "observed"]).filter(pl.col("observed"))
+    calls = workspace.lake.read("ledger", [today(workspace.settings.zone)]).filter(~pl.col("cached").fill_null(False))
     by_stage = calls.group_by("stage").agg(
         pl.len(), (pl.col("input_tokens") + pl.col("output_tokens")).sum().alias("tokens"), pl.col("cost_usd").sum()
     )

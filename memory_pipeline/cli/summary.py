@@ -11,10 +11,11 @@ from memory_pipeline.cli.dagster_runs import check_results
 from memory_pipeline.distillation.periods import LEVELS, NAMES, TABLE_OF
 from memory_pipeline.distillation.stage import DistillationStage, ends_of
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.lifecycle import with_status
+from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.priorities import PRIORITIES
+from memory_pipeline.workspace import Workspace
 
 
 def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[str, Any]:
@@ -27,8 +28,8 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
     left = observed.filter(~observed.is_in(segments["dedupe_key"].implode())).len()
     calls = lake.read("ledger").filter(pl.col("for_day").is_in(days), ~pl.col("cached"))
     observations = lake.read("observations", days, ["priority"])
-    status = with_status(lake)["status"]
-    checks = check_results(instance, set(days))
+    status = ProposalLog(lake).frame["status"]
+    checks = check_results(settings, instance, set(days))
     files = lake.read("files", columns=["reason"])
     return {
         "days": [str(day) for day in days],
@@ -45,7 +46,7 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
         "observations": {p: int((observations["priority"] == p).sum()) for p in PRIORITIES},
         "vectors": lake.read("embeddings", days).height,
         "reflections": lake.read("reflections", days).height,
-        "distilled_lines": _distilled(settings, lake, days),
+        "distilled_lines": _distilled(Workspace(settings, lake), days),
         "proposals": {name: int((status == name).sum()) for name in ("pending", "approved", "rejected")},
         "friction": _patterns(lake, days),
         "checks": {
@@ -72,10 +73,10 @@ def _waits(lake: Lake, day: date) -> bool:
     return any(lake.fingerprint(table, day) == INCOMPLETE for table in ("observations", "reflections"))
 
 
-def _distilled(settings: Settings, lake: Lake, days: Sequence[date]) -> dict[str, int]:
+def _distilled(workspace: Workspace, days: Sequence[date]) -> dict[str, int]:
     """Lines of each level, of the periods that have one of these days in them."""
-    ends = ends_of(days, DistillationStage.of(settings, lake).newest)
-    return {NAMES[level]: lake.read(TABLE_OF[level], ends).height for level in LEVELS}
+    ends = ends_of(days, DistillationStage.of(workspace).newest)
+    return {NAMES[level]: workspace.lake.read(TABLE_OF[level], ends).height for level in LEVELS}
 
 
 def _patterns(lake: Lake, days: Sequence[date]) -> list[dict[str, Any]]:

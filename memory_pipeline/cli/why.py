@@ -15,6 +15,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.history import history
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
+from memory_pipeline.workspace import Workspace
 
 TABLE_OF = {
     "p": ("proposals", "proposal_id"),
@@ -59,7 +60,7 @@ def why(
         raise fail(f"There is no {identifier} in {table}; `memory sql` can look for it.")
     again = _said_again(connection, identifier)
     spans = [*_spans(connection, row), *_spans(connection, {"sources": again})]
-    found = {"id": identifier, "table": table, "row": row, "history": history(settings, lake, identifier)}
+    found = {"id": identifier, "table": table, "row": row, "history": history(Workspace(settings, lake), identifier)}
     ids = [identifier, *(row.get("observations") or row.get("sources") or []), *again]
     found["said"] = [*_said(connection, settings, _unique(spans)), *_noted(settings, ids)]
     if as_json:
@@ -178,7 +179,7 @@ def _noted(settings: Settings, ids: list[str]) -> list[dict[str, Any]]:
             "source": f"{note['source_file']}:{note['line']}",
             "message_id": note["note_id"],
         }
-        for note in written_notes(settings, Lake(settings.lake_dir), ids)
+        for note in written_notes(Workspace.open(settings), ids)
     ]
 
 

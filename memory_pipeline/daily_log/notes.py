@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.daily_log.user_text import own_words, paragraphs
-from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import decode
@@ -31,6 +31,7 @@ from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
 from memory_pipeline.text.priorities import HIGH, MEDIUM
 from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline.workspace import Workspace
 
 VERSION = "1"
 SESSION = "notes"
@@ -42,38 +43,41 @@ _ID = re.compile(r"n-(\d{8})-[0-9a-f]{12}")
 Row = dict[str, Any]
 
 
-def notes_fingerprint(settings: Settings, lake: Lake, days: Iterable[date]) -> str:
+def notes_fingerprint(workspace: Workspace, days: Iterable[date]) -> str:
     """Of all notes of these days; empty when there are none, so that a log without any changes nothing."""
-    digests = [f"{day} {digest}" for day in days if (digest := _digest(settings, lake, day))]
+    digests = [f"{day} {digest}" for day in days if (digest := _digest(workspace, day))]
     return fingerprint_of(*digests) if digests else ""
 
 
-def has_notes(settings: Settings, lake: Lake, day: date) -> bool:
-    return bool(_digest(settings, lake, day))
+def has_notes(workspace: Workspace, day: date) -> bool:
+    return bool(_digest(workspace, day))
 
 
-def days_with_notes(settings: Settings, lake: Lake) -> list[date]:
+def days_with_notes(workspace: Workspace) -> list[date]:
     """The days that have a log with notes, oldest first."""
     found = set()
-    for path in (*settings.log_dir.glob("????-??-??.md"), *settings.log_dir.glob("archive/????-??-??.md")):
+    for path in (
+        *workspace.settings.log_dir.glob("????-??-??.md"),
+        *workspace.settings.log_dir.glob("archive/????-??-??.md"),
+    ):
         try:
             day = date.fromisoformat(path.stem)
         except ValueError:
             continue
-        if has_notes(settings, lake, day):
+        if has_notes(workspace, day):
             found.add(day)
     return sorted(found)
 
 
-def keep_notes(settings: Settings, lake: Lake, days: Iterable[date]) -> None:
+def keep_notes(workspace: Workspace, days: Iterable[date]) -> None:
     """Bring the table `notes` in line with the logs of these days. Raises OSError for a log that cannot be read."""
     for day in days:
-        digest = _digest(settings, lake, day, strict=True)
-        if digest != (lake.fingerprint("notes", day) or ""):
-            lake.replace("notes", _frame(_read(settings, day)), [day], {day: digest})
+        digest = _digest(workspace, day, strict=True)
+        if digest != (workspace.lake.fingerprint("notes", day) or ""):
+            workspace.lake.replace("notes", _frame(_read(workspace.settings, day)), [day], {day: digest})
 
 
-def notes_in(settings: Settings, lake: Lake, days: Sequence[date]) -> list[Row]:
+def notes_in(workspace: Workspace, days: Sequence[date]) -> list[Row]:
     """The notes of these days as `keep_notes` left them, shaped like rows of `observations`."""
     return [
         {
@@ -83,17 +87,17 @@ def notes_in(settings: Settings, lake: Lake, days: Sequence[date]) -> list[Row]:
             "priority": row["priority"],
             "kind": row["kind"],
             "trust": "user",
-            "observed_at": _written_at(settings, row["day"]),
+            "observed_at": _written_at(workspace.settings, row["day"]),
             "text": row["text"],
             "tokens": estimate(row["text"]),
             "flags": [],
             "evidence": [],
         }
-        for row in lake.read("notes", days).iter_rows(named=True)
+        for row in workspace.lake.read("notes", days).iter_rows(named=True)
     ]
 
 
-def written_notes(settings: Settings, lake: Lake, ids: Iterable[str]) -> list[Row]:
+def written_notes(workspace: Workspace, ids: Iterable[str]) -> list[Row]:
     """The notes among these ids: rows of `notes`, with file and line as they are now.
 
     A log grows above a note, so its line is looked up; where the note is no longer there, it is the one it had.
@@ -105,9 +109,9 @@ def written_notes(settings: Settings, lake: Lake, ids: Iterable[str]) -> list[Ro
                 wanted.setdefault(date.fromisoformat(found[1]), set()).add(note_id)
     rows = []
     for day in sorted(wanted):
-        stored = {row["note_id"]: row for row in lake.read("notes", [day]).iter_rows(named=True)}
+        stored = {row["note_id"]: row for row in workspace.lake.read("notes", [day]).iter_rows(named=True)}
         try:
-            now = {row["note_id"]: row for row in _read(settings, day)}
+            now = {row["note_id"]: row for row in _read(workspace.settings, day)}
         except OSError:
             now = {}
         known = stored | now
@@ -154,19 +158,19 @@ def _redacted(own: str, redactor: Redactor) -> str:
     return redactor.redact("".join(pieces) + own[end:])
 
 
-def _digest(settings: Settings, lake: Lake, day: date, *, strict: bool = False) -> str:
+def _digest(workspace: Workspace, day: date, *, strict: bool = False) -> str:
     """Of the day's notes as they stand in its log, or stood when it was read last; empty when there are none."""
-    path = settings.daily_log(day)
+    path = workspace.settings.daily_log(day)
     try:
         stat = os.stat(path)  # noqa: PTH116
         texts = _texts(str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns)
     except (FileNotFoundError, NotADirectoryError):
-        return lake.fingerprint("notes", day) or ""
+        return workspace.lake.fingerprint("notes", day) or ""
     except OSError:
         if strict:
             raise
         return "unreadable"  # the run that tries to read it says why
-    return fingerprint_of(VERSION, settings.redact, *texts) if texts else ""
+    return fingerprint_of(VERSION, workspace.settings.redact, *texts) if texts else ""
 
 
 @lru_cache(maxsize=5_000)

@@ -1,5 +1,6 @@
 """The check of each level that what was high can still be found."""
 
+from collections.abc import Callable
 from datetime import date
 
 import dagster as dg
@@ -7,25 +8,24 @@ import dagster as dg
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.periods import LEVELS, TABLE_OF, ending_with
 from memory_pipeline.distillation.stage import DistillationStage, Levels, recall_of
-from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
+from memory_pipeline.orchestration import check_by_day
+from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
+from memory_pipeline.workspace import Workspace
 
 RECALL_LOSS = "recall_loss"
 
 
-def _check(table: str) -> dg.AssetChecksDefinition:
-    @dg.asset_check(asset=table, name=RECALL_LOSS, partitions_def=PARTITIONS)
-    def recall_loss(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> dg.AssetCheckResult:
+def distillation_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+    return [check_by_day(TABLE_OF[level], RECALL_LOSS, _judge_of(TABLE_OF[level]), settings) for level in LEVELS]
+
+
+def _judge_of(table: str) -> Callable[[Workspace, date], Verdict]:
+    def judge(workspace: Workspace, day: date) -> Verdict:
         """What was high is found among the lines nearly as often as among the observations, by the same questions."""
-        stage = DistillationStage.of(lake.settings(), lake.open())
-        return report_by_day(
-            context, table, RECALL_LOSS, lambda day: judge_recall(stage, table, day), dg.AssetCheckSeverity.ERROR
-        )
+        return judge_recall(DistillationStage.of(workspace), table, day)
 
-    return recall_loss
-
-
-DISTILLATION_CHECKS = [_check(TABLE_OF[level]) for level in LEVELS]
+    return judge
 
 
 def judge_recall(stage: DistillationStage, table: str, day: date) -> Verdict:

@@ -30,9 +30,9 @@ from memory_pipeline.distillation.periods import (
 from memory_pipeline.distillation.recall import Recall, recall
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.settings import Settings
-from memory_pipeline.stage import Unfinished, bring_up_to_date, is_current
+from memory_pipeline.stage import Built, bring_up_to_date, is_current
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline.workspace import Workspace
 
 Rows = list[dict[str, Any]]
 
@@ -86,14 +86,13 @@ class DistillationStage:
     """Distils a day once it is old enough, and the week and the month that end with it from the level below."""
 
     tables = tuple(TABLE_OF[level] for level in LEVELS)
-    is_complete = True
 
-    def __init__(self, settings: Settings, lake: Lake, now: date) -> None:
-        self.settings, self.lake, self.now = settings, lake, now
+    def __init__(self, workspace: Workspace, now: date) -> None:
+        self.settings, self.lake, self.now = workspace.settings, workspace.lake, now
 
     @classmethod
-    def of(cls, settings: Settings, lake: Lake) -> Self:
-        return cls(settings, lake, today(settings.zone))
+    def of(cls, workspace: Workspace) -> Self:
+        return cls(workspace, today(workspace.settings.zone))
 
     @property
     def newest(self) -> date:
@@ -109,12 +108,12 @@ class DistillationStage:
         facts = [self.lake.digest(table, days) for table in INPUTS]
         return fingerprint_of(VERSION, self.settings.max_recall_loss, *facts)
 
-    def build(self, day: date) -> dict[str, pl.DataFrame]:
+    def build(self, day: date) -> Built:
         """The rows of the periods that end with the day. A level that would lose too much gets more room, and keeps the
         rows that it has when that does not help.
 
-        What they are made of is brought up to date first. Raises `Unfinished` with the rows of all when a level was
-        kept.
+        What they are made of is brought up to date first. The result fails, with the rows of all, when a level
+        was kept.
         """
         levels = Levels(self.lake)
         lost = []
@@ -134,8 +133,9 @@ class DistillationStage:
         frames = {table: pl.DataFrame(rows.get(table, []), schema=TABLES[table].columns) for table in self.tables}
         if lost:
             most = f"MEMORY_MAX_RECALL_LOSS={self.settings.max_recall_loss}"
-            raise Unfinished(frames, RecallLost(f"{'; '.join(lost)}; more than {most}, so what was there is kept."))
-        return frames
+            failure = RecallLost(f"{'; '.join(lost)}; more than {most}, so what was there is kept.")
+            return Built(frames, failure=failure)
+        return Built(frames)
 
     def _bring_up_to_date(self, periods: Iterable[Period]) -> None:
         """Those that have, or had, something to distil."""

@@ -1,6 +1,7 @@
 """The asset `embeddings`."""
 
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 import dagster as dg
@@ -9,43 +10,46 @@ from memory_pipeline.embeddings.stage import VERSION, EmbeddingsStage
 from memory_pipeline.orchestration import (
     MODEL_RETRY,
     ONE_RUN,
-    PARTITIONS,
-    LakeResource,
+    WorkspaceResource,
+    daily_partitions,
     run_stage,
     table_spec,
 )
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import is_incomplete
+from memory_pipeline.workspace import Workspace
 
 LEXICAL_ONLY = "lexical_only"
 
 
-@dg.multi_asset(
-    name="embed",
-    specs=[
-        table_spec(
-            "embeddings",
-            deps=["observations"],
-            version=VERSION,
-            description="The vectors themselves lie in the index (index/, or the server of QDRANT_URL), which can be "
-            "rebuilt from this table's sources at any time. Without an embedding model there are no rows, `mode` says "
-            "`lexical_only`, and later stages compare by words.",
-        )
-    ],
-    partitions_def=PARTITIONS,
-    backfill_policy=ONE_RUN,
-    retry_policy=MODEL_RETRY,
-)
-def embed(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
-    tables, settings = lake.open(), lake.settings()
-    stage = EmbeddingsStage.of(settings, tables)
-    yield from run_stage(
-        context,
-        tables,
-        stage,
-        lambda table, day: {
-            "model": settings.embedding_model,
-            "mode": LEXICAL_ONLY if stage.unavailable else "vectors",
-        },
+def embedding_assets(settings: Settings) -> dg.AssetsDefinition:
+    """`embeddings`."""
+
+    @dg.multi_asset(
+        name="embed",
+        specs=[
+            table_spec(
+                "embeddings",
+                deps=["observations"],
+                version=VERSION,
+                description="The vectors themselves lie in the index (index/, or the server of QDRANT_URL), which "
+                "can be rebuilt from this table's sources at any time. Without an embedding model there "
+                "are no rows, `mode` says `lexical_only`, and later stages compare by words.",
+            )
+        ],
+        partitions_def=daily_partitions(settings),
+        backfill_policy=ONE_RUN,
+        retry_policy=MODEL_RETRY,
     )
-    if stage.unavailable:
-        context.log.warning(f"No vectors, by words only: {stage.unavailable}")
-    context.log.info(f"{stage.encoded} texts were encoded")
+    def embed(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = workspace.open()
+        stage = EmbeddingsStage.of(opened)
+        yield from run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day))
+
+    return embed
+
+
+def describe(workspace: Workspace, stage: EmbeddingsStage, day: date) -> dict[str, str]:
+    """A day without a model waits for one."""
+    mode = LEXICAL_ONLY if is_incomplete(stage, workspace.lake, day) else "vectors"
+    return {"model": workspace.settings.embedding_model, "mode": mode}

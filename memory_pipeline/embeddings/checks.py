@@ -5,29 +5,33 @@ from datetime import date
 import dagster as dg
 
 from memory_pipeline.embeddings.opening import open_index
-from memory_pipeline.orchestration import PARTITIONS, LakeResource, days_of, report_by_day
+from memory_pipeline.orchestration import WorkspaceResource, daily_partitions, days_of, report_by_day
+from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import EncoderUnavailable, encoder_of
 from memory_pipeline.verdict import Verdict
 
 PARITY = "points_equal_rows"
 
 
-@dg.asset_check(asset="embeddings", name=PARITY, partitions_def=PARTITIONS)
-def points_equal_rows(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> dg.AssetCheckResult:
-    """Every observation of the day has its row and its point in the index, and no point is left over."""
-    tables, settings = lake.open(), lake.settings()
-    points: dict[date, set[str]] = {}
-    try:
-        with open_index(settings, encoder_of(settings.embedding_model)) as index:
-            points = {day: index.ids(day) for day in days_of(context)}
-    except EncoderUnavailable:
-        context.log.warning("Without the embedding model nobody can say what the index holds.")
+def embedding_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+    @dg.asset_check(asset="embeddings", name=PARITY, partitions_def=daily_partitions(settings))
+    def points_equal_rows(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> dg.AssetCheckResult:
+        """Every observation of the day has its row and its point in the index, and no point is left over."""
+        opened = workspace.open()
+        points: dict[date, set[str]] = {}
+        try:
+            with open_index(opened.settings, encoder_of(opened.settings.embedding_model)) as index:
+                points = {day: index.ids(day) for day in days_of(context)}
+        except EncoderUnavailable:
+            context.log.warning("Without the embedding model nobody can say what the index holds.")
 
-    def judge(day: date) -> Verdict:
-        rows = set(tables.read("embeddings", [day])["point_id"])
-        return judge_parity(tables.read("observations", [day]).height, rows, points.get(day, set()))
+        def judge(day: date) -> Verdict:
+            rows = set(opened.lake.read("embeddings", [day])["point_id"])
+            return judge_parity(opened.lake.read("observations", [day]).height, rows, points.get(day, set()))
 
-    return report_by_day(context, "embeddings", PARITY, judge, dg.AssetCheckSeverity.WARN)
+        return report_by_day(context, "embeddings", PARITY, judge, dg.AssetCheckSeverity.WARN)
+
+    return [points_equal_rows]
 
 
 def judge_parity(observations: int, rows: set[str], points: set[str]) -> Verdict:

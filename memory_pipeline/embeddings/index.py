@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Protocol, TypeVar
 
-from memory_pipeline.stage import TryAgainLater
+from memory_pipeline.errors import TryAgainLater
 
 COLLECTION = "memory_observations"
 

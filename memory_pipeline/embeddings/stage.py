@@ -11,10 +11,12 @@ import polars as pl
 
 from memory_pipeline.embeddings.index import Point
 from memory_pipeline.embeddings.opening import generation, open_index
-from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
+from memory_pipeline.stage import Built
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailable, encoder_of
+from memory_pipeline.workspace import Workspace
 
 VERSION = "1"
 PAYLOAD_VERSION = 1
@@ -30,33 +32,28 @@ class EmbeddingsStage:
 
     tables = ("embeddings",)
 
-    def __init__(self, settings: Settings, lake: Lake, encoder: Encoder) -> None:
-        self.settings, self.lake, self.encoder = settings, lake, encoder
-        self.is_complete = True
-        self.unavailable: str | None = None
-        """Why there are no vectors: the pipeline then goes on by words alone."""
-        self.encoded = 0
+    def __init__(self, workspace: Workspace, encoder: Encoder) -> None:
+        self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
 
     @classmethod
-    def of(cls, settings: Settings, lake: Lake) -> Self:
-        return cls(settings, lake, encoder_of(settings.embedding_model))
+    def of(cls, workspace: Workspace) -> Self:
+        return cls(workspace, encoder_of(workspace.settings.embedding_model))
 
     def fingerprint(self, day: date) -> str:
         return fingerprint_of(
             VERSION, self.settings.embedding_model, generation(self.settings), self.lake.digest("observations", [day])
         )
 
-    def build(self, day: date) -> dict[str, pl.DataFrame]:
+    def build(self, day: date) -> Built:
+        """Without a model no rows, and the day waits for one: the pipeline then goes on by words alone."""
         observations = self.lake.read("observations", [day]).to_dicts()
         old = {row["source_id"]: row for row in self.lake.read("embeddings", [day]).iter_rows(named=True)}
-        self.is_complete = True
         try:
             rows = [self._row(day, o) for o in observations]
-            self._store(day, observations, rows, old)
+            encoded = self._store(day, observations, rows, old)
         except EncoderUnavailable as error:
-            self.unavailable, self.is_complete = str(error), False
-            rows = []
-        return {"embeddings": pl.DataFrame(rows, schema=TABLES["embeddings"].columns)}
+            return Built(_frames([]), is_complete=False, warnings=(f"No vectors, by words only: {error}",))
+        return Built(_frames(rows), notes={"encoded": encoded})
 
     def _row(self, day: date, observation: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -71,10 +68,10 @@ class EmbeddingsStage:
 
     def _store(
         self, day: date, observations: list[dict[str, Any]], rows: list[dict[str, Any]], old: dict[str, dict[str, Any]]
-    ) -> None:
-        """Encode what is new, with the index closed, then bring the day's points in line."""
+    ) -> int:
+        """Encode what is new, with the index closed, then bring the day's points in line; how many were encoded."""
         if not rows and not old:
-            return
+            return 0
         with open_index(self.settings, self.encoder) as index:
             stored = index.ids(day)
         new = [
@@ -83,13 +80,13 @@ class EmbeddingsStage:
             if row["point_id"] not in stored or old.get(row["source_id"], {}).get("content_hash") != row["content_hash"]
         ]
         vectors = self.encoder.encode([o["text"] for o, _ in new])
-        self.encoded += len(vectors)
         points = [Point(r["point_id"], v, self._payload(o)) for (o, r), v in zip(new, vectors, strict=True)]
         gone = stored - {row["point_id"] for row in rows}
         if points or gone:
             with open_index(self.settings, self.encoder) as index:
                 index.delete(gone)
                 index.upsert(points)
+        return len(vectors)
 
     def _payload(self, observation: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -105,6 +102,10 @@ class EmbeddingsStage:
             "model": self.settings.embedding_model,
             "schema_version": PAYLOAD_VERSION,
         }
+
+
+def _frames(rows: list[dict[str, Any]]) -> dict[str, pl.DataFrame]:
+    return {"embeddings": pl.DataFrame(rows, schema=TABLES["embeddings"].columns)}
 
 
 def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str]) -> dict[str, list[float]]:

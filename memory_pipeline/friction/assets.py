@@ -12,38 +12,43 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import (
     MODEL_RETRY,
     ONE_RUN,
-    PARTITIONS,
-    LakeResource,
+    WorkspaceResource,
+    daily_partitions,
+    lookback_dep,
     markdown_table,
     run_stage,
     table_spec,
 )
-from memory_pipeline.reflections.assets import lookback_dep
+from memory_pipeline.settings import Settings
 
 
-@dg.multi_asset(
-    name="find_friction",
-    specs=[
-        table_spec(
-            "friction_clusters",
-            deps=[lookback_dep("messages"), lookback_dep("observations"), lookback_dep("embeddings")],
-            version=VERSION,
-            description="Corrections and tool failures of the last days that say the same and span sessions, with "
-            "every place where they happened; a changed mind is none. Severity is occurrences times what one costs. A "
-            "day has the patterns that it added to.",
-        )
-    ],
-    partitions_def=PARTITIONS,
-    backfill_policy=ONE_RUN,
-    retry_policy=MODEL_RETRY,
-)
-def find_friction(
-    context: dg.AssetExecutionContext, lake: LakeResource, duckdb: DuckDBResource
-) -> Iterator[dg.MaterializeResult[Any]]:
-    tables = lake.open()
-    stage = FrictionStage.of(lake.settings(), tables)
-    stage.connect = duckdb.get_connection
-    yield from run_stage(context, tables, stage, lambda table, day: describe(tables, day))
+def friction_assets(settings: Settings) -> dg.AssetsDefinition:
+    """`friction_clusters`."""
+
+    @dg.multi_asset(
+        name="find_friction",
+        specs=[
+            table_spec(
+                "friction_clusters",
+                deps=[lookback_dep(table, settings) for table in ("messages", "observations", "embeddings")],
+                version=VERSION,
+                description="Corrections and tool failures of the last days that say the same and span sessions, "
+                "with every place where they happened; a changed mind is none. Severity is occurrences "
+                "times what one costs. A day has the patterns that it added to.",
+            )
+        ],
+        partitions_def=daily_partitions(settings),
+        backfill_policy=ONE_RUN,
+        retry_policy=MODEL_RETRY,
+    )
+    def find_friction(
+        context: dg.AssetExecutionContext, workspace: WorkspaceResource, duckdb: DuckDBResource
+    ) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = workspace.open()
+        stage = FrictionStage.of(opened, duckdb.get_connection)
+        yield from run_stage(context, opened, stage, lambda _, day: describe(opened.lake, day))
+
+    return find_friction
 
 
 def describe(lake: Lake, day: date) -> Mapping[str, Any]:

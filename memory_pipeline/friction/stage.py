@@ -15,10 +15,11 @@ from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.friction.clustering import Cluster, corrections, failures
 from memory_pipeline.friction.patterns import Sign, error_line
-from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.settings import Settings
+from memory_pipeline.stage import Built
 from memory_pipeline.text.encoder import Encoder, encoder_of
+from memory_pipeline.workspace import Workspace
 
 VERSION = "2"
 CORRECTING = ("correction", "rule", "preference")
@@ -36,23 +37,30 @@ class FrictionStage:
     """Looks for patterns that span sessions and that this day added to; at most ten a day, the worst first."""
 
     tables = ("friction_clusters",)
-    is_complete = True
 
-    def __init__(self, settings: Settings, lake: Lake, encoder: Encoder) -> None:
-        self.settings, self.lake, self.encoder = settings, lake, encoder
-        self.connect: Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]] = duckdb.connect
-        """Opens the query engine; inside Dagster, the `duckdb` resource does."""
+    def __init__(
+        self,
+        workspace: Workspace,
+        encoder: Encoder,
+        connect: Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]] = duckdb.connect,
+    ) -> None:
+        """``connect`` opens the query engine; inside Dagster, the `duckdb` resource does."""
+        self.settings, self.lake, self.encoder, self.connect = workspace.settings, workspace.lake, encoder, connect
 
     @classmethod
-    def of(cls, settings: Settings, lake: Lake) -> Self:
-        return cls(settings, lake, encoder_of(settings.embedding_model))
+    def of(
+        cls,
+        workspace: Workspace,
+        connect: Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]] = duckdb.connect,
+    ) -> Self:
+        return cls(workspace, encoder_of(workspace.settings.embedding_model), connect)
 
     def fingerprint(self, day: date) -> str:
         days = lookback(day, self.settings.lookback_days)
         inputs = [self.lake.digest(t, days) for t in ("messages", "observations", "embeddings")]
         return fingerprint_of(VERSION, *inputs, self._rules(day))
 
-    def build(self, day: date) -> dict[str, pl.DataFrame]:
+    def build(self, day: date) -> Built:
         days = lookback(day, self.settings.lookback_days)
         said, changes = list(self._said(days, CORRECTING)), list(self._said(days, CHANGING))
         has_vector = set(self.lake.read("embeddings", days)["source_id"])
@@ -62,7 +70,7 @@ class FrictionStage:
         worst = sorted(of_day, key=lambda c: (-c.severity, c.title))[:MOST_A_DAY]
         numbers = self._numbers(day, worst)
         rows = [_row(day, number, cluster) for number, cluster in zip(numbers, worst, strict=True)]
-        return {"friction_clusters": pl.DataFrame(rows, schema=TABLES["friction_clusters"].columns)}
+        return Built({"friction_clusters": pl.DataFrame(rows, schema=TABLES["friction_clusters"].columns)})
 
     def _numbers(self, day: date, clusters: list[Cluster]) -> list[int]:
         """A pattern that was found before keeps its number, so that its id goes on naming it."""

@@ -11,15 +11,15 @@ from datetime import date
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.backends.opening import Backend, Reply, backend_of
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfigured, ModelUnavailable, RequestRefused, Transient
 from memory_pipeline.llm.ledger import Ledger, Reservation, Usage, cost_of
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.settings import Settings, variable
+from memory_pipeline.settings import variable
 from memory_pipeline.text.tokens import PROSE, estimate
+from memory_pipeline.workspace import Workspace
 
 PICTURE_TOKENS = 1600
 """What providers count for an image at most, about."""
@@ -40,17 +40,16 @@ class Client:
     def __init__(
         self,
         config: ModelConfig,
-        settings: Settings,
-        lake: Lake,
+        workspace: Workspace,
         backend: Backend | None = None,
         redact: Callable[[str], str] = lambda text: text,
         sleep: Callable[[float], object] | None = None,
         stage: str = "observations",
     ) -> None:
         self.config = config
-        self.cache = AnswerCache(answers_dir(settings))
-        self.ledger = Ledger(lake, settings)
-        self._settings = settings
+        self.cache = AnswerCache(answers_dir(workspace.settings))
+        self.ledger = Ledger(workspace)
+        self._settings = workspace.settings
         self._backend = backend or backend_of(config)
         self._redact = redact
         self._stage = stage

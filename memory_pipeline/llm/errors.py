@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_pipeline.stage import CannotGoOn, TryAgainLater
+from memory_pipeline.errors import CannotGoOn, TryAgainLater
 
 
 class Transient(Exception):

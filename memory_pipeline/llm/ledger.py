@@ -20,11 +20,12 @@ import polars as pl
 from filelock import FileLock
 
 from memory_pipeline.days import day_of
-from memory_pipeline.lake.store import DamagedTable, Lake
+from memory_pipeline.lake.store import DamagedTable
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import BudgetReached
-from memory_pipeline.settings import Settings, variable
+from memory_pipeline.settings import variable
+from memory_pipeline.workspace import Workspace
 
 _LOCAL = ("ollama",)
 _LISTED_AS = {
@@ -85,11 +86,9 @@ class Reservation:
 class Ledger:
     """The ledger of a workspace, within its daily budget. Safe across threads and processes."""
 
-    def __init__(
-        self, lake: Lake, settings: Settings, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    ) -> None:
-        self._lake = lake
-        self._settings = settings
+    def __init__(self, workspace: Workspace, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._lake = workspace.lake
+        self._settings = workspace.settings
         self._now = now
         self._turn = threading.Lock()  # threads of one process need not poll the file
         self._noted: set[str] = set()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import memory_pipeline
-from memory_pipeline.stage import CannotGoOn
+from memory_pipeline.errors import CannotGoOn
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 

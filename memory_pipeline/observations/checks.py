@@ -1,45 +1,30 @@
 """Checks on observations: that they are grounded, that they condense, that they are there and betray nothing."""
 
-from collections.abc import Callable
-from datetime import date
-
 import dagster as dg
 
-from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations import evaluation as judges
-from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
+from memory_pipeline.observations import evaluation
+from memory_pipeline.orchestration import check_by_day
 from memory_pipeline.settings import Settings
-from memory_pipeline.verdict import Verdict
 
-Judge = Callable[[Lake, Settings, date], Verdict]
-ERROR, WARN = dg.AssetCheckSeverity.ERROR, dg.AssetCheckSeverity.WARN
-
-
-def _check(
-    name: str, judge: Judge, severity: dg.AssetCheckSeverity, *, blocking: bool = False
-) -> dg.AssetChecksDefinition:
-    @dg.asset_check(
-        asset="observations",
-        name=name,
-        description=judge.__doc__,
-        partitions_def=PARTITIONS,
-        blocking=blocking,
-    )
-    def check(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> dg.AssetCheckResult:
-        tables, settings = lake.open(), lake.settings()
-        return report_by_day(context, "observations", name, lambda day: judge(tables, settings, day), severity)
-
-    return check
+BLOCKING = {
+    "hallucinated_timestamps": evaluation.judge_timestamps,
+    "evidence_is_verbatim": evaluation.judge_evidence,
+    "no_secrets": evaluation.judge_secrets,
+}
+"""A day that fails one of these keeps its rows from everything behind them."""
+FAILING = {"no_silent_zero": evaluation.judge_silent_zero}
+WARNING = {
+    "compression_ratio": evaluation.judge_compression,
+    "ungrounded_specifics": evaluation.judge_specifics,
+    "regurgitation": evaluation.judge_regurgitation,
+    "high_is_rare": evaluation.judge_highs,
+}
 
 
-OBSERVATION_CHECKS = (
-    _check("hallucinated_timestamps", judges.judge_timestamps, ERROR, blocking=True),
-    _check("evidence_is_verbatim", judges.judge_evidence, ERROR, blocking=True),
-    _check("no_secrets", judges.judge_secrets, ERROR, blocking=True),
-    _check("no_silent_zero", judges.judge_silent_zero, ERROR),
-    _check("compression_ratio", judges.judge_compression, WARN),
-    _check("ungrounded_specifics", judges.judge_specifics, WARN),
-    _check("regurgitation", judges.judge_regurgitation, WARN),
-    _check("high_is_rare", judges.judge_highs, WARN),
-)
-"""Those that block keep the day's rows from everything behind them."""
+def observation_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+    warn, on = dg.AssetCheckSeverity.WARN, "observations"
+    return [
+        *(check_by_day(on, name, judge, settings, blocking=True) for name, judge in BLOCKING.items()),
+        *(check_by_day(on, name, judge, settings) for name, judge in FAILING.items()),
+        *(check_by_day(on, name, judge, settings, severity=warn) for name, judge in WARNING.items()),
+    ]

@@ -7,15 +7,14 @@ from datetime import date
 
 import polars as pl
 
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import invented_times, missing_evidence
 from memory_pipeline.sessions.redaction import redactor_of
-from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.text.specifics import Words, missing_specifics
 from memory_pipeline.verdict import Verdict, judge_ratio
+from memory_pipeline.workspace import Workspace
 
 BAND = (0.002, 0.45)
 """Tokens of the observations per token said. Below: something was lost; above: it was copied, not observed.
@@ -30,50 +29,50 @@ COPIED, STEP = 160, 20
 """Characters in a row that are also a tool's: longer than any error message that somebody needs word for word."""
 
 
-def judge_timestamps(lake: Lake, settings: Settings, day: date) -> Verdict:
+def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
     """Every time that an observation bears or mentions occurs in its window."""
     windows = {
         key: list(frame.select("said_at", "text").iter_rows())
-        for (key,), frame in lake.read("messages", [day]).partition_by("dedupe_key", as_dict=True).items()
+        for (key,), frame in workspace.lake.read("messages", [day]).partition_by("dedupe_key", as_dict=True).items()
     }
-    observations = lake.read("observations", [day])
+    observations = workspace.lake.read("observations", [day])
     offenders = []
     for o in observations.iter_rows(named=True):
-        wrong = invented_times(o, windows.get(o["dedupe_key"], []), settings.zone)
+        wrong = invented_times(o, windows.get(o["dedupe_key"], []), workspace.settings.zone)
         if wrong:
             offenders.append(f"{o['observation_id']} has {', '.join(wrong)}: {o['text'][:120]}")
     return Verdict(not offenders, {"checked": observations.height, "invented": len(offenders)}, offenders)
 
 
-def judge_evidence(lake: Lake, settings: Settings, day: date) -> Verdict:
+def judge_evidence(workspace: Workspace, day: date) -> Verdict:
     """Every observation's spans lie in the messages that they name, and carry its words."""
-    texts = dict(lake.read("messages", [day]).select("message_id", "text").iter_rows())
-    observations = lake.read("observations", [day])
+    texts = dict(workspace.lake.read("messages", [day]).select("message_id", "text").iter_rows())
+    observations = workspace.lake.read("observations", [day])
     found = ((o["observation_id"], missing_evidence(o, texts)) for o in observations.iter_rows(named=True))
     offenders = [f"{observation_id}: {why}" for observation_id, why in found if why]
     return Verdict(not offenders, {"checked": observations.height, "ungrounded": len(offenders)}, offenders)
 
 
-def judge_compression(lake: Lake, settings: Settings, day: date) -> Verdict:
+def judge_compression(workspace: Workspace, day: date) -> Verdict:
     """Tokens of the observations per token said lie in the band: condensed, and not nothing."""
-    windows = lake.read("windows", [day]).filter(pl.col("observed"))
+    windows = workspace.lake.read("windows", [day]).filter(pl.col("observed"))
     said = int(windows["tokens_said"].sum())
-    tokens = int(lake.read("observations", [day])["tokens"].sum())
+    tokens = int(workspace.lake.read("observations", [day])["tokens"].sum())
     return judge_ratio(tokens, said, BAND, MIN_TOKENS_SAID)
 
 
-def judge_silent_zero(lake: Lake, settings: Settings, day: date) -> Verdict:
+def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     """A day with windows to observe has observations, or a model that said that there is nothing worth keeping."""
-    windows = lake.read("windows", [day]).filter(pl.col("observed"))
-    segments = lake.read("segments", [day])
-    observed = set(lake.read("observations", [day])["dedupe_key"])
+    windows = workspace.lake.read("windows", [day]).filter(pl.col("observed"))
+    segments = workspace.lake.read("segments", [day])
+    observed = set(workspace.lake.read("observations", [day])["dedupe_key"])
     answered = segments.filter(pl.col("parsed") & pl.col("answer").is_not_null())
     explained = set(answered["dedupe_key"]) - set(segments.filter(~pl.col("parsed"))["dedupe_key"])
     unseen = set(windows["dedupe_key"]) - set(segments["dedupe_key"])
     unusable = set(segments.filter(~pl.col("parsed"))["dedupe_key"]) - observed
     offenders = [f"window {key[:12]} was to be observed and has no segment" for key in sorted(unseen)]
     offenders += [f"window {key[:12]} has an answer that could not be used, and no fact" for key in sorted(unusable)]
-    if not windows.is_empty() and lake.fingerprint("observations", day) == INCOMPLETE:
+    if not windows.is_empty() and workspace.lake.fingerprint("observations", day) == INCOMPLETE:
         offenders.append("the day is not finished: it waits for the model or its budget")
     enough = int(windows["tokens_said"].sum()) >= MIN_TOKENS_SAID
     if enough and not observed and set(windows["dedupe_key"]) - explained and not offenders:
@@ -81,14 +80,14 @@ def judge_silent_zero(lake: Lake, settings: Settings, day: date) -> Verdict:
     return Verdict(not offenders, {"windows": windows.height, "windows_with_observations": len(observed)}, offenders)
 
 
-def judge_specifics(lake: Lake, settings: Settings, day: date) -> Verdict:
+def judge_specifics(workspace: Workspace, day: date) -> Verdict:
     """Names and numbers of observations were said in their windows; what was not is flagged, and little."""
-    messages = lake.read("messages", [day])
+    messages = workspace.lake.read("messages", [day])
     windows = {
         key: Words(filter(None, [*frame["text"], *frame["tool_name"]]))
         for (key,), frame in messages.partition_by("dedupe_key", as_dict=True).items()
     }
-    observations = lake.read("observations", [day])
+    observations = workspace.lake.read("observations", [day])
     unflagged, flagged = [], 0
     for o in observations.iter_rows(named=True):
         missing = missing_specifics(o["text"], windows.get(o["dedupe_key"], Words([])))
@@ -100,16 +99,16 @@ def judge_specifics(lake: Lake, settings: Settings, day: date) -> Verdict:
     return Verdict(not offenders, {"checked": observations.height, "flagged": flagged}, offenders)
 
 
-def judge_regurgitation(lake: Lake, settings: Settings, day: date) -> Verdict:
+def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
     """No observation repeats long stretches of what a tool returned."""
     outputs = {
         key: _one_line("\n".join(frame["text"]))
-        for (key,), frame in lake.read("messages", [day])
+        for (key,), frame in workspace.lake.read("messages", [day])
         .filter(pl.col("role") == "tool")
         .partition_by("dedupe_key", as_dict=True)
         .items()
     }
-    observations = lake.read("observations", [day])
+    observations = workspace.lake.read("observations", [day])
     offenders = [
         f"{o['observation_id']} repeats the output of a tool: {o['text'][:120]}"
         for o in observations.iter_rows(named=True)
@@ -118,9 +117,9 @@ def judge_regurgitation(lake: Lake, settings: Settings, day: date) -> Verdict:
     return Verdict(not offenders, {"checked": observations.height, "repeating": len(offenders)}, offenders)
 
 
-def judge_highs(lake: Lake, settings: Settings, day: date) -> Verdict:
+def judge_highs(workspace: Workspace, day: date) -> Verdict:
     """High is rare: at most 60 % of a window's observations, but three of each may be."""
-    observations = lake.read("observations", [day])
+    observations = workspace.lake.read("observations", [day])
     high = int((observations["priority"] == HIGH).sum())
     windows = observations.group_by("dedupe_key").len()["len"]
     allowed = sum(max(FEW_HIGH, int(MOST_HIGH * count)) for count in windows)
@@ -128,19 +127,19 @@ def judge_highs(lake: Lake, settings: Settings, day: date) -> Verdict:
     return Verdict(not offenders, {"observations": observations.height, "high": high, "allowed": allowed}, offenders)
 
 
-def judge_secrets(lake: Lake, settings: Settings, day: date) -> Verdict:
+def judge_secrets(workspace: Workspace, day: date) -> Verdict:
     """Nothing that was written down looks like a secret. With `MEMORY_REDACT=false` secrets are meant to be kept."""
-    redactor = redactor_of(settings)
+    redactor = redactor_of(workspace.settings)
     columns = ("text", "narrative", "title", "current_task", "suggested_response", "problem", "observer")
     checked, offenders = 0, []
     for table, name in (("observations", "observation_id"), ("segments", "segment_id")):
-        for row in lake.read(table, [day]).iter_rows(named=True):
+        for row in workspace.lake.read(table, [day]).iter_rows(named=True):
             for column in columns:
                 text = row.get(column) or ""
                 checked += bool(text)
                 if redactor.redact(text) != text:  # what it is must not be repeated here
                     offenders.append(f"{row[name]} has what looks like a secret in its {column}")
-    return Verdict(not offenders, {"checked": checked, "redaction": f"{settings.redact}"}, offenders)
+    return Verdict(not offenders, {"checked": checked, "redaction": f"{workspace.settings.redact}"}, offenders)
 
 
 def _one_line(text: str) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import Self
 
-import polars as pl
-
 from memory_pipeline.daily_log.render import write_daily_log
-from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.client import PICTURE_TOKENS, Client
 from memory_pipeline.llm.config import observer_model, of_messages, of_observations, room
 from memory_pipeline.llm.errors import BudgetReached
@@ -18,8 +16,8 @@ from memory_pipeline.observations.model import Observer
 from memory_pipeline.observations.observing import Outcome, jobs_of, observe, observe_session
 from memory_pipeline.observations.rows import Rows, better, log_window, rows_of
 from memory_pipeline.sessions.redaction import redactor_of
-from memory_pipeline.settings import Settings
-from memory_pipeline.stage import Unfinished
+from memory_pipeline.stage import Built
+from memory_pipeline.workspace import Workspace
 
 VERSION = "4"
 """Raise it when the same messages would give other observations."""
@@ -30,37 +28,38 @@ class ObservationsStage:
 
     tables = ("segments", "observations")
 
-    def __init__(self, settings: Settings, lake: Lake, observer: Observer) -> None:
-        self.settings, self.lake, self.observer = settings, lake, observer
-        self.is_complete = True
-        self.log_blocks_edited: list[str] = []
-        """Blocks of the daily log that a person has changed and that were therefore left alone."""
-        self.left: dict[date, str] = {}
-        """By day, why windows of it could not be observed yet."""
+    def __init__(self, workspace: Workspace, observer: Observer) -> None:
+        self.settings, self.lake, self.observer = workspace.settings, workspace.lake, observer
 
     @classmethod
-    def of(cls, settings: Settings, lake: Lake) -> Self:
+    def of(cls, workspace: Workspace) -> Self:
         """With the observer that the settings ask for."""
-        return cls(settings, lake, observer_of(settings, lake))
+        return cls(workspace, observer_of(workspace))
 
     def fingerprint(self, day: date) -> str:
         inputs = [self.lake.digest(table, [day]) for table in ("messages", "windows")]
         return fingerprint_of(VERSION, self.observer.version, *inputs)
 
-    def build(self, day: date) -> dict[str, pl.DataFrame]:
+    def build(self, day: date) -> Built:
         outcomes = observe(jobs_of(self.lake, day), self.observer)
         stopped = [outcome.left for outcome in outcomes if outcome.left]
         rows = self._rows(day, outcomes)
-        self._write_log(day, outcomes, rows)
+        edited = self._write_log(day, outcomes, rows)
         total = Rows()
         for found in rows:
             total.add(found)
-        self.is_complete = not stopped
-        if stopped:
-            self.left[day] = f"{len(stopped)} of {len(outcomes)} windows are left: {stopped[0]}"
-            if not isinstance(stopped[0], BudgetReached) and not self.settings.observer_fallback:
-                raise Unfinished(total.frames(), stopped[0])
-        return total.frames()
+        warnings = [f"A block of the daily log was edited by hand and left as it is: {key}" for key in edited]
+        if not stopped:
+            return Built(total.frames(), warnings=tuple(warnings))
+        left = f"{len(stopped)} of {len(outcomes)} windows are left: {stopped[0]}"
+        waits = isinstance(stopped[0], BudgetReached) or self.settings.observer_fallback
+        return Built(
+            total.frames(),
+            is_complete=False,
+            notes={"left_for_later": left},
+            warnings=(f"{day} is not finished: {left}", *warnings),
+            failure=None if waits else stopped[0],
+        )
 
     def _rows(self, day: date, outcomes: list[Outcome]) -> list[Rows]:
         """The rows of each window: what was found now, or what is better of before, or the fallback."""
@@ -84,14 +83,15 @@ class ObservationsStage:
         (instead,) = observe_session([outcome.job], fallback)
         return rows_of(window, instead.segments, fallback.name, zone)
 
-    def _write_log(self, day: date, outcomes: list[Outcome], rows: list[Rows]) -> None:
+    def _write_log(self, day: date, outcomes: list[Outcome], rows: list[Rows]) -> list[str]:
+        """The keys of blocks that a user has changed and that were therefore left alone."""
         sessions = {s["session_id"]: s for s in self.lake.read("sessions", [day]).iter_rows(named=True)}
         windows = [
             log_window(o.job.window, found, sessions[o.job.window["session_id"]], self.settings)
             for o, found in zip(outcomes, rows, strict=True)
         ]
         result = write_daily_log(self.settings.daily_log(day), day, windows, backups=self.settings.backups)
-        self.log_blocks_edited += result.edited_by_hand
+        return list(result.edited_by_hand)
 
 
 def is_extractive(rows: Rows) -> bool:
@@ -99,20 +99,20 @@ def is_extractive(rows: Rows) -> bool:
     return all(row["observer"].startswith("extractive") for row in rows.segments)
 
 
-def observer_of(settings: Settings, lake: Lake) -> Observer:
+def observer_of(workspace: Workspace) -> Observer:
     """The extractive observer, or the one that asks the model of `OBSERVER_MODEL`."""
-    config = observer_model(settings)
+    config = observer_model(workspace.settings)
     if not config:
-        return ExtractiveObserver(settings.observation_budget)
+        return ExtractiveObserver(workspace.settings.observation_budget)
     answer = config.max_output_tokens
-    shown = of_messages(settings, answer, PROMPTS)
-    prior = min(settings.prior_tokens, of_observations(settings, answer, PROMPTS))
+    shown = of_messages(workspace.settings, answer, PROMPTS)
+    prior = min(workspace.settings.prior_tokens, of_observations(workspace.settings, answer, PROMPTS))
     return LanguageModelObserver(
-        Client(config, settings, lake, redact=redactor_of(settings).redact),
-        settings.zone,
-        settings.observation_budget,
+        Client(config, workspace, redact=redactor_of(workspace.settings).redact),
+        workspace.settings.zone,
+        workspace.settings.observation_budget,
         shown,
         prior,
-        settings.model_concurrency,
-        max(0, min(MOST_PICTURES, (room(settings, answer, PROMPTS) - shown - prior) // PICTURE_TOKENS)),
+        workspace.settings.model_concurrency,
+        max(0, min(MOST_PICTURES, (room(workspace.settings, answer, PROMPTS) - shown - prior) // PICTURE_TOKENS)),
     )

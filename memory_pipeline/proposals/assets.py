@@ -7,52 +7,54 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import (
     GROUP,
     MODEL_RETRY,
     ONE_RUN,
-    PARTITIONS,
-    LakeResource,
+    WorkspaceResource,
+    daily_partitions,
     markdown_table,
     run_stage,
     table_spec,
 )
-from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, in_shadow, told
-from memory_pipeline.proposals.lifecycle import MORE_TO_COME, Settled, promote, settle_review
+from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, in_shadow, report
+from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.review import Reconciled, reconcile
 from memory_pipeline.proposals.stage import VERSION, ProposalsStage
-from memory_pipeline.proposals.states import with_status
+from memory_pipeline.settings import Settings
 
 PREVIEWED = 40
 
 
-@dg.multi_asset(
-    name="propose",
-    specs=[
-        table_spec(
-            "proposals",
-            deps=["reflections"],
-            version=VERSION,
-            description="High lines and notable medium ones, each offered once; what stands in MEMORY.md or was "
-            "offered before is merged into it (`supports`) and not offered again. Questions, suppositions and orders "
-            "that only tools or pastes gave are left out and counted. A person decides in REVIEW.md or with "
-            "`memory review`; what was shown for a week without a decision expires.",
-        )
-    ],
-    partitions_def=PARTITIONS,
-    backfill_policy=ONE_RUN,
-    retry_policy=MODEL_RETRY,
-)
-def propose(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
-    tables, settings = lake.open(), lake.settings()
-    stage = ProposalsStage(settings, tables)
-    decided = dict(tables.read("decisions").select("proposal_id", "decision").iter_rows())
-    yield from run_stage(
-        context, tables, stage, lambda table, day: describe(tables, day, decided) | _left_out(stage, day)
+def proposal_assets(settings: Settings) -> dg.AssetsDefinition:
+    """`proposals`."""
+
+    @dg.multi_asset(
+        name="propose",
+        specs=[
+            table_spec(
+                "proposals",
+                deps=["reflections"],
+                version=VERSION,
+                description="High lines and notable medium ones, each offered once; what stands in MEMORY.md or was "
+                "offered before is merged into it (`supports`) and not offered again. Questions, "
+                "suppositions and orders that only tools or pastes gave are left out and counted. A "
+                "person decides in REVIEW.md or with `memory review`; what was shown for a week without "
+                "a decision expires.",
+            )
+        ],
+        partitions_def=daily_partitions(settings),
+        backfill_policy=ONE_RUN,
+        retry_policy=MODEL_RETRY,
     )
-    _report(context, settle_review(settings, tables, datetime.now(UTC), offers=_offers(context)))
-    promote(settings, tables, datetime.now(UTC))  # the check asks of every approved line whether it is there
+    def propose(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = workspace.open()
+        stage = ProposalsStage(opened)
+        decided = dict(opened.lake.read("decisions", columns=["proposal_id", "decision"]).iter_rows())
+        yield from run_stage(context, opened, stage, lambda _, day: describe(stage, day, decided))
+
+    return propose
 
 
 @dg.asset(
@@ -60,33 +62,31 @@ def propose(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[d
     group_name=GROUP,
     kinds={"markdown"},
 )
-def memory_file(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.MaterializeResult[Any]:
+def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
     """MEMORY.md: the lines that a person approved, each under its section, once.
 
     One file for all days, so it has no partitions. Decisions are read back from REVIEW.md and kept in the lake's
     table `decisions`, approved lines are added to MEMORY.md and kept in `promotions` (`memory sql` shows both).
     Nothing that a person wrote is changed, and a line that a person removed does not come back.
     """
-    tables, settings, now = lake.open(), lake.settings(), datetime.now(UTC)
-    settled = settle_review(settings, tables, now, offers=_offers(context))
-    _report(context, settled)
-    added = promote(settings, tables, now)
-    path = settings.memory_file
+    opened = workspace.open()
+    reconciled = reconcile(opened, datetime.now(UTC))
+    _report(context, reconciled)
+    log, path = ProposalLog(opened.lake), opened.settings.memory_file
     lines = lines_of(path.read_bytes()) if path.exists() else []
-    status = with_status(tables)["status"]
-    for why in in_shadow(settings, tables):
+    for why in in_shadow(opened, log):
         context.log.warning(f"MEMORY_AUTO_PROMOTE=on: {why}.")
-    shadow = "\n".join(f"* {sentence}" for sentence in told(settings, tables))
+    shadow = "\n".join(f"* {sentence}" for sentence in report(opened, log))
     return dg.MaterializeResult(
         metadata={
-            "promoted": len(added),
-            "promoted_automatically": len(settled.automatic),
-            "approved_now": len(settled.approved),
-            "rejected_now": len(settled.rejected),
-            "expired_now": len(settled.expired),
-            "superseded_now": len(settled.superseded),
-            "invalid_now": len(settled.invalid),
-            "pending": int((status == "pending").sum()),
+            "promoted": len(reconciled.promoted),
+            "promoted_automatically": len(reconciled.automatic),
+            "approved_now": len(reconciled.approved),
+            "rejected_now": len(reconciled.rejected),
+            "expired_now": len(reconciled.expired),
+            "superseded_now": len(reconciled.superseded),
+            "invalid_now": len(reconciled.invalid),
+            "pending": reconciled.pending,
             "lines": len(lines),
             "preview": dg.MetadataValue.md("\n".join(f"* {line.section}: {line.text}" for line in lines[-PREVIEWED:])),
             "path": dg.MetadataValue.path(path),
@@ -95,42 +95,34 @@ def memory_file(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.Mat
     )
 
 
-def _offers(context: dg.AssetExecutionContext) -> bool:
-    """Of a run that others follow nothing is shown yet: the best of all come first, not those of the oldest days."""
-    return MORE_TO_COME not in context.run.tags
-
-
-def describe(lake: Lake, day: date, decided: dict[str, str]) -> dict[str, Any]:
+def describe(stage: ProposalsStage, day: date, decided: dict[str, str]) -> dict[str, Any]:
+    lake = stage.lake
     status = pl.col("proposal_id").replace_strict(decided, default="pending", return_dtype=pl.String)
     frame = lake.read("proposals", [day]).with_columns(status.alias("status"))
-    return {
+    return {f"left_out_{reason}": count for reason, count in stage.left_out(day).items()} | {
         "pending": int((frame["status"] == "pending").sum()),
         "merged": lake.read("supports", [day]).height,
         "preview": markdown_table(frame.select("proposal_id", "section", "status", "text")),
     }
 
 
-def _left_out(stage: ProposalsStage, day: date) -> dict[str, int]:
-    return {f"left_out_{reason}": count for reason, count in stage.left_out(day).items()}
-
-
-def _report(context: dg.AssetExecutionContext, settled: Settled) -> None:
-    if settled.damaged:
+def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
+    if reconciled.damaged:
         context.log.warning(
-            f"REVIEW.md was not read ({settled.damaged}); no decision was taken, the old file is in backups/, "
+            f"REVIEW.md was not read ({reconciled.damaged}); no decision was taken, the old file is in backups/, "
             "and a fresh one was written."
         )
-    if settled.ignored:
-        context.log.warning(f"REVIEW.md says nothing clear about {', '.join(settled.ignored)}; nothing was decided.")
-    for proposal_id, state in settled.already.items():
+    if reconciled.ignored:
+        context.log.warning(f"REVIEW.md says nothing clear about {', '.join(reconciled.ignored)}; nothing was decided.")
+    for proposal_id, state in reconciled.already.items():
         context.log.info(f"{proposal_id} is {state} already, so its line in an older copy of REVIEW.md was not read.")
-    for proposal_id, reason in settled.invalid.items():
+    for proposal_id, reason in reconciled.invalid.items():
         context.log.warning(f"{proposal_id} was approved and is not in MEMORY.md: {reason}.")
-    for proposal_id in settled.automatic:
+    for proposal_id in reconciled.automatic:
         context.log.info(f"{proposal_id} is {HOW_TO_TAKE_BACK}.")
-    for proposal_id in settled.too_late:
+    for proposal_id in reconciled.too_late:
         context.log.warning(f"{proposal_id} was decided on too late: it is {HOW_TO_TAKE_BACK}.")
-    for proposal_id, state in settled.late.items():
+    for proposal_id, state in reconciled.late.items():
         context.log.warning(
             f"{proposal_id} is {state} already, so its line in REVIEW.md was not read; if it is to stay, write "
             "it into MEMORY.md yourself."

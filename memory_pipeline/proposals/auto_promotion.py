@@ -13,20 +13,29 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import sqrt
-from typing import Any
 
 import polars as pl
 
 from memory_pipeline.days import lookback
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.events import (
+    APPROVED,
+    AUTO_SURFACE,
+    COMMAND_SURFACE,
+    EXPIRED,
+    PENDING,
+    REJECTED,
+    REVIEW_SURFACE,
+    TODOIST_SURFACE,
+    Decision,
+    ProposalLog,
+    Row,
+)
 from memory_pipeline.proposals.memory_file import lines_of, normalised
-from memory_pipeline.proposals.records import AUTO_SURFACE, COMMAND_SURFACE, REVIEW_SURFACE, TODOIST_SURFACE, append
-from memory_pipeline.proposals.states import APPROVED, EXPIRED, PENDING, REJECTED, Book, with_status
 from memory_pipeline.proposals.validity import invalid
 from memory_pipeline.proposals.worth import PERSON
-from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH
+from memory_pipeline.workspace import Workspace
 
 COUNTED = 50
 """The last decisions on a section that its rate is counted from: who changes their mind is followed."""
@@ -84,15 +93,15 @@ class Standing:
         return Rate(self.outcomes[TAKEN], sum(self.outcomes[end] for end in BY_PERSON))
 
 
-def standings(settings: Settings, lake: Lake, frame: pl.DataFrame) -> dict[str, Standing]:
-    """Each section with decisions; `frame` is of `with_status`.
+def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
+    """Each section with decisions.
 
     Only a line that was approved as it was offered, words and section, is accepted: another would have been promoted
     wrongly. One that expired is not: it was shown for a week, and who approves what is good and leaves the rest would
     else be taken for somebody who approves all. Superseded and invalid ones say nothing of the person.
     """
-    back = taken_back(settings, lake, frame)
-    ended = frame.filter(pl.col("status") != PENDING).sort("decided_at", "proposal_id")
+    back = retracted(workspace, log)
+    ended = log.frame.filter(pl.col("status") != PENDING).sort("decided_at", "proposal_id")
     said: dict[str, list[bool]] = {}
     ends: dict[str, str] = {}
     for row in ended.iter_rows(named=True):
@@ -100,28 +109,28 @@ def standings(settings: Settings, lake: Lake, frame: pl.DataFrame) -> dict[str, 
         if end not in (STANDING, ""):
             said.setdefault(row["section"], []).append(end == TAKEN)
     result = {s: Standing(Rate(sum(goods[-COUNTED:]), len(goods[-COUNTED:]))) for s, goods in said.items()}
-    for proposal_id, section in lake.read("auto_promotions", columns=["proposal_id", "section"]).iter_rows():
+    for proposal_id, section in log.table("auto_promotions").select("proposal_id", "section").iter_rows():
         result.setdefault(section, Standing()).outcomes[ends.get(proposal_id, PENDING)] += 1
     return result
 
 
-def taken_back(settings: Settings, lake: Lake, frame: pl.DataFrame) -> set[str]:
+def retracted(workspace: Workspace, log: ProposalLog) -> set[str]:
     """What was promoted automatically and stands no more in MEMORY.md in its words: deleted, struck through, edited.
 
     A line whose place another one took with the person's approval was not taken back.
     """
-    approved = frame.filter(pl.col("status") == APPROVED)
+    approved = log.frame.filter(pl.col("status") == APPROVED)
     automatic = set(approved.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"])
     if not automatic:
         return set()
-    promoted = lake.read("promotions", columns=["proposal_id", "text"]).iter_rows()
+    promoted = log.table("promotions").select("proposal_id", "text").iter_rows()
     replaced = set(approved["supersedes"].explode(empty_as_null=True).drop_nulls())
-    data = settings.memory_file.read_bytes() if settings.memory_file.exists() else None
+    data = workspace.settings.memory_file.read_bytes() if workspace.settings.memory_file.exists() else None
     there = {normalised(line.text) for line in lines_of(data)}  # what is struck through has ~~ around it
     return {p for p, text in promoted if p in automatic - replaced and normalised(text) not in there}
 
 
-def _end(row: dict[str, Any], back: set[str]) -> str:
+def _end(row: Row, back: set[str]) -> str:
     """What the person made of a decided proposal; nothing where it was not they who ended it."""
     if row["status"] == EXPIRED:
         return IGNORED
@@ -134,7 +143,7 @@ def _end(row: dict[str, Any], back: set[str]) -> str:
     return TAKEN if _is_as_offered(row) else EDITED
 
 
-def _is_as_offered(row: dict[str, Any]) -> bool:
+def _is_as_offered(row: Row) -> bool:
     moved = row["decided_section"] and _same(row["decided_section"]) != _same(row["section"])
     return not moved and one_line(row["decided_text"] or "") == one_line(row["text"])
 
@@ -149,18 +158,26 @@ SHOWN_FOR = timedelta(days=1)
 HOW_TO_TAKE_BACK = "promoted automatically; delete or strike out its line in MEMORY.md to take it back"
 
 
-def automatic_decisions(
-    settings: Settings, lake: Lake, book: Book, now: datetime, *, unread: Collection[str] = ()
-) -> list[dict[str, Any]]:
-    """Keep what would be promoted without asking, once each; the decisions to take now, where the section is `on`.
+@dataclass(frozen=True)
+class AutoPromotions:
+    """`rows` of `auto_promotions`: what would be promoted without asking. `decisions`: what is, being `on`."""
+
+    rows: list[Row] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+
+
+def automatic_promotions(
+    workspace: Workspace, log: ProposalLog, now: datetime, *, unread: Collection[str] = ()
+) -> AutoPromotions:
+    """What would be promoted without asking, and the decisions to take now, where the section is `on`.
 
     ``unread`` may have been decided on a surface that nobody has looked at yet.
     """
-    if settings.auto_promote == OFF:
-        return []
-    earned = standings(settings, lake, with_status(lake))  # with what the person decided just now
-    rows = _candidates(settings, lake, book, earned, now, unread)
-    made = [
+    if workspace.settings.auto_promote == OFF:
+        return AutoPromotions()
+    earned = standings(workspace, log)
+    found = _candidates(workspace, log, earned, now, unread)
+    rows = [
         {
             "proposal_id": row["proposal_id"],
             "section": row["section"],
@@ -169,52 +186,45 @@ def automatic_decisions(
             "lower_bound": rate.lower,
             "decisions_counted": rate.counted,
         }
-        for row in rows
+        for row in found
     ]
-    append(settings, lake, "auto_promotions", made, now)
-    return [
-        {
-            "proposal_id": row["proposal_id"],
-            "decision": APPROVED,
-            "surface": AUTO_SURFACE,
-            "text": one_line(row["text"]),
-            "reason": HOW_TO_TAKE_BACK,
-        }
-        for row in rows
-        if settings.auto_promote == ON and earned[row["section"]].precision.is_trusted
+    decisions = [
+        Decision(row["proposal_id"], APPROVED, AUTO_SURFACE, one_line(row["text"]), reason=HOW_TO_TAKE_BACK)
+        for row in found
+        if workspace.settings.auto_promote == ON and earned[row["section"]].precision.is_trusted
     ]
+    return AutoPromotions(rows, decisions)
 
 
 def _candidates(
-    settings: Settings,
-    lake: Lake,
-    book: Book,
+    workspace: Workspace,
+    log: ProposalLog,
     earned: Mapping[str, Standing],
     now: datetime,
     unread: Collection[str],
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Pending high lines of trusted sections, in the person's own words, that were shown for a day and still hold.
 
     One that takes another line's place is none: striking out is the person's.
     """
     trusted = [section for section, standing in earned.items() if standing.acceptance.is_trusted]
-    waiting = book.frame.filter(
+    waiting = log.frame.filter(
+        pl.col("status") == PENDING,
         pl.col("section").is_in(trusted),
         pl.col("priority") == HIGH,
         pl.col("supersedes").list.len().fill_null(0) == 0,
         pl.col("first_shown") <= now - SHOWN_FOR,
     )
-    open_ids = set(book.with_state(PENDING)) - set(unread)
-    rows = _in_own_words(settings, lake, [r for r in waiting.to_dicts() if r["proposal_id"] in open_ids])
-    unfit = invalid(settings, lake, book, {r["proposal_id"]: one_line(r["text"]) for r in rows})
+    rows = _in_own_words(workspace, [r for r in waiting.to_dicts() if r["proposal_id"] not in unread])
+    unfit = invalid(workspace, log, {r["proposal_id"]: one_line(r["text"]) for r in rows})
     return [r for r in rows if r["proposal_id"] not in unfit]
 
 
-def _in_own_words(settings: Settings, lake: Lake, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _in_own_words(workspace: Workspace, rows: Sequence[Row]) -> list[Row]:
     """Those that rest on unflagged words of the person alone; what is no longer in the tables cannot be told."""
-    days = {day for row in rows for day in lookback(row["day"], settings.lookback_days)}
+    days = {day for row in rows for day in lookback(row["day"], workspace.settings.lookback_days)}
     columns = ["observation_id", "trust", "flags"]
-    observed = {o: (trust, flags) for o, trust, flags in lake.read("observations", days, columns).iter_rows()}
+    observed = {o: (trust, flags) for o, trust, flags in workspace.lake.read("observations", days, columns).iter_rows()}
 
     def is_own(source: str) -> bool:
         trust, flags = observed.get(source, (None, None))
@@ -223,20 +233,22 @@ def _in_own_words(settings: Settings, lake: Lake, rows: Sequence[dict[str, Any]]
     return [row for row in rows if row["sources"][1:] and all(map(is_own, row["sources"][1:]))]
 
 
-def told(settings: Settings, lake: Lake) -> list[str]:
+def report(workspace: Workspace, log: ProposalLog) -> list[str]:
     """A sentence for each section: what it has earned, and how its shadow fared. None while the setting is off."""
-    if settings.auto_promote == OFF:
+    if workspace.settings.auto_promote == OFF:
         return []
-    earned = standings(settings, lake, with_status(lake))
-    order = [s for s in settings.sections if s in earned] + sorted(set(earned) - set(settings.sections))
-    return [_sentence(section, earned[section], is_on=settings.auto_promote == ON) for section in order]
+    earned = standings(workspace, log)
+    order = [s for s in workspace.settings.sections if s in earned] + sorted(
+        set(earned) - set(workspace.settings.sections)
+    )
+    return [_sentence(section, earned[section], is_on=workspace.settings.auto_promote == ON) for section in order]
 
 
-def in_shadow(settings: Settings, lake: Lake) -> list[str]:
+def in_shadow(workspace: Workspace, log: ProposalLog) -> list[str]:
     """Sections that `on` is asked for and that have not earned it yet, each with the reason."""
-    if settings.auto_promote != ON:
+    if workspace.settings.auto_promote != ON:
         return []
-    earned = standings(settings, lake, with_status(lake))
+    earned = standings(workspace, log)
     return [f"{section} stays in shadow: {why}" for section, s in sorted(earned.items()) if (why := _why_in_shadow(s))]
 
 
@@ -275,9 +287,9 @@ def _why_in_shadow(standing: Standing) -> str | None:
     return None
 
 
-def recently_promoted(settings: Settings, lake: Lake, frame: pl.DataFrame, now: datetime) -> list[str]:
+def recently_promoted(workspace: Workspace, log: ProposalLog, now: datetime) -> list[str]:
     """What was promoted automatically within the time that a proposal is shown for, and still stands."""
-    since = now - timedelta(days=settings.proposal_expiry_days)
-    recent = frame.filter(pl.col("surface") == AUTO_SURFACE, pl.col("decided_at") > since)
-    back = taken_back(settings, lake, frame) if recent.height else set()
+    since = now - timedelta(days=workspace.settings.proposal_expiry_days)
+    recent = log.frame.filter(pl.col("surface") == AUTO_SURFACE, pl.col("decided_at") > since)
+    back = retracted(workspace, log) if recent.height else set()
     return [p for p in recent.sort("decided_at", "proposal_id")["proposal_id"] if p not in back]

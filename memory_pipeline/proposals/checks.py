@@ -6,8 +6,8 @@ import dagster as dg
 
 from memory_pipeline.days import today
 from memory_pipeline.operations.identity import NOT_SET, look_at_identity
-from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
-from memory_pipeline.proposals.integrity import Ends
+from memory_pipeline.orchestration import WorkspaceResource, verdict_metadata
+from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 
@@ -15,27 +15,29 @@ ONE_END = "one_decision_each"
 IDENTITY = "identity_files"
 
 
-@dg.asset_check(asset="proposals", name=ONE_END, partitions_def=PARTITIONS)
-def one_decision_each(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> dg.AssetCheckResult:
-    """Every proposal of the day is pending or has exactly one decision; the approved ones, and only they, are promoted.
+@dg.asset_check(asset="memory_file", name=ONE_END)
+def one_decision_each(workspace: WorkspaceResource) -> dg.AssetCheckResult:
+    """Every proposal is pending or has exactly one decision; the approved ones, and only they, are promoted.
 
-    Promoted lines that a person removed from MEMORY.md are counted. A MEMORY.md that has lost all of them is an error.
+    Promoted lines that a user removed from MEMORY.md are counted. A MEMORY.md that has lost all of them is an error.
+    It is about all proposals, so it has no partitions.
     """
-    ends = Ends.of(lake.open(), lake.settings().memory_file)
-    return report_by_day(context, "proposals", ONE_END, ends.judge, dg.AssetCheckSeverity.ERROR)
+    opened = workspace.open()
+    verdict = ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge()
+    return dg.AssetCheckResult(passed=verdict.passed, metadata=verdict_metadata(verdict))
 
 
 @dg.asset_check(asset="memory_file", name=IDENTITY)
-def identity_files(lake: LakeResource) -> dg.AssetCheckResult:
+def identity_files(workspace: WorkspaceResource) -> dg.AssetCheckResult:
     """The files that agents read before MEMORY.md are there, and every link by which they are found leads to them.
 
     It is about files, not days, so it has no partitions. `memory identity` shows the same.
     """
-    settings = lake.settings()
+    settings = workspace.open().settings
     verdict = judge_identity(settings, today(settings.zone))
-    offenders = "\n".join(f"- {line}" for line in verdict.offenders)
-    metadata = verdict.numbers | ({"broken": dg.MetadataValue.md(offenders)} if offenders else {})
-    return dg.AssetCheckResult(passed=verdict.passed, severity=dg.AssetCheckSeverity.WARN, metadata=metadata)
+    return dg.AssetCheckResult(
+        passed=verdict.passed, severity=dg.AssetCheckSeverity.WARN, metadata=verdict_metadata(verdict, "broken")
+    )
 
 
 def judge_identity(settings: Settings, day: date) -> Verdict:

@@ -12,28 +12,29 @@ from memory_pipeline.daily_log.notes import SESSION, notes_in
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip, squeeze
+from memory_pipeline.workspace import Workspace
 
 QUOTED = 100
 """Characters of the words that were said, shown where the line has others."""
 
 
 def evidence_lines(
-    settings: Settings, lake: Lake, proposals: Sequence[dict[str, Any]], replaced: Mapping[str, str] | None = None
+    workspace: Workspace, proposals: Sequence[dict[str, Any]], replaced: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Per proposal: day and time, who said it, in which session, how often it was said, and which line it replaces.
 
     ``replaced`` has the texts of the lines that the proposals name in `supersedes`.
     """
-    days = {p["day"] - timedelta(days=back) for p in proposals for back in range(settings.lookback_days)}
+    days = {p["day"] - timedelta(days=back) for p in proposals for back in range(workspace.settings.lookback_days)}
     wanted = {source for p in proposals for source in p["sources"]}
-    observations = lake.read("observations", days).filter(pl.col("observation_id").is_in(list(wanted)))
+    observations = workspace.lake.read("observations", days).filter(pl.col("observation_id").is_in(list(wanted)))
     observed = {o["observation_id"]: o for o in observations.iter_rows(named=True)}
-    observed |= {n["observation_id"]: n for n in notes_in(settings, lake, sorted(days))}
-    sessions = {s["session_id"]: s for s in lake.read("sessions", days).iter_rows(named=True)}
+    observed |= {n["observation_id"]: n for n in notes_in(workspace, sorted(days))}
+    sessions = {s["session_id"]: s for s in workspace.lake.read("sessions", days).iter_rows(named=True)}
     leads = [lead for p in proposals if (lead := _lead(p, observed)) and lead["text"] != p["text"]]
-    quotes = _quotes(lake, leads)
+    quotes = _quotes(workspace.lake, leads)
     return {
-        p["proposal_id"]: _line(settings, p, observed, sessions, quotes) + _replaces(p, replaced or {})
+        p["proposal_id"]: _line(workspace.settings, p, observed, sessions, quotes) + _replaces(p, replaced or {})
         for p in proposals
     }
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
-from memory_pipeline.proposals.states import APPROVED, PENDING, with_status
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 
 IN_MEMORY = "in MEMORY.md"
 _ORDER = ("said again", "shown", "to be promoted automatically")
@@ -21,16 +21,17 @@ Event = dict[str, Any]
 """`moment`, `event`, `detail`; the moment is in the person's zone, a day where only that is known, None for now."""
 
 
-def history(settings: Settings, lake: Lake, proposal_id: str) -> list[Event]:
+def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     """Empty when there is no such proposal."""
-    status = with_status(lake)
+    log = ProposalLog(workspace.lake)
+    status = log.frame
     found = status.filter(pl.col("proposal_id") == proposal_id).to_dicts()
     if not found:
         return []
     row = found[0]
-    promotions = {r["proposal_id"]: r for r in lake.read("promotions").iter_rows(named=True)}
+    promotions = {r["proposal_id"]: r for r in log.table("promotions").iter_rows(named=True)}
     newer = [r for r in status.iter_rows(named=True) if proposal_id in (r["supersedes"] or [])]
-    told = [*_before(lake, proposal_id), *_decided(row), *_promoted(promotions.get(proposal_id))]
+    told = [*_before(log, proposal_id), *_decided(row), *_promoted(promotions.get(proposal_id))]
     by = None
     for other in newer:
         over = promotions.get(other["proposal_id"])
@@ -41,21 +42,21 @@ def history(settings: Settings, lake: Lake, proposal_id: str) -> list[Event]:
     waiting = [r["proposal_id"] for r in newer if r["status"] == PENDING]
     told += [_event(None, "may be replaced", f"{p} is pending") for p in waiting if row["status"] == APPROVED]
     takes = f", in the place of {', '.join(row['supersedes'])}" if row["supersedes"] else ""
-    now = _now(settings, promotions[proposal_id], by) if proposal_id in promotions else []
+    now = _now(workspace.settings, promotions[proposal_id], by) if proposal_id in promotions else []
     for event in told:
-        event["moment"] = event["moment"].astimezone(settings.zone) if event["moment"] else None
+        event["moment"] = event["moment"].astimezone(workspace.settings.zone) if event["moment"] else None
     return [_event(row["day"], "offered", f"{row['section']}{takes}"), *told, *now]
 
 
-def _before(lake: Lake, proposal_id: str) -> Iterator[Event]:
+def _before(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
     """What happened to it while it waited, and how often it was said after it was made."""
     own = pl.col("proposal_id") == proposal_id
-    for r in lake.read("supports").filter(own).iter_rows(named=True):
+    for r in log.table("supports").filter(own).iter_rows(named=True):
         times = len(r["sources"])
         yield _event(r["said_at"], "said again", "once" if times == 1 else f"{times} times")
-    for r in lake.read("showings").filter(own).iter_rows(named=True):
+    for r in log.table("showings").filter(own).iter_rows(named=True):
         yield _event(r["shown_at"], "shown", r["surface"])
-    for r in lake.read("auto_promotions").filter(own).iter_rows(named=True):
+    for r in log.table("auto_promotions").filter(own).iter_rows(named=True):
         yield _event(r["would_promote_at"], "to be promoted automatically", r["section"])
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Self
 
 import polars as pl
 
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.events import APPROVED, DECISIONS
 from memory_pipeline.proposals.memory_file import lines_of
-from memory_pipeline.proposals.states import APPROVED, DECISIONS
 from memory_pipeline.verdict import Verdict
 
 MANY = 5
@@ -20,7 +19,7 @@ MANY = 5
 
 
 @dataclass(frozen=True)
-class Ends:
+class ProposalIntegrity:
     """Decisions and promotions of all proposals by id, read once, and the ids that stand in MEMORY.md."""
 
     lake: Lake
@@ -31,7 +30,7 @@ class Ends:
     """Whether MEMORY.md is missing or has none of many lines."""
 
     @classmethod
-    def of(cls, lake: Lake, memory_file: Path) -> Self:
+    def from_lake(cls, lake: Lake, memory_file: Path) -> Self:
         decided = lake.read("decisions").sort("decided_at").group_by("proposal_id").agg("decision").iter_rows()
         promotions = lake.read("promotions")
         promoted = dict(promotions.group_by("proposal_id").len().iter_rows())
@@ -41,13 +40,17 @@ class Ends:
         is_lost = bool(promoted) and (not memory_file.exists() or (len(promoted) >= MANY and not ours))
         return cls(lake, dict(decided), promoted, frozenset(ours | without_comment), is_lost)
 
-    def judge(self, day: date) -> Verdict:
-        proposals = self.lake.read("proposals", [day])
+    def judge(self) -> Verdict:
+        """Over all proposals, each violation with its day."""
+        proposals = self.lake.read("proposals", columns=["day", "proposal_id"])
         ids = proposals["proposal_id"].to_list()
-        twice = proposals.filter(pl.col("proposal_id").is_duplicated())["proposal_id"].unique().sort()
-        offenders = [f"{p} was made twice" for p in twice]
-        offenders += [offence for p in dict.fromkeys(ids) for offence in self._offences(p)]
-        promoted = [p for p in ids if p in self.promoted]
+        offenders: list[str] = []
+        for (day,), of_day in proposals.partition_by("day", as_dict=True).items():
+            twice = of_day.filter(pl.col("proposal_id").is_duplicated())["proposal_id"].unique().sort()
+            found = [f"{p} was made twice" for p in twice]
+            found += [violation for p in of_day["proposal_id"].unique().sort() for violation in self._violations(p)]
+            offenders += [f"{day}: {violation}" for violation in found]
+        promoted = [p for p in dict.fromkeys(ids) if p in self.promoted]
         if promoted and self.is_lost:
             offenders.append(f"MEMORY.md has none of the {len(self.promoted)} lines that were promoted")
         numbers: dict[str, float | int | str] = {
@@ -59,7 +62,7 @@ class Ends:
         ended = {end: sum(self.decided.get(p) == [end] for p in ids) for end in DECISIONS}
         return Verdict(not offenders, numbers | {end: n for end, n in ended.items() if n}, offenders)
 
-    def _offences(self, proposal_id: str) -> list[str]:
+    def _violations(self, proposal_id: str) -> list[str]:
         ends, promotions = self.decided.get(proposal_id, []), self.promoted.get(proposal_id, 0)
         found = [f"{proposal_id} has the unknown decision {end!r}" for end in ends if end not in DECISIONS]
         if len(ends) > 1:

@@ -14,18 +14,19 @@ from memory_pipeline.daily_log.notes import notes_in
 from memory_pipeline.daily_log.render import LogReflection, write_reflection
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
-from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.duplicates import Known, KnownLines
+from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog
 from memory_pipeline.proposals.memory_file import lines_of
-from memory_pipeline.proposals.states import APPROVED, PENDING, with_status
 from memory_pipeline.proposals.worth import why_left_out, with_sessions, worth
-from memory_pipeline.settings import Settings
+from memory_pipeline.stage import Built
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.priorities import HIGH, MEDIUM
 from memory_pipeline.text.similarity import words
 from memory_pipeline.text.wording import breaks_with
+from memory_pipeline.workspace import Workspace
 
 VERSION = "4"
 PASSING = "progress"
@@ -42,10 +43,10 @@ class ProposalsStage:
     merged into it. A proposal that was made is never changed or taken back."""
 
     tables = ("supports", "proposals")
-    is_complete = True
 
-    def __init__(self, settings: Settings, lake: Lake) -> None:
-        self.settings, self.lake = settings, lake
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.settings, self.lake = workspace.settings, workspace.lake
         self._known: KnownLines | None = None
         """Every line that is known, read once: a range of days adds to them as it goes."""
         self._made: dict[str, dict[str, Any]] = {}
@@ -58,13 +59,13 @@ class ProposalsStage:
         and a day whose proposals are made must not be made anew because of it."""
         return fingerprint_of(VERSION, self.lake.digest("reflections", [day]))
 
-    def build(self, day: date) -> dict[str, pl.DataFrame]:
+    def build(self, day: date) -> Built:
         of_day = self.lake.read("proposals", [day])
         observed = self._observed(day)
         lines = self._lines(day, observed)
         if not lines:
             write_reflection(self.settings.daily_log(day), day, None, backups=self.settings.backups)
-            return {"supports": pl.DataFrame(schema=TABLES["supports"].columns), "proposals": of_day}
+            return Built({"supports": pl.DataFrame(schema=TABLES["supports"].columns), "proposals": of_day})
         known, vectors = self._known_lines(), self._vectors([line["sources"][0] for line in lines])
         rows: list[dict[str, Any]] = []
         supports: list[dict[str, Any]] = []
@@ -93,7 +94,7 @@ class ProposalsStage:
             "proposals": pl.concat([of_day, pl.DataFrame(rows, schema=TABLES["proposals"].columns)]),
         }
         self._log(day, frames)
-        return frames
+        return Built(frames)
 
     def _log(self, day: date, frames: Mapping[str, pl.DataFrame]) -> None:
         """What is told of proposals goes with what they rest on: words that were taken back stand in no log."""
@@ -131,12 +132,13 @@ class ProposalsStage:
     def _known_lines(self) -> KnownLines:
         if self._known is None:
             self._known = KnownLines()
-            first = dict(self.lake.read("proposals", columns=["proposal_id", "last_seen"]).iter_rows())
+            log = ProposalLog(self.lake)
+            first = dict(log.table("proposals").select("proposal_id", "last_seen").iter_rows())
             self._made = {
                 row["proposal_id"]: row | {"last_seen": first[row["proposal_id"]]}
-                for row in with_status(self.lake).iter_rows(named=True)
+                for row in log.frame.iter_rows(named=True)
             }
-            for again in self.lake.read("supports", columns=["proposal_id", "day", "said_at"]).iter_rows():
+            for again in log.table("supports").select("proposal_id", "day", "said_at").iter_rows():
                 self._again.setdefault(again[0], []).append(again[1:])
             vectors = self._vectors([row["sources"][1] for row in self._made.values() if len(row["sources"]) > 1])
             for proposal_id, row in self._made.items():
@@ -151,7 +153,7 @@ class ProposalsStage:
 
     def _observed(self, day: date) -> dict[str, dict[str, Any]]:
         days = lookback(day, self.settings.lookback_days)
-        rows = [*self.lake.read("observations", days).iter_rows(named=True), *notes_in(self.settings, self.lake, days)]
+        rows = [*self.lake.read("observations", days).iter_rows(named=True), *notes_in(self.workspace, days)]
         return {row["observation_id"]: row for row in rows}
 
     def _vectors(self, observation_ids: Sequence[str]) -> dict[str, list[float]]:

@@ -1,37 +1,78 @@
-"""Whether a proposal may still become a line of MEMORY.md at the moment at which a person approves it."""
+"""Which proposals end by themselves, and whether one may still become a line of MEMORY.md when a user approves it.
+
+A proposal's time runs from when a user could first see it, never from when it was made.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
+from datetime import date, datetime, timedelta
 
 import polars as pl
 
-from memory_pipeline.days import lookback
-from memory_pipeline.lake.store import Lake
+from memory_pipeline.days import day_of, lookback
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.flags import ENDED
+from memory_pipeline.proposals.events import (
+    APPROVED,
+    EXPIRED,
+    EXPIRY_SURFACE,
+    PENDING,
+    SUPERSEDED,
+    SUPERSESSION_SURFACE,
+    Decision,
+    ProposalLog,
+    Row,
+)
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
-from memory_pipeline.proposals.states import APPROVED, Book
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.similarity import content_words, overlap
 from memory_pipeline.text.wording import named_as_gone, takes_place_of
+from memory_pipeline.workspace import Workspace
 
 NEARLY_EQUAL = 0.8
 """Word overlap from which a line, as it was offered, is in MEMORY.md already. An edited text is refused only when it is
 the same: the person has seen what they wrote."""
 
 
-def invalid(settings: Settings, lake: Lake, book: Book, approvals: Mapping[str, str]) -> dict[str, str]:
+def expiring_on(settings: Settings, row: Row, now: datetime) -> date | None:
+    """The day on which a shown proposal expires, once that is near."""
+    shown = row["first_shown"]
+    if shown is None or now < shown + timedelta(days=settings.proposal_warning_days):
+        return None
+    return day_of(shown + timedelta(days=settings.proposal_expiry_days), settings.zone)
+
+
+def expiries(settings: Settings, log: ProposalLog, now: datetime) -> list[Decision]:
+    """Decisions on the pending proposals whose time is over."""
+    over = now - timedelta(days=settings.proposal_expiry_days)
+    shown = log.frame.filter(pl.col("first_shown") <= over, pl.col("status") == PENDING)
+    return [Decision(p, EXPIRED, EXPIRY_SURFACE, text) for p, text in shown.select("proposal_id", "text").iter_rows()]
+
+
+def supersessions(log: ProposalLog) -> list[Decision]:
+    """Decisions on the pending proposals whose place a newer one takes."""
+    newer = log.frame.filter(pl.col("supersedes").list.len() > 0).select("proposal_id", "supersedes", "text")
+    over = {old: (p, text) for p, olds, text in newer.iter_rows() for old in olds}
+    return [
+        Decision(
+            old, SUPERSEDED, SUPERSESSION_SURFACE, row["text"], reason="{} says what holds now: {}".format(*over[old])
+        )
+        for old, row in log.rows(over).items()
+        if row["status"] == PENDING
+    ]
+
+
+def invalid(workspace: Workspace, log: ProposalLog, approvals: Mapping[str, str]) -> dict[str, str]:
     """Why approved proposals (id to text) must not be promoted, by id; those that may are left out."""
     if not approvals:
         return {}
-    rows = book.rows(list(approvals))
-    gone = _retracted(settings, lake, rows)
-    path = settings.memory_file
+    rows = log.rows(approvals)
+    gone = _retracted(workspace, rows)
+    path = workspace.settings.memory_file
     lines = [line for line in lines_of(path.read_bytes() if path.exists() else None) if not line.is_struck]
-    newer, known = _taking(book, lines), _Lines(lines)
+    newer, known = _taking(log, lines), _Lines(lines)
     found = {}
     for proposal_id, row in rows.items():
         text = approvals[proposal_id]
@@ -61,7 +102,7 @@ class _Lines:
         return [self.lines[i] for i in sorted({i for w in words[: missing + 1] for i in self._having.get(w, ())})]
 
 
-def _there(row: dict[str, Any], text: str, known: _Lines) -> str | None:
+def _there(row: Row, text: str, known: _Lines) -> str | None:
     replaced = set(row["supersedes"] or [])
     wanted, mine = normalised(text), content_words(text)
     for line, said, words in known.near(text):
@@ -71,7 +112,7 @@ def _there(row: dict[str, Any], text: str, known: _Lines) -> str | None:
     return None
 
 
-def _contradicted(row: dict[str, Any], text: str, newer: list[dict[str, Any]]) -> str | None:
+def _contradicted(row: Row, text: str, newer: list[Row]) -> str | None:
     for other in newer:
         later = other["last_seen"] and row["last_seen"] and other["last_seen"] > row["last_seen"]
         named = row["proposal_id"] in (other["supersedes"] or [])
@@ -80,29 +121,29 @@ def _contradicted(row: dict[str, Any], text: str, newer: list[dict[str, Any]]) -
     return None
 
 
-def _taking(book: Book, lines: list[MemoryLine]) -> list[dict[str, Any]]:
+def _taking(log: ProposalLog, lines: list[MemoryLine]) -> list[Row]:
     """The approved proposals in MEMORY.md that take another line's place, with the words that they have there."""
     texts = {line.proposal_id: line.text for line in lines if line.proposal_id}
-    rows = book.frame.filter(pl.col("proposal_id").is_in(list(texts))).select("proposal_id", "last_seen", "supersedes")
+    columns = ("proposal_id", "last_seen", "supersedes", "status")
+    rows = log.frame.filter(pl.col("proposal_id").is_in(list(texts))).select(columns)
     return [
         row | {"text": texts[row["proposal_id"]]}
         for row in rows.iter_rows(named=True)
-        if book.status[row["proposal_id"]] == APPROVED
-        and (row["supersedes"] or named_as_gone(texts[row["proposal_id"]]))
+        if row["status"] == APPROVED and (row["supersedes"] or named_as_gone(texts[row["proposal_id"]]))
     ]
 
 
-def _retracted(settings: Settings, lake: Lake, rows: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+def _retracted(workspace: Workspace, rows: Mapping[str, Row]) -> dict[str, str]:
     """Proposals of whose words nothing is left: taken back, made private, or ended by what was said later.
 
     Days of which there are no tables any more say nothing, and neither do observations with other ids: another
     observer may have seen the same words.
     """
-    days = {d for row in rows.values() for d in lookback(row["day"], settings.lookback_days)}
-    kept = [d for d in lake.days("messages") if d in days]
-    messages = lake.read("messages", kept, ["message_id", "voided"])
+    days = {d for row in rows.values() for d in lookback(row["day"], workspace.settings.lookback_days)}
+    kept = [d for d in workspace.lake.days("messages") if d in days]
+    messages = workspace.lake.read("messages", kept, ["message_id", "voided"])
     alive = set(messages.filter(~pl.col("voided").fill_null(False))["message_id"])
-    flags = dict(lake.read("observations", days, ["observation_id", "flags"]).iter_rows())
+    flags = dict(workspace.lake.read("observations", days, ["observation_id", "flags"]).iter_rows())
     found = {}
     for proposal_id, row in rows.items():
         said = {span["message_id"] for span in row["evidence"] or []}

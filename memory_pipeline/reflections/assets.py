@@ -8,15 +8,17 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.days import today
+from memory_pipeline.errors import CannotGoOn
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReached
 from memory_pipeline.orchestration import (
     GROUP,
     MODEL_RETRY,
     ONE_RUN,
-    PARTITIONS,
     STOPPED,
-    LakeResource,
+    WorkspaceResource,
+    daily_partitions,
+    lookback_dep,
     markdown_table,
     run_stage,
     table_schema,
@@ -25,13 +27,10 @@ from memory_pipeline.orchestration import (
 from memory_pipeline.reflections.model import Unusable
 from memory_pipeline.reflections.pool import reflect_pool
 from memory_pipeline.reflections.stage import VERSION, ReflectionsStage, reflector_of
-from memory_pipeline.settings import load_settings
-from memory_pipeline.stage import CannotGoOn
+from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import encoder_of
+from memory_pipeline.workspace import Workspace
 
-_SETTINGS = load_settings()
-_VERSION = f"{VERSION} {reflector_of(_SETTINGS, Lake(_SETTINGS.lake_dir)).version}"
-"""Model and prompts are part of it, so that an edited prompt shows its assets as stale."""
 _BACKFILL = "dagster/backfill"
 NOT_ALONE = (
     "Nothing was added, as this run is about other assets too or part of a backfill: materialize pool_reflections "
@@ -39,40 +38,34 @@ NOT_ALONE = (
 )
 
 
-def lookback_dep(asset: str) -> dg.AssetDep:
-    """A dependency on the days of the lookback; days before the first partition are no error."""
-    return dg.AssetDep(
-        asset,
-        partition_mapping=dg.TimeWindowPartitionMapping(
-            start_offset=1 - load_settings().lookback_days, allow_nonexistent_upstream_partitions=True
-        ),
+def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
+    """`reflections`. Model and prompts are part of its version, so that an edited prompt shows it as stale."""
+    version = f"{VERSION} {reflector_of(Workspace.open(settings)).version}"
+
+    @dg.multi_asset(
+        name="reflect",
+        specs=[
+            table_spec(
+                "reflections",
+                deps=[lookback_dep("observations", settings), lookback_dep("embeddings", settings)],
+                version=version,
+                description="Over a lookback of days that ends with the partition, what says the same is one line "
+                "with its support; what is older than a day is condensed, from three days on to what "
+                "was laid down or said again. Newer state replaces older. With REFLECTOR_MODEL a model "
+                "writes the lines, and those stay that their observations carry. What a person wrote "
+                "into a day's log is reflected on with it (`notes`). A day without observations or "
+                "notes has no rows.",
+            )
+        ],
+        partitions_def=daily_partitions(settings),
+        backfill_policy=ONE_RUN,
+        retry_policy=MODEL_RETRY,
     )
+    def reflect(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = workspace.open()
+        yield from run_stage(context, opened, ReflectionsStage.of(opened), lambda _, day: describe(opened, day))
 
-
-@dg.multi_asset(
-    name="reflect",
-    specs=[
-        table_spec(
-            "reflections",
-            deps=[lookback_dep("observations"), lookback_dep("embeddings")],
-            version=_VERSION,
-            description="Over a lookback of days that ends with the partition, what says the same is one line with its "
-            "support; what is older than a day is condensed, from three days on to what was laid down or said again. "
-            "Newer state replaces older. With REFLECTOR_MODEL a model writes the lines, and those stay that their "
-            "observations carry. What a person wrote into a day's log is reflected on with it (`notes`). A day without "
-            "observations or notes has no rows.",
-        )
-    ],
-    partitions_def=PARTITIONS,
-    backfill_policy=ONE_RUN,
-    retry_policy=MODEL_RETRY,
-)
-def reflect(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
-    tables = lake.open()
-    stage = ReflectionsStage.of(lake.settings(), tables)
-    yield from run_stage(context, tables, stage, lambda _, day: describe(tables, day) | told_of(stage, day))
-    for day, reason in stage.left.items():
-        context.log.warning(f"The model's lines of {day} are missing: {reason}")
+    return reflect
 
 
 @dg.asset(
@@ -82,7 +75,7 @@ def reflect(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[d
     metadata={"dagster/column_schema": table_schema("pool_reflections")},
     retry_policy=MODEL_RETRY,
 )
-def pool_reflections(context: dg.AssetExecutionContext, lake: LakeResource) -> dg.MaterializeResult[Any]:
+def pool_reflections(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
     """What the reflections of all days but the last three come down to, in rows of 150 to 600 tokens.
 
     Materialize it by hand and alone, about once a week, or launch `pool_reflect_job`: together with other assets and in
@@ -90,13 +83,13 @@ def pool_reflections(context: dg.AssetExecutionContext, lake: LakeResource) -> d
     all of it or, where a model fails on the way, nothing. Rows that are there are never reflected on again, and
     `reflections` stays as it is. A section with little to say waits for more.
     """
-    tables, settings = lake.open(), lake.settings()
+    opened = workspace.open()
     if not is_alone(context):
         context.log.info(NOT_ALONE)
-        return dg.MaterializeResult(metadata=pool_of(tables) | {"added": 0, "left_alone": NOT_ALONE})
-    reflector = reflector_of(settings, tables)
+        return dg.MaterializeResult(metadata=pool_of(opened.lake) | {"added": 0, "left_alone": NOT_ALONE})
+    encoder = encoder_of(opened.settings.embedding_model)
     try:
-        done = reflect_pool(settings, tables, reflector, encoder_of(settings.embedding_model), datetime.now(UTC))
+        done = reflect_pool(opened, reflector_of(opened), encoder, datetime.now(UTC))
     except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
         # the retry policy would count it as a failure and begin the step again
         raise dg.Failure(STOPPED, allow_retries=False) from None
@@ -113,7 +106,7 @@ def pool_reflections(context: dg.AssetExecutionContext, lake: LakeResource) -> d
             "output_tokens": done.output_tokens,
             "compression_ratio": round(done.output_tokens / done.input_tokens, 4) if done.input_tokens else 0.0,
         }
-        | pool_of(tables)
+        | pool_of(opened.lake)
     )
 
 
@@ -129,22 +122,19 @@ def pool_of(lake: Lake) -> dict[str, Any]:
     return {"dagster/row_count": frame.height, "preview": preview}
 
 
-def told_of(stage: ReflectionsStage, day: date) -> dict[str, Any]:
-    """What a model took for the day in this run, or why its lines are not there."""
-    left = {"left_for_later": stage.left[day]} if day in stage.left else {}
-    if day not in stage.numbers:
-        return left
-    made = stage.lake.read("ledger", [today(stage.settings.zone)])
+def asked_today(workspace: Workspace, day: date) -> dict[str, Any]:
+    """What a model took for the day since this morning; nothing where it was not asked."""
+    made = workspace.lake.read("ledger", [today(workspace.settings.zone)])
     calls = made.filter((pl.col("for_day") == day) & (pl.col("stage") == "reflections") & ~pl.col("cached"))
-    return left | stage.numbers[day] | {"model_calls": calls.height, "spent_usd": float(calls["cost_usd"].sum())}
+    return {"model_calls": calls.height, "spent_usd": float(calls["cost_usd"].sum())} if calls.height else {}
 
 
-def describe(lake: Lake, day: date) -> dict[str, Any]:
-    frame = lake.read("reflections", [day])
+def describe(workspace: Workspace, day: date) -> dict[str, Any]:
+    frame = workspace.lake.read("reflections", [day])
     spent = int(frame["input_tokens"].max() or 0)  # type: ignore[arg-type]
     tokens = int(frame["tokens"].sum())
     shown = frame.sort("support", "last_seen", descending=True).select("section", "priority", "support", "text")
-    return {
+    return asked_today(workspace, day) | {
         "input_tokens": spent,
         "output_tokens": tokens,
         "compression_ratio": round(tokens / spent, 4) if spent else 0.0,

@@ -95,7 +95,7 @@ def estimate_pool(reflections: ReflectionsStage, today: date) -> Estimate:
 
 
 def _known(stage: ReflectionsStage, reflector: LanguageModelReflector, day: date) -> Estimate:
-    observed = observed_in(stage.settings, stage.lake, stage.days_before(day))
+    observed = observed_in(stage.workspace, stage.days_before(day))
     if not any(o.day == day for o in observed):
         return Estimate()
     return _of_requests(reflector, reflector.requests(day, observed))
@@ -105,7 +105,7 @@ def _expected(
     stage: ReflectionsStage, reflector: LanguageModelReflector, day: date, coming: set[date], past: Past
 ) -> Estimate:
     days = stage.days_before(day)
-    observed = observed_in(stage.settings, stage.lake, [d for d in days if d not in coming])
+    observed = observed_in(stage.workspace, [d for d in days if d not in coming])
     windows = stage.lake.read("windows", [d for d in days if d in coming], ["day", "tokens_said", "observed"])
     windows = windows.filter(pl.col("observed"))
     if day not in {*windows["day"], *(o.day for o in observed)}:

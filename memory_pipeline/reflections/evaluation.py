@@ -12,10 +12,10 @@ import polars as pl
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import DOUBTED
 from memory_pipeline.reflections.model import EXTRACTIVE
-from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.verdict import Verdict, judge_ratio
+from memory_pipeline.workspace import Workspace
 
 BAND = (0.02, 0.95)
 """Tokens of the reflection per token of the observations it came from."""
@@ -44,24 +44,28 @@ NO_FACT = "question"
 """The kind of observation that no line comes from."""
 
 
-def judge_compression(lake: Lake, settings: Settings, day: date) -> Verdict:
+def judge_compression(workspace: Workspace, day: date) -> Verdict:
     """The reflection is smaller than the observations it came from, and not next to nothing."""
-    frame = lake.read("reflections", [day])
+    frame = workspace.lake.read("reflections", [day])
     spent = int(frame["input_tokens"].max() or 0)  # type: ignore[arg-type]
     return judge(int(frame["tokens"].sum()), spent)
 
 
-def judge_silent_zero(lake: Lake, settings: Settings, day: date) -> Verdict:
+def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     """A day with something high has reflections, and they are those of the reflector that was asked for."""
-    observed = lake.read("observations", [day], ["priority", "kind", "flags"]).filter(pl.col("priority") == HIGH)
+    observed = workspace.lake.read("observations", [day], ["priority", "kind", "flags"]).filter(
+        pl.col("priority") == HIGH
+    )
     doubted = pl.col("flags").list.set_intersection(sorted(DOUBTED)).list.len().fill_null(0) > 0
     highs = observed.filter(~doubted & (pl.col("kind") != NO_FACT)).height
-    reflectors = lake.read("reflections", [day], ["reflector"])["reflector"].to_list()
+    reflectors = workspace.lake.read("reflections", [day], ["reflector"])["reflector"].to_list()
     offenders = [] if reflectors or not highs else [f"{highs} highs were observed and no line came of them"]
     stand_in = sum(name.startswith(EXTRACTIVE) for name in reflectors)
-    if is_waiting(lake, day):
-        offenders.append(f"The lines of the model are missing. {why_waiting(lake, day)} {_meanwhile(len(reflectors))}")
-    elif settings.reflector_model and stand_in:
+    if is_waiting(workspace.lake, day):
+        offenders.append(
+            f"The lines of the model are missing. {why_waiting(workspace.lake, day)} {_meanwhile(len(reflectors))}"
+        )
+    elif workspace.settings.reflector_model and stand_in:
         offenders.append(
             f"{stand_in} lines are the extractive reflector's: what the model answered could not be used, or was never "
             "asked for. Another REFLECTOR_MODEL or wording in prompts/ has the day reflected on anew."

@@ -18,15 +18,16 @@ from filelock import FileLock, Timeout
 
 from memory_pipeline.days import day_of
 from memory_pipeline.embeddings.stage import vectors_of
+from memory_pipeline.errors import TryAgainLater
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.model import row_id
 from memory_pipeline.reflections.model import Line, Observed, Reflector
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import TryAgainLater
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.priorities import RANK
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline.workspace import Workspace
 
 STAY_DAYS = 3
 """Reflections of so many days, today among them, are not touched: their details still matter."""
@@ -51,37 +52,37 @@ class Pooled:
     """Lines of a model that their sources do not carry."""
 
 
-def reflect_pool(settings: Settings, lake: Lake, reflector: Reflector, encoder: Encoder, now: datetime) -> Pooled:
+def reflect_pool(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: datetime) -> Pooled:
     """Condense what was not yet, and add it to the table.
 
     Raises what the reflector raises; then nothing is added, and what a model answered is not paid again. Raises
     `TryAgainLater` while another one runs: each would add the same.
     """
-    lock = FileLock(settings.lake_dir / "pool_reflections.lock", timeout=0)
-    settings.lake_dir.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(workspace.settings.lake_dir / "pool_reflections.lock", timeout=0)
+    workspace.settings.lake_dir.mkdir(parents=True, exist_ok=True)
     try:
         with lock:
-            return _reflect(settings, lake, reflector, encoder, now)
+            return _reflect(workspace, reflector, encoder, now)
     except Timeout:
         raise TryAgainLater("Another pool-wide reflection is under way; wait for it to end.") from None
 
 
-def _reflect(settings: Settings, lake: Lake, reflector: Reflector, encoder: Encoder, now: datetime) -> Pooled:
-    made = lake.read("pool_reflections")
-    today = day_of(now, settings.zone)
-    eligible = eligible_rows(lake, made, today - timedelta(days=STAY_DAYS))
+def _reflect(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: datetime) -> Pooled:
+    made = workspace.lake.read("pool_reflections")
+    today = day_of(now, workspace.settings.zone)
+    eligible = eligible_rows(workspace.lake, made, today - timedelta(days=STAY_DAYS))
     if not eligible:
         return Pooled()
-    lines = [observed_of(row, settings) for row in eligible]
+    lines = [observed_of(row, workspace.settings) for row in eligible]
     spent = sum(line.tokens for line in lines)
-    reflection = reflector.pool(today, lines, _vectors(settings, encoder, eligible))
+    reflection = reflector.pool(today, lines, _vectors(workspace.settings, encoder, eligible))
     packed, waiting = pack(reflection.lines)
     by_id = {row["reflection_id"]: row for row in eligible}
-    rows = [_row(settings, lines, by_id, reflector.name, now) for lines in packed]
+    rows = [_row(workspace.settings, lines, by_id, reflector.name, now) for lines in packed]
     if rows:
         rows[0]["left_out"] = sorted(_left_out(eligible, rows, waiting, by_id))
         added = pl.DataFrame(rows, schema=TABLES["pool_reflections"].columns)
-        lake.replace_all("pool_reflections", pl.concat([made, added]))
+        workspace.lake.replace_all("pool_reflections", pl.concat([made, added]))
     tokens = sum(row["tokens"] for row in rows)
     return Pooled(len(eligible), len(rows), len(waiting), spent, tokens, reflection.dropped)
 

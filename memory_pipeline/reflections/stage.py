@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ import polars as pl
 from memory_pipeline.daily_log.notes import has_notes, keep_notes, notes_fingerprint, notes_in
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
-from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.config import of_observations, reflector_model
@@ -21,10 +22,10 @@ from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.language_model.reflector import PROMPTS, LanguageModelReflector
 from memory_pipeline.reflections.model import EXTRACTIVE, ITEM_TYPES, Line, Observed, Reflector, Unusable
 from memory_pipeline.sessions.redaction import redactor_of
-from memory_pipeline.settings import Settings
-from memory_pipeline.stage import INCOMPLETE, Unfinished, is_current
+from memory_pipeline.stage import INCOMPLETE, Built, is_current
 from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline.workspace import Workspace
 
 VERSION = "2"
 
@@ -39,18 +40,14 @@ class ReflectionsStage:
 
     tables = ("reflections",)
 
-    def __init__(self, settings: Settings, lake: Lake, reflector: Reflector, encoder: Encoder) -> None:
-        self.settings, self.lake, self.reflector, self.encoder = settings, lake, reflector, encoder
-        self.is_complete = True
-        self.left: dict[date, str] = {}
-        """By day, why the model's lines are not there."""
-        self.numbers: dict[date, dict[str, int]] = {}
-        """By day that a model condensed, what it took."""
+    def __init__(self, workspace: Workspace, reflector: Reflector, encoder: Encoder) -> None:
+        self.workspace = workspace
+        self.settings, self.lake, self.reflector, self.encoder = workspace.settings, workspace.lake, reflector, encoder
 
     @classmethod
-    def of(cls, settings: Settings, lake: Lake) -> Self:
+    def of(cls, workspace: Workspace) -> Self:
         """With the reflector that the settings ask for."""
-        return cls(settings, lake, reflector_of(settings, lake), encoder_of(settings.embedding_model))
+        return cls(workspace, reflector_of(workspace), encoder_of(workspace.settings.embedding_model))
 
     def days_before(self, day: date) -> list[date]:
         return lookback(day, self.settings.lookback_days)
@@ -58,32 +55,27 @@ class ReflectionsStage:
     def fingerprint(self, day: date) -> str:
         days = self.days_before(day)
         inputs = (self.lake.digest("observations", days), self.lake.digest("embeddings", days))
-        notes = notes_fingerprint(self.settings, self.lake, days)
+        notes = notes_fingerprint(self.workspace, days)
         # a day without notes has the fingerprint that it had before there were any
         return fingerprint_of(VERSION, self.reflector.version, self.settings.sections, *inputs, *filter(None, [notes]))
 
-    def build(self, day: date) -> dict[str, pl.DataFrame]:
-        self.is_complete = True
-        keep_notes(self.settings, self.lake, self.days_before(day))
-        observed = observed_in(self.settings, self.lake, self.days_before(day))
+    def build(self, day: date) -> Built:
+        keep_notes(self.workspace, self.days_before(day))
+        observed = observed_in(self.workspace, self.days_before(day))
         if not any(o.day == day for o in observed):
-            return _frames([])
+            return Built(_frames([]))
         vectors = self._vectors(day, observed)
         try:
             reflection = self.reflector.reflect(day, observed, vectors)
         except Unusable as unusable:  # the same would be answered again
-            self.left[day] = f"What {self.reflector.name} answered cannot be used: {unusable}."
-            return _frames(self._instead(day, observed, vectors))
+            why = f"What {self.reflector.name} answered cannot be used: {unusable}."
+            return _without_model(day, self._instead(day, observed, vectors), why)
         except (BudgetReached, ModelMisconfigured, ModelUnavailable) as stopped:
-            self.is_complete = False
-            self.left[day] = str(stopped)
-            frames = _frames(self._instead(day, observed, vectors))
-            if isinstance(stopped, BudgetReached):
-                return frames
-            raise Unfinished(frames, stopped) from None
-        if reflection.asked:
-            self.numbers[day] = {"answers": reflection.asked, "dropped_lines": reflection.dropped}
-        return _frames(self._rows(day, reflection.lines, observed, self.reflector.name))
+            found = _without_model(day, self._instead(day, observed, vectors), str(stopped))
+            failure = None if isinstance(stopped, BudgetReached) else stopped
+            return replace(found, is_complete=False, failure=failure)
+        notes = {"answers": reflection.asked, "dropped_lines": reflection.dropped} if reflection.asked else {}
+        return Built(_frames(self._rows(day, reflection.lines, observed, self.reflector.name)), notes=notes)
 
     def _vectors(self, day: date, observed: Sequence[Observed]) -> dict[str, list[float]]:
         has_vector = set(self.lake.read("embeddings", self.days_before(day))["source_id"])
@@ -135,21 +127,21 @@ class ReflectionsStage:
         }
 
 
-def reflector_of(settings: Settings, lake: Lake) -> Reflector:
+def reflector_of(workspace: Workspace) -> Reflector:
     """The extractive reflector, or the one that asks the model of `REFLECTOR_MODEL`."""
-    config = reflector_model(settings)
+    config = reflector_model(workspace.settings)
     if not config:
         return ExtractiveReflector()
-    client = Client(config, settings, lake, redact=redactor_of(settings).redact, stage="reflections")
-    explicit = settings.chunk_tokens if "chunk_tokens" in settings.model_fields_set else None
-    shown = explicit or of_observations(settings, config.max_output_tokens, PROMPTS)
-    return LanguageModelReflector(client, settings.sections, shown)
+    client = Client(config, workspace, redact=redactor_of(workspace.settings).redact, stage="reflections")
+    explicit = workspace.settings.chunk_tokens if "chunk_tokens" in workspace.settings.model_fields_set else None
+    shown = explicit or of_observations(workspace.settings, config.max_output_tokens, PROMPTS)
+    return LanguageModelReflector(client, workspace.settings.sections, shown)
 
 
-def observed_in(settings: Settings, lake: Lake, days: list[date]) -> list[Observed]:
+def observed_in(workspace: Workspace, days: list[date]) -> list[Observed]:
     """The observations and notes of these days, oldest first."""
     names = ["observation_id", "day", "session_id", "priority", "kind", "trust", "observed_at", "text", "tokens"]
-    rows = [*lake.read("observations", days).iter_rows(named=True), *notes_in(settings, lake, days)]
+    rows = [*workspace.lake.read("observations", days).iter_rows(named=True), *notes_in(workspace, days)]
     found = [Observed(**{name: row[name] for name in names}, flags=tuple(row["flags"] or ())) for row in rows]
     return sorted(found, key=lambda o: (o.observed_at, o.observation_id))
 
@@ -157,7 +149,7 @@ def observed_in(settings: Settings, lake: Lake, days: list[date]) -> list[Observ
 def why_not_reflected(stage: ReflectionsStage, day: date) -> str | None:
     """What keeps the day from being over and done with, and what to do; None when everything of it is reflected on."""
     lake, again = stage.lake, f"`memory run --from {day} --to {day}`"
-    notes = has_notes(stage.settings, lake, day)
+    notes = has_notes(stage.workspace, day)
     if INCOMPLETE in (lake.fingerprint("observations", day), lake.fingerprint("reflections", day)):
         return f"it waits for a model or its budget; {again} goes on"
     if not notes and not lake.read("observations", [day], ["day"]).height:
@@ -167,6 +159,11 @@ def why_not_reflected(stage: ReflectionsStage, day: date) -> str | None:
     if lake.fingerprint("reflections", day) is None:
         return f"it was not reflected on; {again}"
     return None if is_current(stage, lake, day) else f"it has changed since it was reflected on; {again}"
+
+
+def _without_model(day: date, rows: list[dict[str, Any]], why: str) -> Built:
+    warning = f"The model's lines of {day} are missing: {why}"
+    return Built(_frames(rows), notes={"left_for_later": why}, warnings=(warning,))
 
 
 def _frames(rows: list[dict[str, Any]]) -> dict[str, pl.DataFrame]:

@@ -8,56 +8,72 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import ONE_RUN, PARTITIONS, LakeResource, markdown_table, run_stage, table_spec
+from memory_pipeline.orchestration import (
+    ONE_RUN,
+    WorkspaceResource,
+    daily_partitions,
+    markdown_table,
+    run_stage,
+    table_spec,
+)
 from memory_pipeline.sessions.catalogue import READER_VERSION, Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
+from memory_pipeline.settings import Settings
 
 
-@dg.multi_asset(
-    name="read_sessions",
-    specs=[
-        table_spec(
-            "sessions",
-            version=READER_VERSION,
-            description="Read from the sessions of pi, Claude Code, Codex, Gemini CLI and OpenCode, which are never "
-            "written to. A session over midnight has a row on each of its days. Wrong when a file touches the day and "
-            "is not here: `memory status` names the files that could not be read.",
-        ),
-        table_spec(
-            "messages",
-            deps=["sessions"],
-            version=READER_VERSION,
-            description="Roles are user (what a person typed), assistant, tool (calls and results, clipped) and "
-            "injected (text that no person typed). Secrets are replaced by marks before anything is stored.",
-        ),
-        table_spec(
-            "windows",
-            deps=["messages"],
-            version=READER_VERSION,
-            description="Trigger `compaction`: what a compaction summarised away; `shutdown`: the rest once the "
-            "session is idle. `reason` says why a window is stored but not observed.",
-        ),
-    ],
-    partitions_def=PARTITIONS,
-    backfill_policy=ONE_RUN,
-    # where it cannot, Dagster 1.13 refuses a backfill on some starts: it compares how each key's days are written down
-    can_subset=True,
-)
-def read_sessions(context: dg.AssetExecutionContext, lake: LakeResource) -> Iterator[dg.MaterializeResult[Any]]:
-    tables = lake.open()
-    stage = SessionsStage.of(lake.settings(), tables)
-    seen = stage.look()
-    context.log.info(f"{seen.files} session files, {seen.changed} new or changed")
-    in_all = not_read(stage.catalogue, stage.catalogue.rows)
+def session_assets(settings: Settings) -> dg.AssetsDefinition:
+    """`sessions`, `messages` and `windows`."""
 
-    def told(table: str, day: date) -> Mapping[str, Any]:
-        found = dict(describe(tables, table, day))
-        if table == "sessions":
-            found |= {f"all_{name}": value for name, value in in_all.items()}
-            found |= not_read(stage.catalogue, stage.catalogue.files_of(day))
-        return found
+    @dg.multi_asset(
+        name="read_sessions",
+        specs=[
+            table_spec(
+                "sessions",
+                version=READER_VERSION,
+                description="Read from the sessions of pi, Claude Code, Codex, Gemini CLI and OpenCode, which are "
+                "never written to. A session over midnight has a row on each of its days. Wrong when a "
+                "file touches the day and is not here: `memory status` names the files that could not "
+                "be read.",
+            ),
+            table_spec(
+                "messages",
+                deps=["sessions"],
+                version=READER_VERSION,
+                description="Roles are user (what a person typed), assistant, tool (calls and results, clipped) and "
+                "injected (text that no person typed). Secrets are replaced by marks before anything is stored.",
+            ),
+            table_spec(
+                "windows",
+                deps=["messages"],
+                version=READER_VERSION,
+                description="Trigger `compaction`: what a compaction summarised away; `shutdown`: the rest once the "
+                "session is idle. `reason` says why a window is stored but not observed.",
+            ),
+        ],
+        partitions_def=daily_partitions(settings),
+        backfill_policy=ONE_RUN,
+        # where it cannot, Dagster 1.13 refuses a backfill on some starts: it compares how each key writes its days
+        can_subset=True,
+    )
+    def read_sessions(
+        context: dg.AssetExecutionContext, workspace: WorkspaceResource
+    ) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = workspace.open()
+        stage = SessionsStage.of(opened)
+        seen = stage.look()
+        context.log.info(f"{seen.files} session files, {seen.changed} new or changed")
+        in_all = not_read(stage.catalogue, stage.catalogue.rows)
 
-    yield from run_stage(context, tables, stage, told)
+        def told(table: str, day: date) -> Mapping[str, Any]:
+            found = dict(describe(opened.lake, table, day))
+            if table == "sessions":
+                found |= {f"all_{name}": value for name, value in in_all.items()}
+                found |= not_read(stage.catalogue, stage.catalogue.files_of(day))
+            return found
+
+        yield from run_stage(context, opened, stage, told)
+
+    return read_sessions
 
 
 def not_read(catalogue: Catalogue, keys: Collection[str]) -> dict[str, Any]:

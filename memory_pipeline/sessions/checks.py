@@ -8,23 +8,22 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import PARTITIONS, LakeResource, report_by_day
+from memory_pipeline.orchestration import check_by_day
 from memory_pipeline.sessions.forks import left_out
+from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
+from memory_pipeline.workspace import Workspace
 
 EVERY_MESSAGE = "every_message_in_one_window"
 
 
-@dg.asset_check(asset="windows", name=EVERY_MESSAGE, partitions_def=PARTITIONS, blocking=True)
-def every_message_in_one_window(context: dg.AssetCheckExecutionContext, lake: LakeResource) -> dg.AssetCheckResult:
+def session_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+    return [check_by_day("windows", EVERY_MESSAGE, judge_windows, settings, blocking=True)]
+
+
+def judge_windows(workspace: Workspace, day: date) -> Verdict:
     """Every message of the day lies in exactly one window, and no message is there twice."""
-    tables = lake.open()
-    return report_by_day(
-        context, "windows", EVERY_MESSAGE, lambda day: judge_windows(tables, day), dg.AssetCheckSeverity.ERROR
-    )
-
-
-def judge_windows(lake: Lake, day: date) -> Verdict:
+    lake = workspace.lake
     messages = lake.read("messages", [day]).select("message_id", "dedupe_key")
     windows = lake.read("windows", [day])
     twice = messages.group_by("message_id").len().filter(pl.col("len") > 1)["message_id"].to_list()

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 import polars as pl
 
 from memory_pipeline.days import day_of
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.sessions.catalogue import Catalogue, Refresh
 from memory_pipeline.sessions.discovery import find_sources, roots
@@ -19,7 +18,8 @@ from memory_pipeline.sessions.model import Message, ParsedSession
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.retained import Kept
 from memory_pipeline.sessions.windows import Window, cut_windows, reason_not_observed
-from memory_pipeline.settings import Settings
+from memory_pipeline.stage import Built
+from memory_pipeline.workspace import Workspace
 
 NAMES = ("sessions", "messages", "windows")
 WINDOW_VERSION = 1
@@ -40,14 +40,13 @@ class SessionsStage:
 
     tables = NAMES
 
-    def __init__(self, settings: Settings, lake: Lake, catalogue: Catalogue, now: datetime) -> None:
-        self.settings, self.lake, self.catalogue, self.now = settings, lake, catalogue, now
-        self.is_complete = True
+    def __init__(self, workspace: Workspace, catalogue: Catalogue, now: datetime) -> None:
+        self.settings, self.lake, self.catalogue, self.now = workspace.settings, workspace.lake, catalogue, now
 
     @classmethod
-    def of(cls, settings: Settings, lake: Lake) -> Self:
+    def of(cls, workspace: Workspace) -> Self:
         """With what the stored catalogue knows, as of now."""
-        return cls(settings, lake, Catalogue(lake, settings), datetime.now(UTC))
+        return cls(workspace, Catalogue(workspace.lake, workspace.settings), datetime.now(UTC))
 
     def look(self) -> Refresh:
         """Bring the catalogue up to date with the session directories."""
@@ -56,31 +55,31 @@ class SessionsStage:
     def fingerprint(self, day: date) -> str:
         return self.catalogue.fingerprint(day, self.now)
 
-    def build(self, day: date) -> dict[str, pl.DataFrame]:
+    def build(self, day: date) -> Built:
         """The day's tables: what the files say now, and what is stored of messages that no file has any more.
 
         Harnesses delete old transcripts; what was read from them stays. One session is read at a time: a day of a
         busy team has more than fits into memory at once.
         """
-        self.is_complete = True
         return self._build(day, lost=set())
 
-    def _build(self, day: date, lost: set[str]) -> dict[str, pl.DataFrame]:
+    def _build(self, day: date, lost: set[str]) -> Built:
+        """Without the files in ``lost``, which could not be read any more: the day is then not complete."""
         known = self.catalogue
         files = [key for key in self._in_order(day) if key not in lost and known.is_readable(key)]
         kept = Kept(self.lake, day, known, self.settings, self.now)
         seen = set(kept.ids_without(files)) | self._not_to_be_stored(day)
         frames: Frames = {name: [frame] for name, frame in kept.without(files).items()}
         standing = self._standing(files) if self._has_voided(files, day) else set()
+        has_all = not lost
         for _, keys in groupby(files, key=lambda key: str(known.rows[key]["session_id"])):
             read = {key: known.session(key) for key in keys}
             if gone := {key for key, session in read.items() if session is None}:
-                self.is_complete = False  # it went away, or something is in the way: the next run looks again
-                return self._build(day, lost | gone)
-            self._add_session(frames, kept, day, [(key, s) for key, s in read.items() if s], seen, standing)
+                return self._build(day, lost | gone)  # it went away, or something is in the way
+            present = [(key, s) for key, s in read.items() if s]
+            has_all = self._add_session(frames, kept, day, present, seen, standing) and has_all
         made = {name: pl.concat(frames[name]) for name in NAMES}
-        self.is_complete = self.is_complete and known.waiting(day) <= set(made["messages"]["session_id"])
-        return made
+        return Built(made, is_complete=has_all and known.waiting(day) <= set(made["messages"]["session_id"]))
 
     def _add_session(
         self,
@@ -90,11 +89,18 @@ class SessionsStage:
         read: list[tuple[str, ParsedSession]],
         seen: set[str],
         standing: set[str],
-    ) -> None:
-        """Append one session with what all of its files say, the longest first, and what is kept of it."""
+    ) -> bool:
+        """Append one session with what all of its files say, the longest first, and what is kept of it.
+
+        False where it is not known what the session repeats of others.
+        """
         said: dict[str, _Said] = {}
+        has_all = True
         for key, session in read:
-            for message in self._new_messages(session, day, seen, standing):
+            repeated = self.catalogue.repeated(session)
+            has_all = has_all and repeated is not None
+            repeats = session.inherited if repeated is None else repeated
+            for message in self._new_messages(session, day, seen | repeats, standing):
                 other = said.get(message.message_id)
                 if other is None or (other.message.voided and not message.voided):
                     said[message.message_id] = _Said(message, key)
@@ -106,16 +112,13 @@ class SessionsStage:
         if said:
             for name, rows in self._rows(dict(read), session, day, said).items():
                 frames[name].append(pl.DataFrame(rows, schema=TABLES[name].columns))
+        return has_all
 
     def _new_messages(self, session: ParsedSession, day: date, seen: set[str], standing: set[str]) -> Iterator[Message]:
-        """The session's messages of the day that no session before has, nor the one that it repeats."""
-        repeated = self.catalogue.repeated(session)
-        if repeated is None:
-            self.is_complete, repeated = False, session.inherited
+        """The session's messages of the day that nobody has before it."""
         for message in session.messages:
             if (
                 message.message_id not in seen
-                and message.message_id not in repeated
                 and day_of(message.said_at, self.settings.zone) == day
                 and not (message.voided and message.message_id in standing)
             ):

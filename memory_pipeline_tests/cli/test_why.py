@@ -19,6 +19,7 @@ from memory_pipeline.proposals.lifecycle import decide, promote
 from memory_pipeline.proposals.records import record_showings
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import at, observation, observation_id, proposal, put, reflection, say, window_key
 
 MONDAY, TUESDAY, SUNDAY, MONTH_END = date(2025, 3, 3), date(2025, 3, 4), date(2025, 3, 9), date(2025, 3, 31)
@@ -37,7 +38,7 @@ def lake() -> Lake:
     place = {"day": MONDAY, "dedupe_key": window_key("s1", MONDAY), "session_id": "s1"}
     put(lake, "segments", place | narrative | bounds)
     put(lake, "observations", observation(RULE, day=MONDAY))
-    stage = DistillationStage(settings, lake, date(2025, 5, 1))
+    stage = DistillationStage(Workspace(settings, lake), date(2025, 5, 1))
     for day in (MONDAY, SUNDAY, MONTH_END):
         bring_up_to_date(stage, lake, day)
     return lake

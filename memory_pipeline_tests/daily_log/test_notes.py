@@ -41,14 +41,14 @@ class Work:
         return path
 
     def stage(self) -> ReflectionsStage:
-        return ReflectionsStage(self.settings, self.lake, ExtractiveReflector(), FakeEncoder("uv"))
+        return ReflectionsStage(self.workspace, ExtractiveReflector(), FakeEncoder("uv"))
 
     def run(self, day: date = DAY) -> bool:
         return bring_up_to_date(self.stage(), self.lake, day)
 
     def propose(self, day: date = DAY) -> dict[str, str]:
         self.run(day)
-        bring_up_to_date(ProposalsStage(self.settings, self.lake), self.lake, day)
+        bring_up_to_date(ProposalsStage(self.workspace), self.lake, day)
         return dict(self.lake.read("proposals", [day]).select("text", "proposal_id").iter_rows())
 
     def lines(self, day: date = DAY) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from memory_pipeline.distillation.stage import DistillationStage, due_days, ends_of
 from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import observation, put, workspace
 
 MONDAY, SUNDAY, MONTH_END = date(2025, 3, 3), date(2025, 3, 9), date(2025, 3, 31)
@@ -17,7 +18,7 @@ def stage(folder: Path, now: date) -> DistillationStage:
     settings, lake = workspace(folder)
     for day in (MONDAY, NEXT):
         put(lake, "observations", observation("Never use npm here.", day=day, priority="medium"))
-    return DistillationStage(settings, lake, now)
+    return DistillationStage(Workspace(settings, lake), now)
 
 
 def test_the_days_of_a_run_with_the_weeks_and_months_that_have_them(tmp_path: Path) -> None:

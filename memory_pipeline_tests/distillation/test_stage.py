@@ -41,7 +41,7 @@ class Work:
 
     @property
     def stage(self) -> DistillationStage:
-        return DistillationStage(self.settings, self.lake, self.now)
+        return DistillationStage(self.workspace, self.now)
 
     def observe(self, day: date, *rules: str, aside: str = ASIDE, **other: Any) -> None:
         """A session with these rules, something of less weight, and one segment."""

@@ -46,7 +46,7 @@ class Work:
         put(self.lake, "observations", *(observation(text, day=day) for text in texts))
 
     def stage(self) -> EmbeddingsStage:
-        return EmbeddingsStage(self.settings, self.lake, self.encoder)
+        return EmbeddingsStage(self.workspace, self.encoder)
 
     def run(self, day: date = DAY) -> list[str]:
         """Bring the day up to date; returns the texts that were encoded."""

@@ -43,11 +43,11 @@ class Work:
             put(self.lake, "observations", observation(text, day=day, **fields))
 
     def stage(self) -> FrictionStage:
-        return FrictionStage(self.settings, self.lake, self.encoder)
+        return FrictionStage(self.workspace, self.encoder)
 
     def run(self, day: date = DAY) -> list[Row]:
         for observed in self.lake.days("observations"):
-            bring_up_to_date(EmbeddingsStage(self.settings, self.lake, self.encoder), self.lake, observed)
+            bring_up_to_date(EmbeddingsStage(self.workspace, self.encoder), self.lake, observed)
         bring_up_to_date(self.stage(), self.lake, day)
         return self.lake.read("friction_clusters", [day]).to_dicts()
 

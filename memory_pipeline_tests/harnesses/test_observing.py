@@ -12,6 +12,7 @@ from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.reading import parse
 from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.harnesses.drivers import PROGRAMS, Codex, Harness, Pi
 from memory_pipeline_tests.harnesses.model_server import SCRIPTED, ModelServer, Say
 from memory_pipeline_tests.observations.language_model.test_observer import FACTS, TURNS, answer
@@ -47,7 +48,7 @@ def test_a_day_is_observed_through_it(
         monkeypatch.setenv(variable, value)
     settings, lake = workspace(tmp_path / "workspace", observer_model=COMMANDS[name], model_retries=0)
     messages = say(lake, "s1", *TURNS)
-    bring_up_to_date(ObservationsStage.of(settings, lake), lake, messages[0]["day"])
+    bring_up_to_date(ObservationsStage.of(Workspace(settings, lake)), lake, messages[0]["day"])
     assert len(lake.read("observations")) == len(FACTS.splitlines())
     assert lake.read("segments")["parsed"].to_list() == [True]
     asked = str(model.requests)

@@ -17,6 +17,7 @@ from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings, salt_of
 from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import Lake, at, observation, put, say, workspace
 
 STEPS = ("reflect", "propose", "review", "promote")
@@ -134,18 +135,18 @@ def carry_out(run: Run, folder: Path, plain: bool = False, told: mmap.mmap | Non
     if plain:
         safe_write.write_atomically = lifecycle.write_atomically = _write_plainly  # type: ignore[attr-defined]
     step("reflect")
-    reflections = ReflectionsStage.of(settings, lake)
+    reflections = ReflectionsStage.of(Workspace(settings, lake))
     for day in run.days:
         bring_up_to_date(reflections, lake, day)
     step("propose")
-    proposals = ProposalsStage(settings, lake)
+    proposals = ProposalsStage(Workspace(settings, lake))
     for day in run.days:
         bring_up_to_date(proposals, lake, day)
     for _asset in ("propose", "memory_file"):
         step("review")
-        settle_review(settings, lake, run.now)
+        settle_review(Workspace(settings, lake), run.now)
         step("promote")
-        promote(settings, lake, run.now)
+        promote(Workspace(settings, lake), run.now)
 
 
 def judge(folder: Path) -> None:

@@ -13,6 +13,7 @@ from memory_pipeline.reflections.stage import ReflectionsStage, reflector_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.text.tokens import PROSE
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, openai_server
 from memory_pipeline_tests.rows import DAY, MissingEncoder, observation, put, say, workspace
 
@@ -56,13 +57,13 @@ def test_a_window_and_a_day_that_are_larger_than_the_model_come_in_parts(tmp_pat
         turns = [f"{'user' if n % 2 else 'assistant'}: {sentence(n)} {filler}" for n in range(150)]
         say(lake, "s1", *turns)
         assert sum(map(len, turns)) / PROSE > 2 * SMALL
-        bring_up_to_date(ObservationsStage.of(settings, lake), lake, DAY)
+        bring_up_to_date(ObservationsStage.of(Workspace(settings, lake)), lake, DAY)
         observing = len(server.requests)
         problems = lake.read("segments")["problem"].drop_nulls().to_list()
         assert observing > 4 and problems == [] and max(map(taken, server.requests)) <= SMALL
         assert lake.read("observations").height > 20
         put(lake, "observations", *(observation(sentence(n), clock="10:00") for n in range(1_000)))
-        stage = ReflectionsStage.of(settings, lake)
+        stage = ReflectionsStage.of(Workspace(settings, lake))
         stage.encoder = MissingEncoder()  # type: ignore[assignment]
         bring_up_to_date(stage, lake, DAY)
         assert len(server.requests) > observing + 4 and not stage.left
@@ -72,7 +73,7 @@ def test_a_window_and_a_day_that_are_larger_than_the_model_come_in_parts(tmp_pat
 
 def test_the_defaults_of_a_large_model_are_those_that_the_settings_name(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path, **MODELS)
-    observer, reflector = observer_of(settings, lake), reflector_of(settings, lake)
+    observer, reflector = observer_of(Workspace(settings, lake)), reflector_of(Workspace(settings, lake))
     assert (observer.chunk_tokens, observer.prior_tokens, observer.most_pictures) == (35_000, 4_000, 8)  # type: ignore[union-attr]
     assert 60_000 < reflector.batch_tokens < 65_000  # type: ignore[union-attr]
     configs = (observer_model(settings), reflector_model(settings))
@@ -92,6 +93,10 @@ def test_all_parts_of_a_request_fit_together() -> None:
 def test_what_is_set_wins(tmp_path: Path) -> None:
     own = {"chunk_tokens": 30_000, "observer_max_output_tokens": 7_000, "reflector_max_output_tokens": 6_000}
     settings, lake = workspace(tmp_path, **MODELS, **own, effective_context=SMALL)
-    assert observer_of(settings, lake).chunk_tokens == reflector_of(settings, lake).batch_tokens == 30_000  # type: ignore[union-attr]
+    assert (
+        observer_of(Workspace(settings, lake)).chunk_tokens
+        == reflector_of(Workspace(settings, lake)).batch_tokens
+        == 30_000
+    )  # type: ignore[union-attr]
     configs = (observer_model(settings), reflector_model(settings))
     assert [config.max_output_tokens for config in configs if config] == [7_000, 6_000]

@@ -13,6 +13,7 @@ from memory_pipeline.lake.store import DamagedTable, Lake
 from memory_pipeline.llm.errors import BudgetReached
 from memory_pipeline.llm.ledger import Ledger, Usage
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.conftest import utc
 
 FOR_DAY = date(2025, 3, 5)
@@ -44,7 +45,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def ledger(lake: Lake, settings: Settings, clock: Clock) -> Ledger:
-    return Ledger(lake, settings, now=clock)
+    return Ledger(Workspace(settings, lake), now=clock)
 
 
 def worst(tokens: int, usd: float | None = None) -> Usage:
@@ -91,15 +92,15 @@ def test_what_is_not_made_is_not_written_down(ledger: Ledger, lake: Lake) -> Non
 
 
 def test_all_stages_share_the_budget(lake: Lake, settings: Settings, clock: Clock) -> None:
-    Ledger(lake, settings, now=clock).reserve("observations", "m", FOR_DAY, KEY, worst(600))
+    Ledger(Workspace(settings, lake), now=clock).reserve("observations", "m", FOR_DAY, KEY, worst(600))
     with pytest.raises(BudgetReached):
-        Ledger(lake, settings, now=clock).reserve("reflections", "other", FOR_DAY, KEY, worst(600))
+        Ledger(Workspace(settings, lake), now=clock).reserve("reflections", "other", FOR_DAY, KEY, worst(600))
 
 
 def test_kept_answers_are_noted_once_a_day_and_count_nothing(
     ledger: Ledger, lake: Lake, settings: Settings, clock: Clock
 ) -> None:
-    for each in (ledger, ledger, Ledger(lake, settings, now=clock)):
+    for each in (ledger, ledger, Ledger(Workspace(settings, lake), now=clock)):
         each.note_cached("observations", "m", FOR_DAY, KEY, Usage(5000, 5000, 1.0))
     assert lake.read("ledger").select("cached", "state", "cost_usd", "input_tokens").rows() == [
         (True, "done", 0.0, 5000)

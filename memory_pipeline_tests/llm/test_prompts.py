@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from memory_pipeline.errors import CannotGoOn
 from memory_pipeline.llm import prompts
 from memory_pipeline.llm.prompts import NoSuchPrompt, filled, folder, hash_of, text_of
-from memory_pipeline.stage import CannotGoOn
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import polars as pl
 from memory_pipeline.days import today
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.assets import calls_by_day
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, workspace
 
 
@@ -23,7 +24,7 @@ def test_calls_made_before_today_are_read_once_and_those_of_today_for_each_day(t
         lake.replace("ledger", pl.DataFrame([row], schema=TABLES["ledger"].columns), [day])  # type: ignore[list-item]
 
     made(yesterday, "a", 0.5)
-    calls_for = calls_by_day(lake, settings)
+    calls_for = calls_by_day(Workspace(settings, lake))
     lake.path("ledger", yesterday).write_bytes(b"not read again")
     assert calls_for(DAY)["cost_usd"].to_list() == [0.5]
     made(now, "b", 0.25)

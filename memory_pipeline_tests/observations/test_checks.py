@@ -23,6 +23,7 @@ from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.verdict import Verdict
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, Row, day_after, observation, put, say, workspace
 
 Judge = Callable[[Lake, Settings, date], Verdict]
@@ -43,7 +44,7 @@ def observed(folder: Path) -> tuple[Settings, Lake]:
     """A day of one session with what the extractive observer makes of it."""
     settings, lake = workspace(folder)
     say(lake, "s1", *TURNS)
-    bring_up_to_date(ObservationsStage(settings, lake, ExtractiveObserver()), lake, DAY)
+    bring_up_to_date(ObservationsStage(Workspace(settings, lake), ExtractiveObserver()), lake, DAY)
     return settings, lake
 
 
@@ -57,7 +58,7 @@ def corrupt(lake: Lake, change: Callable[[Row], Row], table: str = "observations
 def test_what_the_observer_makes_passes_every_judge(tmp_path: Path) -> None:
     settings, lake = observed(tmp_path)
     assert lake.read("observations").height >= 3
-    verdicts = {judge.__name__: judge(lake, settings, DAY) for judge in JUDGES}
+    verdicts = {judge.__name__: judge(Workspace(settings, lake), DAY) for judge in JUDGES}
     assert {name: v.offenders for name, v in verdicts.items() if not v.passed or v.offenders} == {}
     assert judge_windows(lake, DAY).passed
 
@@ -65,7 +66,7 @@ def test_what_the_observer_makes_passes_every_judge(tmp_path: Path) -> None:
 @pytest.mark.parametrize("judge", JUDGES)
 def test_a_day_that_nobody_ever_looked_at_passes(tmp_path: Path, judge: Judge) -> None:
     settings, lake = workspace(tmp_path)
-    assert judge(lake, settings, DAY).passed
+    assert judge(Workspace(settings, lake), DAY).passed
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_a_day_that_nobody_ever_looked_at_passes(tmp_path: Path, judge: Judge) -
 def test_an_invented_time_is_found(tmp_path: Path, change: Callable[[Row], Row], said: str) -> None:
     settings, lake = observed(tmp_path)
     corrupt(lake, lambda o: o | change(o))
-    verdict = judge_timestamps(lake, settings, DAY)
+    verdict = judge_timestamps(Workspace(settings, lake), DAY)
     assert not verdict.passed
     assert verdict.numbers["invented"] == 1
     assert said in verdict.offenders[0]
@@ -97,7 +98,7 @@ def test_an_invented_time_is_found(tmp_path: Path, change: Callable[[Row], Row],
 def test_a_time_that_was_said_is_no_invention(tmp_path: Path, text: str) -> None:
     settings, lake = observed(tmp_path)
     corrupt(lake, lambda o: o | {"text": text})
-    assert judge_timestamps(lake, settings, DAY).passed
+    assert judge_timestamps(Workspace(settings, lake), DAY).passed
 
 
 def test_the_local_time_counts_in_the_configured_zone(tmp_path: Path) -> None:
@@ -131,7 +132,7 @@ def test_evidence_that_does_not_carry_its_observation_is_found(
 ) -> None:
     settings, lake = observed(tmp_path)
     corrupt(lake, change)
-    verdict = judge_evidence(lake, settings, DAY)
+    verdict = judge_evidence(Workspace(settings, lake), DAY)
     assert not verdict.passed
     assert verdict.numbers["ungrounded"] == 1
     assert why in verdict.offenders[0]
@@ -140,17 +141,17 @@ def test_evidence_that_does_not_carry_its_observation_is_found(
 def test_a_message_that_changed_or_vanished_after_it_was_observed_is_found(tmp_path: Path) -> None:
     settings, lake = observed(tmp_path)
     corrupt(lake, lambda m: m | {"text": m["text"].replace("Friday", "Monday")}, "messages")
-    assert not judge_evidence(lake, settings, DAY).passed
+    assert not judge_evidence(Workspace(settings, lake), DAY).passed
     lake.replace("messages", lake.read("messages", [])[:0], [DAY])
-    assert judge_evidence(lake, settings, DAY).numbers["ungrounded"] == lake.read("observations").height
+    assert judge_evidence(Workspace(settings, lake), DAY).numbers["ungrounded"] == lake.read("observations").height
 
 
 def test_a_model_may_reword_but_not_point_nowhere(tmp_path: Path) -> None:
     settings, lake = observed(tmp_path)
     corrupt(lake, lambda o: o | {"observer": "openai:gpt", "text": "No deployments on Fridays."})
-    assert judge_evidence(lake, settings, DAY).passed
+    assert judge_evidence(Workspace(settings, lake), DAY).passed
     corrupt(lake, lambda o: shifted(o, 0, 500))
-    assert not judge_evidence(lake, settings, DAY).passed
+    assert not judge_evidence(Workspace(settings, lake), DAY).passed
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ def test_the_compression_band(tmp_path: Path, said: int, tokens: int, passed: bo
     say(lake, "s1", "user: x")
     corrupt(lake, lambda w: w | {"tokens_said": said}, "windows")
     put(lake, "observations", observation("x", tokens=tokens))
-    assert judge_compression(lake, settings, DAY).passed is passed
+    assert judge_compression(Workspace(settings, lake), DAY).passed is passed
 
 
 def test_what_is_not_observed_does_not_thin_the_ratio(tmp_path: Path) -> None:
@@ -179,20 +180,20 @@ def test_what_is_not_observed_does_not_thin_the_ratio(tmp_path: Path) -> None:
     say(lake, "s1", "user: " + "word " * 200)
     say(lake, "s2", "user: " + "word " * 20000, observed=False)
     put(lake, "observations", observation("x", tokens=30))
-    assert judge_compression(lake, settings, DAY).numbers["ratio"] == pytest.approx(30 / 286, abs=0.001)
+    assert judge_compression(Workspace(settings, lake), DAY).numbers["ratio"] == pytest.approx(30 / 286, abs=0.001)
 
 
 def test_a_silent_zero_is_found(tmp_path: Path) -> None:
     settings, lake = observed(tmp_path)
     lake.replace("observations", lake.read("observations", [])[:0], [DAY])
-    (offender,) = judge_silent_zero(lake, settings, DAY).offenders
+    (offender,) = judge_silent_zero(Workspace(settings, lake), DAY).offenders
     assert "none gave an observation" in offender
 
 
 def test_a_window_that_was_forgotten_is_found_although_another_was_observed(tmp_path: Path) -> None:
     settings, lake = observed(tmp_path)
     say(lake, "s2", "user: hello")
-    (offender,) = judge_silent_zero(lake, settings, DAY).offenders
+    (offender,) = judge_silent_zero(Workspace(settings, lake), DAY).offenders
     assert "has no segment" in offender
 
 
@@ -200,9 +201,9 @@ def test_a_window_that_was_forgotten_is_found_although_another_was_observed(tmp_
 def test_a_day_without_words_to_observe_is_no_silent_zero(tmp_path: Path, observed_too: bool) -> None:
     settings, lake = workspace(tmp_path)
     say(lake, "s1", "user: ok", "assistant: Done.", observed=observed_too)
-    bring_up_to_date(ObservationsStage(settings, lake, ExtractiveObserver()), lake, DAY)
-    assert judge_silent_zero(lake, settings, DAY).passed
-    assert judge_silent_zero(lake, settings, day_after(9)).passed  # nor is a day that nobody ever looked at
+    bring_up_to_date(ObservationsStage(Workspace(settings, lake), ExtractiveObserver()), lake, DAY)
+    assert judge_silent_zero(Workspace(settings, lake), DAY).passed
+    assert judge_silent_zero(Workspace(settings, lake), day_after(9)).passed  # nor is a day that nobody ever looked at
 
 
 @pytest.mark.parametrize(

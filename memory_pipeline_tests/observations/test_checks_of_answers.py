@@ -13,6 +13,7 @@ from memory_pipeline.observations.evaluation import (
     judge_specifics,
 )
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.observations.test_checks import TURNS
 from memory_pipeline_tests.rows import DAY, Row, observation, put, say, window_key, workspace
 
@@ -57,7 +58,7 @@ def test_no_observation_is_fine_only_where_a_model_said_so(
     tmp_path: Path, segments: list[Row], why: str | None
 ) -> None:
     settings, lake = answered(tmp_path, *segments)
-    verdict = judge_silent_zero(lake, settings, DAY)
+    verdict = judge_silent_zero(Workspace(settings, lake), DAY)
     assert verdict.passed is (why is None)
     assert [(why or "") in offender for offender in verdict.offenders] == [True] * bool(why)
 
@@ -65,14 +66,14 @@ def test_no_observation_is_fine_only_where_a_model_said_so(
 def test_an_answer_that_could_be_saved_in_part_is_no_silent_zero(tmp_path: Path) -> None:
     settings, lake = answered(tmp_path, segment(parsed=False))
     put(lake, "observations", observation("Never deploy on a Friday."))
-    assert judge_silent_zero(lake, settings, DAY).passed
+    assert judge_silent_zero(Workspace(settings, lake), DAY).passed
 
 
 def test_one_window_without_a_fact_does_not_hide_behind_another_that_was_explained(tmp_path: Path) -> None:
     settings, lake = answered(tmp_path, segment())
     say(lake, "s2", *TURNS)
     put(lake, "segments", segment(dedupe_key=window_key("s2"), segment_id="s-s2", answer=None))
-    (offender,) = judge_silent_zero(lake, settings, DAY).offenders
+    (offender,) = judge_silent_zero(Workspace(settings, lake), DAY).offenders
     assert "none gave an observation" in offender
 
 
@@ -98,7 +99,7 @@ def test_names_and_numbers_that_nobody_said_must_be_flagged(
         for word in ["one", "two", "three", "four", "five", "six", "seven"]
     ]
     put(lake, "observations", *fine, observation("a"), observation("b"), observation(text, flags=flags))
-    verdict = judge_specifics(lake, settings, DAY)
+    verdict = judge_specifics(Workspace(settings, lake), DAY)
     assert verdict.passed is not offenders
     assert len(verdict.offenders) == offenders
     assert verdict.numbers == {"checked": 10, "flagged": int("ungrounded_specifics" in flags)}
@@ -112,7 +113,7 @@ def test_the_share_of_flagged_observations(tmp_path: Path, flagged: int, of: int
     settings, lake = answered(tmp_path)
     flags = [["ungrounded_specifics"] if i < flagged else [] for i in range(of)]
     put(lake, "observations", *(observation("Never" + " deploy" * i, flags=f) for i, f in enumerate(flags)))
-    verdict = judge_specifics(lake, settings, DAY)
+    verdict = judge_specifics(Workspace(settings, lake), DAY)
     assert verdict.passed is passed
     assert verdict.offenders == ([] if passed else [f"{flagged} of {of} have names that nobody said"])
 
@@ -122,7 +123,7 @@ def test_what_is_quoted_from_markdown_was_said(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path)
     say(lake, "s1", "user: The module is `src/mail/__init__.py`, version **1**.2.", *TURNS)
     put(lake, "observations", observation("The module is `src/mail/init.py`, version 1.2."))
-    assert judge_specifics(lake, settings, DAY).offenders == []
+    assert judge_specifics(Workspace(settings, lake), DAY).offenders == []
 
 
 OUTPUT = " ".join(f"line{n}" for n in range(100))
@@ -144,7 +145,7 @@ def test_a_tools_output_may_be_quoted_and_not_copied(tmp_path: Path, text: str, 
     settings, lake = workspace(tmp_path)
     say(lake, "s1", *TURNS, f"tool: begin\n{OUTPUT}")
     put(lake, "observations", observation("Never deploy on a Friday."), observation(text))
-    verdict = judge_regurgitation(lake, settings, DAY)
+    verdict = judge_regurgitation(Workspace(settings, lake), DAY)
     assert verdict.passed is passed
     assert verdict.numbers == {"checked": 2, "repeating": int(not passed)}
 
@@ -154,7 +155,7 @@ def test_what_people_and_the_model_said_may_be_quoted(tmp_path: Path, turn: str)
     settings, lake = workspace(tmp_path)
     say(lake, "s1", turn)
     put(lake, "observations", observation(OUTPUT))
-    assert judge_regurgitation(lake, settings, DAY).passed
+    assert judge_regurgitation(Workspace(settings, lake), DAY).passed
 
 
 def test_the_output_of_another_window_does_not_count(tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ def test_the_output_of_another_window_does_not_count(tmp_path: Path) -> None:
     say(lake, "s1", "user: Hello.")
     say(lake, "s2", f"tool: {OUTPUT}")
     put(lake, "observations", observation(OUTPUT))
-    assert judge_regurgitation(lake, settings, DAY).passed
+    assert judge_regurgitation(Workspace(settings, lake), DAY).passed
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ def test_high_is_rare(tmp_path: Path, high: int, of: int, passed: bool) -> None:
     settings, lake = workspace(tmp_path)
     priorities = ["high" if i < high else "medium" for i in range(of)]
     put(lake, "observations", *(observation(f"rule {i}", priority=p) for i, p in enumerate(priorities)))
-    verdict = judge_highs(lake, settings, DAY)
+    verdict = judge_highs(Workspace(settings, lake), DAY)
     assert verdict.passed is passed
     assert verdict.numbers == {"observations": of, "high": high, "allowed": max(3, of * 6 // 10)}
     assert verdict.offenders == ([] if passed else [f"{high} of {of} observations are high"])
@@ -196,7 +197,7 @@ def planted(folder: Path, column: str, **settings: object) -> tuple[Settings, La
 )
 def test_a_secret_is_found_wherever_it_was_written_down(tmp_path: Path, column: str) -> None:
     settings, lake = planted(tmp_path, column)
-    verdict = judge_secrets(lake, settings, DAY)
+    verdict = judge_secrets(Workspace(settings, lake), DAY)
     (offender,) = verdict.offenders
     assert not verdict.passed
     assert offender.endswith(f"has what looks like a secret in its {column}")
@@ -211,11 +212,11 @@ def test_marks_of_redacted_secrets_are_none(tmp_path: Path) -> None:
         "observations",
         observation("The token is [redacted:github-token:3fa91c]; PASSWORD=[redacted:value:1a2b3c]"),
     )
-    verdict = judge_secrets(lake, settings, DAY)
+    verdict = judge_secrets(Workspace(settings, lake), DAY)
     assert (verdict.passed, verdict.numbers["checked"]) == (True, 2)  # its text and who observed it
 
 
 def test_where_secrets_are_meant_to_be_kept_the_check_says_so(tmp_path: Path) -> None:
     settings, lake = planted(tmp_path, "text", redact=False)
-    verdict = judge_secrets(lake, settings, DAY)
+    verdict = judge_secrets(Workspace(settings, lake), DAY)
     assert (verdict.passed, verdict.numbers["redaction"]) == (True, "False")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, say, workspace
 
 MARK = "[image: image/png, line 9, number 1]"
@@ -15,7 +16,7 @@ def test_a_message_of_an_image_alone_is_no_observation(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path)
     rule = f"Always use the colours of this picture for parcels.\n{MARK}"
     say(lake, "s", "user: hello there", f"user: {MARK}", f"user: {rule}", "user: thanks", "user: bye for now")
-    bring_up_to_date(ObservationsStage.of(settings, lake), lake, DAY)
+    bring_up_to_date(ObservationsStage.of(Workspace(settings, lake)), lake, DAY)
     texts = lake.read("observations", [DAY])["text"].to_list()
     assert any("colours of this picture" in text for text in texts)
     assert not any("[image:" in text for text in texts)

@@ -28,7 +28,7 @@ class Work:
     lake: Lake
 
     def run(self, day: date = DAY) -> ObservationsStage:
-        stage = ObservationsStage(self.settings, self.lake, ExtractiveObserver(self.settings.observation_budget))
+        stage = ObservationsStage(self.workspace, ExtractiveObserver(self.settings.observation_budget))
         bring_up_to_date(stage, self.lake, day)
         return stage
 

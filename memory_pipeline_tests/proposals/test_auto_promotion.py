@@ -44,12 +44,12 @@ class Weeks:
         put(self.lake, "proposals", *(proposal(n, text, **row) for n, text in enumerate(TEXTS.values(), 1)))
         self.review, self.memory = self.settings.review_file, self.settings.memory_file
         self.memory.write_text(BY_HAND, "utf-8")
-        settle_review(self.settings, self.lake, NOW)
+        settle_review(self.workspace, NOW)
 
     def run(self, days: float = 1) -> Settled:
         now = NOW + timedelta(days=days)
-        settled = settle_review(self.settings, self.lake, now)
-        promote(self.settings, self.lake, now)
+        settled = settle_review(self.workspace, now)
+        promote(self.workspace, now)
         return settled
 
     def mark(self, proposal_id: str, mark: str) -> None:

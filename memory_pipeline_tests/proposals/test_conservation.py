@@ -66,7 +66,7 @@ class Life(RuleBasedStateMachine):
         if source["observation_id"] not in set(self.lake.read("observations", [day])["observation_id"]):
             put(self.lake, "observations", source)
             put(self.lake, "reflections", reflection(text, day=day, sources=[source["observation_id"]]))
-        bring_up_to_date(ProposalsStage(self.settings, self.lake), self.lake, day)
+        bring_up_to_date(ProposalsStage(self.workspace), self.lake, day)
 
     @rule(days=st.sampled_from([1, 3, 8]))
     def wait(self, days: int) -> None:
@@ -74,8 +74,8 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def run(self) -> None:
-        settle_review(self.settings, self.lake, self.now())
-        promote(self.settings, self.lake, self.now())
+        settle_review(self.workspace, self.now())
+        promote(self.workspace, self.now())
 
     @precondition(lambda self: self.settings.review_file.exists())
     @rule(which=st.integers(0, 9), hand=st.sampled_from(["x", "-", "delete", "edit", "?"]))
@@ -99,7 +99,7 @@ class Life(RuleBasedStateMachine):
             return
         proposal_id = choice[which % len(choice)]
         try:
-            decide(self.settings, self.lake, {proposal_id: decision}, self.now())
+            decide(self.workspace, {proposal_id: decision}, self.now())
         except UnknownProposal:
             assert self.ended[proposal_id] != decision
 
@@ -137,7 +137,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def the_reviewer_is_not_buried(self) -> None:
-        assert len(on_display(self.settings, self.lake)) <= LIMIT
+        assert len(on_display(self.workspace)) <= LIMIT
 
     @rule()
     def check(self) -> None:

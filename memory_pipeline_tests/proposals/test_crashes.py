@@ -221,7 +221,7 @@ class Days:
         put(self.lake, "reflections", line)
 
     def propose(self, *days: date) -> None:
-        stage = ProposalsStage(self.settings, self.lake)
+        stage = ProposalsStage(self.workspace)
         for day in days:
             bring_up_to_date(stage, self.lake, day)
 

@@ -9,6 +9,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.integrity import Ends
 from memory_pipeline.proposals.lifecycle import APPROVED, REJECTED, decide, promote
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, at, decision, proposal, put, workspace
 
 UV, FRIDAY, TABS = (f"p-20250305-00{n}" for n in (1, 2, 3))
@@ -19,8 +20,8 @@ def made(tmp_path: Path) -> tuple[Settings, Lake]:
     """One approved and promoted, one rejected, one pending."""
     settings, lake = workspace(tmp_path)
     put(lake, "proposals", proposal(1, "Use uv."), proposal(2, "Never deploy on a Friday."), proposal(3, "Use tabs."))
-    decide(settings, lake, {UV: APPROVED, FRIDAY: REJECTED}, at("18:00"))
-    promote(settings, lake, at("18:00"))
+    decide(Workspace(settings, lake), {UV: APPROVED, FRIDAY: REJECTED}, at("18:00"))
+    promote(Workspace(settings, lake), at("18:00"))
     return settings, lake
 
 

@@ -36,7 +36,7 @@ class Story:
         self.settings, self.lake = workspace(folder, **settings)
         self.review, self.memory = self.settings.review_file, self.settings.memory_file
         put(self.lake, "proposals", *(proposal(n, text) for n, text in enumerate(TEXTS.values(), 1)))
-        self.settled = settle_review(self.settings, self.lake, NOW)
+        self.settled = settle_review(self.workspace, NOW)
 
     def edit(self, old: str, new: str) -> None:
         """A person edits REVIEW.md."""
@@ -50,8 +50,8 @@ class Story:
     def run(self, minutes: int = 1) -> Settled:
         """What the sensor's job does."""
         now = NOW + timedelta(minutes=minutes)
-        self.settled = settle_review(self.settings, self.lake, now)
-        promote(self.settings, self.lake, now)
+        self.settled = settle_review(self.workspace, now)
+        promote(self.workspace, now)
         return self.settled
 
     def status(self) -> dict[str, str]:

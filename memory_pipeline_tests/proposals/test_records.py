@@ -4,6 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from memory_pipeline.proposals.records import record_decisions, record_showings
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, at, day_after, workspace
 
 UV, FRIDAY = "p-20250305-001", "p-20250305-002"
@@ -13,17 +14,19 @@ def test_two_who_decide_at_once_leave_one_decision(tmp_path: Path) -> None:
     """Each looked before the other wrote; the second comes after midnight."""
     settings, lake = workspace(tmp_path)
     row = {"proposal_id": UV, "decision": "approved", "surface": "command", "text": "Use uv."}
-    record_decisions(settings, lake, [row], at("23:59"))
-    record_decisions(settings, lake, [row | {"decision": "expired"}], at("00:01", day_after(1)))
-    record_decisions(settings, lake, [row | {"decision": "rejected"}, row | {"proposal_id": FRIDAY}], at("23:59"))
+    record_decisions(Workspace(settings, lake), [row], at("23:59"))
+    record_decisions(Workspace(settings, lake), [row | {"decision": "expired"}], at("00:01", day_after(1)))
+    record_decisions(
+        Workspace(settings, lake), [row | {"decision": "rejected"}, row | {"proposal_id": FRIDAY}], at("23:59")
+    )
     kept = lake.read("decisions").select("day", "proposal_id", "decision").sort("proposal_id").rows()
     assert kept == [(DAY, UV, "approved"), (DAY, FRIDAY, "approved")]
 
 
 def test_a_surface_shows_a_proposal_once_and_another_one_too(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path)
-    record_showings(settings, lake, {UV: None}, at("10:00"), surface="REVIEW.md")
-    record_showings(settings, lake, {UV: None, FRIDAY: None}, at("11:00"), surface="command")
-    record_showings(settings, lake, {UV: None}, at("12:00") + timedelta(days=2), surface="REVIEW.md")
+    record_showings(Workspace(settings, lake), {UV: None}, at("10:00"), surface="REVIEW.md")
+    record_showings(Workspace(settings, lake), {UV: None, FRIDAY: None}, at("11:00"), surface="command")
+    record_showings(Workspace(settings, lake), {UV: None}, at("12:00") + timedelta(days=2), surface="REVIEW.md")
     rows = lake.read("showings").sort("proposal_id", "shown_at").select("proposal_id", "surface", "shown_at").rows()
     assert rows == [(UV, "REVIEW.md", at("10:00")), (UV, "command", at("11:00")), (FRIDAY, "command", at("11:00"))]

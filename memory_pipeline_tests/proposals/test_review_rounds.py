@@ -8,6 +8,7 @@ from memory_pipeline.markdown.safe_write import ChangedMeanwhile
 from memory_pipeline.proposals import lifecycle
 from memory_pipeline.proposals.lifecycle import APPROVED, decide, pending, promote, settle_review
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.proposals.test_lifecycle import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
 from memory_pipeline_tests.rows import bytes_of, day_after, proposal, put, workspace
 
@@ -85,7 +86,7 @@ def test_what_matters_most_is_shown_first(tmp_path: Path) -> None:
         proposal(3, "High, said thrice.", support=3),
     )
     assert [p["proposal_id"][-1] for p in pending(lake)] == ["3", "2", "1"]
-    settle_review(settings, lake, NOW)
+    settle_review(Workspace(settings, lake), NOW)
     text = settings.review_file.read_text("utf-8")
     assert "said thrice" in text
     assert "said once" in text
@@ -94,8 +95,8 @@ def test_what_matters_most_is_shown_first(tmp_path: Path) -> None:
 
 def test_without_proposals_no_file_is_made(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path)
-    settle_review(settings, lake, NOW)
-    assert promote(settings, lake, NOW) == []
+    settle_review(Workspace(settings, lake), NOW)
+    assert promote(Workspace(settings, lake), NOW) == []
     assert bytes_of(tmp_path) == {}
 
 

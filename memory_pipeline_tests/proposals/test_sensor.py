@@ -20,7 +20,7 @@ class Review:
     def __init__(self, folder: Path) -> None:
         self.settings, self.lake = workspace(folder / "workspace")
         put(self.lake, "proposals", proposal(1, "Use uv for Python."))
-        settle_review(self.settings, self.lake, at("18:00"))
+        settle_review(self.workspace, at("18:00"))
         self.instance = dg.DagsterInstance.ephemeral()
         self.age()
 

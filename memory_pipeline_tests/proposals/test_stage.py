@@ -44,7 +44,7 @@ class Work:
 
     def run(self, day: date = DAY) -> dict[str, str]:
         """Bring the day up to date; returns the ends of its ids with their texts."""
-        bring_up_to_date(ProposalsStage(self.settings, self.lake), self.lake, day)
+        bring_up_to_date(ProposalsStage(self.workspace), self.lake, day)
         return {p["proposal_id"]: p["text"] for p in self.rows(day)}
 
     def rows(self, day: date = DAY) -> list[Row]:

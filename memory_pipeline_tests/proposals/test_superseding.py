@@ -68,15 +68,15 @@ class Change:
     def reflect(self, text: str, day: date = DAY, **other: Any) -> None:
         put(self.lake, "observations", observation(text, day=day, clock="09:00"))
         put(self.lake, "reflections", reflection(text, day=day, **other))
-        bring_up_to_date(ProposalsStage(self.settings, self.lake), self.lake, day)
+        bring_up_to_date(ProposalsStage(self.workspace), self.lake, day)
         self.settle(day)
 
     def settle(self, day: date) -> None:
-        settle_review(self.settings, self.lake, at("18:00", day))
-        promote(self.settings, self.lake, at("18:00", day))
+        settle_review(self.workspace, at("18:00", day))
+        promote(self.workspace, at("18:00", day))
 
     def approve(self, proposal_id: str, day: date) -> None:
-        decide(self.settings, self.lake, {proposal_id: APPROVED}, at("19:00", day))
+        decide(self.workspace, {proposal_id: APPROVED}, at("19:00", day))
         self.settle(day)
 
     def status(self) -> dict[str, str]:

@@ -35,7 +35,7 @@ class Desk:
 
     def propose(self, *texts: str, start: int = 1) -> None:
         put(self.lake, "proposals", *(proposal(start + i, text) for i, text in enumerate(texts)))
-        settle_review(self.settings, self.lake, datetime.now(UTC))
+        settle_review(self.workspace, datetime.now(UTC))
 
     def go(self, **token: str) -> Reviewed:
         """One pass."""
@@ -45,7 +45,7 @@ class Desk:
 
     def due(self) -> list[str]:
         with open_todoist(self.settings) as todoist:
-            return plan(self.settings, self.lake, todoist.review_tasks()).due
+            return plan(self.workspace, todoist.review_tasks()).due
 
     def status(self) -> dict[str, str]:
         """By the text that was proposed."""

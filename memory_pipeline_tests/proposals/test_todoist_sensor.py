@@ -25,7 +25,7 @@ class Watch:
         self.server = server
         self.settings, self.lake = workspace(folder / "workspace")
         put(self.lake, "proposals", proposal(1, "Use uv."), proposal(2, "Never use npm."))
-        settle_review(self.settings, self.lake, datetime.now(UTC))
+        settle_review(self.workspace, datetime.now(UTC))
         self.instance = dg.DagsterInstance.ephemeral()
         self.cursor: str | None = None
 

@@ -48,9 +48,9 @@ class Work:
 
     @property
     def stages(self) -> tuple[ObservationsStage, ReflectionsStage]:
-        reflections = ReflectionsStage.of(self.settings, self.lake)
+        reflections = ReflectionsStage.of(self.workspace)
         reflections.encoder = MissingEncoder()  # type: ignore[assignment]
-        return ObservationsStage.of(self.settings, self.lake), reflections
+        return ObservationsStage.of(self.workspace), reflections
 
     def estimate(self, days: list[date]) -> Estimate:
         asked = len(self.server.requests)

@@ -18,6 +18,7 @@ from memory_pipeline.reflections.checks import REFLECTION_CHECKS
 from memory_pipeline.reflections.evaluation import judge_silent_zero
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import INCOMPLETE
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Fail, Script, openai_server
 from memory_pipeline_tests.rows import DAY, MissingEncoder, at, observation, put, reflection, workspace
 
@@ -37,28 +38,28 @@ ANSWER = f"* 🔴 Hard Rules | rule [o1] {UV}"
 def test_a_high_without_a_line_is_red(tmp_path: Path, observed: dict[str, Any], passed: bool) -> None:
     settings, lake = workspace(tmp_path)
     put(lake, "observations", observation(UV, **observed))
-    assert judge_silent_zero(lake, settings, DAY).passed is passed
+    assert judge_silent_zero(Workspace(settings, lake), DAY).passed is passed
     put(lake, "reflections", reflection(UV))
-    assert judge_silent_zero(lake, settings, DAY).passed
+    assert judge_silent_zero(Workspace(settings, lake), DAY).passed
 
 
 def test_a_day_that_waits_says_what_why_and_what_to_do(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path, reflector_model="openai:scripted")
     rows = pl.DataFrame([reflection(UV)], schema_overrides=TABLES["reflections"].columns)
     lake.replace("reflections", rows, [DAY], {DAY: INCOMPLETE})
-    (told,) = judge_silent_zero(lake, settings, DAY).offenders
+    (told,) = judge_silent_zero(Workspace(settings, lake), DAY).offenders
     assert "MEMORY_DAILY_BUDGET_USD" in told and "1 lines of before" in told
     call = {"day": DAY, "for_day": DAY, "stage": "reflections", "state": "failed", "error": "gone fishing"}
     put(lake, "ledger", call | {"call_id": "1", "asked_at": at("10:00"), "cached": False})
     put(lake, "ledger", call | {"call_id": "2", "asked_at": at("11:00"), "stage": "observations", "state": "done"})
-    (told,) = judge_silent_zero(lake, settings, DAY).offenders
+    (told,) = judge_silent_zero(Workspace(settings, lake), DAY).offenders
     assert "gone fishing" in told and f"memory run --from {DAY} --to {DAY}" in told
 
 
 def test_quotes_in_place_of_a_models_lines_are_told(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path)
     put(lake, "reflections", reflection(UV))
-    assert judge_silent_zero(lake, settings, DAY).passed
+    assert judge_silent_zero(Workspace(settings, lake), DAY).passed
     asked = settings.model_copy(update={"reflector_model": "openai:scripted"})
     (told,) = judge_silent_zero(lake, asked, DAY).offenders
     assert "1 lines are the extractive reflector's" in told

@@ -11,6 +11,7 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_pipeline.errors import TryAgainLater
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReached, ModelUnavailable
 from memory_pipeline.reflections.extractive import ExtractiveReflector
@@ -18,7 +19,6 @@ from memory_pipeline.reflections.model import Line, Unusable
 from memory_pipeline.reflections.pool import LEAST_TOKENS, MOST_TOKENS, Pooled, eligible_rows, pack, reflect_pool
 from memory_pipeline.reflections.stage import reflector_of
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import TryAgainLater
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server
 from memory_pipeline_tests.reflections.language_model.test_reflector import lines_for

@@ -36,11 +36,11 @@ class Work:
     lake: Lake
 
     def stage(self) -> ReflectionsStage:
-        return ReflectionsStage(self.settings, self.lake, ExtractiveReflector(), FakeEncoder("uv", "friday"))
+        return ReflectionsStage(self.workspace, ExtractiveReflector(), FakeEncoder("uv", "friday"))
 
     def run(self, day: date = DAY) -> bool:
         for observed in self.lake.days("observations"):
-            embeddings = EmbeddingsStage(self.settings, self.lake, FakeEncoder("uv", "friday"))
+            embeddings = EmbeddingsStage(self.workspace, FakeEncoder("uv", "friday"))
             bring_up_to_date(embeddings, self.lake, observed)
         return bring_up_to_date(self.stage(), self.lake, day)
 

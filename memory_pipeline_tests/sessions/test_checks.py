@@ -18,6 +18,7 @@ from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.verdict import Verdict
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.conftest import conversation, utc, write_session
 from memory_pipeline_tests.sessions.harnesses.test_codex import FORKED, copied, line, turns
 from memory_pipeline_tests.sessions.machine import Machine
@@ -34,7 +35,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
         write_session(tmp_path / f"sessions/{topic}.jsonl", *conversation(NINE, topic=topic))
     monkeypatch.setenv("MEMORY_SESSION_DIRS", str(tmp_path / "sessions"))
     settings = load_settings()
-    stage = SessionsStage.of(settings, Lake(settings.lake_dir))
+    stage = SessionsStage.of(Workspace.open(settings))
     stage.look()
     assert bring_up_to_date(stage, stage.lake, DAY)
     return Lake(load_settings().lake_dir)

@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import uuid4
 
+from memory_pipeline.errors import CannotGoOn, TryAgainLater
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import CannotGoOn, TryAgainLater
 from memory_pipeline.text.sentences import clip
 
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.lifecycle import as_offered, on_display
+from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.review import as_offered, on_display
 from memory_pipeline.proposals.review_file import Proposal
-from memory_pipeline.proposals.states import pending, with_status
 from memory_pipeline.proposals.todoist.client import ReviewTask
 from memory_pipeline.proposals.todoist.tasks import account_of, edited_text, marked, shown_tasks
-from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -46,13 +45,13 @@ class Plan:
         return sorted(work)
 
 
-def plan(settings: Settings, lake: Lake, tasks: Sequence[ReviewTask]) -> Plan:
-    account = account_of(settings)
-    known = shown_tasks(lake, account)
+def plan(workspace: Workspace, tasks: Sequence[ReviewTask]) -> Plan:
+    account, log = account_of(workspace.settings), ProposalLog(workspace.lake)
+    known = shown_tasks(workspace.lake, account)
     owner = {task_id: proposal_id for proposal_id, task_id in known.items()}
-    waiting = {row["proposal_id"]: row for row in pending(lake)}
-    shown = [row["proposal_id"] for row in on_display(settings, lake)]
-    exists = set(with_status(lake)["proposal_id"])
+    waiting = {row["proposal_id"]: row for row in log.pending()}
+    shown = [row["proposal_id"] for row in on_display(workspace, log)]
+    exists = set(log.frame["proposal_id"])
     found: dict[str, list[ReviewTask]] = {}
     for task in tasks:
         proposal_id = owner.get(task.task_id) or marked(task, account)
@@ -61,7 +60,7 @@ def plan(settings: Settings, lake: Lake, tasks: Sequence[ReviewTask]) -> Plan:
     kept = {p: tasks[0] for p, tasks in found.items() if p in waiting}
     doubles: list[ReviewTask] = []
     several = [waiting[p] for p in kept if len(found[p]) > 1]
-    for proposal in as_offered(settings, lake, several):
+    for proposal in as_offered(workspace, log, several):
         of_it = [(_touched(task, proposal, known), task) for task in found[proposal.proposal_id]]
         (_, kept[proposal.proposal_id]), *others = sorted(of_it, key=lambda pair: pair[0])
         doubles += [task for _, task in others]

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from filelock import FileLock, Timeout
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.lifecycle import as_offered, decide, promote, settle_review
+from memory_pipeline.proposals.events import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED, ProposalLog
+from memory_pipeline.proposals.review import as_offered, decide, reconcile
 from memory_pipeline.proposals.review_file import Proposal
-from memory_pipeline.proposals.states import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED, pending, with_status
 from memory_pipeline.proposals.todoist.client import (
     COMPLETED,
     DELETED,
@@ -41,6 +41,7 @@ from memory_pipeline.proposals.todoist.tasks import (
     request_id,
 )
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 
 LOOKED_BACK = timedelta(days=30)
 """How far back a completed task is looked for of which no row tells."""
@@ -63,38 +64,35 @@ class Reviewed:
     closed: list[str] = field(default_factory=list)
 
 
-def sync(settings: Settings, lake: Lake, todoist: Todoist, now: datetime) -> Reviewed:
+def sync(workspace: Workspace, todoist: Todoist, now: datetime) -> Reviewed:
     """One pass: read the decisions, bring REVIEW.md and MEMORY.md up to date, make and close tasks.
 
     Raises `TodoistBusy` or `TodoistRefused`; what was done before that is recorded, and the next pass does the rest.
     """
-    settings.backups.mkdir(parents=True, exist_ok=True)
+    workspace.settings.backups.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(settings.backups / "todoist.lock", timeout=LOCK_SECONDS):
-            return _pass(settings, lake, todoist, now)
+        with FileLock(workspace.settings.backups / "todoist.lock", timeout=LOCK_SECONDS):
+            return _pass(workspace, todoist, now)
     except Timeout:
         raise TodoistBusy("Another pass over the tasks in Todoist is still under way.") from None
 
 
-def _pass(settings: Settings, lake: Lake, todoist: Todoist, now: datetime) -> Reviewed:
+def _pass(workspace: Workspace, todoist: Todoist, now: datetime) -> Reviewed:
     result = Reviewed()
-    first = plan(settings, lake, todoist.review_tasks())
-    _read_decisions(settings, lake, todoist, first, now, result)
-    settle_review(settings, lake, now, tasks_are_read=True)
-    result.promoted = promote(settings, lake, now)
-    after = plan(settings, lake, [*first.open.values(), *(t for tasks in first.settled.values() for t in tasks)])
-    _close(lake, todoist, after, result)
-    _make(settings, lake, todoist, after, now, result)
+    first = plan(workspace, todoist.review_tasks())
+    _read_decisions(workspace, todoist, first, now, result)
+    result.promoted = reconcile(workspace, now, tasks_are_read=True).promoted
+    after = plan(workspace, [*first.open.values(), *(t for tasks in first.settled.values() for t in tasks)])
+    _close(workspace.lake, todoist, after, result)
+    _make(workspace, todoist, after, now, result)
     return result
 
 
-def _read_decisions(
-    settings: Settings, lake: Lake, todoist: Todoist, plan: Plan, now: datetime, result: Reviewed
-) -> None:
-    account = account_of(settings)
+def _read_decisions(workspace: Workspace, todoist: Todoist, plan: Plan, now: datetime, result: Reviewed) -> None:
+    account = account_of(workspace.settings)
     tasks = dict(plan.open)
     if account and (plan.missing or plan.unmade):
-        tasks |= _out_of_sight(lake, todoist, plan, account, now)
+        tasks |= _out_of_sight(workspace.lake, todoist, plan, account, now)
     decisions: dict[str, str] = {}
     for proposal_id, task in tasks.items():
         if task.state == DELETED or task.is_rejected:
@@ -102,20 +100,22 @@ def _read_decisions(
         elif task.state == COMPLETED:
             decisions[proposal_id] = APPROVED
     if account and any(task.state == DELETED for task in tasks.values()):
-        _same_account(settings, account, todoist.account())
+        _same_account(workspace.settings, account, todoist.account())
     for proposal_id, task in tasks.items():
         if plan.known.get(proposal_id) != task.task_id:
-            add_showing(settings, lake, proposal_id, task.task_id, now)
+            add_showing(workspace, proposal_id, task.task_id, now)
     for task in plan.doubles:
         todoist.delete(task.task_id)
-    offered = as_offered(settings, lake, [plan.waiting[p] for p in decisions])
+    offered = as_offered(workspace, ProposalLog(workspace.lake), [plan.waiting[p] for p in decisions])
     edits = {
         p.proposal_id: edited_text(tasks[p.proposal_id], p) for p in offered if decisions[p.proposal_id] == APPROVED
     }
-    still = {row["proposal_id"] for row in pending(lake)}  # REVIEW.md may have been read meanwhile
+    still = {
+        row["proposal_id"] for row in ProposalLog(workspace.lake).pending()
+    }  # REVIEW.md may have been read meanwhile
     fresh = {p: decision for p, decision in decisions.items() if p in still}
     texts = {p: text for p, text in edits.items() if text and p in still}
-    reasons = decide(settings, lake, fresh, now, surface=SURFACE, texts=texts)
+    reasons = decide(workspace, fresh, now, surface=SURFACE, texts=texts)
     result.approved = [p for p, decision in fresh.items() if decision == APPROVED and p not in reasons]
     result.rejected = [p for p, decision in fresh.items() if decision == REJECTED]
     result.invalid = list(reasons)
@@ -148,7 +148,8 @@ def _same_account(settings: Settings, account: Account, inbox: str) -> None:
 def _close(lake: Lake, todoist: Todoist, plan: Plan, result: Reviewed) -> None:
     """Close the tasks of decided proposals; of those that no person decided, it says why."""
     ends = {
-        p: (status, reason) for p, status, reason in with_status(lake)["proposal_id", "status", "reason"].iter_rows()
+        p: (status, reason)
+        for p, status, reason in ProposalLog(lake).frame["proposal_id", "status", "reason"].iter_rows()
     }
     for proposal_id, tasks in plan.settled.items():
         status, reason = ends[proposal_id]
@@ -162,17 +163,17 @@ def _close(lake: Lake, todoist: Todoist, plan: Plan, result: Reviewed) -> None:
         result.closed.append(proposal_id)
 
 
-def _make(settings: Settings, lake: Lake, todoist: Todoist, plan: Plan, now: datetime, result: Reviewed) -> None:
+def _make(workspace: Workspace, todoist: Todoist, plan: Plan, now: datetime, result: Reviewed) -> None:
     if not plan.unmade:
         return
-    account, inbox = account_of(settings), todoist.account()
+    account, inbox = account_of(workspace.settings), todoist.account()
     if account and (plan.open or plan.missing):
-        _same_account(settings, account, inbox)
+        _same_account(workspace.settings, account, inbox)
     if account is None or account.inbox != inbox:
-        account = keep_account(settings, inbox, now)
-    for proposal in as_offered(settings, lake, [plan.waiting[p] for p in plan.unmade]):
+        account = keep_account(workspace.settings, inbox, now)
+    for proposal in as_offered(workspace, ProposalLog(workspace.lake), [plan.waiting[p] for p in plan.unmade]):
         task = _add(todoist, proposal, account)
-        add_showing(settings, lake, proposal.proposal_id, task.task_id, now)
+        add_showing(workspace, proposal.proposal_id, task.task_id, now)
         result.created.append(proposal.proposal_id)
 
 

@@ -13,21 +13,18 @@ import uuid
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import polars as pl
-from filelock import FileLock
 
-from memory_pipeline.days import day_of
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import write_atomically
-from memory_pipeline.proposals.records import TODOIST_SURFACE
+from memory_pipeline.proposals.events import TODOIST_SURFACE, OpenLog
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.proposals.todoist.client import REJECTED_LABEL, ReviewTask
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
+from memory_pipeline.workspace import Workspace
 
 SURFACE = TODOIST_SURFACE
 MOST_CHARACTERS = 500
@@ -116,15 +113,10 @@ def first_shown(lake: Lake, account: Account | None) -> datetime | None:
     return moment if isinstance(moment, datetime) else None
 
 
-def add_showing(settings: Settings, lake: Lake, proposal_id: str, task_id: str, now: datetime) -> None:
-    day = day_of(now, settings.zone)
-    row: dict[str, Any] = {"day": day, "proposal_id": proposal_id, "surface": SURFACE, "shown_at": now}
-    new = pl.DataFrame([row | {"external_id": task_id}], schema=TABLES["showings"].columns)
-    settings.backups.mkdir(parents=True, exist_ok=True)
-    with FileLock(settings.backups / "showings.lock"):  # the lock of all who write this table
-        both = pl.concat([lake.read("showings", [day]), new])
-        same = ["proposal_id", "surface", "external_id"]
-        lake.replace("showings", both.unique(same, keep="first", maintain_order=True), [day])
+def add_showing(workspace: Workspace, proposal_id: str, task_id: str, now: datetime) -> None:
+    row = {"proposal_id": proposal_id, "surface": SURFACE, "shown_at": now, "external_id": task_id}
+    with OpenLog.of(workspace) as log:
+        log.append("showings", [row], now)
 
 
 def _showings(lake: Lake, account: Account | None) -> pl.DataFrame:

@@ -74,7 +74,7 @@ class Work:
 
     def is_sound(self) -> bool:
         judges = (judge_evidence, judge_timestamps, judge_secrets, judge_silent_zero, judge_compression)
-        verdicts = [judge(self.lake, self.settings, DAY) for judge in judges]
+        verdicts = [judge(self.workspace, DAY) for judge in judges]
         assert [v.offenders for v in verdicts] == [[]] * len(judges)
         return True
 

@@ -1,0 +1,107 @@
+"""What a run can do: each job with the assets that it brings up to date."""
+
+from datetime import UTC, datetime
+
+import dagster as dg
+
+from memory_pipeline.daily_log.archive import archive_logs
+from memory_pipeline.days import today
+from memory_pipeline.distillation.periods import LEVELS, TABLE_OF
+from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.proposals.todoist.client import TodoistBusy, TodoistRefused, open_todoist
+from memory_pipeline.proposals.todoist.review import Reviewed, sync
+from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
+
+DAY_JOB, REFLECT_JOB, POOL_REFLECT_JOB, DISTIL_JOB = "day_job", "reflect_job", "pool_reflect_job", "distil_job"
+FRICTION_JOB, REVIEW_JOB, TODOIST_JOB, ARCHIVE_JOB = "friction_job", "review_job", "todoist_job", "archive_job"
+DISTILLATIONS = tuple(TABLE_OF[level] for level in LEVELS)
+TODOIST_IS_OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN switch it on."
+ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
+
+day_job = dg.define_asset_job(
+    DAY_JOB,
+    # the others have jobs of their own: they look back over weeks, and one that refuses must not stop a day
+    selection=dg.AssetSelection.all() - dg.AssetSelection.assets("pool_reflections", *DISTILLATIONS),
+    description="A day from its session files to MEMORY.md and friction.",
+)
+reflect_job = dg.define_asset_job(
+    REFLECT_JOB,
+    selection=dg.AssetSelection.assets("memory_file").upstream() - dg.AssetSelection.assets("pool_reflections"),
+    description="A day from its session files to its proposals, and these into REVIEW.md.",
+)
+pool_reflect_job = dg.define_asset_job(
+    POOL_REFLECT_JOB,
+    selection=dg.AssetSelection.assets("pool_reflections"),
+    description="The reflections of all days but the last three, condensed once and for all; by hand, about weekly.",
+)
+distil_job = dg.define_asset_job(
+    DISTIL_JOB,
+    selection=dg.AssetSelection.assets(*DISTILLATIONS),
+    description="What days, weeks and months come down to.",
+)
+friction_job = dg.define_asset_job(
+    FRICTION_JOB,
+    selection=dg.AssetSelection.assets("friction_clusters"),
+    description="What recurred in the days up to the partition.",
+)
+review_job = dg.define_asset_job(
+    REVIEW_JOB,
+    selection=dg.AssetSelection.assets("memory_file"),
+    description="Decisions from REVIEW.md into MEMORY.md.",
+)
+
+
+@dg.op(name="sync_todoist", description="Decisions from Todoist into MEMORY.md, proposals into Todoist.")
+def sync_todoist(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
+    opened = workspace.open()
+    if not opened.settings.todoist:
+        raise dg.Failure(TODOIST_IS_OFF, allow_retries=False)
+    try:
+        with open_todoist(opened.settings) as todoist:
+            done = sync(opened, todoist, datetime.now(UTC))
+    except (TodoistBusy, TodoistRefused) as error:
+        raise dg.Failure(str(error), allow_retries=False) from None
+    context.add_output_metadata({name: len(ids) for name, ids in vars(done).items()})
+    context.log.info(_summary(done))
+
+
+@dg.job(
+    name=TODOIST_JOB,
+    description="Decisions from Todoist into MEMORY.md, proposals into Todoist.",
+    executor_def=dg.in_process_executor,
+)
+def todoist_job() -> None:
+    sync_todoist()
+
+
+def _summary(done: Reviewed) -> str:
+    return "; ".join(f"{name}: {', '.join(ids) or 'none'}" for name, ids in vars(done).items())
+
+
+@dg.op(description="Daily logs that are old and reflected on into memory/archive/.")
+def archive_daily_logs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
+    opened = workspace.open()
+    settings = opened.settings
+    if not settings.archive_after_days:
+        raise dg.Failure(ARCHIVING_IS_OFF, allow_retries=False)
+    stage = ReflectionsStage.of(opened)
+    done = archive_logs(settings, today(settings.zone), lambda day: why_not_reflected(stage, day))
+    context.add_output_metadata({"moved": len(done.moved), "waiting": len(done.waiting), "stuck": len(done.stuck)})
+    context.log.info(f"{len(done.moved)} logs were archived: {', '.join(map(str, done.moved)) or 'none'}")
+    for day, reason in sorted((done.waiting | done.stuck).items()):
+        context.log.warning(f"The log of {day} stays: {reason}")
+    if done.stuck:
+        first, reason = next(iter(done.stuck.items()))
+        raise dg.Failure(f"{len(done.stuck)} logs could not be moved, first {first}: {reason}", allow_retries=False)
+
+
+@dg.job(
+    name=ARCHIVE_JOB,
+    description="Old daily logs that are reflected on into memory/archive/.",
+    executor_def=dg.in_process_executor,
+)
+def archive_job() -> None:
+    archive_daily_logs()
+
+
+JOBS = (day_job, reflect_job, pool_reflect_job, distil_job, friction_job, review_job, todoist_job, archive_job)

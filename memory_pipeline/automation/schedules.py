@@ -1,0 +1,78 @@
+"""What runs by the clock, in the workspace's time zone: distilling at five, reflecting at six, friction at seven."""
+
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+import dagster as dg
+from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
+
+from memory_pipeline.automation.jobs import ARCHIVE_JOB, DISTIL_JOB, FRICTION_JOB, REFLECT_JOB
+from memory_pipeline.days import day_of
+from memory_pipeline.distillation.stage import DistillationStage, due_days, state_of
+from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.settings import Settings
+
+RUNNING, STOPPED = dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
+
+
+def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
+    """All of them. Each asks for the same day only once."""
+
+    def day_that_ended(context: dg.ScheduleEvaluationContext) -> str:
+        """The local day before the tick, also on the days of a clock change and when the tick runs late."""
+        local = context.scheduled_execution_time.astimezone(ZoneInfo(settings.timezone))
+        return f"{local.date() - timedelta(days=1)}"
+
+    @dg.schedule(
+        job_name=DISTIL_JOB,
+        cron_schedule="0 5 * * *",
+        execution_timezone=settings.timezone,
+        default_status=RUNNING,
+        description="Distil the days that are old enough or grew since, and the weeks and months that end with them.",
+    )
+    def distil_at_five(
+        context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource
+    ) -> dg.RunRequest | dg.SkipReason:
+        opened = workspace.open()
+        stage = DistillationStage(opened, day_of(context.scheduled_execution_time, opened.settings.zone))
+        days = due_days(stage)
+        if not days:
+            return dg.SkipReason("Every day that is old enough is distilled.")
+        tags = {ASSET_PARTITION_RANGE_START_TAG: f"{days[0]}", ASSET_PARTITION_RANGE_END_TAG: f"{days[-1]}"}
+        return dg.RunRequest(run_key=f"distil:{state_of(stage, days)}", tags=tags)
+
+    @dg.schedule(
+        job_name=REFLECT_JOB,
+        cron_schedule="0 6 * * *",
+        execution_timezone=settings.timezone,
+        default_status=RUNNING,
+        description="Reflect on the day that ended and offer what is worth remembering in REVIEW.md.",
+    )
+    def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        day = day_that_ended(context)
+        return dg.RunRequest(run_key=f"reflect:{day}", partition_key=day)
+
+    @dg.schedule(
+        job_name=FRICTION_JOB,
+        cron_schedule="0 7 * * *",
+        execution_timezone=settings.timezone,
+        default_status=RUNNING,
+        description="Look for patterns in the days up to yesterday, once these have been reflected on.",
+    )
+    def friction_at_seven(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        day = day_that_ended(context)
+        if day not in context.instance.get_materialized_partitions(dg.AssetKey("reflections")):
+            return dg.SkipReason(f"{day} has not been reflected on; materialize `reflections` of that day first.")
+        return dg.RunRequest(run_key=f"friction:{day}", partition_key=day)
+
+    @dg.schedule(
+        job_name=ARCHIVE_JOB,
+        cron_schedule="0 8 * * *",
+        execution_timezone=settings.timezone,
+        default_status=RUNNING if settings.archive_after_days else STOPPED,
+        description="Archive the daily logs that have become old enough. Off unless MEMORY_ARCHIVE_AFTER_DAYS is set.",
+    )
+    def archive_at_eight(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        return dg.RunRequest(run_key=f"archive:{day_that_ended(context)}")
+
+    return [distil_at_five, reflect_at_six, friction_at_seven, archive_at_eight]

@@ -1,0 +1,228 @@
+"""What happens to proposals: rows that are only ever added, and what they make of each proposal.
+
+`ProposalLog` is one snapshot of the event tables. A status is a join over it; nothing is updated in place. Whoever adds
+rows does so through a log that was opened for it, under a lock, so that what it read is what there is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
+from typing import Any, Self
+
+import polars as pl
+from filelock import FileLock
+
+from memory_pipeline.daily_log.render import LogDecision, write_decisions
+from memory_pipeline.days import day_of
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
+from memory_pipeline.proposals.worth import OF_PRIORITY, with_sessions
+from memory_pipeline.workspace import Workspace
+
+PENDING = "pending"
+APPROVED, REJECTED, EXPIRED, INVALID, SUPERSEDED = "approved", "rejected", "expired", "invalid", "superseded"
+DECISIONS = (APPROVED, REJECTED, EXPIRED, INVALID, SUPERSEDED)
+"""The ends that a proposal can have; it has exactly one, or it is pending."""
+REVIEW_SURFACE, COMMAND_SURFACE, TODOIST_SURFACE = "REVIEW.md", "command", "todoist"
+AUTO_SURFACE = "auto"
+"""Nobody's: see `auto_promotion`."""
+EXPIRY_SURFACE, SUPERSESSION_SURFACE = "expiry", "supersession"
+KEYS = {
+    "decisions": ["proposal_id"],
+    "promotions": ["proposal_id"],
+    "auto_promotions": ["proposal_id"],
+    "showings": ["proposal_id", "surface", "external_id"],
+}
+"""Of what each table keeps one row for ever, the first."""
+_BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The end of a proposal, as a row of `decisions`; `section` where a user chose another one."""
+
+    proposal_id: str
+    decision: str
+    surface: str
+    text: str
+    section: str | None = None
+    reason: str | None = None
+
+
+class ProposalLog:
+    """All proposals and what happened to each. Every table is read once, when it is first asked for."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+        self._tables: dict[str, pl.DataFrame] = {}
+        self._frame: pl.DataFrame | None = None
+
+    def table(self, name: str) -> pl.DataFrame:
+        """All rows of an event table, with those that were added since."""
+        if name not in self._tables:
+            self._tables[name] = self.lake.read(name)
+        return self._tables[name]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """Every proposal with its `status` (pending, or its first decision), that decision's text, section,
+        reason, surface and time.
+
+        `support`, `sessions` and `last_seen` count what was merged into it too; `first_shown` is null until it was
+        shown.
+        """
+        if self._frame is None:
+            self._frame = _joined(*(self.table(name) for name in ("proposals", "decisions", "supports", "showings")))
+        return self._frame
+
+    @property
+    def status(self) -> Mapping[str, str]:
+        """Of each proposal by id."""
+        return dict(self.frame.select("proposal_id", "status").iter_rows())
+
+    def rows(self, ids: Iterable[str]) -> dict[str, Row]:
+        """These proposals by id, rows of `frame`; unknown ids are left out."""
+        return {row["proposal_id"]: row for row in self.frame.filter(pl.col("proposal_id").is_in(list(ids))).to_dicts()}
+
+    def pending(self) -> list[Row]:
+        """By score: the line's own and its sessions, then its support, then what was said last."""
+        return sorted(self.frame.filter(pl.col("status") == PENDING).to_dicts(), key=sort_key)
+
+    def after(self, decisions: Sequence[Decision], now: datetime) -> ProposalLog:
+        """The log as it would be with these decisions; nothing is stored."""
+        if not decisions:
+            return self
+        rows = [asdict(decision) | {"day": now.date(), "decided_at": now} for decision in decisions]
+        supposed = ProposalLog(self.lake)
+        made = pl.DataFrame(rows, schema=TABLES["decisions"].columns)
+        supposed._tables = {**self._tables, "decisions": pl.concat([self.table("decisions"), made])}
+        return supposed
+
+    def shown_on(self, surface: str) -> set[str]:
+        """The proposals that were ever shown on a surface."""
+        return set(self.table("showings").filter(pl.col("surface") == surface)["proposal_id"])
+
+
+def sort_key(row: Row) -> tuple[Any, ...]:
+    """Sorts the row of `ProposalLog.frame` that has most for the reviewer to the front."""
+    seen = row["last_seen"] or _BEFORE_ALL
+    own = OF_PRIORITY[row["priority"]] if row["worth"] is None else row["worth"]
+    return -with_sessions(own, row["sessions"]), -row["support"], -seen.timestamp(), row["proposal_id"]
+
+
+class OpenLog(ProposalLog):
+    """A log that rows can be added to: nobody else adds any while it is open."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace.lake)
+        self.workspace = workspace
+
+    @classmethod
+    @contextlib.contextmanager
+    def of(cls, workspace: Workspace) -> Iterator[Self]:
+        """Raises filelock.Timeout after a minute: whoever has it for longer hangs."""
+        backups = workspace.settings.backups
+        backups.mkdir(parents=True, exist_ok=True)
+        with FileLock(backups / "proposals.lock", timeout=LOCK_SECONDS):
+            yield cls(workspace)
+
+    def append(self, table: str, rows: Sequence[Row], now: datetime) -> None:
+        """Add rows to the day of `now`; what has a row already, on any day, keeps it."""
+        if not rows:
+            return
+        day, key, known = day_of(now, self.workspace.settings.zone), KEYS[table], self.table(table)
+        made = pl.DataFrame([{"day": day} | row for row in rows], schema=TABLES[table].columns)
+        made = made.unique(key, keep="first", maintain_order=True)
+        fresh = made.join(known.select(key), on=key, how="anti", nulls_equal=True)
+        self._tables[table] = pl.concat([known, fresh])
+        self._frame = None
+        self.lake.replace(table, self._tables[table].filter(pl.col("day") == day), [day])
+
+    def record_decisions(self, decisions: Sequence[Decision], now: datetime) -> None:
+        """The log of the day has what is on record. Where a process died in between, the next call completes it."""
+        settings = self.workspace.settings
+        unlogged = settings.backups / "decisions.unlogged"
+        if unlogged.exists():
+            with contextlib.suppress(PermissionError):  # whoever made a log read-only does not want it fixed
+                self._write_log(date.fromisoformat(unlogged.read_text("utf-8")))
+            unlogged.unlink()
+        if decisions:
+            day = day_of(now, settings.zone)
+            write_atomically(unlogged, f"{day}".encode(), expected=None, backups=None)
+            self.append("decisions", [asdict(decision) | {"decided_at": now} for decision in decisions], now)
+            self._write_log(day)
+            unlogged.unlink()
+
+    def record_shown(self, shown: Mapping[str, str | None], now: datetime, *, surface: str) -> None:
+        """Proposals that a user can see on the surface from now on, with what the surface calls each, if anything.
+
+        A proposal that was shown there before keeps its first time.
+        """
+        before = self.shown_on(surface)
+        rows = [
+            {"proposal_id": p, "surface": surface, "shown_at": now, "external_id": external}
+            for p, external in shown.items()
+            if p not in before
+        ]
+        self.append("showings", rows, now)
+
+    def _write_log(self, day: date) -> None:
+        settings = self.workspace.settings
+        rows = self.table("decisions").filter(pl.col("day") == day).sort("decided_at", "proposal_id").to_dicts()
+        lines = [
+            LogDecision(
+                f"{r['decided_at'].astimezone(settings.zone):%H:%M}",
+                r["decision"],
+                r["proposal_id"],
+                r["text"],
+                r["reason"],
+            )
+            for r in rows
+        ]
+        write_decisions(settings.daily_log(day), day, lines, backups=settings.backups)
+
+
+def _joined(
+    proposals: pl.DataFrame, decisions: pl.DataFrame, supports: pl.DataFrame, showings: pl.DataFrame
+) -> pl.DataFrame:
+    merged = supports.group_by("proposal_id").agg(
+        pl.col("sources").list.len().sum().cast(pl.Int64).alias("more_support"),
+        pl.col("sessions").sum().alias("more_counted"),
+        pl.col("session_ids").list.explode(keep_nulls=False, empty_as_null=False).alias("more_sessions"),
+        pl.col("said_at").max(),
+    )
+    shown = showings.group_by("proposal_id").agg(pl.col("shown_at").min().alias("first_shown"))
+    decided = (
+        decisions.sort("decided_at")
+        .unique("proposal_id", keep="first")
+        .select(
+            "proposal_id",
+            pl.col("decision").alias("status"),
+            pl.col("text").alias("decided_text"),
+            pl.col("section").alias("decided_section"),
+            "reason",
+            "surface",
+            "decided_at",
+        )
+    )
+    joined = proposals
+    for other in (decided, merged, shown):
+        joined = joined.join(other, on="proposal_id", how="left")
+    return (
+        joined.with_columns(
+            pl.col("status").fill_null(PENDING),
+            (pl.col("support") + pl.col("more_support").fill_null(0)),
+            pl.when(pl.col("session_ids").is_null())  # a row from before they were kept
+            .then(pl.col("sessions").fill_null(1) + pl.col("more_counted").fill_null(0))
+            .otherwise(pl.concat_list(pl.col("session_ids", "more_sessions").fill_null([])).list.n_unique())
+            .alias("sessions"),
+            pl.max_horizontal("last_seen", "said_at").alias("last_seen"),
+        )
+        .drop("more_support", "more_sessions", "more_counted", "said_at")
+        .sort("proposal_id")
+    )

@@ -1,0 +1,346 @@
+"""Reconciling: what the user decided, what ended by itself, REVIEW.md and MEMORY.md, brought in line in one go.
+
+`reconcile` reads the event tables once, turns what it finds into decisions by functions that change nothing, adds these
+once, and writes REVIEW.md and MEMORY.md once each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import polars as pl
+
+from memory_pipeline.days import day_of
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.markdown.safe_write import decode, encode, update_file, write_atomically
+from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, automatic_promotions, recently_promoted
+from memory_pipeline.proposals.events import (
+    APPROVED,
+    AUTO_SURFACE,
+    COMMAND_SURFACE,
+    INVALID,
+    PENDING,
+    REJECTED,
+    REVIEW_SURFACE,
+    TODOIST_SURFACE,
+    Decision,
+    OpenLog,
+    ProposalLog,
+    Row,
+)
+from memory_pipeline.proposals.evidence import evidence_lines
+from memory_pipeline.proposals.memory_file import Promotion, add_lines, strike_lines
+from memory_pipeline.proposals.review_file import (
+    Proposal,
+    ReviewReading,
+    last_updated_in,
+    offered_in,
+    read_decisions,
+    update_review,
+    with_notice,
+    without_notice,
+)
+from memory_pipeline.proposals.validity import expiries, expiring_on, invalid, supersessions
+from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
+
+_OPEN = (PENDING, APPROVED, REJECTED)
+"""States in which a line that comes too late says nothing that the user did not decide themselves."""
+
+
+class UnknownProposalError(MemoryPipelineError):
+    """No pending proposal has that id; the message says which state it is in."""
+
+
+@dataclass
+class Reconciled:
+    """What a reconciliation led to, as proposal ids."""
+
+    approved: list[str] = field(default_factory=list)
+    """In REVIEW.md; likewise `rejected`."""
+    rejected: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    damaged: str | None = None
+    invalid: dict[str, str] = field(default_factory=dict)
+    """Approved by the user and not promoted, with the reason."""
+    expired: list[str] = field(default_factory=list)
+    superseded: list[str] = field(default_factory=list)
+    late: dict[str, str] = field(default_factory=dict)
+    """What stands in the user's copy and has another end by now, with that end."""
+    automatic: list[str] = field(default_factory=list)
+    """Approved by nobody: the section has earned it."""
+    too_late: list[str] = field(default_factory=list)
+    """Promoted automatically before the user decided on it in a copy of REVIEW.md."""
+    already: dict[str, str] = field(default_factory=dict)
+    """Lines of an older copy of REVIEW.md that the user approved or rejected before."""
+    refused: str | None = None
+    """Why the decisions of the command line were not taken."""
+    promoted: list[str] = field(default_factory=list)
+    """New in MEMORY.md."""
+    pending: int = 0
+
+
+def reconcile(
+    workspace: Workspace,
+    now: datetime,
+    *,
+    decisions: Mapping[str, str] | None = None,
+    tasks_are_read: bool = False,
+) -> Reconciled:
+    """Record what the user decided in REVIEW.md and what ended by itself; bring REVIEW.md and MEMORY.md in line.
+
+    ``decisions`` were taken on the command line, id to approved or rejected. They count after the marks in REVIEW.md;
+    where one cannot be taken, none is, `refused` says why, and everything else is done. While Todoist is on, what is a
+    task there expires only once the tasks are read: it may be completed already.
+    """
+    settings, result, shown = workspace.settings, Reconciled(), list[str]()
+    with OpenLog.of(workspace) as log:
+
+        def edit(current: bytes | None) -> bytes:
+            text = decode(current) if current is not None else None
+            made = _read_back(workspace, log, text, result)
+            made += _commanded(workspace, log.after(made, now), decisions or {}, result)
+            made += _ended(workspace, log.after(made, now), now, result, tasks_are_read=tasks_are_read)
+            if not result.damaged:
+                found = automatic_promotions(
+                    workspace, log.after(made, now), now, unread=_unread(workspace, log, tasks_are_read)
+                )
+                log.append("auto_promotions", found.rows, now)  # first: what is decided is not looked at again
+                result.automatic += [d.proposal_id for d in found.decisions]
+                made += found.decisions
+            log.record_decisions(made, now)
+            status = log.status
+            waiting = _first(log.pending(), offered_in(text or ""), settings.pending_limit)
+            offered = as_offered(workspace, log, waiting, now=now)
+            kept = None if result.damaged or text is None else without_notice(text)
+            decided = {p for p, state in status.items() if state != PENDING}
+            new = update_review(kept, offered, decided, day=day_of(now, settings.zone), now=now)
+            recent = recently_promoted(workspace, log, now)
+            new = with_notice(new, list(dict.fromkeys([*recent, *result.automatic])))
+            # first the copy that has what was shown, then the file: never a line in the file that we do not know of
+            _write_shown(settings, new)
+            shown[:] = [p for p in offered_in(new) if status.get(p) == PENDING]
+            return encode(new)
+
+        if settings.review_file.exists() or log.pending():
+            update_file(settings.review_file, edit, backups=settings.backups)
+            log.record_shown(dict.fromkeys(shown), now, surface=REVIEW_SURFACE)
+        else:
+            log.record_decisions(_commanded(workspace, log, decisions or {}, result), now)
+        result.promoted = _promote(workspace, log, now)
+        result.pending = len(log.pending())
+    return result
+
+
+def decide(
+    workspace: Workspace,
+    decisions: Mapping[str, str],
+    now: datetime,
+    *,
+    surface: str = COMMAND_SURFACE,
+    texts: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Record decisions taken elsewhere than in REVIEW.md; an approved line may have another text in ``texts``.
+
+    Returns why approved proposals were found invalid, by id. A decision that was taken before is not taken twice.
+    Raises `UnknownProposalError` before anything is recorded. MEMORY.md follows with the next `reconcile`.
+    """
+    with OpenLog.of(workspace) as log:
+        made = _checked(workspace, log, _taken(log, decisions, surface, texts or {}))
+        log.record_decisions(made, now)
+    return {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
+
+
+def not_understood(workspace: Workspace) -> list[str]:
+    """The ids on which REVIEW.md, as it stands, says nothing clear: pending ones, and those that nobody knows."""
+    path, log = workspace.settings.review_file, ProposalLog(workspace.lake)
+    reading, _ = _reading(workspace.settings, log, decode(path.read_bytes()) if path.exists() else None)
+    return _undecided(log.status, reading.ignored)
+
+
+def on_display(workspace: Workspace, log: ProposalLog) -> list[Row]:
+    """The pending proposals that a user is shown now, best first: those in REVIEW.md, then up to the limit."""
+    path = workspace.settings.review_file
+    on_file = offered_in(decode(path.read_bytes())) if path.exists() else {}
+    waiting = log.pending()
+    shown = {r["proposal_id"] for r in _first(waiting, on_file, workspace.settings.pending_limit)}
+    return [r for r in waiting if r["proposal_id"] in shown]
+
+
+def as_offered(
+    workspace: Workspace, log: ProposalLog, rows: Iterable[Row], *, now: datetime | None = None
+) -> list[Proposal]:
+    """Rows of `ProposalLog.frame` as they stand in REVIEW.md."""
+    rows, now = list(rows), now or now_utc()
+    olds = {old for r in rows for old in r["supersedes"] or []}
+    texts = log.table("promotions").select("proposal_id", "text") if olds else pl.DataFrame()
+    lines = evidence_lines(workspace, rows, {p: t for p, t in texts.iter_rows() if p in olds})
+    expires = {r["proposal_id"]: expiring_on(workspace.settings, r, now) for r in rows}
+    return [Proposal(p := r["proposal_id"], r["section"], r["text"], lines[p], expires[p]) for r in rows]
+
+
+def _first(waiting: list[Row], on_file: Collection[str], limit: int) -> list[Row]:
+    """What is in the file stays; the best of the others fill it up to the limit."""
+    shown = [p for p in waiting if p["proposal_id"] in on_file]
+    return shown + [p for p in waiting if p["proposal_id"] not in on_file][: max(0, limit - len(shown))]
+
+
+def _reading(settings: Settings, log: ProposalLog, text: str | None) -> tuple[ReviewReading, dict[str, Row]]:
+    """What the text of REVIEW.md says, and the proposals that were in it when we last wrote it."""
+    base = settings.review_shown
+    base_text = decode(base.read_bytes()) if base.exists() else None
+    if text is None and base_text is None:
+        return ReviewReading({}, [], None, []), {}  # the first time: nothing was ever shown
+    known = log.rows(offered_in(base_text if base_text is not None else text or ""))
+    shown = {p: Proposal(p, r["section"], r["text"], "") for p, r in known.items()}
+    stamp = last_updated_in(base_text) if base_text is not None else None
+    return read_decisions(text, shown, last_updated=stamp), known
+
+
+def _undecided(status: Mapping[str, str], ids: Iterable[str]) -> list[str]:
+    return [p for p in ids if status.get(p, PENDING) == PENDING]
+
+
+def _read_back(workspace: Workspace, log: ProposalLog, text: str | None, result: Reconciled) -> list[Decision]:
+    """What the user decided in REVIEW.md, and what there is to say of the lines on which nothing was decided."""
+    reading, known = _reading(workspace.settings, log, text)
+    status = log.status
+    result.damaged = reading.damaged
+    waiting = {p for p in known if status[p] == PENDING}
+    over = {p: s for p in [*reading.approved, *reading.ignored] if (s := status.get(p, PENDING)) not in _OPEN}
+    result.late |= over
+    automatic = set(log.frame.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"])
+    result.too_late = [p for p in [*reading.rejected, *reading.ignored] if p in automatic]
+    result.ignored = _undecided(status, reading.ignored)
+    sections = offered_in(text or "")  # a line that a user moved to another group belongs there
+    decided = {p: status[p] for p in reading.ignored if p in sections and p in status}
+    result.already = {p: s for p, s in decided.items() if s in (APPROVED, REJECTED) and p not in automatic}
+    approvals = reading.approved.items()
+    made = [Decision(p, APPROVED, REVIEW_SURFACE, t, sections[p]) for p, t in approvals if p in waiting]
+    made += [Decision(p, REJECTED, REVIEW_SURFACE, known[p]["text"]) for p in reading.rejected if p in waiting]
+    made = _checked(workspace, log, made)
+    result.invalid |= {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
+    result.approved += [d.proposal_id for d in made if d.decision == APPROVED]
+    result.rejected += [d.proposal_id for d in made if d.decision == REJECTED]
+    return made
+
+
+def _commanded(
+    workspace: Workspace,
+    log: ProposalLog,
+    decisions: Mapping[str, str],
+    result: Reconciled,
+) -> list[Decision]:
+    """Decisions of the command line; all of them or none."""
+    try:
+        taken = _taken(log, decisions, COMMAND_SURFACE, {})
+    except UnknownProposalError as error:
+        result.refused = str(error)
+        return []
+    made = _checked(workspace, log, taken)
+    result.invalid |= {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
+    return made
+
+
+def _taken(log: ProposalLog, decisions: Mapping[str, str], surface: str, texts: Mapping[str, str]) -> list[Decision]:
+    """These decisions, where they are not taken already. Raises `UnknownProposalError`."""
+    rows, status = log.rows(decisions), log.status
+    for proposal_id, decision in decisions.items():
+        state = status.get(proposal_id)
+        if state is None:
+            raise UnknownProposalError(f"There is no proposal {proposal_id}; `memory review` lists the pending ones.")
+        if state == APPROVED != decision and rows[proposal_id]["surface"] == AUTO_SURFACE:
+            raise UnknownProposalError(f"{proposal_id} was {HOW_TO_TAKE_BACK}.")
+        if state not in (PENDING, decision):
+            raise UnknownProposalError(f"{proposal_id} is {state} already; a decision is taken once. {_way_out(state)}")
+    return [
+        Decision(p, decision, surface, one_line(texts.get(p) or rows[p]["text"]))
+        for p, decision in decisions.items()
+        if status[p] == PENDING
+    ]
+
+
+def _checked(workspace: Workspace, log: ProposalLog, decisions: Sequence[Decision]) -> list[Decision]:
+    """The user's decisions; lines that they approve are looked at once more, and some are found invalid."""
+    reasons = invalid(workspace, log, {d.proposal_id: d.text for d in decisions if d.decision == APPROVED})
+    return [
+        replace(d, decision=INVALID, reason=reasons[d.proposal_id]) if d.proposal_id in reasons else d
+        for d in decisions
+    ]
+
+
+def _ended(
+    workspace: Workspace, log: ProposalLog, now: datetime, result: Reconciled, *, tasks_are_read: bool
+) -> list[Decision]:
+    """Pending proposals whose place a newer one takes, or whose time is over. With a REVIEW.md that cannot be read only
+    the first: it may hold the decision."""
+    superseded = supersessions(log)
+    result.superseded += [d.proposal_id for d in superseded]
+    if result.damaged:
+        return superseded
+    unread = _unread(workspace, log, tasks_are_read)
+    expired = expiries(workspace.settings, log.after(superseded, now), now)
+    expired = [d for d in expired if d.proposal_id not in unread]
+    result.expired += [d.proposal_id for d in expired]
+    return [*superseded, *expired]
+
+
+def _unread(workspace: Workspace, log: ProposalLog, tasks_are_read: bool) -> set[str]:
+    """What may have been decided in Todoist, where nobody has looked yet."""
+    return set() if tasks_are_read or not workspace.settings.todoist else log.shown_on(TODOIST_SURFACE)
+
+
+def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
+    """Put approved proposals that are not there yet into MEMORY.md; returns their ids.
+
+    The lines that they replace are struck through. A line that a user removed later does not come back: what was
+    promoted once is on record.
+    """
+    settings, done = workspace.settings, log.table("promotions").select("proposal_id")
+    rows = log.frame.filter(pl.col("status") == APPROVED).join(done, on="proposal_id", how="anti").to_dicts()
+    if not rows:
+        return []
+    promotions = [
+        Promotion(r["proposal_id"], r["decided_section"] or r["section"], r["decided_text"], r["day"]) for r in rows
+    ]
+    today = day_of(now, settings.zone)
+    replaced = {old: (r["proposal_id"], today) for r in rows for old in r["supersedes"] or []}
+    present: list[str] = []
+
+    def edit(current: bytes | None) -> bytes:
+        result = add_lines(current, promotions, settings.sections)
+        present[:] = result.present
+        return strike_lines(result.data, replaced)
+
+    update_file(settings.memory_file, edit, backups=settings.backups)
+    made = [
+        {
+            "proposal_id": p.proposal_id,
+            "section": p.section,
+            "text": p.text,
+            "promoted_at": now,
+            "already_there": p.proposal_id in present,
+        }
+        for p in promotions
+    ]
+    log.append("promotions", made, now)
+    return [p.proposal_id for p in promotions]
+
+
+def _way_out(state: str) -> str:
+    """What a user can still do who has changed their mind."""
+    if state == APPROVED:
+        return "To take it back, delete or strike out its line in MEMORY.md."
+    return "To have it all the same, write the line into MEMORY.md yourself."
+
+
+def _write_shown(settings: Settings, text: str) -> None:
+    path = settings.review_shown
+    write_atomically(path, encode(text), expected=path.read_bytes() if path.exists() else None, backups=None)
+
+
+def now_utc() -> datetime:
+    return datetime.now(UTC)
