@@ -13,7 +13,8 @@ A file counts when one of its functions runs, a function once however often it r
 the function that they stand in. What runs while a module is imported does not count, nor do settings and tests.
 A climb is a call into a file that is waiting for the caller itself to return: A calls B, which calls back into A.
 
-Before the move into the house of issue 11 (commit 72ac1fa, 2026-11-22): see README.md beside this file.
+At commit 72ac1fa (2026-11-22): (a) 74 files, 404 functions, 19 climbs; (b) 22 files, 121 functions, 14 climbs,
+20 reads and 2 writes of tables, decisions read five times.
 """
 
 from __future__ import annotations
@@ -49,8 +50,7 @@ from memory_pipeline.stage import bring_up_to_date
 STAGES = ("sessions", "observations", "embeddings", "reflections", "proposals")
 READS, WRITES = ("read",), ("replace", "replace_all", "append")
 """Methods of `Lake` that take a table's name first; those that there are not are passed over."""
-MAX_FILES_TO_PROPOSAL, MAX_FILES_TO_MEMORY = 70, 14
-"""The targets of issue 11; the table of decisions is to be read once on the way to MEMORY.md."""
+TARGETS = ("at most 70 files", "at most 14 files, decisions read once")
 
 PACKAGE = Path(memory_pipeline.__file__).parent
 SAID_ON = date(2026, 3, 2)
@@ -201,11 +201,9 @@ def measure(home: Path) -> tuple[Walk, Walk]:
     return to_proposal, to_memory
 
 
-def report(name: str, walk: Walk, max_files: int, *, is_listed: bool) -> None:
+def report(name: str, walk: Walk, target: str, *, is_listed: bool) -> None:
     functions = sum(map(len, walk.functions.values()))
-    print(
-        f"{name}: {len(walk.functions)} files (at most {max_files}), {functions} functions, {walk.climbs.total()} climbs"
-    )
+    print(f"{name}: {len(walk.functions)} files, {functions} functions, {walk.climbs.total()} climbs; target: {target}")
     if is_listed:
         for file, found in sorted(walk.functions.items()):
             print(f"  {len(found):4}  {file}")
@@ -221,8 +219,8 @@ def main() -> None:
     is_listed = parser.parse_args().list
     with tempfile.TemporaryDirectory() as home:
         to_proposal, to_memory = measure(Path(home))
-    report("(a) a line of a pi session to a proposal", to_proposal, MAX_FILES_TO_PROPOSAL, is_listed=is_listed)
-    report("(b) [x] in REVIEW.md to MEMORY.md", to_memory, MAX_FILES_TO_MEMORY, is_listed=is_listed)
+    report("(a) a line of a pi session to a proposal", to_proposal, TARGETS[0], is_listed=is_listed)
+    report("(b) [x] in REVIEW.md to MEMORY.md", to_memory, TARGETS[1], is_listed=is_listed)
     print(f"    {to_memory.count(*READS)} reads and {to_memory.count(*WRITES)} writes of tables")
     for table in sorted({table for _, table in to_memory.calls}):
         reads, writes = (sum(to_memory.calls[method, table] for method in some) for some in (READS, WRITES))
