@@ -13,8 +13,6 @@ A run that goes over midnight may differ in more than times.
 
 from __future__ import annotations
 
-import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -23,9 +21,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.common import ROOT, parser, run_everything
 from benchmarks.same_tables import add_options, compare, report
 
-ROOT = Path(__file__).resolve().parents[1]
 SALT = b"the same for both"
 
 
@@ -33,22 +31,12 @@ def run(checkout: Path, folder: Path, sessions: Sequence[Path], name: str) -> No
     """Run everything in `folder/workspace`, as it is, and keep a copy as `folder/NAME`; raises CalledProcessError."""
     workspace, home = folder / "workspace", folder / "home"
     shutil.rmtree(home, ignore_errors=True)
-    home.mkdir()
     (workspace / "lake").mkdir(parents=True, exist_ok=True)
     (workspace / "lake/salt").write_bytes(SALT)
-    command = [f"{checkout / '.venv/bin/python'}", "-m", "memory_pipeline.cli.main", "run", "--all"]
-    named = [argument for directory in sessions for argument in ("--sessions", f"{directory}")]
-    env = {"PATH": os.environ["PATH"], "HOME": f"{home}", "TZ": "UTC", "MEMORY_TIMEZONE": "UTC"}
+    python = f"{checkout / '.venv/bin/python'}"
     start = time.monotonic()
     with (folder / f"{name}.txt").open("wb") as output:
-        subprocess.run(
-            command + named,
-            cwd=checkout,
-            env=env | {"MEMORY_WORKSPACE": f"{workspace}"},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            check=True,
-        )
+        run_everything(checkout, sessions, workspace, home, python=python, output=output)
     print(f"{name}: {checkout}, {time.monotonic() - start:.0f} s", flush=True)
     shutil.copytree(workspace, folder / name)
 
@@ -68,24 +56,20 @@ def compared(folder: Path, name: str, ignored: Sequence[str], first: int) -> boo
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.before_after",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--before", type=Path, required=True, help="a checkout with a .venv")
-    parser.add_argument("--after", type=Path, default=ROOT, help="another one; this one when none is named")
-    parser.add_argument("--sessions", type=Path, action="append", help="a directory of sessions; may be given again")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="where the workspaces stay; must be empty or new")
-    add_options(parser)
-    arguments = parser.parse_args()
+    options = parser("before_after", __doc__)
+    options.add_argument("--before", type=Path, required=True, help="a checkout with a .venv")
+    options.add_argument("--after", type=Path, default=ROOT, help="another one; this one when none is named")
+    options.add_argument("--sessions", type=Path, action="append", help="a directory of sessions; may be given again")
+    options.add_argument("--keep", type=Path, metavar="DIR", help="where the workspaces stay; must be empty or new")
+    add_options(options)
+    arguments = options.parse_args()
     before, after = arguments.before.resolve(), arguments.after.resolve()
     sessions = [path.resolve() for path in arguments.sessions or [before / "memory_pipeline/examples"]]
     for path in (before / ".venv/bin/python", after / ".venv/bin/python", *sessions):
         if not path.exists():
-            parser.error(f"There is no {path}.")
+            options.error(f"There is no {path}.")
     if arguments.keep and arguments.keep.exists() and any(arguments.keep.iterdir()):
-        parser.error(f"{arguments.keep} is not empty.")
+        options.error(f"{arguments.keep} is not empty.")
     with tempfile.TemporaryDirectory() as temporary:
         folder = (arguments.keep or Path(temporary)).resolve()
         folder.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,6 @@ At commit 72ac1fa (2026-11-22): (a) 74 files, 404 functions, 19 climbs; (b) 22 f
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import json
 import os
@@ -37,6 +36,7 @@ from typing import Any
 from unittest.mock import patch
 
 import memory_pipeline
+from benchmarks.common import parser
 
 # Everything of the package that this script knows by name: adapt it here when modules move.
 from memory_pipeline.lake import Lake
@@ -212,11 +212,9 @@ def report(name: str, walk: Walk, target: str, *, is_listed: bool) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, prog="python -m benchmarks.hops", formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--list", action="store_true", help="name the files, and each climb")
-    is_listed = parser.parse_args().list
+    options = parser("hops", __doc__)
+    options.add_argument("--list", action="store_true", help="name the files, and each climb")
+    is_listed = options.parse_args().list
     with tempfile.TemporaryDirectory() as home:
         to_proposal, to_memory = measure(Path(home))
     report("(a) a line of a pi session to a proposal", to_proposal, TARGETS[0], is_listed=is_listed)

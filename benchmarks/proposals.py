@@ -1,6 +1,6 @@
 """How much reviewing a backfill makes: near-duplicates among what it offers, and the time that 10,000 proposals take.
 
-    python benchmarks/proposals.py [SESSIONS_DIR] [--workspace DIR] [--proposals N]
+    python -m benchmarks.proposals [SESSIONS_DIR] [--workspace DIR] [--proposals N]
 
 Offered: all sessions (SESSIONS_DIR, default ../shared/fixtures; the bundled examples where there is none) go through
 `memory run --all` into an empty workspace, or DIR is taken as it is. Every pair of proposals is compared by their words
@@ -14,11 +14,7 @@ offering a day's lines beside so many known ones. The baseline only reads the ta
 two seconds.
 """
 
-import argparse
 import itertools
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -29,6 +25,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks.common import ROOT, SESSIONS, parser, run_everything
 from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.ends import Ends
 from memory_pipeline.proposals.lifecycle import APPROVED, decide, pending, promote, settle_review
@@ -38,9 +35,6 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.similarity import content_words, overlap
 
-ROOT = Path(__file__).resolve().parents[1]
-FIXTURES = ROOT.parent / "shared/fixtures"
-EXAMPLES = ROOT / "memory_pipeline/examples"
 SAME_WORDS, SAME_COSINE = 0.5, 0.75
 CLOSEST = 5
 BAR = 2.0
@@ -51,11 +45,11 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sessions", nargs="?", type=Path, default=FIXTURES if FIXTURES.is_dir() else EXAMPLES)
-    parser.add_argument("--workspace", type=Path, help="count in this workspace instead of making one")
-    parser.add_argument("--proposals", type=int, default=10_000)
-    arguments = parser.parse_args()
+    options = parser("proposals", __doc__)
+    options.add_argument("sessions", nargs="?", type=Path, default=SESSIONS)
+    options.add_argument("--workspace", type=Path, help="count in this workspace instead of making one")
+    options.add_argument("--proposals", type=int, default=10_000)
+    arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         workspace = arguments.workspace or backfill(arguments.sessions, Path(folder) / "backfill")
         duplicates(Settings(workspace=workspace))
@@ -64,10 +58,8 @@ def main() -> None:
 
 def backfill(sessions: Path, workspace: Path, code: Path = ROOT) -> Path:
     """All sessions into the workspace, by the package that stands in `code`."""
-    environment = os.environ | {"MEMORY_WORKSPACE": f"{workspace}", "MEMORY_DEFAULT_SESSION_DIRS": "false"}
-    environment["PYTHONPATH"] = f"{code}"
-    command = [sys.executable, "-m", "memory_pipeline.cli.main", "run", "--all", "--sessions", f"{sessions}"]
-    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    with tempfile.TemporaryDirectory() as home:
+        run_everything(code, [sessions], workspace, Path(home))
     return workspace
 
 

@@ -30,6 +30,8 @@ from typing import Any
 
 import polars as pl
 
+from benchmarks.common import parser
+
 KEYS: Mapping[str, tuple[str, ...]] = {
     "files": ("path",),
     "sessions": ("day", "session_id", "source_file"),
@@ -218,34 +220,30 @@ def report(found: list[Compared], first: int) -> bool:
     return not wrong
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(options: argparse.ArgumentParser) -> None:
     """How to compare."""
-    parser.add_argument(
+    options.add_argument(
         "--ignore",
         action="append",
         default=[],
         metavar="NAME",
         help="a table, a column as table.column, or a file that may differ; may be given again",
     )
-    parser.add_argument("--first", type=int, default=FIRST_SHOWN, metavar="N", help="differences shown of each table")
+    options.add_argument("--first", type=int, default=FIRST_SHOWN, metavar="N", help="differences shown of each table")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.same_tables",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("before", type=Path)
-    parser.add_argument("after", type=Path)
-    add_options(parser)
-    arguments = parser.parse_args()
+    options = parser("same_tables", __doc__)
+    options.add_argument("before", type=Path)
+    options.add_argument("after", type=Path)
+    add_options(options)
+    arguments = options.parse_args()
     try:
         if salts_differ(arguments.before, arguments.after):
             print("The salts differ, so marks of secrets and some ids must differ too.")
         found = compare(arguments.before, arguments.after, arguments.ignore)
     except ValueError as error:
-        parser.error(f"{error}")
+        options.error(f"{error}")
     if arguments.ignore:
         print(f"Ignored as asked for: {', '.join(arguments.ignore)}")
     sys.exit(0 if report(found, arguments.first) else 1)
