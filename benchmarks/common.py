@@ -19,9 +19,9 @@ SESSIONS = FIXTURES if FIXTURES.is_dir() else EXAMPLES
 
 
 def parser(name: str, description: str | None) -> argparse.ArgumentParser:
-    """A parser of the arguments of `python -m benchmarks.NAME`, whose help is the module's docstring."""
+    """A parser of the arguments of `python -m benchmarks.NAME` (no name: of all), whose help is the docstring."""
     return argparse.ArgumentParser(
-        prog=f"python -m benchmarks.{name}",
+        prog=f"python -m benchmarks.{name}".rstrip("."),
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
