@@ -37,9 +37,9 @@ QUICK = (
     Benchmark("redaction", (f"{FIXTURES}",), (FIXTURES,)),
     Benchmark("grounding", needs=(GOLD, FIXTURES)),
     Benchmark("observing", needs=(GOLD, FIXTURES)),
-    Benchmark("segmentation", needs=(BENCH,)),
 )
 LONG = (
+    Benchmark("segmentation", needs=(BENCH,)),
     Benchmark("observing_speed"),
     Benchmark("fit_observer", needs=(GOLD, FIXTURES)),
     Benchmark("answer_words", needs=(BENCH,)),

@@ -193,7 +193,9 @@ def keep(into: Path) -> None:
         for data in seeds(harness):
             known |= ways.of(data)
         found = sorted((path.read_bytes() for path in (into / harness).glob("*") if path.is_file()), key=len)
-        share, kept, reached = MAX_KEPT // len(SUFFIXES), [], []
+        share = MAX_KEPT // len(SUFFIXES)
+        kept: list[bytes] = []
+        reached: list[tuple[bytes, set[Way]]] = []
         for data in found:
             new = ways.of(data) - known
             if new:

@@ -27,7 +27,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -157,8 +157,10 @@ def _calls_of_lake(walk: Walk) -> Iterator[None]:
 
         return call
 
-    methods = {name: getattr(Lake, name) for name in (*READS, *WRITES) if hasattr(Lake, name)}
-    with patch.multiple(Lake, **{name: counting(name, method) for name, method in methods.items()}):
+    with ExitStack() as stack:
+        for name in (*READS, *WRITES):
+            if method := getattr(Lake, name, None):
+                stack.enter_context(patch.object(Lake, name, counting(name, method)))
         yield
 
 

@@ -86,7 +86,11 @@ def label_folder(*, with_gold: bool) -> Iterator[Path]:
         yield target
 
 
-if __name__ == "__main__":
+def main() -> None:
     options = parser("labels", __doc__)
     options.add_argument("target", type=Path, metavar="TARGET_DIR")
     restore(options.parse_args().target)
+
+
+if __name__ == "__main__":
+    main()

@@ -93,10 +93,10 @@ def compare(before: Path, after: Path, ignored: Collection[str] = ()) -> list[Co
 
     Raises ValueError where a side has no table.
     """
-    lakes = [_lake_of(before), _lake_of(after)]
-    tables = sorted({folder.name for lake in lakes for folder in lake.iterdir() if any(folder.glob("*.parquet"))})
+    old, new = _lake_of(before), _lake_of(after)
+    tables = sorted({path.parent.name for lake in (old, new) for path in lake.glob("*/*.parquet")})
     return [
-        *(_table(table, *(lake / table for lake in lakes), ignored) for table in tables if table not in ignored),
+        *(_table(table, old / table, new / table, ignored) for table in tables if table not in ignored),
         *_markdown(before, after, ignored),
     ]
 

@@ -128,7 +128,11 @@ def measure(files: int) -> None:
         print(f"  {'one session has grown':<44} {seconds:7.2f} s  {message}")
 
 
-if __name__ == "__main__":
+def main() -> None:
     options = parser("sensor", __doc__)
     options.add_argument("files", type=int, nargs="?", default=10_000, metavar="FILES")
     measure(options.parse_args().files)
+
+
+if __name__ == "__main__":
+    main()
