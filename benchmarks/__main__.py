@@ -1,4 +1,4 @@
-"""All benchmarks that end within a minute or so, one after the other; with `--all` the long ones too.
+"""The benchmarks that end within a minute or so, one after the other; with `--all` the long ones too.
 
     python -m benchmarks [--all]
 
@@ -36,9 +36,9 @@ QUICK = (
     Benchmark("reading", (f"{FIXTURES}",), (FIXTURES,)),
     Benchmark("redaction", (f"{FIXTURES}",), (FIXTURES,)),
     Benchmark("grounding", needs=(GOLD, FIXTURES)),
-    Benchmark("observing", needs=(GOLD, FIXTURES)),
 )
 LONG = (
+    Benchmark("observing", needs=(GOLD, FIXTURES)),
     Benchmark("segmentation", needs=(BENCH,)),
     Benchmark("observing_speed"),
     Benchmark("fit_observer", needs=(GOLD, FIXTURES)),

@@ -163,10 +163,10 @@ def _named(key: list[str], name: tuple[str, ...]) -> str:
 
 def _apart(before: object, after: object) -> str:
     """Both values around the first place where they differ."""
-    old, new = f"{before!r}", f"{after!r}"
+    old, new = (value if isinstance(value, str) else f"{value!r}" for value in (before, after))
     at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     start = max(0, at - SHOWN_AROUND)
-    return f"{_clipped(old[start:])} -> {_clipped(new[start:])}"
+    return f"{_clipped(old[start:])!r} -> {_clipped(new[start:])!r}"
 
 
 def _clipped(text: str) -> str:
