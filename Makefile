@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test ui check setup setup-dev chromium harnesses clean
+.PHONY: run test ui check bench bench-all setup setup-dev chromium harnesses clean
 
 run: setup
 	@$(BIN)/memory run
@@ -19,6 +19,13 @@ check: setup-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@MEMORY_WORKSPACE=$$(mktemp -d) $(BIN)/dagster definitions validate -m memory_pipeline.definitions --log-level warning
+
+# Figures beside their baselines, those that take minutes in all; see benchmarks/README.md.
+bench: setup-dev
+	@$(BIN)/python -m benchmarks
+
+bench-all: setup-dev
+	@$(BIN)/python -m benchmarks --all
 
 setup: $(VENV)/.run
 

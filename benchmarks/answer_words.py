@@ -1,6 +1,6 @@
 """How many of the words that answer a question are still in a conversation that was condensed (LoCoMo).
 
-    python benchmarks/answer_words.py [LOCOMO_JSON] [--choose]
+    python -m benchmarks.answer_words [LOCOMO_JSON] [--choose]
 
 Per question of the categories 1 to 4: the content words of the answer that are said in the messages that the data
 names as its evidence; questions without any are left out, 1,205 remain. Such a word is kept when it stands in what
@@ -34,6 +34,7 @@ from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
+from benchmarks.common import BENCH, parser
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Said
 from memory_pipeline.text import condense as condensing
@@ -42,7 +43,7 @@ from memory_pipeline.text.sentences import sentences
 from memory_pipeline.text.similarity import content_words, words
 from memory_pipeline.text.tokens import estimate
 
-LOCOMO = Path(__file__).resolve().parents[2] / "shared/bench/data/locomo10.json"
+LOCOMO = BENCH / "data/locomo10.json"
 SHARES = (0.1, 0.2, 0.33)
 CHOSEN_ON = 3
 """Conversations, in the order of the file, that the numbers were chosen on."""
@@ -133,11 +134,11 @@ def longest(texts: Sequence[str], share: float) -> list[int]:
 
 def rarest(rarity: Mapping[str, float]) -> Callable[[Sequence[str], float], list[int]]:
     def choose(texts: Sequence[str], share: float) -> list[int]:
-        worth = [
+        scores = [
             math.fsum(rarity.get(w, 0.0) for w in content_words(text)) / math.sqrt(max(1, len(words(text))))
             for text in texts
         ]
-        return first_that_fit(sorted(range(len(texts)), key=lambda i: -worth[i]), texts, share)
+        return first_that_fit(sorted(range(len(texts)), key=lambda i: -scores[i]), texts, share)
 
     return choose
 
@@ -241,12 +242,14 @@ def choose(known: Sequence[Conversation]) -> None:
 
 
 def main() -> None:
-    named = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
-    path = Path(named[0]) if named else LOCOMO
-    if not path.exists():
-        sys.exit(f"There is no {path}; name the file locomo10.json.")
-    known = list(conversations(path))
-    if "--choose" in sys.argv:
+    options = parser("answer_words", __doc__)
+    options.add_argument("locomo", type=Path, nargs="?", default=LOCOMO, metavar="LOCOMO_JSON")
+    options.add_argument("--choose", action="store_true", help="print the best settings instead")
+    asked = options.parse_args()
+    if not asked.locomo.exists():
+        sys.exit(f"There is no {asked.locomo}; name the file locomo10.json.")
+    known = list(conversations(asked.locomo))
+    if asked.choose:
         choose(known[:CHOSEN_ON])
         return
     everywhere = rarity_in([content_words(text) for each in known for text in each.messages.values()])

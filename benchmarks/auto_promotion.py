@@ -1,6 +1,6 @@
 """What letting go of the review costs: wrong lines in MEMORY.md against lines that nobody had to look at.
 
-    python benchmarks/auto_promotion.py [--lines N] [--people N]
+    python -m benchmarks.auto_promotion [--lines N] [--people N]
 
 Simulated people decide on N lines of one section, one after the other; each takes a line as it was offered with their
 own chance, and notices a wrong line in MEMORY.md with a chance of one half. Every line could be promoted without
@@ -9,12 +9,12 @@ those, wrong ones, per 1,000 lines. The rules are the pipeline's; the same with 
 a plain rate of 90 % over the last 20 to 50 decisions, without a shadow. No real person's decisions are in this.
 """
 
-import argparse
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 
+from benchmarks.common import parser
 from memory_pipeline.proposals.auto_promotion import COUNTED, FEWEST, TRUSTED_FROM, Rate
 
 CHANCES = (0.80, 0.90, 0.95, 0.98, 0.99, 1.0)
@@ -73,10 +73,10 @@ def live(chance: float, lines: int, trusted: Callable[[Rate], bool], has_shadow:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--lines", type=int, default=1000)
-    parser.add_argument("--people", type=int, default=200)
-    arguments = parser.parse_args()
+    options = parser("auto_promotion", __doc__)
+    options.add_argument("--lines", type=int, default=1000)
+    options.add_argument("--people", type=int, default=200)
+    arguments = options.parse_args()
     print(f"{arguments.people} people of each kind, {arguments.lines:,} lines each\n")
     print(f"{'rule':24}{'takes as offered':>18}{'ever on':>10}{'decisions until':>17}{'unasked':>10}{'wrong':>8}")
     for name, (trusted, has_shadow) in RULES.items():

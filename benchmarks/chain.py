@@ -1,6 +1,6 @@
 """How long the whole chain takes and how much memory, over the examples or any directory of sessions.
 
-    python benchmarks/chain.py [DIR ...]
+    python -m benchmarks.chain [DIR ...]
 
 Each row is one `memory run --all` as a process of its own, in an empty home and workspace: the first run, which
 makes everything, and the second, which finds that nothing changed. Beside them the floor: parsing the same
@@ -19,10 +19,8 @@ from pathlib import Path
 
 import orjson
 
-import memory_pipeline
+from benchmarks.common import EXAMPLES, parser
 from memory_pipeline.sessions.discovery import find_sources
-
-EXAMPLES = Path(memory_pipeline.__file__).parent / "examples"
 
 
 def run(command: list[str], home: str) -> tuple[float, float]:
@@ -74,6 +72,12 @@ def measure(directory: Path) -> None:
         print(f"  tables after the second run        {'no byte changed' if digest(lake) == before else 'CHANGED'}")
 
 
+def main() -> None:
+    options = parser("chain", __doc__)
+    options.add_argument("directories", type=Path, nargs="*", default=[EXAMPLES], metavar="DIR")
+    for directory in options.parse_args().directories:
+        measure(directory.absolute())
+
+
 if __name__ == "__main__":
-    for name in sys.argv[1:] or [str(EXAMPLES)]:
-        measure(Path(name).absolute())
+    main()

@@ -1,6 +1,6 @@
 """How much of what was said is still found after a distillation (LoCoMo): per level its words and its R@10.
 
-    python benchmarks/distillation.py
+    python -m benchmarks.distillation
 
 A session of LoCoMo is a day, seven days are a week, which the extractive observer observes, one person as the user
 and the other as the assistant; the stage then distils days, weeks and months as it does for everybody, with the gate
@@ -33,6 +33,7 @@ from typing import Any
 
 import polars as pl
 
+from benchmarks.common import BENCH, parser
 from memory_pipeline.distillation.facts import Facts, facts_of
 from memory_pipeline.distillation.lines import count_words
 from memory_pipeline.distillation.periods import LEVELS, NAMES, Period, end_of_month, ending_with
@@ -48,7 +49,7 @@ from memory_pipeline.text.bm25 import BM25
 from memory_pipeline.text.condense import condense
 from memory_pipeline.workspace import Workspace
 
-BENCH = Path(__file__).resolve().parents[2] / "shared/bench/retrieval.py"
+RETRIEVAL = BENCH / "retrieval.py"
 CHOSEN_ON = 3
 """Conversations, in the order of the file, that the numbers were chosen on."""
 MONDAY = date(2023, 5, 1)
@@ -71,7 +72,7 @@ class Figures:
 
 def conversations() -> Iterator[tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
     """(messages, questions) of each."""
-    spec = importlib.util.spec_from_file_location("retrieval", BENCH)
+    spec = importlib.util.spec_from_file_location("retrieval", RETRIEVAL)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -199,8 +200,9 @@ def report(name: str, some: Sequence[tuple[list[dict[str, Any]], list[dict[str, 
 
 
 def main() -> None:
-    if not BENCH.exists():
-        sys.exit(f"There is no {BENCH}.")
+    parser("distillation", __doc__).parse_args()
+    if not RETRIEVAL.exists():
+        sys.exit(f"There is no {RETRIEVAL}.")
     known = list(conversations())
     report("that all was chosen on", known[:CHOSEN_ON])
     report("that nothing was chosen on", known[CHOSEN_ON:])

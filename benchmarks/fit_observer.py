@@ -1,6 +1,6 @@
 """Fit the weights of the extractive observer, and tell how good it is on a session that it was not fitted on.
 
-    python benchmarks/fit_observer.py [--lexical] [--write]
+    python -m benchmarks.fit_observer [--lexical] [--write]
 
 Two kinds of labelled sessions: the gold ones (8) and those of `benchmarks/labels` (20). Rows, by the scorer itself:
 weights fitted on the one kind and scored on the other; every session scored with weights that were fitted without it
@@ -14,17 +14,16 @@ row is free of all choosing. The labels' rows are lower because their sessions a
 """
 
 import json
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from fitting import HIGH, OBSERVER, PENALTY, WORTH_OF_HIGH, Labelled, fit, labelled, weights_of
-from labels import GOLD, label_folder
-from observing import BASELINES, baseline, heading, line, rows, score, sessions
-
+from benchmarks.common import GOLD, parser
+from benchmarks.fitting import HIGH, OBSERVER, PENALTY, WEIGHT_OF_HIGH, Labelled, fit, labelled, weights_of
+from benchmarks.labels import label_folder
+from benchmarks.observing import BASELINES, baseline, heading, line, rows, score, sessions
 from memory_pipeline.observations.extractive import candidates as shipped
 from memory_pipeline.observations.extractive.candidates import Weights, load
 from memory_pipeline.observations.extractive.features import ENCODED, FEATURES
@@ -104,10 +103,14 @@ def all_rows(name: str, known: Sessions) -> dict[str, Any]:
 
 
 def main() -> None:
+    options = parser("fit_observer", __doc__)
+    options.add_argument("--lexical", action="store_true", help="without the set that needs a model")
+    options.add_argument("--write", action="store_true", help="write weights.json")
+    asked = options.parse_args()
     written: dict[str, Any] = {}
     stories: dict[str, Any] = {}
     sets: dict[str, tuple[Encoder | None, list[str]]] = {shipped.LEXICAL: (None, list(FEATURES))}
-    if "--lexical" not in sys.argv:
+    if not asked.lexical:
         sets[shipped.ENCODED] = (Encoder(), [*FEATURES, *ENCODED])
     print(heading())
     with label_folder(with_gold=True) as folder, label_folder(with_gold=False) as labels:
@@ -118,7 +121,7 @@ def main() -> None:
         for kind in BASELINES:
             print(line(f"baseline {kind}, gold", score(GOLD / "labels", baseline(GOLD / "labels", kind))["TOTAL"]))
             print(line(f"baseline {kind}, labels", score(labels, baseline(labels, kind))["TOTAL"]))
-    if "--write" in sys.argv:
+    if asked.write:
         write(written, stories, [d.session.file for d in known.all])
 
 
@@ -128,7 +131,7 @@ def write(written: dict[str, Any], stories: dict[str, Any], files: Sequence[str]
     how = (
         f"benchmarks/fit_observer.py: logistic regression with a ridge of {PENALTY} and an offset for each session on "
         "whether the scorer finds a labelled fact in a unit, high facts counted "
-        f"{WORTH_OF_HIGH:g} times; `high` is {HIGH}. Figures: fitted on the labels of this repository and scored on "
+        f"{WEIGHT_OF_HIGH:g} times; `high` is {HIGH}. Figures: fitted on the labels of this repository and scored on "
         "the gold sessions; and on sessions, and on projects, that the weights had not seen. The features and cues "
         "were chosen on the gold sessions, the rule of what is high on the others."
     )

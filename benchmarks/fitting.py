@@ -9,16 +9,17 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from labels import FIXTURES, scorer
-from observing import Session
 
+from benchmarks.common import FIXTURES
+from benchmarks.labels import scorer
+from benchmarks.observing import Session
 from memory_pipeline.observations.extractive.candidates import Measured, Weights, measured
 from memory_pipeline.observations.extractive.features import Window
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Fact, Segment
 from memory_pipeline.text.encoder import Encoder
 
-WORTH_OF_HIGH = 2.0
+WEIGHT_OF_HIGH = 2.0
 HIGH = 0.6
 """Probability of what may be high. From 0.5 to 0.75 does as well: HIGH_SHARE of the observer bounds it."""
 PENALTY, PENALTY_OF_SESSION = 0.1, 1.0
@@ -36,7 +37,7 @@ class Labelled:
     found: Measured
     features: np.ndarray
     is_fact: np.ndarray
-    worth: np.ndarray
+    weight: np.ndarray
     hits: Callable[[str, tuple[str, ...]], tuple[frozenset[int], frozenset[int]]]
     """Numbers of the facts and of the traps that a text with its evidence holds."""
 
@@ -52,8 +53,8 @@ def labelled(session: Session, encoder: Encoder | None) -> Labelled:
     facts = [hits(u.text, tuple(texts[i][start:end] for i, start, end in u.places))[0] for u in found.units]
     high = {i for i, fact in enumerate(session.gold["facts"]) if fact["priority"] == "high"}
     is_fact = np.array([float(bool(f)) for f in facts])
-    worth = np.array([WORTH_OF_HIGH if f & high else 1.0 for f in facts])
-    return Labelled(session, found, np.array(found.rows), is_fact, worth, hits)
+    weight = np.array([WEIGHT_OF_HIGH if f & high else 1.0 for f in facts])
+    return Labelled(session, found, np.array(found.rows), is_fact, weight, hits)
 
 
 def _finder(session: Session) -> Callable[[str, tuple[str, ...]], tuple[frozenset[int], frozenset[int]]]:
@@ -99,14 +100,14 @@ def fit(data: Sequence[Labelled]) -> np.ndarray:
     sizes = [len(d.features) for d in data]
     offsets = np.repeat(np.eye(len(data)), sizes, axis=0)
     x = np.hstack([np.vstack([d.features for d in data]), np.ones((sum(sizes), 1)), offsets])
-    y, worth = np.concatenate([d.is_fact for d in data]), np.concatenate([d.worth for d in data])
+    y, weight = np.concatenate([d.is_fact for d in data]), np.concatenate([d.weight for d in data])
     weights = x.shape[1] - len(data)
     ridge = np.diag([PENALTY] * (weights - 1) + [1e-6] + [PENALTY_OF_SESSION] * len(data))
     beta = np.zeros(x.shape[1])
     for _ in range(50):
         p = 1 / (1 + np.exp(-np.clip(x @ beta, -60, 60)))
-        gradient = x.T @ (worth * (p - y)) + ridge @ beta
-        step = np.linalg.solve((x * (worth * p * (1 - p))[:, None]).T @ x + ridge, gradient)
+        gradient = x.T @ (weight * (p - y)) + ridge @ beta
+        step = np.linalg.solve((x * (weight * p * (1 - p))[:, None]).T @ x + ridge, gradient)
         beta -= step
         if abs(step).max() < 1e-8:
             break

@@ -1,7 +1,7 @@
 """Looks for files that a reader stumbles over, guided by the code that each reaches.
 
     pip install atheris
-    python benchmarks/fuzz.py --seconds 600
+    python -m benchmarks.fuzz --seconds 600
 
 The target is `memory_pipeline_tests/sessions/fuzzing.py`, one harness after the other, begun with the golden
 files of the tests and with `memory_pipeline_tests/sessions/corpus`. What is found is put into the working directory
@@ -12,7 +12,6 @@ dependency: Atheris has wheels for few versions of Python only.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -24,12 +23,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from benchmarks.common import ROOT, parser
+
 try:
     import atheris
 except ImportError:
-    sys.exit("Atheris is not installed; run: pip install atheris")
+    atheris = None
 
-TESTS = Path(__file__).parents[1] / "memory_pipeline_tests/sessions"
+TESTS = ROOT / "memory_pipeline_tests/sessions"
 SUFFIXES = {
     "pi": ".jsonl",
     "claude_code": ".jsonl",
@@ -38,8 +39,8 @@ SUFFIXES = {
     "gemini-snapshot": ".json",
     "opencode": ".folders",
 }
-LONGEST = 8192
-MOST_KEPT, MOST_KEPT_BYTES = 48, 120_000
+MAX_LENGTH = 8192
+MAX_KEPT, MAX_KEPT_BYTES = 48, 120_000
 _WORD = re.compile(r'"([A-Za-z_$][\w$/ .-]{1,40})"|\b([a-z]+_[a-z_]+)\b')
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _NUMBER = re.compile(rb"-?\d+")
@@ -53,9 +54,9 @@ VALUES = (
 
 def words() -> list[bytes]:
     """The names and kinds that the readers know, quoted."""
-    source = Path(__file__).parents[1] / "memory_pipeline/sessions/harnesses"
+    source = ROOT / "memory_pipeline/sessions/harnesses"
     found: set[str] = set()
-    for path in source.glob("*.py"):
+    for path in source.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         found.update(one or other for one, other in _WORD.findall(text))
         found.update(re.findall(r"^    (\w+): .*= None$", text, re.MULTILINE))
@@ -73,8 +74,8 @@ def seeds(harness: str) -> list[bytes]:
     paths = [path for path in folders[0].rglob(f"*{suffix}") if path.is_file()]
     paths += [path for path in folders[1].glob(f"{name}*{suffix}") if path.is_file()]
     whole = [path.read_bytes() for path in sorted(paths)]
-    return [data for data in whole if len(data) <= LONGEST] + [
-        b"".join(data.splitlines(keepends=True)[:4])[:LONGEST] for data in whole
+    return [data for data in whole if len(data) <= MAX_LENGTH] + [
+        b"".join(data.splitlines(keepends=True)[:4])[:MAX_LENGTH] for data in whole
     ]
 
 
@@ -171,7 +172,7 @@ def fuzz(harness: str, seconds: int, into: Path) -> None:
     mutate = Mutator(dictionary, known)
     atheris.Setup(
         [
-            *(sys.argv[0], str(folder), f"-max_total_time={seconds}", f"-max_len={LONGEST}", f"-dict={listed}"),
+            *(sys.argv[0], str(folder), f"-max_total_time={seconds}", f"-max_len={MAX_LENGTH}", f"-dict={listed}"),
             *("-timeout=20", "-rss_limit_mb=3000", "-print_final_stats=1", "-verbosity=1", "-reload=0"),
             f"-artifact_prefix={into / harness}-",
         ],
@@ -192,7 +193,9 @@ def keep(into: Path) -> None:
         for data in seeds(harness):
             known |= ways.of(data)
         found = sorted((path.read_bytes() for path in (into / harness).glob("*") if path.is_file()), key=len)
-        share, kept, reached = MOST_KEPT // len(SUFFIXES), [], []
+        share = MAX_KEPT // len(SUFFIXES)
+        kept: list[bytes] = []
+        reached: list[tuple[bytes, set[Way]]] = []
         for data in found:
             new = ways.of(data) - known
             if new:
@@ -203,7 +206,7 @@ def keep(into: Path) -> None:
             known |= new
             reached = [(other, left) for other, more in reached if other is not data and (left := more - known)]
         for number, data in enumerate(kept, start=1):
-            if size + len(data) <= MOST_KEPT_BYTES:
+            if size + len(data) <= MAX_KEPT_BYTES:
                 size += len(data)
                 (CORPUS / f"{harness}-{number:02}{suffix}").write_bytes(data)
         print(f"{harness}: {len(found)} inputs, {len(kept)} kept, {len(known)} ways known", flush=True)
@@ -249,22 +252,26 @@ class Ways:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=600, help="over all harnesses")
-    parser.add_argument("--into", type=Path, default=Path("fuzzing"), help="where to put what is found")
-    parser.add_argument("--harness", choices=SUFFIXES, help="only this one")
-    parser.add_argument("--keep", action="store_true", help="write a small part of what was found to the corpus")
-    options = parser.parse_args()
-    if options.harness and not options.keep:
-        fuzz(options.harness, options.seconds, options.into)
-    for harness in SUFFIXES if not options.keep else ():
-        share = str(options.seconds // len(SUFFIXES))
+    options = parser("fuzz", __doc__)
+    options.add_argument("--seconds", type=int, default=600, help="over all harnesses")
+    options.add_argument("--into", type=Path, default=Path("fuzzing"), help="where to put what is found")
+    options.add_argument("--harness", choices=SUFFIXES, help="only this one")
+    options.add_argument("--keep", action="store_true", help="write a small part of what was found to the corpus")
+    asked = options.parse_args()
+    if atheris is None:
+        sys.exit("Atheris is not installed; run: pip install atheris")
+    into = asked.into.resolve()
+    if asked.harness and not asked.keep:
+        fuzz(asked.harness, asked.seconds, into)
+    for harness in SUFFIXES if not asked.keep else ():
+        share = str(asked.seconds // len(SUFFIXES))
         subprocess.run(
-            [sys.executable, __file__, "--harness", harness, "--seconds", share, "--into", str(options.into)],
+            [sys.executable, "-m", "benchmarks.fuzz", "--harness", harness, "--seconds", share, "--into", into],
+            cwd=ROOT,
             check=False,
         )
-    if options.keep:
-        keep(options.into)
+    if asked.keep:
+        keep(into)
 
 
 if __name__ == "__main__":

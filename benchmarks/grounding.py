@@ -1,6 +1,6 @@
 """How well facts told in other words are found where they were said, and how well invented ones are told.
 
-    python benchmarks/grounding.py [GOLD_DIR] [FIXTURES_DIR]
+    python -m benchmarks.grounding [GOLD_DIR] [FIXTURES_DIR]
 
 GOLD_DIR (default ../shared/gold) holds `reader.jsonl`: a careful reader's observations, with verbatim evidence. They
 are held against their own session and, as what must not pass, against the others. In altered ones a number, the last
@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from labels import FIXTURES, GOLD
-from observing import Session, sessions
-
+from benchmarks.common import FIXTURES, GOLD, parser
+from benchmarks.observing import Session, sessions
 from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Alignment
 from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.similarity import content_words, overlap
@@ -29,7 +28,7 @@ SORTS = ("number", "path", "version")
 
 
 @dataclass(frozen=True)
-class Told:
+class ReadSession:
     """A session with what the reader tells of it."""
 
     session: Session
@@ -57,12 +56,12 @@ class Told:
         return max((overlap(words, sentence) for sentence in self.sentences), default=0.0)
 
 
-def told(gold: Path, fixtures: Path) -> Iterator[Told]:
+def read_sessions(gold: Path, fixtures: Path) -> Iterator[ReadSession]:
     rows = [json.loads(line) for line in (gold / "reader.jsonl").read_text("utf-8").splitlines()]
     for session in sessions(gold / "labels", fixtures):
         facts = [row for row in rows if row["file"] == session.file and "text" in row]
         if facts:
-            yield Told(session, tuple((row["text"], places(session, row["evidence"])) for row in facts))
+            yield ReadSession(session, tuple((row["text"], places(session, row["evidence"])) for row in facts))
 
 
 def places(session: Session, evidence: Sequence[str]) -> frozenset[int]:
@@ -99,14 +98,17 @@ def line(name: str, *cells: str) -> None:
 
 
 def main() -> None:
-    gold = Path(sys.argv[1]) if len(sys.argv) > 1 else GOLD
-    fixtures = Path(sys.argv[2]) if len(sys.argv) > 2 else FIXTURES
+    options = parser("grounding", __doc__)
+    options.add_argument("gold", type=Path, nargs="?", default=GOLD, metavar="GOLD_DIR")
+    options.add_argument("fixtures", type=Path, nargs="?", default=FIXTURES, metavar="FIXTURES_DIR")
+    asked = options.parse_args()
+    gold, fixtures = asked.gold, asked.fixtures
     if not (gold / "reader.jsonl").exists():
         sys.exit(f"There is no reader.jsonl in {gold}; name its directory.")
-    all_told = list(told(gold, fixtures))
-    own = [(t, text, at) for t in all_told for text, at in t.facts]
-    foreign = [(t, text) for t in all_told for other in all_told if other is not t for text, _ in other.facts]
-    print(f"{len(own)} facts of {len(all_told)} sessions")
+    read = list(read_sessions(gold, fixtures))
+    own = [(t, text, at) for t in read for text, at in t.facts]
+    foreign = [(t, text) for t in read for other in read if other is not t for text, _ in other.facts]
+    print(f"{len(own)} facts of {len(read)} sessions")
 
     found, found_elsewhere = [t.coverage(text) for t, text, _ in own], [t.coverage(text) for t, text in foreign]
     plain, plain_elsewhere = [t.jaccard(text) for t, text, _ in own], [t.jaccard(text) for t, text in foreign]

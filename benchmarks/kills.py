@@ -1,6 +1,6 @@
 """Kills reflecting, proposing, reviewing and promoting at random moments, and compares what the next run makes of it.
 
-    python benchmarks/kills.py [SESSIONS_DIR] [--trials N] [--seed S] [--only NUMBER]
+    python -m benchmarks.kills [SESSIONS_DIR] [--trials N] [--seed S] [--only NUMBER]
 
 The workspace is that of ten days of SESSIONS_DIR (default ../shared/fixtures, else the bundled examples), with lines of
 a person added so that each end of a proposal comes up. Over it go four runs, with a person in between who approves,
@@ -15,7 +15,6 @@ The baseline writes files in place and is killed around these writes: it must be
 nothing.
 """
 
-import argparse
 import sys
 import tempfile
 import time
@@ -24,38 +23,34 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, f"{ROOT}")
+from benchmarks.common import SESSIONS, parser
+from memory_pipeline.observations.stage import ObservationsStage
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.discovery import find_sources
+from memory_pipeline.sessions.stage import SessionsStage
+from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.killing.chain import Chain, Left, Trial
+from memory_pipeline_tests.killing.forks import forked
+from memory_pipeline_tests.killing.story import STEPS, workspace_of
 
-from memory_pipeline.observations.stage import ObservationsStage  # noqa: E402
-from memory_pipeline.sessions.catalogue import Catalogue  # noqa: E402
-from memory_pipeline.sessions.discovery import find_sources  # noqa: E402
-from memory_pipeline.sessions.stage import SessionsStage  # noqa: E402
-from memory_pipeline.stage import bring_up_to_date  # noqa: E402
-from memory_pipeline.workspace import Workspace  # noqa: E402
-from memory_pipeline_tests.killing.chain import Chain, Left, Trial  # noqa: E402
-from memory_pipeline_tests.killing.forks import forked  # noqa: E402
-from memory_pipeline_tests.killing.story import STEPS, workspace_of  # noqa: E402
-
-FIXTURES = ROOT.parent / "shared/fixtures"
-EXAMPLES = ROOT / "memory_pipeline/examples"
 DAYS = 10
-LEAST_DAYS = 6
-BASELINE_SHARE, LEAST_OF_BASELINE = 5, 20
+MIN_DAYS = 6
+BASELINE_SHARE, MIN_BASELINE = 5, 20
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sessions", nargs="?", type=Path, default=FIXTURES if FIXTURES.is_dir() else EXAMPLES)
-    parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--seed", default="1")
-    parser.add_argument("--only", type=int, help="repeat this trial alone; by the clock as near as the machine can")
-    arguments = parser.parse_args()
+    options = parser("kills", __doc__)
+    options.add_argument("sessions", nargs="?", type=Path, default=SESSIONS)
+    options.add_argument("--trials", type=int, default=200)
+    options.add_argument("--seed", default="1")
+    options.add_argument("--only", type=int, help="repeat this trial alone; by the clock as near as the machine can")
+    arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         template = Path(folder) / "template"
         days = [date.fromisoformat(day) for day in forked(lambda: observed(arguments.sessions, template))]
-        if len(days) < LEAST_DAYS:
-            sys.exit(f"{arguments.sessions} has {len(days)} days with observations; {LEAST_DAYS} are needed.")
+        if len(days) < MIN_DAYS:
+            sys.exit(f"{arguments.sessions} has {len(days)} days with observations; {MIN_DAYS} are needed.")
         chain = Chain.begun(Path(folder), days, template)
         whole = chain.undisturbed()
         print(f"{len(days)} days, {days[0]} to {days[-1]}; {len(whole)} runs of", end=" ")
@@ -63,7 +58,7 @@ def main() -> None:
         numbers = range(arguments.trials) if arguments.only is None else [arguments.only]
         wrong = killed(chain, whole, arguments.seed, numbers, plain=False)
         if arguments.only is None:
-            share = range(max(LEAST_OF_BASELINE, arguments.trials // BASELINE_SHARE))
+            share = range(max(MIN_BASELINE, arguments.trials // BASELINE_SHARE))
             found_out = killed(chain, whole, arguments.seed, share, plain=True)
             print("" if found_out else "\nThe baseline was not found out: this run proves nothing.")
             wrong += not found_out
@@ -82,13 +77,13 @@ def killed(chain: Chain, whole: Sequence[Left], seed: str, numbers: Sequence[int
     wrong = [trial for trial in trials if trial.wrong]
     print(f"  unequal      {len(wrong)}")
     for trial in wrong[: 3 if plain else None]:
-        tell(trial)
+        explain(trial)
     strays = Counter(Path(stray).parts[0] for trial in trials for stray in trial.strays)
     print(f"  left behind  {', '.join(f'{n} files in {where}/' for where, n in strays.items()) or 'nothing'}")
     return len(wrong)
 
 
-def tell(trial: Trial) -> None:
+def explain(trial: Trial) -> None:
     print(f"    seed {trial.seed}: run {trial.run}, {trial.step}, {trial.moment}; then {trial.again}:")
     for line in trial.wrong[:5]:
         print(f"      {line}")

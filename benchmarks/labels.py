@@ -1,6 +1,6 @@
 """The labels of `benchmarks/labels` in the form that the scorer reads: their words are looked up in the sessions.
 
-    python benchmarks/labels.py TARGET_DIR
+    python -m benchmarks.labels TARGET_DIR
 
 A label holds no words of a session that a person may not want repeated: a quote is kept as the place where it stands
 in its line, and is restored from the session's file.
@@ -8,7 +8,6 @@ in its line, and is restored from the session's file.
 
 import importlib.util
 import json
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
-GOLD, FIXTURES = SHARED / "gold", SHARED / "fixtures"
+from benchmarks.common import FIXTURES, GOLD, parser
+
 LABELS = Path(__file__).with_name("labels")
 
 
@@ -87,5 +86,11 @@ def label_folder(*, with_gold: bool) -> Iterator[Path]:
         yield target
 
 
+def main() -> None:
+    options = parser("labels", __doc__)
+    options.add_argument("target", type=Path, metavar="TARGET_DIR")
+    restore(options.parse_args().target)
+
+
 if __name__ == "__main__":
-    restore(Path(sys.argv[1]))
+    main()

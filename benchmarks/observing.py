@@ -1,6 +1,6 @@
 """How good the extractive observer is on labelled real sessions, beside simple extractors in the same run.
 
-    python benchmarks/observing.py [LABELS_DIR] [--answers ANSWERS_DIR [--model NAME]]
+    python -m benchmarks.observing [LABELS_DIR] [--answers ANSWERS_DIR [--model NAME]]
 
 LABELS_DIR holds labels in the form of `../shared/gold`, whose `score.py` explains the figures; without it the gold
 ones and those of `benchmarks/labels` are taken. The shipped weights were fitted on both (`weights.json` names them),
@@ -10,7 +10,6 @@ With `--answers` the language-model observer is scored too, from recorded answer
 where one is missing, its request is written down and no figure printed.
 """
 
-import argparse
 import contextlib
 import json
 import subprocess
@@ -21,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labels import FIXTURES, GOLD, label_folder
-
+from benchmarks.common import FIXTURES, GOLD, parser
+from benchmarks.labels import label_folder
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Said, Segment
 from memory_pipeline.sessions.quoting import quoted_spans
@@ -111,11 +110,11 @@ def report(labels: Path, name: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("labels", type=Path, nargs="?")
-    parser.add_argument("--answers", type=Path, help="recorded answers of a language model, see recorded.py")
-    parser.add_argument("--model", default="recorded:any", help="as OBSERVER_MODEL names it; it is part of the keys")
-    asked = parser.parse_args()
+    options = parser("observing", __doc__)
+    options.add_argument("labels", type=Path, nargs="?")
+    options.add_argument("--answers", type=Path, help="recorded answers of a language model, see recorded.py")
+    options.add_argument("--model", default="recorded:any", help="as OBSERVER_MODEL names it; it is part of the keys")
+    asked = options.parse_args()
     if not (GOLD / "score.py").exists():
         sys.exit(f"There is no score.py in {GOLD}.")
     print(heading())
@@ -124,7 +123,7 @@ def main() -> None:
         for labels, name in [(asked.labels, asked.labels.name)] if asked.labels else gold:
             report(labels, name)
             if asked.answers:
-                from recorded import report as report_recorded
+                from benchmarks.recorded import report as report_recorded
 
                 report_recorded(labels, asked.answers, asked.model)
 

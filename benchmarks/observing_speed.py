@@ -1,6 +1,6 @@
 """How long the extractive observer takes over a window, how that grows, and beside it embedding the same messages.
 
-    python benchmarks/observing_speed.py [FIXTURES_DIR] [--largest N]
+    python -m benchmarks.observing_speed [FIXTURES_DIR] [--largest N]
 
 Windows with 200 to 20,000 messages that were said are made of real sessions (FIXTURES_DIR, default
 ../shared/fixtures; the bundled examples where there is none), with the results of tools that stand between them:
@@ -32,6 +32,7 @@ from functools import partial
 from itertools import cycle
 from pathlib import Path
 
+from benchmarks.common import ROOT, SESSIONS, parser
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Said
 from memory_pipeline.sessions.model import NotASession
@@ -40,9 +41,6 @@ from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.text.encoder import BATCH, Encoder
 from memory_pipeline.text.similarity import content_words
 
-ROOT = Path(__file__).resolve().parents[1]
-FIXTURES = ROOT.parent / "shared/fixtures"
-EXAMPLES = ROOT / "memory_pipeline/examples"
 KINDS = ("real", "dense")
 SIZES = (200, 1_000, 5_000, 20_000)
 COMPARED = 1_000
@@ -128,27 +126,30 @@ def compare(folder: Path, kind: str) -> None:
 
 
 def in_fresh_process(*arguments: str) -> dict[str, float]:
-    command = [sys.executable, __file__, *arguments]
-    answer: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    command = [sys.executable, "-m", "benchmarks.observing_speed", *arguments]
+    answer: dict[str, float] = json.loads(
+        subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    )
     return answer
 
 
 def main() -> None:
-    arguments = sys.argv[1:]
-    if "--one" in arguments:
-        print(json.dumps(measure(Path(arguments[3]), arguments[1], int(arguments[2]))))
+    options = parser("observing_speed", __doc__)
+    options.add_argument("folder", type=Path, nargs="?", default=SESSIONS, metavar="FIXTURES_DIR")
+    options.add_argument("--largest", type=int, default=SIZES[-1], metavar="N", help="messages of the largest window")
+    options.add_argument("--one", nargs=2, metavar=("KIND", "SIZE"), help="measure one window in this process")
+    asked = options.parse_args()
+    folder = asked.folder.resolve()
+    if asked.one:
+        print(json.dumps(measure(folder, asked.one[0], int(asked.one[1]))))
         return
-    largest = int(arguments.pop(arguments.index("--largest") + 1)) if "--largest" in arguments else SIZES[-1]
-    named = [argument for argument in arguments if not argument.startswith("--")]
-    folder = Path(named[0]) if named else FIXTURES
-    folder = folder if folder.exists() else EXAMPLES
     print(
         f"{'':10}{'said':>8}{'with tools':>12}{'facts':>8}{'seconds':>10}{'ms each':>10}{'peak MB':>10}{'exponent':>10}"
     )
     for kind in KINDS:
         before = 0.0
-        for number, size in enumerate(s for s in SIZES if s <= largest):
-            found = in_fresh_process("--one", kind, str(size), str(folder))
+        for number, size in enumerate(s for s in SIZES if s <= asked.largest):
+            found = in_fresh_process(str(folder), "--one", kind, str(size))
             seconds = found["seconds"]
             growth = math.log(seconds / before) / math.log(size / SIZES[number - 1]) if number else math.nan
             before = seconds

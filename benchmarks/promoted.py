@@ -1,6 +1,6 @@
 """What of the labelled facts reaches MEMORY.md when a reviewer approves all that is offered.
 
-    python benchmarks/promoted.py [SESSIONS_DIR] [--workspace DIR] [--labels gold|own|all] [--unseen] [--list]
+    python -m benchmarks.promoted [SESSIONS_DIR] [--workspace DIR] [--labels gold|own|all] [--unseen] [--list]
 
 All sessions (SESSIONS_DIR, default ../shared/fixtures) go through `memory run --all` into an empty workspace, or a copy
 of DIR is taken. Page after page, all that REVIEW.md offers is approved and promoted. At each stage the lines of the
@@ -16,7 +16,6 @@ them out. The shipped observer was fitted on all labelled sessions. `--unseen` f
 alone, runs with these weights, and scores the gold sessions, which they have not seen.
 """
 
-import argparse
 import json
 import random
 import shutil
@@ -28,23 +27,25 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import fitting
 import polars as pl
-from labels import FIXTURES, GOLD, label_folder, scorer
-from observing import sessions
-from proposals import ROOT, backfill
 
+from benchmarks import fitting
+from benchmarks.common import FIXTURES, GOLD, ROOT, parser
+from benchmarks.labels import label_folder, scorer
+from benchmarks.observing import sessions
+from benchmarks.proposals import backfill
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.extractive import candidates as shipped
 from memory_pipeline.observations.extractive.features import FEATURES
-from memory_pipeline.proposals.lifecycle import APPROVED, decide, on_display, pending, promote, settle_review
+from memory_pipeline.proposals.events import APPROVED, ProposalLog
 from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.review import decide, on_display, reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.workspace import Workspace
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
-SHARE, TRAP_SHARE, SHORTEST_SPAN = 0.35, 0.6, 12
+SHARE, TRAP_SHARE, MIN_SPAN = 0.35, 0.6, 12
 """The scorer's: share of words that carries a fact, that repeats a trap, and characters that a place is known by."""
 PAGES = (20, 60)
 """Proposals of the labelled sessions that a reviewer sees first: a page, and three."""
@@ -79,15 +80,15 @@ class Labelled:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sessions", nargs="?", type=Path, default=FIXTURES)
-    parser.add_argument("--workspace", type=Path, help="score a copy of this workspace instead of making one")
-    parser.add_argument("--labels", choices=("gold", "own", "all"), default="all")
-    parser.add_argument(
+    options = parser("promoted", __doc__)
+    options.add_argument("sessions", nargs="?", type=Path, default=FIXTURES)
+    options.add_argument("--workspace", type=Path, help="score a copy of this workspace instead of making one")
+    options.add_argument("--labels", choices=("gold", "own", "all"), default="all")
+    options.add_argument(
         "--unseen", action="store_true", help="weights fitted without the gold sessions, scored on them"
     )
-    parser.add_argument("--list", action="store_true")
-    asked = parser.parse_args()
+    options.add_argument("--list", action="store_true")
+    asked = options.parse_args()
     if asked.unseen:
         asked.labels, asked.workspace = "gold", None
     with tempfile.TemporaryDirectory() as folder:
@@ -130,7 +131,7 @@ class Stages:
         self.texts = {i: (text, Path(source).name) for i, text, source in messages.iter_rows()}
         self.observations = {row["observation_id"]: row for row in lake.read("observations").iter_rows(named=True)}
         self.reflections = lake.read("reflections").to_dicts()
-        self.queue = pending(lake)
+        self.queue = ProposalLog(lake).pending()
         self.files = files
 
     def lines(self, rows: Iterable[dict[str, Any]]) -> dict[str, list[Line]]:
@@ -142,7 +143,7 @@ class Stages:
                 text, name = self.texts[span["message_id"]]
                 spans[name].append(" ".join(text[span["start"] : span["end"]].split()))
             for name, words in spans.items():
-                found[name].append(Line(row["text"], tuple(w for w in words if len(w) >= SHORTEST_SPAN)))
+                found[name].append(Line(row["text"], tuple(w for w in words if len(w) >= MIN_SPAN)))
         return found
 
     def _evidence(self, row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -196,12 +197,11 @@ def report(settings: Settings, chosen: Sequence[Labelled], *, listing: bool) -> 
 def approve_all(settings: Settings, lake: Lake) -> dict[str, str]:
     """Approves page after page as a person does who likes everything; the lines of MEMORY.md by proposal id."""
     now = NOW
-    settle_review(Workspace(settings, lake), now)
-    while shown := on_display(Workspace(settings, lake)):
+    reconcile(Workspace(settings, lake), now)
+    while shown := on_display(Workspace(settings, lake), ProposalLog(lake)):
         now += timedelta(minutes=1)
         decide(Workspace(settings, lake), dict.fromkeys([row["proposal_id"] for row in shown], APPROVED), now)
-        promote(Workspace(settings, lake), now)
-        settle_review(Workspace(settings, lake), now)
+        reconcile(Workspace(settings, lake), now)
     path = settings.memory_file
     lines = lines_of(path.read_bytes() if path.exists() else None)
     return {line.proposal_id: line.text for line in lines if line.proposal_id and not line.is_struck}

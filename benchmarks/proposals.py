@@ -1,6 +1,6 @@
 """How much reviewing a backfill makes: near-duplicates among what it offers, and the time that 10,000 proposals take.
 
-    python benchmarks/proposals.py [SESSIONS_DIR] [--workspace DIR] [--proposals N]
+    python -m benchmarks.proposals [SESSIONS_DIR] [--workspace DIR] [--proposals N]
 
 Offered: all sessions (SESSIONS_DIR, default ../shared/fixtures; the bundled examples where there is none) go through
 `memory run --all` into an empty workspace, or DIR is taken as it is. Every pair of proposals is compared by their words
@@ -14,11 +14,7 @@ offering a day's lines beside so many known ones. The baseline only reads the ta
 two seconds.
 """
 
-import argparse
 import itertools
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -29,19 +25,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks.common import ROOT, SESSIONS, parser, run_everything
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.proposals.integrity import Ends
-from memory_pipeline.proposals.lifecycle import APPROVED, decide, pending, promote, settle_review
+from memory_pipeline.proposals.events import APPROVED, ProposalLog
+from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.similarity import content_words, overlap
 from memory_pipeline.workspace import Workspace
 
-ROOT = Path(__file__).resolve().parents[1]
-FIXTURES = ROOT.parent / "shared/fixtures"
-EXAMPLES = ROOT / "memory_pipeline/examples"
 SAME_WORDS, SAME_COSINE = 0.5, 0.75
 CLOSEST = 5
 BAR = 2.0
@@ -52,11 +47,11 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sessions", nargs="?", type=Path, default=FIXTURES if FIXTURES.is_dir() else EXAMPLES)
-    parser.add_argument("--workspace", type=Path, help="count in this workspace instead of making one")
-    parser.add_argument("--proposals", type=int, default=10_000)
-    arguments = parser.parse_args()
+    options = parser("proposals", __doc__)
+    options.add_argument("sessions", nargs="?", type=Path, default=SESSIONS)
+    options.add_argument("--workspace", type=Path, help="count in this workspace instead of making one")
+    options.add_argument("--proposals", type=int, default=10_000)
+    arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         workspace = arguments.workspace or backfill(arguments.sessions, Path(folder) / "backfill")
         duplicates(Settings(workspace=workspace))
@@ -65,10 +60,8 @@ def main() -> None:
 
 def backfill(sessions: Path, workspace: Path, code: Path = ROOT) -> Path:
     """All sessions into the workspace, by the package that stands in `code`."""
-    environment = os.environ | {"MEMORY_WORKSPACE": f"{workspace}", "MEMORY_DEFAULT_SESSION_DIRS": "false"}
-    environment["PYTHONPATH"] = f"{code}"
-    command = [sys.executable, "-m", "memory_pipeline.cli.main", "run", "--all", "--sessions", f"{sessions}"]
-    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    with tempfile.TemporaryDirectory() as home:
+        run_everything(code, [sessions], workspace, Path(home))
     return workspace
 
 
@@ -94,18 +87,18 @@ def speed(workspace: Path, count: int) -> None:
     lake = Lake(settings.lake_dir)
     fill(lake, count)
     names = ("proposals", "supports", "decisions", "showings", "promotions")
-    print(f"\n{count:,} proposals on {DAYS} days; {len(pending(lake)):,} pending; seconds:")
+    print(f"\n{count:,} proposals on {DAYS} days; {len(ProposalLog(lake).pending()):,} pending; seconds:")
     timed("tables read, and nothing else (baseline)", lambda: [lake.read(name) for name in names])
-    timed("REVIEW.md made", lambda: settle_review(Workspace(settings, lake), NOW))
-    timed("REVIEW.md up to date already", lambda: settle_review(Workspace(settings, lake), NOW + timedelta(minutes=1)))
+    timed("REVIEW.md made", lambda: reconcile(Workspace(settings, lake), NOW))
+    timed("REVIEW.md up to date already", lambda: reconcile(Workspace(settings, lake), NOW + timedelta(minutes=1)))
     later = NOW + timedelta(days=settings.proposal_expiry_days)
-    timed("20 expire and 20 others are shown", lambda: settle_review(Workspace(settings, lake), later))
-    first = [row["proposal_id"] for row in pending(lake)[:20]]
+    timed("20 expire and 20 others are shown", lambda: reconcile(Workspace(settings, lake), later))
+    first = [row["proposal_id"] for row in ProposalLog(lake).pending()[:20]]
     timed("20 decided", lambda: decide(Workspace(settings, lake), dict.fromkeys(first, APPROVED), later))
-    timed("20 promoted", lambda: promote(Workspace(settings, lake), later))
-    rest = [row["proposal_id"] for row in pending(lake)]
+    timed("20 promoted, REVIEW.md filled up", lambda: reconcile(Workspace(settings, lake), later))
+    rest = [row["proposal_id"] for row in ProposalLog(lake).pending()]
     timed(f"{len(rest):,} decided", lambda: decide(Workspace(settings, lake), dict.fromkeys(rest, APPROVED), later))
-    timed(f"{len(rest):,} promoted", lambda: promote(Workspace(settings, lake), later))
+    timed(f"{len(rest):,} promoted, REVIEW.md up to date", lambda: reconcile(Workspace(settings, lake), later))
     timed("the check over all days", lambda: check(settings, lake))
     timed(
         "a day's lines offered",
@@ -114,9 +107,8 @@ def speed(workspace: Path, count: int) -> None:
 
 
 def check(settings: Settings, lake: Lake) -> None:
-    ends = Ends.of(lake, settings.memory_file)
-    found = [verdict for day in lake.days("proposals") if not (verdict := ends.judge(day)).passed]
-    assert not found, found[0].offenders
+    verdict = ProposalIntegrity.from_lake(lake, settings.memory_file).judge()
+    assert verdict.passed, verdict.offenders
 
 
 def timed(name: str, work: Callable[[], object]) -> None:

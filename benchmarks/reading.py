@@ -1,6 +1,6 @@
 """How fast sessions are read, what redaction costs, and whether time and memory keep in step with the amount.
 
-    python benchmarks/reading.py FIXTURES [MEGABYTES ...]
+    python -m benchmarks.reading FIXTURES [MEGABYTES ...]
 
 First, for each harness (the directories in FIXTURES): MB/s of reading with and without redaction, beside the floor,
 `orjson.loads` over the same lines and nothing else. Each figure is the best of several rounds, taken in turns.
@@ -21,6 +21,7 @@ from typing import Any
 
 import orjson
 
+from benchmarks.common import ROOT, parser
 from memory_pipeline.workspace import Workspace
 
 ROUNDS = 5
@@ -142,7 +143,8 @@ def measured(way: str, root: Path) -> tuple[float, float]:
     """Seconds and peak MB of a process of its own."""
     with tempfile.TemporaryDirectory() as home:
         output = subprocess.run(
-            [sys.executable, __file__, "--child", way, str(root)],
+            [sys.executable, "-m", "benchmarks.reading", str(root), "--child", way],
+            cwd=ROOT,
             env={"PATH": os.environ["PATH"], "HOME": home},
             capture_output=True,
             text=True,
@@ -163,9 +165,18 @@ def amounts(fixtures: Path, sizes: list[int]) -> None:
         print(f"{megabytes:>9.0f} MB{count:>7}{floor_s:>9.1f}{floor_mb:>10.0f}{seconds:>10.1f}{rate:>7.0f}{peak:>9.0f}")
 
 
+def main() -> None:
+    options = parser("reading", __doc__)
+    options.add_argument("fixtures", type=Path, help="a directory with one of sessions for each harness")
+    options.add_argument("megabytes", type=int, nargs="*")
+    options.add_argument("--child", choices=("floor", "tables"), help="measure this alone, in this process")
+    asked = options.parse_args()
+    if asked.child:
+        child(asked.child, asked.fixtures)
+        return
+    throughput(asked.fixtures)
+    amounts(asked.fixtures, asked.megabytes)
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "--child":
-        child(sys.argv[2], Path(sys.argv[3]))
-    else:
-        throughput(Path(sys.argv[1]))
-        amounts(Path(sys.argv[1]), [int(size) for size in sys.argv[2:]])
+    main()

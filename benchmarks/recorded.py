@@ -1,6 +1,6 @@
 """The language-model observer on labelled sessions, scored from answers that were recorded, without asking anybody.
 
-    python benchmarks/observing.py --answers ANSWERS_DIR [--model NAME]
+    python -m benchmarks.observing --answers ANSWERS_DIR [--model NAME]
 
 ANSWERS_DIR holds one JSON file per request, `<first two of the key>/<key>.json`, whose only required field is `text`
 (`memory_pipeline/llm/cache.py` has the format; a workspace's `answers/` is such a folder, so a run with OBSERVER_MODEL
@@ -17,8 +17,7 @@ from datetime import UTC, date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from observing import Session, line, rows, score, sessions
-
+from benchmarks.observing import Session, line, rows, score, sessions
 from memory_pipeline.llm.cache import NotRecorded, RecordedAnswers
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.request import Answer, Request
@@ -75,10 +74,10 @@ def report(labels: Path, answers: Path, model: str) -> None:
     found = [row for session, segments in observed for row in rows(session, segments or [])]
     for file, values in score(labels, found).items():
         print(line(observer.name if file == "TOTAL" else f"  {file}", values))
-    tell(observed)
+    report_flags(observed)
 
 
-def tell(observed: list[tuple[Session, list[Segment] | None]]) -> None:
+def report_flags(observed: list[tuple[Session, list[Segment] | None]]) -> None:
     """How honest the answers were."""
     facts = [fact for _, segments in observed for segment in segments or [] for fact in segment.facts]
     flags = [flag for fact in facts for flag in fact.flags]

@@ -1,6 +1,6 @@
 """How fast secrets are redacted, and what is taken for one, over a directory of sessions.
 
-    python benchmarks/redaction.py ../shared/fixtures
+    python -m benchmarks.redaction ../shared/fixtures
 
 Every distinct mark is listed with what stands around it, for a person to judge; of the secret itself only the first
 three characters and the length are shown. For comparison the library alone, with all its detectors.
@@ -8,7 +8,6 @@ three characters and the length are shown. For comparison the library alone, wit
 
 from __future__ import annotations
 
-import argparse
 import re
 import time
 from collections import Counter
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
+from benchmarks.common import parser
 from memory_pipeline.sessions.model import NotASession
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.redaction import Redactor
@@ -78,9 +78,9 @@ def masked(text: str) -> str:
 
 def main() -> None:
     """Print speeds, then what was found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sessions", type=Path)
-    paths = sorted(path for path in parser.parse_args().sessions.rglob("*") if path.is_file())
+    options = parser("redaction", __doc__)
+    options.add_argument("sessions", type=Path)
+    paths = sorted(path for path in options.parse_args().sessions.rglob("*") if path.is_file())
     size = sum(path.stat().st_size for path in paths)
     recorder, redactor = Recorder(), Redactor(b"benchmark")
     read(paths, recorder)

@@ -1,6 +1,6 @@
 """How well topic shifts are found in two sets of labelled dialogues, beside simple methods in the same run.
 
-    python benchmarks/segmentation.py [DATA_DIR] [--tune]
+    python -m benchmarks.segmentation [DATA_DIR] [--tune]
 
 DATA_DIR (default ../shared/bench/data/segmentation) holds `dialseg_711.json`, tasks stitched together, and
 `tiage.json`, chat that drifts. Figures are percentages, lower is better, means over dialogues with the standard error:
@@ -25,11 +25,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.common import BENCH, parser
 from memory_pipeline.observations.extractive.segmentation import CLEAR, FADE, deep_places, topic_shifts
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.similarity import words
 
-DATA = Path(__file__).resolve().parents[2] / "shared/bench/data/segmentation"
+DATA = BENCH / "data/segmentation"
 TUNED_ON = 200
 """Dialogues of DialSeg_711, which has no training part."""
 CLEARS = (0.5, 0.8, 1.0, 1.2, 1.4, 1.6, 2.0, 2.5)
@@ -154,14 +155,16 @@ def tune(sets: dict[str, list[Dialogue]]) -> None:
 
 
 def main() -> None:
-    arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
-    data = Path(arguments[0]) if arguments else DATA
+    options = parser("segmentation", __doc__)
+    options.add_argument("data", type=Path, nargs="?", default=DATA, metavar="DATA_DIR")
+    options.add_argument("--tune", action="store_true", help="print every setting on the dialogues kept for that")
+    asked = options.parse_args()
+    data = asked.data
     if not (data / "dialseg_711.json").exists():
         sys.exit(f"There are no labelled dialogues in {data}; name their directory.")
-    is_tuning = "--tune" in sys.argv
-    sets = dialogues(data, is_tuning, Encoder())
+    sets = dialogues(data, asked.tune, Encoder())
     print(heading(sets))
-    if is_tuning:
+    if asked.tune:
         tune(sets)
         return
     for method in METHODS:

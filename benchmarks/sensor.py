@@ -1,6 +1,6 @@
 """How long a tick of the session sensor takes over many files.
 
-    python benchmarks/sensor.py [FILES]
+    python -m benchmarks.sensor [FILES]
 
 Writes so many small sessions over two years into an empty directory and evaluates the sensor as Dagster does: the
 first tick, which reads what its time allows, the ticks until all is read, a tick when all days are up to date and
@@ -11,11 +11,12 @@ compares fingerprints.
 
 import json
 import os
-import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from benchmarks.common import parser
 
 FIRST = datetime(2025, 1, 1, 9, tzinfo=UTC)
 DAYS = 600
@@ -57,12 +58,12 @@ def tick() -> tuple[float, str]:
     """Seconds of one evaluation, and what it came to."""
     import dagster as dg
 
-    from memory_pipeline.orchestration import LakeResource
-    from memory_pipeline.sessions.sensor import session_sensor
+    from memory_pipeline.automation.sensors import session_sensor
+    from memory_pipeline.orchestration import WorkspaceResource
 
     with (
         dg.DagsterInstance.ephemeral() as instance,
-        dg.build_sensor_context(instance, resources={"lake": LakeResource()}) as context,
+        dg.build_sensor_context(instance, resources={"workspace": WorkspaceResource()}) as context,
     ):
         start = time.monotonic()
         answer = session_sensor(context)
@@ -103,17 +104,17 @@ def measure(files: int) -> None:
         size = sum(path.stat().st_size for path in root.rglob("*.jsonl")) / 1e6
         print(f"{files} files, {size:.1f} MB")
         print(f"  {'floor: listing and looking at each file':<44} {floor(root):7.2f} s")
-        seconds, told = tick()
-        print(f"  {'first tick':<44} {seconds:7.2f} s  {told}")
+        seconds, message = tick()
+        print(f"  {'first tick':<44} {seconds:7.2f} s  {message}")
         ticks = 1
-        while ", 0 still to be read" not in told and not told.endswith("days asked for") and ticks < 50:
-            seconds, told = tick()
+        while ", 0 still to be read" not in message and not message.endswith("days asked for") and ticks < 50:
+            seconds, message = tick()
             ticks += 1
-        print(f"  {f'tick {ticks}, by which all is read':<44} {seconds:7.2f} s  {told}")
+        print(f"  {f'tick {ticks}, by which all is read':<44} {seconds:7.2f} s  {message}")
         days = pretend_up_to_date()
         tick()  # the first tick after a change fills what the process remembers
-        seconds, told = tick()
-        print(f"  {f'nothing changed, {days} days up to date':<44} {seconds:7.2f} s  {told}")
+        seconds, message = tick()
+        print(f"  {f'nothing changed, {days} days up to date':<44} {seconds:7.2f} s  {message}")
         grown = next(root.rglob("0.jsonl"))
         record = {
             "type": "message",
@@ -123,9 +124,15 @@ def measure(files: int) -> None:
         }
         with grown.open("a") as file:
             file.write(json.dumps(record) + "\n")
-        seconds, told = tick()
-        print(f"  {'one session has grown':<44} {seconds:7.2f} s  {told}")
+        seconds, message = tick()
+        print(f"  {'one session has grown':<44} {seconds:7.2f} s  {message}")
+
+
+def main() -> None:
+    options = parser("sensor", __doc__)
+    options.add_argument("files", type=int, nargs="?", default=10_000, metavar="FILES")
+    measure(options.parse_args().files)
 
 
 if __name__ == "__main__":
-    measure(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
+    main()

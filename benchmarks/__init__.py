@@ -1,0 +1,1 @@
+"""Measurements of memory_pipeline, a module each: `python -m benchmarks.NAME --help`; README.md lists them."""
