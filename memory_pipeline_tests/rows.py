@@ -21,10 +21,12 @@ import pytest
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.proposals.events import Decision, OpenLog
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import EncoderUnavailable
 from memory_pipeline.text.similarity import words
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline.workspace import Workspace
 
 DAY = date(2025, 3, 5)
 SECTIONS = ("User", "Hard Rules", "System Architecture", "Patterns")
@@ -252,3 +254,14 @@ def use_encoder(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
     """Make this the encoder that every stage and check gets, for the length of a test."""
     for module in ("embeddings.stage", "embeddings.checks", "reflections.stage", "proposals.stage", "friction.stage"):
         monkeypatch.setattr(f"memory_pipeline.{module}.encoder_of", lambda name: encoder)
+
+
+def record_showings(workspace: Workspace, shown: dict[str, str | None], now: datetime, *, surface: str) -> None:
+    """Proposals that were shown there from now on."""
+    with OpenLog.of(workspace) as log:
+        log.record_shown(shown, now, surface=surface)
+
+
+def record_decisions(workspace: Workspace, decisions: list[Decision], now: datetime) -> None:
+    with OpenLog.of(workspace) as log:
+        log.record_decisions(decisions, now)

@@ -10,9 +10,9 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.definitions import defs
 from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES
 from memory_pipeline.orchestration import table_schema
+from memory_pipeline_tests.loaded import defs
 from memory_pipeline_tests.rows import at, day_after
 
 ASSETS = {
@@ -49,7 +49,7 @@ CHECKS = {
     "day_distillations:recall_loss",
     "week_distillations:recall_loss",
     "month_distillations:recall_loss",
-    "proposals:one_decision_each",
+    "memory_file:one_decision_each",
     "memory_file:identity_files",
 }
 BLOCKING = {
@@ -60,7 +60,7 @@ BLOCKING = {
 }
 JOBS = {
     "day_job": ASSETS - DISTILLED - {"pool_reflections"},
-    "reflect_job": ASSETS - DISTILLED - {"memory_file", "friction_clusters", "pool_reflections"},
+    "reflect_job": ASSETS - DISTILLED - {"friction_clusters", "pool_reflections"},
     "pool_reflect_job": {"pool_reflections"},
     "distil_job": DISTILLED,
     "friction_job": {"friction_clusters"},
@@ -211,7 +211,7 @@ def in_a_new_process(code: str, home: Path, **env: str) -> object:
 def test_loading_the_definitions_loads_no_model_and_writes_nothing(tmp_path: Path) -> None:
     """The code server, each tick and `memory --help` would pay seconds and a gigabyte for it."""
     heavy = ["torch", "sentence_transformers", "transformers", "qdrant_client", "qdrant_edge"]
-    code = f"import sys, json, memory_pipeline.definitions; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
+    code = f"import sys, json, memory_pipeline.definitions; memory_pipeline.definitions.defs(); print(json.dumps([m for m in {heavy} if m in sys.modules]))"
     assert in_a_new_process(code, tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
@@ -220,9 +220,9 @@ SCHEDULES = """
 import json
 from datetime import datetime
 import dagster as dg
-from memory_pipeline.definitions import defs
+from memory_pipeline.definitions import defs as load
 
-found = {}
+defs, found = load(), {}
 for at in %r:
     moment = datetime.fromisoformat(at)
     context = dg.build_schedule_context(scheduled_execution_time=moment, repository_def=defs.get_repository_def())

@@ -8,9 +8,9 @@ import pytest
 import typer
 
 from memory_pipeline.cli.main import app
-from memory_pipeline.definitions import defs
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings, variable
+from memory_pipeline_tests.loaded import defs
 
 TOP = Path(__file__).resolve().parents[1]
 README = (TOP / "README.md").read_text("utf-8")

@@ -27,22 +27,20 @@ import dagster as dg
 import pytest
 
 import memory_pipeline
-from memory_pipeline.definitions import defs
+from memory_pipeline.automation.sensors import review_sensor, session_sensor
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import LakeResource
-from memory_pipeline.proposals.sensor import review_sensor
-from memory_pipeline.reflections.schedule import reflect_at_six
-from memory_pipeline.sessions.sensor import session_sensor
+from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline_tests.conftest import SHARED, Entry, assistant, conversation, user, write_session
+from memory_pipeline_tests.loaded import defs, reflect_at_six
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder
 from memory_pipeline_tests.three_weeks_kept import Kept
 
 FIRST_DAY, DAYS = date(2025, 3, 3), 21
 """A Monday, and three weeks."""
 EXAMPLES, FIXTURES = Path(memory_pipeline.__file__).parent / "examples", SHARED / "fixtures"
-CLOCKS = ("days", "planning", "proposals.assets", "proposals.lifecycle", "sessions.sensor", "sessions.stage")
+CLOCKS = ("days", "planning", "proposals.assets", "proposals.review", "automation.sensors", "sessions.stage")
 """Modules that ask what time it is."""
 _STAMP = re.compile(rb'(?<=")(?P<day>\d{4}-\d\d-\d\d)(?P<clock>T\d\d:\d\d:\d\d(?:\.\d+)?Z)(?=")')
 _MILLISECONDS = re.compile(rb'(?<="timestamp":)\d{13}\b')
@@ -209,7 +207,7 @@ class ThreeWeeks:
         (self.sessions / path.name).write_bytes(redated(path.read_bytes(), self.today))
 
     def _asked(self, sensor: dg.SensorDefinition) -> list[dg.RunRequest]:
-        with dg.build_sensor_context(self.instance, resources={"lake": LakeResource()}) as context:
+        with dg.build_sensor_context(self.instance, resources={"workspace": WorkspaceResource()}) as context:
             answer = sensor(context)
         return list(answer.run_requests or []) if isinstance(answer, dg.SensorResult) else []
 

@@ -15,7 +15,7 @@ import pytest
 
 from memory_pipeline.cli.keys import Keys, NoMoreKeys
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.states import with_status
+from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.cli.terminal import Terminal
 from memory_pipeline_tests.rows import DAY, observation, proposal, put, say, workspace
@@ -51,7 +51,7 @@ def lake_of(home: Path) -> Lake:
 
 
 def states(home: Path) -> list[str]:
-    return [str(status) for status in with_status(lake_of(home))["status"]]
+    return [str(status) for status in ProposalLog(lake_of(home)).frame["status"]]
 
 
 def in_memory(home: Path) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.cli.settled import print_settled, settled_since
-from memory_pipeline.proposals.lifecycle import promote, settle_review
+from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import at, proposal, put, workspace
@@ -20,7 +20,7 @@ def settings(tmp_path: Path) -> Settings:
     """Five proposals in a REVIEW.md in which nothing is marked yet."""
     settings, lake = workspace(tmp_path)
     put(lake, "proposals", *(proposal(n, f"Rule number {n} holds.") for n in range(1, 6)))
-    settle_review(Workspace(settings, lake), BEGAN - timedelta(hours=1))
+    reconcile(Workspace(settings, lake), BEGAN - timedelta(hours=1))
     return settings
 
 
@@ -33,8 +33,7 @@ def mark(settings: Settings, **marks: str) -> None:
 
 def told(settings: Settings, capsys: pytest.CaptureFixture[str], *, minutes: int = 1) -> str:
     _, lake = workspace(settings.workspace)
-    settle_review(Workspace(settings, lake), BEGAN + timedelta(minutes=minutes))
-    promote(Workspace(settings, lake), BEGAN + timedelta(minutes=minutes))
+    reconcile(Workspace(settings, lake), BEGAN + timedelta(minutes=minutes))
     print_settled(settled_since(settings, BEGAN))
     return capsys.readouterr().out
 

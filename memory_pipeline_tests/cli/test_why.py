@@ -15,12 +15,21 @@ from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.proposals.history import history
-from memory_pipeline.proposals.lifecycle import decide, promote
-from memory_pipeline.proposals.records import record_showings
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.workspace import Workspace
-from memory_pipeline_tests.rows import at, observation, observation_id, proposal, put, reflection, say, window_key
+from memory_pipeline_tests.rows import (
+    at,
+    observation,
+    observation_id,
+    proposal,
+    put,
+    record_showings,
+    reflection,
+    say,
+    window_key,
+)
 
 MONDAY, TUESDAY, SUNDAY, MONTH_END = date(2025, 3, 3), date(2025, 3, 4), date(2025, 3, 9), date(2025, 3, 31)
 RULE = "The depot in Leipzig is asked at most once a minute, because it blocks us for a day otherwise."
@@ -126,7 +135,7 @@ def test_all_that_became_of_a_line_is_told_in_order(often: Lake, capsys: pytest.
     settings = load_settings()
     record_showings(settings, often, {P1: None}, at("12:00", TUESDAY), surface="REVIEW.md")
     decide(settings, often, {P1: "approved"}, at("13:00", TUESDAY), texts={P1: f"{RULE} Always."})
-    promote(settings, often, at("14:00", TUESDAY))
+    reconcile(settings, often, at("14:00", TUESDAY))
     begin = [("offered", "Hard Rules"), ("said again", "once"), ("said again", "once"), ("shown", "REVIEW.md")]
     begin += [("approved", "command, edited"), ("in MEMORY.md", "Hard Rules")]
     assert events(often) == begin
@@ -134,7 +143,7 @@ def test_all_that_became_of_a_line_is_told_in_order(often: Lake, capsys: pytest.
     put(often, "proposals", proposal(1, "The depot is asked every second.", day=TUESDAY, supersedes=[P1], evidence=[]))
     assert events(often) == [*begin, ("may be replaced", f"{P2} is pending")]
     decide(settings, often, {P2: "approved"}, at("15:00", TUESDAY))
-    promote(settings, often, at("16:00", TUESDAY))
+    reconcile(settings, often, at("16:00", TUESDAY))
     assert events(often) == [*begin, ("struck through", f"superseded by {P2}")]
     lines = [line for line in told(P1, capsys).splitlines() if line.startswith("2025-03-0") and "(" in line]
     assert lines[0] == f"{MONDAY}        offered (Hard Rules)"
@@ -157,7 +166,7 @@ def test_all_that_became_of_a_line_is_told_in_order(often: Lake, capsys: pytest.
 def test_what_a_person_did_to_the_line_since_is_told(often: Lake, old: str, new: str, event: str) -> None:
     settings = load_settings()
     decide(settings, often, {P1: "approved"}, at("13:00", TUESDAY))
-    promote(settings, often, at("14:00", TUESDAY))
+    reconcile(settings, often, at("14:00", TUESDAY))
     text = settings.memory_file.read_text("utf-8")
     assert old in text
     settings.memory_file.write_text(text.replace(old, new), "utf-8")

@@ -7,20 +7,22 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from memory_pipeline.automation.jobs import archive_job
 from memory_pipeline.daily_log.archive import archive_logs
 from memory_pipeline.daily_log.notes import days_with_notes, keep_notes, notes_fingerprint, written_notes
 from memory_pipeline.daily_log.render import write_log_blocks
 from memory_pipeline.days import today
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import LakeResource
+from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.proposals.events import APPROVED
 from memory_pipeline.proposals.evidence import evidence_lines
-from memory_pipeline.proposals.lifecycle import APPROVED, decide, promote
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.schedule import archive_job
 from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.conftest import conversation, write_session
 from memory_pipeline_tests.rows import DAY, FakeEncoder, at, bytes_of, day_after, observation, put, workspace
@@ -33,6 +35,10 @@ LOG = f"# Log\n\n{FRIDAY}\n\nThe build was slow today, it seems.\n"
 class Work:
     settings: Settings
     lake: Lake
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.settings, self.lake)
 
     def write(self, text: str, day: date = DAY) -> Path:
         path = self.settings.daily_log(day)
@@ -189,15 +195,15 @@ def test_a_rule_that_was_written_down_is_offered_with_where_it_stands(work: Work
     ids = work.propose()
     assert list(ids) == [FRIDAY]
     (proposal,) = work.lake.read("proposals").to_dicts()
-    line = evidence_lines(work.settings, work.lake, [proposal])[ids[FRIDAY]]
+    line = evidence_lines(Workspace(work.settings, work.lake), [proposal])[ids[FRIDAY]]
     assert line == "2025-03-05 · you, by hand in the day's log"
     path = work.settings.daily_log(DAY)
     assert "**Proposed**: 1" in path.read_text("utf-8")
     assert work.propose() == ids and is_current(work.stage(), work.lake, DAY)
 
     now = at("18:00", day_after(1))
-    assert decide(work.settings, work.lake, {ids[FRIDAY]: APPROVED}, now) == {}
-    assert promote(work.settings, work.lake, now) == [ids[FRIDAY]]
+    assert decide(Workspace(work.settings, work.lake), {ids[FRIDAY]: APPROVED}, now) == {}
+    assert reconcile(Workspace(work.settings, work.lake), now).promoted == [ids[FRIDAY]]
 
 
 def test_the_line_of_a_note_is_where_it_stands_now(work: Work) -> None:
@@ -329,7 +335,9 @@ def test_the_command_archives_and_says_what_stays(tmp_path: Path) -> None:
 
 def test_the_job_archives_and_is_red_where_something_is_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     def run() -> bool:
-        return archive_job.execute_in_process(resources={"lake": LakeResource()}, raise_on_error=False).success
+        return archive_job.execute_in_process(
+            resources={"workspace": WorkspaceResource()}, raise_on_error=False
+        ).success
 
     assert not run()  # it is off
     monkeypatch.setenv("MEMORY_ARCHIVE_AFTER_DAYS", "7")
@@ -346,7 +354,7 @@ def test_the_job_archives_and_is_red_where_something_is_in_the_way(monkeypatch: 
 
 def test_the_check_on_identity_files_runs_with_a_range_of_days(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It has no partitions, and the job of a day has."""
-    from memory_pipeline.definitions import defs
+    from memory_pipeline_tests.loaded import defs
 
     monkeypatch.setenv("MEMORY_IDENTITY_DIRECTORY", str(tmp_path / "none"))
     span = {"dagster/asset_partition_range_start": f"{DAY}", "dagster/asset_partition_range_end": f"{day_after(1)}"}

@@ -7,11 +7,11 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.definitions import defs
+from memory_pipeline.automation.jobs import DISTIL_JOB
 from memory_pipeline.distillation import lines as lines_module
-from memory_pipeline.distillation.schedule import DISTIL_JOB, distil_at_five
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import LakeResource
+from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline_tests.loaded import defs, distil_at_five
 from memory_pipeline_tests.rows import at, observation, put, say, window_key, workspace
 
 MONDAY, SUNDAY = date(2025, 3, 3), date(2025, 3, 9)
@@ -114,7 +114,7 @@ def test_the_asset_is_red_where_too_much_would_be_lost(lake: Lake, monkeypatch: 
 def tick(instance: dg.DagsterInstance, day: date) -> Any:
     """What the schedule asks for, or why it does not."""
     context = dg.build_schedule_context(instance=instance, scheduled_execution_time=at("05:00", day))
-    asked = distil_at_five(context, lake=LakeResource())
+    asked = distil_at_five(context, workspace=WorkspaceResource())
     return asked.skip_message if isinstance(asked, dg.SkipReason) else asked
 
 

@@ -17,6 +17,7 @@ from memory_pipeline.distillation.stage import DistillationStage, Levels, Recall
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import at, bytes_of, observation, observation_id, put, say, window_key, workspace
 
 MONDAY, SUNDAY = date(2025, 3, 3), date(2025, 3, 9)
@@ -38,6 +39,10 @@ class Work:
     lake: Lake
     now: date = date(2025, 6, 1)
     spoken: dict[date, list[str]] = field(default_factory=dict)
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.settings, self.lake)
 
     @property
     def stage(self) -> DistillationStage:

@@ -18,6 +18,7 @@ from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
 from memory_pipeline.verdict import Verdict
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,
@@ -39,6 +40,10 @@ class Work:
     settings: Settings
     lake: Lake
     encoder: Any = field(default_factory=lambda: FakeEncoder("uv", "friday", "tabs"))
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.settings, self.lake)
 
     def observe(self, *texts: str, day: date = DAY) -> None:
         """Make these the observations of the day."""

@@ -12,6 +12,7 @@ from memory_pipeline.friction.stage import MOST_A_DAY, FrictionStage
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,
@@ -34,6 +35,10 @@ class Work:
     settings: Settings
     lake: Lake
     encoder: Any
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.settings, self.lake)
 
     def correct(self, *texts: str, **other: Any) -> None:
         """Each text is a correction in a session of its own: the last today, the others on the days before."""

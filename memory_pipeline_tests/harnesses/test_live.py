@@ -13,8 +13,8 @@ from datetime import timedelta
 import dagster as dg
 import pytest
 
-from memory_pipeline.orchestration import LakeResource
-from memory_pipeline.sessions.sensor import session_sensor
+from memory_pipeline.automation.sensors import session_sensor
+from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline_tests.harnesses.conftest import (
     AFTER_COMPACTION,
     BEFORE_COMPACTION,
@@ -100,7 +100,7 @@ def test_the_sensor_asks_for_its_day(conversation: Conversation, monkeypatch: py
     use_encoder(monkeypatch, FakeEncoder("parcels", dimension=384))
     with (
         dg.DagsterInstance.ephemeral() as instance,
-        dg.build_sensor_context(instance, resources={"lake": LakeResource()}) as context,
+        dg.build_sensor_context(instance, resources={"workspace": WorkspaceResource()}) as context,
     ):
         answer = session_sensor(context)
     assert isinstance(answer, dg.SensorResult)

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from memory_pipeline.markdown.safe_write import BACKUPS_KEPT
-from memory_pipeline.proposals.integrity import Ends
+from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline_tests.killing.story import workspace_of
 
 LATER = timedelta(hours=2)
@@ -47,7 +47,7 @@ def differences_but_for_times(folder: Path, wanted: Path) -> list[str]:
     for name in ("MEMORY.md", "REVIEW.md"):
         if _without_times(folder / name) != _without_times(wanted / name):
             wrong.append(f"{name} differs in more than times")
-    ends = Ends.of(lake, settings.memory_file)
+    ends = ProposalIntegrity.from_lake(lake, settings.memory_file)
     wrong += [offence for day in lake.days("proposals") for offence in ends.judge(day).offenders]
     told = {
         (date.fromisoformat(path.stem), found[1])

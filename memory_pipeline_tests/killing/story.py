@@ -10,9 +10,9 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from memory_pipeline.markdown import safe_write
-from memory_pipeline.proposals import lifecycle
-from memory_pipeline.proposals.integrity import Ends
-from memory_pipeline.proposals.lifecycle import promote, settle_review
+from memory_pipeline.proposals import events, review
+from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings, salt_of
@@ -133,7 +133,7 @@ def carry_out(run: Run, folder: Path, plain: bool = False, told: mmap.mmap | Non
             told[0] = STEPS.index(name)
 
     if plain:
-        safe_write.write_atomically = lifecycle.write_atomically = _write_plainly  # type: ignore[attr-defined]
+        safe_write.write_atomically = review.write_atomically = events.write_atomically = _write_plainly  # type: ignore[attr-defined]
     step("reflect")
     reflections = ReflectionsStage.of(Workspace(settings, lake))
     for day in run.days:
@@ -144,15 +144,15 @@ def carry_out(run: Run, folder: Path, plain: bool = False, told: mmap.mmap | Non
         bring_up_to_date(proposals, lake, day)
     for _asset in ("propose", "memory_file"):
         step("review")
-        settle_review(Workspace(settings, lake), run.now)
+        reconcile(Workspace(settings, lake), run.now)
         step("promote")
-        promote(Workspace(settings, lake), run.now)
+        reconcile(Workspace(settings, lake), run.now)
 
 
 def judge(folder: Path) -> None:
     """The chain is worth killing: everything that can become of a proposal did, once each."""
     settings, lake = workspace_of(folder)
-    ends = Ends.of(lake, settings.memory_file)
+    ends = ProposalIntegrity.from_lake(lake, settings.memory_file)
     verdicts = [ends.judge(day) for day in lake.days("proposals")]
     assert all(v.passed for v in verdicts), [v.offenders for v in verdicts]
     decided = set(lake.read("decisions")["decision"])

@@ -11,6 +11,7 @@ from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, bytes_of, day_after, say, window_key, workspace
 
 TURNS = (
@@ -26,6 +27,10 @@ TURNS = (
 class Work:
     settings: Settings
     lake: Lake
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.settings, self.lake)
 
     def run(self, day: date = DAY) -> ObservationsStage:
         stage = ObservationsStage(self.workspace, ExtractiveObserver(self.settings.observation_budget))

@@ -9,8 +9,9 @@ import pytest
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.auto_promotion import Rate, Standing, standings
-from memory_pipeline.proposals.states import with_status
+from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import at, day_after, proposal, put, workspace
 
 LONG_AGO = day_after(-60)
@@ -54,7 +55,7 @@ def made(tmp_path: Path) -> tuple[Settings, Lake]:
 
 
 def standing(made: tuple[Settings, Lake], section: str = "Hard Rules") -> Standing:
-    return standings(*made, with_status(made[1])).get(section, Standing())
+    return standings(Workspace(*made), ProposalLog(made[1])).get(section, Standing())
 
 
 @pytest.mark.parametrize(

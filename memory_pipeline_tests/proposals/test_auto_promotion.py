@@ -10,22 +10,26 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from memory_pipeline.orchestration import LakeResource
+from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.proposals.assets import memory_file
-from memory_pipeline.proposals.auto_promotion import in_shadow, told
-from memory_pipeline.proposals.integrity import Ends
-from memory_pipeline.proposals.lifecycle import (
-    Settled,
-    UnknownProposal,
-    decide,
-    promote,
-    record_showings,
-    settle_review,
-)
-from memory_pipeline.proposals.states import with_status
+from memory_pipeline.proposals.auto_promotion import in_shadow, report
+from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.review import Reconciled, UnknownProposalError, decide, reconcile
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.proposals.test_acceptance import LONG_AGO, history
 from memory_pipeline_tests.proposals.test_crashes import Killed, die_at
-from memory_pipeline_tests.rows import DAY, at, bytes_of, day_after, observation, proposal, put, workspace
+from memory_pipeline_tests.rows import (
+    DAY,
+    at,
+    bytes_of,
+    day_after,
+    observation,
+    proposal,
+    put,
+    record_showings,
+    workspace,
+)
 
 NOW = at("18:00")
 UV, FRIDAY = "p-20250305-001", "p-20250305-002"
@@ -38,18 +42,18 @@ class Weeks:
 
     def __init__(self, folder: Path, mode: str, ends: str = "a" * 40, *, shadow: bool = True, **row: Any) -> None:
         self.settings, self.lake = workspace(folder, auto_promote=mode, **row.pop("settings", {}))
+        self.workspace = Workspace(self.settings, self.lake)
         history(self.lake, ends, shadow=shadow)
         said = row.pop("said", {})
         put(self.lake, "observations", *(observation(text) | said for text in TEXTS.values()))
         put(self.lake, "proposals", *(proposal(n, text, **row) for n, text in enumerate(TEXTS.values(), 1)))
         self.review, self.memory = self.settings.review_file, self.settings.memory_file
         self.memory.write_text(BY_HAND, "utf-8")
-        settle_review(self.workspace, NOW)
+        reconcile(self.workspace, NOW)
 
-    def run(self, days: float = 1) -> Settled:
+    def run(self, days: float = 1) -> Reconciled:
         now = NOW + timedelta(days=days)
-        settled = settle_review(self.workspace, now)
-        promote(self.workspace, now)
+        settled = reconcile(self.workspace, now)
         return settled
 
     def mark(self, proposal_id: str, mark: str) -> None:
@@ -58,7 +62,7 @@ class Weeks:
         self.review.write_text(text.replace(f"- [ ] `{proposal_id}`", f"- [{mark}] `{proposal_id}`"), "utf-8")
 
     def status(self) -> list[str]:
-        found = dict(with_status(self.lake).select("proposal_id", "status").iter_rows())
+        found = dict(ProposalLog(self.lake).frame.select("proposal_id", "status").iter_rows())
         return [found[p] for p in TEXTS]
 
     def noted(self) -> list[str]:
@@ -78,7 +82,7 @@ def test_off_is_the_default_and_notes_nothing(tmp_path: Path) -> None:
     week = Weeks(tmp_path / "off", "off")
     week.run(1)
     week.run(2)
-    assert (week.noted(), told(week.settings, week.lake)) == ([], [])
+    assert (week.noted(), report(Workspace(week.settings, week.lake), ProposalLog(week.lake))) == ([], [])
     assert week.memory.read_text("utf-8") == BY_HAND
 
 
@@ -106,7 +110,7 @@ def test_shadow_notes_each_line_once_with_the_reason(tmp_path: Path) -> None:
 def test_what_a_person_then_decides_is_told_beside_it(tmp_path: Path) -> None:
     week = Weeks(tmp_path, "shadow", "a" * 11 + "r")
     week.run()
-    assert told(week.settings, week.lake) == [
+    assert report(Workspace(week.settings, week.lake), ProposalLog(week.lake)) == [
         "Hard Rules: not trusted, 11 of your last 12 decisions took the line as offered (20 decisions are needed); "
         "would have promoted 12; you approved 11, rejected 1 (precision 0.92, at least 0.65)"
     ]
@@ -115,7 +119,7 @@ def test_what_a_person_then_decides_is_told_beside_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("count", "said"), [(19, "20 decisions are needed"), (20, "at least 0.84")])
 def test_below_twenty_decisions_no_rate_is_told(tmp_path: Path, count: int, said: str) -> None:
     week = Weeks(tmp_path, "shadow", "a" * count, shadow=False)
-    assert told(week.settings, week.lake) == [
+    assert report(Workspace(week.settings, week.lake), ProposalLog(week.lake)) == [
         f"Hard Rules: not trusted, {count} of your last {count} decisions took the line as offered ({said})"
     ]
 
@@ -173,8 +177,10 @@ def test_on_without_enough_of_a_shadow_stays_in_shadow_and_says_so(tmp_path: Pat
     assert week.run().automatic == []
     assert week.noted() == [UV, FRIDAY]
     assert week.memory.read_text("utf-8") == BY_HAND
-    assert in_shadow(week.settings, week.lake) == [f"Hard Rules stays in shadow: {why}"]
-    (sentence,) = told(week.settings, week.lake)
+    assert in_shadow(Workspace(week.settings, week.lake), ProposalLog(week.lake)) == [
+        f"Hard Rules stays in shadow: {why}"
+    ]
+    (sentence,) = report(Workspace(week.settings, week.lake), ProposalLog(week.lake))
     assert sentence.startswith("Hard Rules: trusted, ") and sentence.endswith(f"; stays in shadow: {why}")
 
 
@@ -188,9 +194,9 @@ def test_on_promotes_what_was_earned_as_any_approval_is(tmp_path: Path) -> None:
     assert week.memory.read_text("utf-8") == BY_HAND + "".join(
         f"- (2025-03-05) {text} <!-- {p} -->\n" for p, text in TEXTS.items()
     )
-    assert Ends.of(week.lake, week.memory).judge(DAY).passed
-    assert in_shadow(week.settings, week.lake) == []
-    assert told(week.settings, week.lake)[0].endswith("; promoted 2, standing; on")
+    assert ProposalIntegrity.from_lake(week.lake, week.memory).judge().passed
+    assert in_shadow(Workspace(week.settings, week.lake), ProposalLog(week.lake)) == []
+    assert report(Workspace(week.settings, week.lake), ProposalLog(week.lake))[0].endswith("; promoted 2, standing; on")
     before = bytes_of(tmp_path)
     assert week.run(1.1).automatic == []
     assert bytes_of(tmp_path) == before
@@ -232,9 +238,9 @@ def test_a_line_that_is_taken_back_ends_it_for_the_section(tmp_path: Path) -> No
     put(week.lake, "proposals", later)
     week.run(2)
     assert week.run(4).automatic == []
-    assert with_status(week.lake).filter(proposal_id=later["proposal_id"])["status"].to_list() == ["pending"]
+    assert ProposalLog(week.lake).frame.filter(proposal_id=later["proposal_id"])["status"].to_list() == ["pending"]
     assert week.memory.read_text("utf-8") == BY_HAND  # and it does not come back
-    (sentence,) = told(week.settings, week.lake)
+    (sentence,) = report(Workspace(week.settings, week.lake), ProposalLog(week.lake))
     assert sentence.startswith("Hard Rules: not trusted, 40 of your last 42 decisions")
     assert "took back 2" in sentence and sentence.endswith("stays in shadow: its decisions do not carry it yet")
 
@@ -249,23 +255,23 @@ def test_a_review_file_that_cannot_be_read_may_hold_the_decision(tmp_path: Path)
 
 def test_what_is_a_task_waits_until_the_tasks_are_read(tmp_path: Path) -> None:
     week = Weeks(tmp_path, "on", settings={"todoist": True})
-    record_showings(week.settings, week.lake, {UV: "task 1"}, NOW, surface="todoist")
+    record_showings(Workspace(week.settings, week.lake), {UV: "task 1"}, NOW, surface="todoist")
     assert week.run().automatic == [FRIDAY]
     now = NOW + timedelta(days=1.1)
-    assert settle_review(week.settings, week.lake, now, tasks_are_read=True).automatic == [UV]
+    assert reconcile(Workspace(week.settings, week.lake), now, tasks_are_read=True).automatic == [UV]
 
 
 def test_who_decides_too_late_is_told_how_to_take_it_back(tmp_path: Path) -> None:
     week = Weeks(tmp_path, "on")
     open_in_an_editor = week.review.read_text("utf-8").replace(f"- [ ] `{UV}`", f"- [-] `{UV}`")
     week.run()
-    with pytest.raises(UnknownProposal, match="was promoted automatically; delete or strike out its line"):
-        decide(week.settings, week.lake, {UV: "rejected"}, NOW + timedelta(days=1))
+    with pytest.raises(UnknownProposalError, match="was promoted automatically; delete or strike out its line"):
+        decide(Workspace(week.settings, week.lake), {UV: "rejected"}, NOW + timedelta(days=1))
     week.review.write_text(open_in_an_editor, "utf-8")
     settled = week.run(1.1)
     assert UV in settled.too_late and settled.ignored == []
     assert week.status() == ["approved", "approved"]
-    assert not Ends.of(week.lake, week.memory).judge(DAY).offenders
+    assert not ProposalIntegrity.from_lake(week.lake, week.memory).judge().offenders
 
 
 def test_a_crash_at_any_write_changes_nothing_about_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,12 +298,14 @@ def test_a_crash_at_any_write_changes_nothing_about_the_end(tmp_path: Path, monk
 
 def test_the_asset_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     week = Weeks(tmp_path / "on", "on", shadow=False)
-    record_showings(week.settings, week.lake, {UV: None}, datetime(2025, 3, 6).astimezone(), surface="command")
+    record_showings(
+        Workspace(week.settings, week.lake), {UV: None}, datetime(2025, 3, 6).astimezone(), surface="command"
+    )
     monkeypatch.setenv("MEMORY_WORKSPACE", f"{week.settings.workspace}")
     monkeypatch.setenv("MEMORY_TIMEZONE", "UTC")
     monkeypatch.setenv("MEMORY_AUTO_PROMOTE", "on")
     with dg.DagsterInstance.ephemeral() as instance:
-        result = dg.materialize([memory_file], instance=instance, resources={"lake": LakeResource()})
+        result = dg.materialize([memory_file], instance=instance, resources={"workspace": WorkspaceResource()})
     (event,) = result.asset_materializations_for_node("memory_file")
     assert "Hard Rules: not trusted" in str(event.metadata["auto_promotion"].value)  # both expired meanwhile
     assert event.metadata["promoted_automatically"].value == 0

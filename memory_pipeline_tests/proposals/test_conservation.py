@@ -11,20 +11,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from memory_pipeline.proposals.integrity import Ends
-from memory_pipeline.proposals.lifecycle import (
-    APPROVED,
-    REJECTED,
-    UnknownProposal,
-    decide,
-    on_display,
-    promote,
-    settle_review,
-)
+from memory_pipeline.proposals.events import APPROVED, EXPIRED, PENDING, REJECTED, ProposalLog
+from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.review import UnknownProposalError, decide, on_display, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.proposals.states import EXPIRED, PENDING, with_status
 from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import at, day_after, observation, put, reflection, workspace
 
 TOOLS = ("uv", "poetry", "conda", "hatch")
@@ -41,6 +34,7 @@ class Life(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.settings, self.lake = workspace(Path(self.folder.name), pending_limit=LIMIT)
+        self.workspace = Workspace(self.settings, self.lake)
         self.day = 0
         self.minutes = 0
         self.ended: dict[str, str] = {}
@@ -74,8 +68,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def run(self) -> None:
-        settle_review(self.workspace, self.now())
-        promote(self.workspace, self.now())
+        reconcile(self.workspace, self.now())
 
     @precondition(lambda self: self.settings.review_file.exists())
     @rule(which=st.integers(0, 9), hand=st.sampled_from(["x", "-", "delete", "edit", "?"]))
@@ -100,7 +93,7 @@ class Life(RuleBasedStateMachine):
         proposal_id = choice[which % len(choice)]
         try:
             decide(self.workspace, {proposal_id: decision}, self.now())
-        except UnknownProposal:
+        except UnknownProposalError:
             assert self.ended[proposal_id] != decision
 
     @precondition(lambda self: self.settings.memory_file.exists())
@@ -114,7 +107,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def none_vanishes_and_an_end_is_for_ever(self) -> None:
-        status = dict(with_status(self.lake).select("proposal_id", "status").iter_rows())
+        status = dict(ProposalLog(self.lake).frame.select("proposal_id", "status").iter_rows())
         assert self.made <= set(status)
         self.made = set(status)
         assert {p: status[p] for p in self.ended} == self.ended
@@ -137,16 +130,15 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def the_reviewer_is_not_buried(self) -> None:
-        assert len(on_display(self.workspace)) <= LIMIT
+        assert len(on_display(self.workspace, ProposalLog(self.lake))) <= LIMIT
 
     @rule()
     def check(self) -> None:
         self.run()
-        ends = Ends.of(self.lake, self.settings.memory_file)
-        verdicts = [ends.judge(day) for day in self.lake.days("proposals")]
-        assert [o for v in verdicts for o in v.offenders if not o.startswith("MEMORY.md has none")] == []
+        ends = ProposalIntegrity.from_lake(self.lake, self.settings.memory_file)
+        assert [o for o in ends.judge().offenders if not o.startswith("MEMORY.md has none")] == []
         text = self.settings.review_file.read_text("utf-8", "replace") if self.settings.review_file.exists() else ""
-        waiting = set(with_status(self.lake).filter(status=PENDING)["proposal_id"])
+        waiting = set(ProposalLog(self.lake).frame.filter(status=PENDING)["proposal_id"])
         assert set(re.findall(r"^- \[ \] `(p-[\d-]+)`", text, re.MULTILINE)) <= waiting
 
 

@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals import records
-from memory_pipeline.proposals.lifecycle import APPROVED, decide, promote, settle_review
+from memory_pipeline.proposals import events
+from memory_pipeline.proposals.events import APPROVED
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline_tests.proposals.test_lifecycle import FRIDAY, LINT, NOW, TABS, UTC, UV, Story
+from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.proposals.test_review import FRIDAY, LINT, NOW, TABS, UTC, UV, Story
 from memory_pipeline_tests.rows import (
     DAY,
     at,
@@ -132,7 +134,7 @@ def test_a_crash_while_deciding_at_the_command_line_is_mended_by_deciding_again(
     """`memory review --approve` dies: the decision is recorded or not, and never half."""
     whole = Story(tmp_path / "whole")
     seen = die_at(monkeypatch, 0, before=True)
-    decide(whole.settings, whole.lake, {UV: APPROVED}, NOW)
+    decide(Workspace(whole.settings, whole.lake), {UV: APPROVED}, NOW)
     count = len(seen)
     whole.run()
     for number in range(1, count + 1):
@@ -140,9 +142,9 @@ def test_a_crash_while_deciding_at_the_command_line_is_mended_by_deciding_again(
         with monkeypatch.context() as patch:
             die_at(patch, number, before=False)
             with pytest.raises(Killed):
-                decide(story.settings, story.lake, {UV: APPROVED}, NOW)
+                decide(Workspace(story.settings, story.lake), {UV: APPROVED}, NOW)
         if story.status()[UV] == "pending":
-            decide(story.settings, story.lake, {UV: APPROVED}, NOW)
+            decide(Workspace(story.settings, story.lake), {UV: APPROVED}, NOW)
         story.run()
         assert state(story) == state(whole), seen[number - 1]
 
@@ -157,8 +159,7 @@ def test_what_was_never_seen_is_never_rejected(tmp_path: Path, monkeypatch: pyte
         with pytest.raises(Killed):
             story.run()
     assert "REVIEW.md.shown" in seen
-    settle_review(story.settings, story.lake, NOW)
-    promote(story.settings, story.lake, NOW)
+    reconcile(Workspace(story.settings, story.lake), NOW)
     assert {story.status()[p] for p in (FRIDAY, TABS, UTC, LINT)} == {"pending"}
     assert story.status()[UV] == APPROVED
 
@@ -195,7 +196,7 @@ def test_a_log_that_its_owner_made_read_only_stops_nobody_for_good(
 ) -> None:
     story = marked(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(records, "write_decisions", _refuse)
+        patch.setattr(events, "write_decisions", _refuse)
         with pytest.raises(PermissionError):
             story.run()
         assert story.run().damaged is None
@@ -213,6 +214,10 @@ class Days:
 
     settings: Settings
     lake: Lake
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.settings, self.lake)
 
     def reflect(self, text: str, day: date = DAY, clock: str = "09:00", session: str = "s1") -> None:
         source = observation(text, day=day, clock=clock, session=session)

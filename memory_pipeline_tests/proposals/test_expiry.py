@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.proposals.lifecycle import APPROVED, record_showings, settle_review
-from memory_pipeline.proposals.states import EXPIRED, PENDING
-from memory_pipeline_tests.proposals.test_lifecycle import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
-from memory_pipeline_tests.rows import bytes_of
+from memory_pipeline.proposals.events import APPROVED, EXPIRED, PENDING
+from memory_pipeline.proposals.review import reconcile
+from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.proposals.test_review import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
+from memory_pipeline_tests.rows import bytes_of, record_showings
 
 DAY_IN_MINUTES = 60 * 24
 
@@ -124,8 +125,8 @@ def test_a_warning_is_written_once(story: Story, tmp_path: Path) -> None:
 
 def test_the_first_surface_that_shows_it_starts_the_time(tmp_path: Path) -> None:
     story = Story(tmp_path, pending_limit=1)
-    record_showings(story.settings, story.lake, {TABS: "task-7"}, NOW, surface="todoist")
-    record_showings(story.settings, story.lake, {TABS: "task-8"}, NOW + timedelta(days=3), surface="todoist")
+    record_showings(Workspace(story.settings, story.lake), {TABS: "task-7"}, NOW, surface="todoist")
+    record_showings(Workspace(story.settings, story.lake), {TABS: "task-8"}, NOW + timedelta(days=3), surface="todoist")
     (row,) = [r for r in story.lake.read("showings").to_dicts() if r["surface"] == "todoist"]
     assert (row["external_id"], row["shown_at"]) == ("task-7", NOW)
     story.run(7 * DAY_IN_MINUTES)
@@ -135,8 +136,8 @@ def test_the_first_surface_that_shows_it_starts_the_time(tmp_path: Path) -> None
 def test_what_is_a_task_expires_only_once_the_tasks_are_read(tmp_path: Path) -> None:
     """It may be completed there already, and nobody has looked yet."""
     story = Story(tmp_path, todoist=True)
-    record_showings(story.settings, story.lake, {UV: "task 1"}, NOW, surface="todoist")
+    record_showings(Workspace(story.settings, story.lake), {UV: "task 1"}, NOW, surface="todoist")
     story.run(8 * DAY_IN_MINUTES)
     assert story.status()[UV] == PENDING and story.status()[TABS] == EXPIRED
     later = NOW + timedelta(days=9)
-    assert settle_review(story.settings, story.lake, later, tasks_are_read=True).expired == [UV]
+    assert reconcile(Workspace(story.settings, story.lake), later, tasks_are_read=True).expired == [UV]

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from memory_pipeline.proposals.duplicates import Known, KnownLines
-from memory_pipeline.proposals.lifecycle import APPROVED, REJECTED, decide, pending, promote
+from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.worth import why_left_out
 from memory_pipeline.text.wording import asks, orders, supposes
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.proposals.test_stage import FRIDAY, TABS, UV, Work
 from memory_pipeline_tests.rows import (
     DAY,
@@ -99,7 +101,7 @@ def test_a_line_that_is_said_again_supports_its_proposal(work: Work) -> None:
     work.reflect(again, day=day_after(3), session="s2")
     assert work.run(day_after(3)) == {}
     assert supports(work) == {P1: [observation_id(again, day_after(3), "s2")]}
-    (row,) = pending(work.lake)
+    (row,) = ProposalLog(work.lake).pending()
     assert (row["support"], row["sessions"], row["last_seen"]) == (2, 2, at(day=day_after(3)))
 
 
@@ -108,8 +110,8 @@ def test_whatever_became_of_it_it_is_not_offered_again(work: Work, decided: str 
     work.reflect(UV)
     work.run()
     if decided:
-        decide(work.settings, work.lake, {P1: decided}, at("18:00"))
-        promote(work.settings, work.lake, at("18:00"))
+        decide(Workspace(work.settings, work.lake), {P1: decided}, at("18:00"))
+        reconcile(Workspace(work.settings, work.lake), at("18:00"))
     for days in (1, 30, 300):
         work.reflect(UV, day=day_after(days), session=f"s{days}")
         assert work.run(day_after(days)) == {}
@@ -154,7 +156,7 @@ def test_a_session_that_says_it_twice_is_one_session(work: Work) -> None:
     work.reflect(UV)
     work.reflect("Use uv for Python scripts.")
     work.run()
-    (row,) = pending(work.lake)
+    (row,) = ProposalLog(work.lake).pending()
     assert (row["support"], row["sessions"]) == (2, 1)
 
 
@@ -162,7 +164,7 @@ def test_proposals_of_before_the_names_of_sessions_were_kept_count_as_they_did(w
     put(work.lake, "proposals", proposal(1, UV) | {"sessions": 2})
     support = {"day": day_after(1), "proposal_id": P1, "reflection_id": "r-9", "sources": ["o-9"], "sessions": 1}
     put(work.lake, "supports", support | {"said_at": at(day=day_after(1))})
-    (row,) = pending(work.lake)
+    (row,) = ProposalLog(work.lake).pending()
     assert (row["support"], row["sessions"]) == (2, 3)
 
 
@@ -201,16 +203,16 @@ def test_a_value_that_grew_moves_a_proposal_up(work: Work) -> None:
     work.reflect(FRIDAY)
     work.reflect(TABS)
     work.run()
-    last = pending(work.lake)[-1]["text"]
+    last = ProposalLog(work.lake).pending()[-1]["text"]
     work.reflect(last, day=day_after(2), session="s9")
     work.run(day_after(2))
-    assert pending(work.lake)[0]["text"] == last
+    assert ProposalLog(work.lake).pending()[0]["text"] == last
 
 
 def test_rows_of_before_still_have_a_value(work: Work) -> None:
     """Their columns for sessions and time are empty."""
     put(work.lake, "proposals", proposal(1, UV), proposal(2, FRIDAY, support=3))
-    assert [r["text"] for r in pending(work.lake)] == [FRIDAY, UV]
+    assert [r["text"] for r in ProposalLog(work.lake).pending()] == [FRIDAY, UV]
 
 
 def test_vectors_find_what_words_do_not() -> None:

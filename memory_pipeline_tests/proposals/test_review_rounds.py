@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.markdown.safe_write import ChangedMeanwhile
-from memory_pipeline.proposals import lifecycle
-from memory_pipeline.proposals.lifecycle import APPROVED, decide, pending, promote, settle_review
+from memory_pipeline.proposals import review
+from memory_pipeline.proposals.events import APPROVED, ProposalLog
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
-from memory_pipeline_tests.proposals.test_lifecycle import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
+from memory_pipeline_tests.proposals.test_review import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
 from memory_pipeline_tests.rows import bytes_of, day_after, proposal, put, workspace
 
 
@@ -55,7 +56,7 @@ def test_an_older_copy_that_an_editor_saves_over_ours_rejects_nothing(story: Sto
 def test_an_older_copy_with_as_many_lines_rejects_nothing_either(story: Story) -> None:
     old = story.review.read_bytes()
     put(story.lake, "proposals", proposal(6, "Name branches after tickets.", day=day_after(1)))
-    decide(story.settings, story.lake, {UV: APPROVED}, NOW)
+    decide(Workspace(story.settings, story.lake), {UV: APPROVED}, NOW)
     story.run()  # one went, one came: five again
     story.review.write_bytes(old)
     assert story.run(2).rejected == []
@@ -85,8 +86,8 @@ def test_what_matters_most_is_shown_first(tmp_path: Path) -> None:
         proposal(2, "High, said once."),
         proposal(3, "High, said thrice.", support=3),
     )
-    assert [p["proposal_id"][-1] for p in pending(lake)] == ["3", "2", "1"]
-    settle_review(Workspace(settings, lake), NOW)
+    assert [p["proposal_id"][-1] for p in ProposalLog(lake).pending()] == ["3", "2", "1"]
+    reconcile(Workspace(settings, lake), NOW)
     text = settings.review_file.read_text("utf-8")
     assert "said thrice" in text
     assert "said once" in text
@@ -95,8 +96,8 @@ def test_what_matters_most_is_shown_first(tmp_path: Path) -> None:
 
 def test_without_proposals_no_file_is_made(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path)
-    settle_review(Workspace(settings, lake), NOW)
-    assert promote(Workspace(settings, lake), NOW) == []
+    reconcile(Workspace(settings, lake), NOW)
+    assert reconcile(Workspace(settings, lake), NOW).promoted == []
     assert bytes_of(tmp_path) == {}
 
 
@@ -117,7 +118,7 @@ def test_a_save_while_we_write_is_read_again(story: Story, monkeypatch: pytest.M
             saved.append(True)
             story.mark(FRIDAY, "x")
 
-    monkeypatch.setattr("memory_pipeline.proposals.lifecycle._write_shown", save_meanwhile)
+    monkeypatch.setattr("memory_pipeline.proposals.review._write_shown", save_meanwhile)
     story.run()
     assert story.settled.approved == [UV, FRIDAY]
     assert story.status()[FRIDAY] == APPROVED
@@ -128,19 +129,19 @@ def test_three_hands_at_once_lose_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     theirs and without a line that was deleted. Their marks and words count, what they never saw is not rejected."""
     story = Story(tmp_path, pending_limit=3)
     opened = story.review.read_text("utf-8")
-    decide(story.settings, story.lake, {TABS: APPROVED}, NOW)
+    decide(Workspace(story.settings, story.lake), {TABS: APPROVED}, NOW)
     story.run()  # TABS goes, UTC comes
     mine = opened.replace(f"- [ ] `{UV}`", f"- [x] `{UV}`").replace(
         "## Proposed for: Hard Rules\n", "## Proposed for: Hard Rules\n\nAsk Ann.\n\n"
     )
-    write, saves = lifecycle._write_shown, [mine.encode()]
+    write, saves = review._write_shown, [mine.encode()]
 
     def saved_meanwhile(settings: Settings, text: str) -> None:
         write(settings, text)
         if saves:
             story.review.write_bytes(saves.pop())
 
-    monkeypatch.setattr(lifecycle, "_write_shown", saved_meanwhile)
+    monkeypatch.setattr(review, "_write_shown", saved_meanwhile)
     story.mark(FRIDAY, "-")  # what the file has when the run begins
     settled = story.run(2)
     assert (settled.approved, settled.rejected) == ([UV], [FRIDAY])
@@ -156,13 +157,13 @@ def test_a_writer_in_another_process_is_noticed_up_to_the_last_look(
 ) -> None:
     """Every attempt meets another save: nothing is written, and the person's last copy is what stays."""
     story.mark(UV, "x")
-    write, count = lifecycle._write_shown, iter(range(100))
+    write, count = review._write_shown, iter(range(100))
 
     def saved_always(settings: Settings, text: str) -> None:
         write(settings, text)
         story.review.write_text(story.review.read_text("utf-8") + f"\nnote {next(count)}\n", "utf-8")
 
-    monkeypatch.setattr(lifecycle, "_write_shown", saved_always)
+    monkeypatch.setattr(review, "_write_shown", saved_always)
     with pytest.raises(ChangedMeanwhile):
         story.run()
     monkeypatch.undo()

@@ -8,9 +8,11 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from memory_pipeline.orchestration import LakeResource
-from memory_pipeline.proposals.lifecycle import settle_review
-from memory_pipeline.proposals.sensor import REVIEW_JOB, review_sensor
+from memory_pipeline.automation.jobs import REVIEW_JOB
+from memory_pipeline.automation.sensors import review_sensor
+from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.proposals.review import reconcile
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import at, proposal, put, workspace
 
 
@@ -19,8 +21,9 @@ class Review:
 
     def __init__(self, folder: Path) -> None:
         self.settings, self.lake = workspace(folder / "workspace")
+        self.workspace = Workspace(self.settings, self.lake)
         put(self.lake, "proposals", proposal(1, "Use uv for Python."))
-        settle_review(self.workspace, at("18:00"))
+        reconcile(self.workspace, at("18:00"))
         self.instance = dg.DagsterInstance.ephemeral()
         self.age()
 
@@ -38,7 +41,7 @@ class Review:
 
     def tick(self, status: dg.DagsterRunStatus | None = None) -> list[str | None]:
         """The run keys that the sensor asks for; with a status, their runs then end so."""
-        context = dg.build_sensor_context(self.instance, resources={"lake": LakeResource()})
+        context = dg.build_sensor_context(self.instance, resources={"workspace": WorkspaceResource()})
         result = review_sensor(context)
         if isinstance(result, dg.SkipReason):
             return []
@@ -90,7 +93,7 @@ def test_each_version_is_a_run_of_its_own(review: Review) -> None:
 def test_what_the_run_itself_writes_asks_for_nothing(review: Review) -> None:
     review.save(review.text().replace("- [ ]", "- [x]"))
     review.tick()
-    settle_review(review.settings, review.lake, at("18:01"))
+    reconcile(Workspace(review.settings, review.lake), at("18:01"))
     review.age()
     assert review.tick() == []
 

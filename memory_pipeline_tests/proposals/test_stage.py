@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.proposals.states import pending
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
     Row,
@@ -35,6 +36,10 @@ UV, FRIDAY, TABS = "Use uv for Python.", "Never deploy on a Friday.", "Indent Ma
 class Work:
     settings: Settings
     lake: Lake
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.settings, self.lake)
 
     def reflect(self, text: str, *, day: date = DAY, session: str = "s1", **other: Any) -> None:
         """The text was observed on the day and reflected on it."""
@@ -181,7 +186,7 @@ def test_the_reviewer_sees_who_said_it_when_and_where(work: Work) -> None:
     work.reflect(UV, sources=[observation_id(UV), other["observation_id"]], support=2, sessions=2)
     work.reflect(FRIDAY)
     work.run()
-    lines = evidence_lines(work.settings, work.lake, pending(work.lake))
+    lines = evidence_lines(Workspace(work.settings, work.lake), ProposalLog(work.lake).pending())
     assert lines == {
         "p-20250305-001": "2025-03-05 09:00 · you in “session s1” · said 2 times in 2 sessions",
         "p-20250305-002": "2025-03-05 09:00 · you in “session s1”",
@@ -189,5 +194,5 @@ def test_the_reviewer_sees_who_said_it_when_and_where(work: Work) -> None:
 
 
 def test_the_reviewer_sees_the_day_also_when_the_observations_are_gone(work: Work) -> None:
-    lines = evidence_lines(work.settings, work.lake, [proposal(1, UV)])
+    lines = evidence_lines(Workspace(work.settings, work.lake), [proposal(1, UV)])
     assert lines == {"p-20250305-001": "2025-03-05 · said 1 times"}

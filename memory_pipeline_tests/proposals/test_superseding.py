@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.proposals.lifecycle import APPROVED, as_offered, decide, pending, promote, settle_review
+from memory_pipeline.proposals.events import APPROVED, PENDING, SUPERSEDED, ProposalLog
 from memory_pipeline.proposals.memory_file import lines_of, strike_lines
+from memory_pipeline.proposals.review import as_offered, decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.proposals.states import PENDING, SUPERSEDED, with_status
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.text.wording import breaks_with, takes_place_of
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, at, day_after, observation, observation_id, put, reflection, workspace
 
 NPM, PNPM = "Use npm for installs.", "Use pnpm instead of npm."
@@ -63,6 +64,7 @@ class Change:
 
     def __init__(self, folder: Path) -> None:
         self.settings, self.lake = workspace(folder)
+        self.workspace = Workspace(self.settings, self.lake)
         self.reflect(NPM)
 
     def reflect(self, text: str, day: date = DAY, **other: Any) -> None:
@@ -72,15 +74,14 @@ class Change:
         self.settle(day)
 
     def settle(self, day: date) -> None:
-        settle_review(self.workspace, at("18:00", day))
-        promote(self.workspace, at("18:00", day))
+        reconcile(self.workspace, at("18:00", day))
 
     def approve(self, proposal_id: str, day: date) -> None:
         decide(self.workspace, {proposal_id: APPROVED}, at("19:00", day))
         self.settle(day)
 
     def status(self) -> dict[str, str]:
-        return dict(with_status(self.lake).select("proposal_id", "status").iter_rows())
+        return dict(ProposalLog(self.lake).frame.select("proposal_id", "status").iter_rows())
 
 
 @pytest.fixture
@@ -101,7 +102,8 @@ def test_the_reviewer_sees_which_line_it_replaces(change: Change) -> None:
     change.approve(OLD, day_after(0))
     change.reflect(PNPM, LATER)
     assert f"· replaces: “{NPM}”" in change.settings.review_file.read_text("utf-8")
-    (offered,) = as_offered(change.settings, change.lake, pending(change.lake))
+    log = ProposalLog(change.lake)
+    (offered,) = as_offered(change.workspace, log, log.pending())
     assert offered.evidence.endswith(f"· replaces: “{NPM}”")
 
 

@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
-from memory_pipeline.proposals.lifecycle import decide, settle_review, with_status
+from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.todoist.client import TodoistBusy, TodoistRefused, open_todoist
 from memory_pipeline.proposals.todoist.planning import plan
 from memory_pipeline.proposals.todoist.review import Reviewed, sync
 from memory_pipeline.proposals.todoist.tasks import account_file, add_showing, shown_tasks
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.proposals.todoist_server import TOKEN, Garbled, Lost, Refuse, TodoistServer, todoist_server
 from memory_pipeline_tests.rows import DAY, bytes_of, decision, proposal, put, workspace
 
@@ -31,17 +33,18 @@ class Desk:
         self.server = server
         token = {"todoist": True, "todoist_api_token": TOKEN}
         self.settings, self.lake = workspace(folder / "workspace", **token | settings)
+        self.workspace = Workspace(self.settings, self.lake)
         self.propose(*texts)
 
     def propose(self, *texts: str, start: int = 1) -> None:
         put(self.lake, "proposals", *(proposal(start + i, text) for i, text in enumerate(texts)))
-        settle_review(self.workspace, datetime.now(UTC))
+        reconcile(self.workspace, datetime.now(UTC))
 
     def go(self, **token: str) -> Reviewed:
         """One pass."""
         settings = self.settings.model_copy(update=token)
         with open_todoist(settings) as todoist:
-            return sync(settings, self.lake, todoist, datetime.now(UTC))
+            return sync(Workspace(settings, self.lake), todoist, datetime.now(UTC))
 
     def due(self) -> list[str]:
         with open_todoist(self.settings) as todoist:
@@ -49,7 +52,7 @@ class Desk:
 
     def status(self) -> dict[str, str]:
         """By the text that was proposed."""
-        return dict(with_status(self.lake).select("text", "status").iter_rows())
+        return dict(ProposalLog(self.lake).frame.select("text", "status").iter_rows())
 
     def decided(self) -> dict[str, tuple[str, str, str]]:
         """Decision, surface and text by the last three digits of the proposal."""
@@ -247,7 +250,7 @@ def test_a_completed_task_is_no_deleted_one_where_it_cannot_be_asked_for(desk: D
 
 def test_what_was_decided_elsewhere_is_closed(desk: Desk) -> None:
     desk.go()
-    decide(desk.settings, desk.lake, {"p-20250305-002": "rejected"}, datetime.now(UTC))
+    decide(Workspace(desk.settings, desk.lake), {"p-20250305-002": "rejected"}, datetime.now(UTC))
     assert desk.due() == ["close 6X0001"]
     assert desk.go().closed == ["p-20250305-002"]
     assert desk.decided()["002"][:2] == ("rejected", "command")

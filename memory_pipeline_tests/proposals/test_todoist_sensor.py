@@ -10,9 +10,11 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from memory_pipeline.orchestration import LakeResource
-from memory_pipeline.proposals.lifecycle import settle_review
-from memory_pipeline.proposals.todoist.sensor import TODOIST_JOB, todoist_job, todoist_sensor
+from memory_pipeline.automation.jobs import TODOIST_JOB, todoist_job
+from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.proposals.review import reconcile
+from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.loaded import todoist_sensor
 from memory_pipeline_tests.proposals.todoist_server import TOKEN, Refuse, TodoistServer, todoist_server
 from memory_pipeline_tests.rows import bytes_of, proposal, put, workspace
 from memory_pipeline_tests.test_definitions import in_a_new_process
@@ -24,13 +26,16 @@ class Watch:
     def __init__(self, folder: Path, server: TodoistServer) -> None:
         self.server = server
         self.settings, self.lake = workspace(folder / "workspace")
+        self.workspace = Workspace(self.settings, self.lake)
         put(self.lake, "proposals", proposal(1, "Use uv."), proposal(2, "Never use npm."))
-        settle_review(self.workspace, datetime.now(UTC))
+        reconcile(self.workspace, datetime.now(UTC))
         self.instance = dg.DagsterInstance.ephemeral()
         self.cursor: str | None = None
 
     def tick(self) -> dg.SensorResult | dg.SkipReason:
-        context = dg.build_sensor_context(self.instance, cursor=self.cursor, resources={"lake": LakeResource()})
+        context = dg.build_sensor_context(
+            self.instance, cursor=self.cursor, resources={"workspace": WorkspaceResource()}
+        )
         result = todoist_sensor(context)
         self.cursor = context.cursor
         assert isinstance(result, dg.SensorResult | dg.SkipReason)
@@ -49,7 +54,7 @@ class Watch:
 
     def run(self, *, succeeds: bool = True) -> None:
         result = todoist_job.execute_in_process(
-            instance=self.instance, resources={"lake": LakeResource()}, raise_on_error=False
+            instance=self.instance, resources={"workspace": WorkspaceResource()}, raise_on_error=False
         )
         assert result.success is succeeds
 
@@ -74,8 +79,8 @@ def test_it_is_off_until_it_is_switched_on(watch: Watch, monkeypatch: pytest.Mon
 
 LOADED = """
 import json, sys
-from memory_pipeline.proposals.todoist.sensor import todoist_sensor
-print(json.dumps([todoist_sensor.default_status.value, "todoist_api_python" in sys.modules]))
+from memory_pipeline.definitions import defs
+print(json.dumps([defs().get_sensor_def("todoist_sensor").default_status.value, "todoist_api_python" in sys.modules]))
 """
 
 
@@ -127,7 +132,7 @@ def test_what_fails_is_tried_three_times_an_hour(watch: Watch, monkeypatch: pyte
         def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
             return later
 
-    monkeypatch.setattr("memory_pipeline.proposals.todoist.sensor.datetime", Clock)
+    monkeypatch.setattr("memory_pipeline.automation.sensors.datetime", Clock)
     assert len(watch.asked()) == 1
 
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.proposals.lifecycle import APPROVED, decide, promote, settle_review
-from memory_pipeline.proposals.states import INVALID
-from memory_pipeline_tests.proposals.test_lifecycle import FRIDAY, NOW, TEXTS, UV, Story
+from memory_pipeline.proposals.events import APPROVED, INVALID
+from memory_pipeline.proposals.review import decide, reconcile
+from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.proposals.test_review import FRIDAY, NOW, TEXTS, UV, Story
 from memory_pipeline_tests.rows import at, day_after, decision, observation, proposal, put, say
 
 
@@ -18,8 +19,8 @@ def story(tmp_path: Path) -> Story:
 def approve(story: Story, proposal_id: str = UV, text: str | None = None) -> str | None:
     """Why it was refused, if it was."""
     texts = {proposal_id: text} if text else None
-    reasons = decide(story.settings, story.lake, {proposal_id: APPROVED}, NOW, texts=texts)
-    promote(story.settings, story.lake, NOW)
+    reasons = decide(Workspace(story.settings, story.lake), {proposal_id: APPROVED}, NOW, texts=texts)
+    reconcile(Workspace(story.settings, story.lake), NOW)
     return reasons.get(proposal_id)
 
 
@@ -93,7 +94,7 @@ def test_a_newer_line_that_says_the_contrary_wins(story: Story) -> None:
     new = proposal(9, "Use poetry instead of uv.", day=day_after(2)) | {"last_seen": at(day=day_after(2))}
     put(story.lake, "proposals", new, proposal(7, "Use uv here.") | {"last_seen": at()})
     put(story.lake, "decisions", decision(new["proposal_id"], text=new["text"]))
-    promote(story.settings, story.lake, NOW)
+    reconcile(Workspace(story.settings, story.lake), NOW)
     assert approve(story, "p-20250305-007") == (
         f"MEMORY.md says what was said later ({new['proposal_id']}): Use poetry instead of uv."
     )
@@ -104,5 +105,5 @@ def test_a_text_of_hidden_characters_is_no_line(story: Story) -> None:
     story.edit(TEXTS[UV], "\u200b\u2060")
     story.run()
     assert story.settled.invalid == {UV: "nothing that can be seen is left of its text"}
-    settle_review(story.settings, story.lake, NOW)
+    reconcile(Workspace(story.settings, story.lake), NOW)
     assert not story.memory.exists()

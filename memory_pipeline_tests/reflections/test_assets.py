@@ -7,10 +7,11 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import LakeResource
-from memory_pipeline.reflections.assets import pool_reflections, reflect
+from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.reflections.assets import pool_reflections
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server
+from memory_pipeline_tests.loaded import reflect
 from memory_pipeline_tests.rows import DAY, MissingEncoder, day_after, observation, put, reflection
 
 UV, FRIDAY = "Use uv for all Python of parcels.", "Never deploy parcels on a Friday."
@@ -43,7 +44,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def run(asset: dg.AssetsDefinition, *, partitioned: bool = True) -> dg.ExecuteInProcessResult:
     day = {"partition_key": f"{DAY}"} if partitioned else {}
     selection = [asset]
-    return dg.materialize(selection, resources={"lake": LakeResource()}, raise_on_error=False, **day)  # type: ignore[arg-type]
+    return dg.materialize(selection, resources={"workspace": WorkspaceResource()}, raise_on_error=False, **day)  # type: ignore[arg-type]
 
 
 def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
@@ -112,7 +113,7 @@ def test_the_pool_is_left_alone_where_it_was_not_asked_for(
     lake: Lake, selection: list[str], tags: dict[str, str], added: int
 ) -> None:
     pooled(lake)
-    jobs = dg.Definitions(assets=[reflect, pool_reflections], resources={"lake": LakeResource()})
+    jobs = dg.Definitions(assets=[reflect, pool_reflections], resources={"workspace": WorkspaceResource()})
     result = jobs.resolve_implicit_global_asset_job_def().execute_in_process(
         asset_selection=[dg.AssetKey(name) for name in selection], tags=tags
     )

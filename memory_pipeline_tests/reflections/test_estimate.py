@@ -18,6 +18,7 @@ from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Asked, OpenAIServer, Say, openai_server
 from memory_pipeline_tests.rows import DAY, MissingEncoder, at, day_after, observation, put, reflection, say, workspace
 
@@ -44,6 +45,7 @@ class Work:
         self.settings: Settings
         self.lake: Lake
         self.settings, self.lake = workspace(folder, **model | {"daily_budget_usd": 100} | more)
+        self.workspace = Workspace(self.settings, self.lake)
         self.server = server
 
     @property

@@ -12,14 +12,13 @@ import pytest
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.orchestration import LakeResource
-from memory_pipeline.reflections.assets import reflect
-from memory_pipeline.reflections.checks import REFLECTION_CHECKS
+from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.reflections.evaluation import judge_silent_zero
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Fail, Script, openai_server
+from memory_pipeline_tests.loaded import REFLECTION_CHECKS, reflect
 from memory_pipeline_tests.rows import DAY, MissingEncoder, at, observation, put, reflection, workspace
 
 UV = "Use uv for all Python of parcels."
@@ -91,7 +90,7 @@ def test_through_dagster(answer: Script, budget: str, told: str | None, monkeypa
             monkeypatch.setenv(name, value)
         assets: list[Any] = [reflect, *REFLECTION_CHECKS]
         result = dg.materialize(
-            assets, resources={"lake": LakeResource()}, raise_on_error=False, partition_key=f"{DAY}"
+            assets, resources={"workspace": WorkspaceResource()}, raise_on_error=False, partition_key=f"{DAY}"
         )
     found = [e for e in result.get_asset_check_evaluations() if e.check_name == "no_silent_zero"]
     if isinstance(answer, Fail):

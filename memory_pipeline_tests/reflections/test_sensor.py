@@ -6,12 +6,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from memory_pipeline.definitions import defs
+from memory_pipeline.automation.sensors import early_request, reflect_early
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import VARIABLE
-from memory_pipeline.orchestration import LakeResource
-from memory_pipeline.reflections.sensor import early_request, reflect_early
+from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.settings import load_settings
+from memory_pipeline_tests.loaded import defs
 from memory_pipeline_tests.rows import DAY, day_after, observation, put, workspace
 
 
@@ -42,7 +42,9 @@ def test_the_sensor_asks_once_a_day(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
         def tick() -> list[dg.RunRequest]:
             context = dg.build_sensor_context(
-                instance=instance, repository_def=defs.get_repository_def(), resources={"lake": LakeResource()}
+                instance=instance,
+                repository_def=defs.get_repository_def(),
+                resources={"workspace": WorkspaceResource()},
             )
             return reflect_early.evaluate_tick(context).run_requests or []
 

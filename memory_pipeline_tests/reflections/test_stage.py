@@ -13,6 +13,7 @@ from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
     SECTIONS,
@@ -34,6 +35,10 @@ UV, UV_AGAIN, FRIDAY = "Use uv for Python.", "uv is what we take, everywhere.", 
 class Work:
     settings: Settings
     lake: Lake
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.settings, self.lake)
 
     def stage(self) -> ReflectionsStage:
         return ReflectionsStage(self.workspace, ExtractiveReflector(), FakeEncoder("uv", "friday"))

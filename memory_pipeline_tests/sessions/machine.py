@@ -18,12 +18,12 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from memory_pipeline.automation.sensors import session_sensor
 from memory_pipeline.cli.status import status
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import LakeResource
+from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.checks import judge_windows
-from memory_pipeline.sessions.sensor import session_sensor
 from memory_pipeline.sessions.stage import NAMES
 from memory_pipeline.settings import Settings, load_settings, salt_of
 from memory_pipeline.stage import bring_up_to_date
@@ -65,7 +65,7 @@ class Machine:
 
     def tick(self) -> dg.SensorResult | dg.SkipReason:
         """What the sensor says."""
-        with dg.build_sensor_context(self.instance, resources={"lake": LakeResource()}) as context:
+        with dg.build_sensor_context(self.instance, resources={"workspace": WorkspaceResource()}) as context:
             answer = session_sensor(context)
         assert isinstance(answer, dg.SensorResult | dg.SkipReason)
         return answer

@@ -18,12 +18,12 @@ import dagster as dg
 import pytest
 import upath  # Dagster imports it when it needs it, which nobody may do from root's Python
 
-from memory_pipeline.orchestration import LakeResource
-from memory_pipeline.sessions.assets import read_sessions
+from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.sessions.harnesses import records
 from memory_pipeline.sessions.harnesses.opencode import database as opencode_database
 from memory_pipeline_tests.conftest import conversation, user, utc, write_session
+from memory_pipeline_tests.loaded import read_sessions
 from memory_pipeline_tests.sessions.harnesses.test_opencode import Talk
 from memory_pipeline_tests.sessions.harnesses.test_opencode import database as opencode_with
 from memory_pipeline_tests.sessions.machine import Machine
@@ -214,7 +214,7 @@ def materialize() -> dict[str, Any]:
     """A run of the day in Dagster; what the UI then shows of `sessions`."""
     with dg.DagsterInstance.ephemeral() as instance:
         result = dg.materialize(
-            [read_sessions], instance=instance, partition_key=f"{DAY}", resources={"lake": LakeResource()}
+            [read_sessions], instance=instance, partition_key=f"{DAY}", resources={"workspace": WorkspaceResource()}
         )
         (found,) = (
             event.step_materialization_data.materialization.metadata

@@ -11,15 +11,15 @@ import polars as pl
 import pytest
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import LakeResource
-from memory_pipeline.sessions.assets import read_sessions
-from memory_pipeline.sessions.checks import every_message_in_one_window, judge_windows
+from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.conftest import conversation, utc, write_session
+from memory_pipeline_tests.loaded import every_message_in_one_window, read_sessions
 from memory_pipeline_tests.sessions.harnesses.test_codex import FORKED, copied, line, turns
 from memory_pipeline_tests.sessions.machine import Machine
 
@@ -135,7 +135,7 @@ def test_the_check_judges_the_day_of_its_run(passes: bool, lake: Lake) -> None:
             [read_sessions, every_message_in_one_window],
             instance=instance,
             partition_key=f"{DAY}",
-            resources={"lake": LakeResource()},
+            resources={"workspace": WorkspaceResource()},
             raise_on_error=False,
         )
     (evaluation,) = result.get_asset_check_evaluations()

@@ -10,17 +10,17 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from memory_pipeline.automation import sensors as module
+from memory_pipeline.automation.sensors import MAX_DAYS, session_sensor
 from memory_pipeline.days import day_of
-from memory_pipeline.definitions import defs
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import LakeResource
+from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.planning import Stages
-from memory_pipeline.sessions import sensor as module
-from memory_pipeline.sessions.sensor import MOST_DAYS, session_sensor
 from memory_pipeline.settings import WrongSetting, load_settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.conftest import conversation, user, utc, write_session
 from memory_pipeline_tests.llm.openai_server import openai_server
+from memory_pipeline_tests.loaded import defs
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder
 
 DAY = date(2025, 3, 5)
@@ -41,7 +41,7 @@ def tick(*runs: dg.DagsterRun) -> dg.SensorResult | dg.SkipReason:
     with dg.DagsterInstance.ephemeral() as instance:
         for run in runs:
             instance.add_run(run)
-        with dg.build_sensor_context(instance, resources={"lake": LakeResource()}) as context:
+        with dg.build_sensor_context(instance, resources={"workspace": WorkspaceResource()}) as context:
             answer = session_sensor(context)
     assert isinstance(answer, dg.SensorResult | dg.SkipReason)
     return answer
@@ -89,7 +89,9 @@ def test_dagster_turns_the_answer_into_a_run_of_that_partition(sessions: Path) -
     write_session(sessions / "a.jsonl", *conversation(NINE))
     repository = defs.get_repository_def()
     with dg.DagsterInstance.ephemeral() as instance:
-        context = dg.build_sensor_context(instance, repository_def=repository, resources={"lake": LakeResource()})
+        context = dg.build_sensor_context(
+            instance, repository_def=repository, resources={"workspace": WorkspaceResource()}
+        )
         (request,) = repository.get_sensor_def("session_sensor").evaluate_tick(context).run_requests or []
     assert request.tags["dagster/partition"] == f"{DAY}"
     assert repository.has_job("day_job")
@@ -194,14 +196,14 @@ def sessions_on(sessions: Path, days: Iterable[date]) -> None:
 
 
 def test_a_few_old_days_are_asked_for_oldest_first(sessions: Path) -> None:
-    days = [DAY + timedelta(days=number) for number in range(MOST_DAYS)]
+    days = [DAY + timedelta(days=number) for number in range(MAX_DAYS)]
     sessions_on(sessions, days)
-    assert MOST_DAYS == 20
+    assert MAX_DAYS == 20
     assert list(asked()) == [f"{day}" for day in days]
 
 
 def test_years_of_history_are_offered_for_a_backfill_and_recent_days_asked_for(sessions: Path) -> None:
-    days = [DAY + timedelta(days=number) for number in range(MOST_DAYS + 1)]
+    days = [DAY + timedelta(days=number) for number in range(MAX_DAYS + 1)]
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     sessions_on(sessions, days)
     told = skipped()
@@ -291,7 +293,7 @@ def test_a_day_that_failed_after_its_sessions_were_stored_is_asked_for_again(ses
 
 
 def test_days_that_fail_for_good_keep_no_other_day_waiting(sessions: Path) -> None:
-    days = [DAY + timedelta(days=number) for number in range(MOST_DAYS)]
+    days = [DAY + timedelta(days=number) for number in range(MAX_DAYS)]
     days.append(datetime.now(UTC).date() - timedelta(days=1))
     for day in days:
         write_session(sessions / f"{day}.jsonl", *conversation(f"{day}T09:00", topic=f"{day}"))

@@ -30,6 +30,7 @@ from memory_pipeline.observations.language_model.observer import LanguageModelOb
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, openai_server
 from memory_pipeline_tests.rows import DAY, say, workspace
 
@@ -60,6 +61,10 @@ class Work:
 
     settings: Settings
     lake: Lake
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.settings, self.lake)
 
     def stage(self, **changed: Any) -> ObservationsStage:
         return ObservationsStage.of(self.settings.model_copy(update=changed), self.lake)

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.integrity import Ends
-from memory_pipeline.proposals.lifecycle import APPROVED, REJECTED, decide, promote
+from memory_pipeline.proposals.events import APPROVED, REJECTED
+from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, at, decision, proposal, put, workspace
@@ -21,17 +22,17 @@ def made(tmp_path: Path) -> tuple[Settings, Lake]:
     settings, lake = workspace(tmp_path)
     put(lake, "proposals", proposal(1, "Use uv."), proposal(2, "Never deploy on a Friday."), proposal(3, "Use tabs."))
     decide(Workspace(settings, lake), {UV: APPROVED, FRIDAY: REJECTED}, at("18:00"))
-    promote(Workspace(settings, lake), at("18:00"))
+    reconcile(Workspace(settings, lake), at("18:00"))
     return settings, lake
 
 
 def offenders(settings: Settings, lake: Lake) -> list[str]:
-    return Ends.of(lake, settings.memory_file).judge(DAY).offenders
+    return ProposalIntegrity.from_lake(lake, settings.memory_file).judge().offenders
 
 
 def test_numbers_of_a_day_that_is_right(made: tuple[Settings, Lake]) -> None:
     settings, lake = made
-    verdict = Ends.of(lake, settings.memory_file).judge(DAY)
+    verdict = ProposalIntegrity.from_lake(lake, settings.memory_file).judge()
     assert verdict.passed
     assert verdict.numbers == {
         "proposals": 3,
@@ -46,7 +47,7 @@ def test_numbers_of_a_day_that_is_right(made: tuple[Settings, Lake]) -> None:
 def test_a_person_may_remove_a_line(made: tuple[Settings, Lake]) -> None:
     settings, lake = made
     settings.memory_file.write_text("# Memory\n", "utf-8")
-    verdict = Ends.of(lake, settings.memory_file).judge(DAY)
+    verdict = ProposalIntegrity.from_lake(lake, settings.memory_file).judge()
     assert verdict.passed
     assert verdict.numbers["removed_by_hand"] == 1
 
@@ -89,4 +90,4 @@ def _lost(settings: Settings, lake: Lake) -> None:
 )
 def test_what_is_wrong_is_named(made: tuple[Settings, Lake], harm: Callable[[Settings, Lake], None], said: str) -> None:
     harm(*made)
-    assert offenders(*made) == [said]
+    assert [offender.removeprefix(f"{DAY}: ") for offender in offenders(*made)] == [said]

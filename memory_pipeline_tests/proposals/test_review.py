@@ -5,17 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.proposals.lifecycle import (
-    APPROVED,
-    REJECTED,
-    Settled,
-    UnknownProposal,
-    decide,
-    not_understood,
-    promote,
-    settle_review,
-    with_status,
-)
+from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
+from memory_pipeline.proposals.review import Reconciled, UnknownProposalError, decide, not_understood, reconcile
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, at, bytes_of, day_after, decision, proposal, put, workspace
 
 NOW = at("18:00")
@@ -34,9 +26,10 @@ class Story:
 
     def __init__(self, folder: Path, **settings: int) -> None:
         self.settings, self.lake = workspace(folder, **settings)
+        self.workspace = Workspace(self.settings, self.lake)
         self.review, self.memory = self.settings.review_file, self.settings.memory_file
         put(self.lake, "proposals", *(proposal(n, text) for n, text in enumerate(TEXTS.values(), 1)))
-        self.settled = settle_review(self.workspace, NOW)
+        self.settled = reconcile(self.workspace, NOW)
 
     def edit(self, old: str, new: str) -> None:
         """A person edits REVIEW.md."""
@@ -47,15 +40,14 @@ class Story:
     def mark(self, proposal_id: str, mark: str) -> None:
         self.edit(f"- [ ] `{proposal_id}`", f"- [{mark}] `{proposal_id}`")
 
-    def run(self, minutes: int = 1) -> Settled:
+    def run(self, minutes: int = 1) -> Reconciled:
         """What the sensor's job does."""
         now = NOW + timedelta(minutes=minutes)
-        self.settled = settle_review(self.workspace, now)
-        promote(self.workspace, now)
+        self.settled = reconcile(self.workspace, now)
         return self.settled
 
     def status(self) -> dict[str, str]:
-        return dict(with_status(self.lake).select("proposal_id", "status").iter_rows())
+        return dict(ProposalLog(self.lake).frame.select("proposal_id", "status").iter_rows())
 
     def remembered(self) -> str:
         return self.memory.read_text("utf-8") if self.memory.exists() else ""
@@ -99,15 +91,14 @@ def test_what_a_person_marks_is_done_once(story: Story) -> None:
     assert story.lake.read("promotions")["proposal_id"].to_list() == [UV, FRIDAY]
 
 
-def test_while_days_are_still_to_come_nothing_is_added_and_marks_are_read(tmp_path: Path) -> None:
+def test_a_place_that_a_decision_frees_is_the_best_ones(tmp_path: Path) -> None:
     story = Story(tmp_path, pending_limit=3)
     shown = [p for p in TEXTS if p in story.review.read_text("utf-8")]
     story.mark(shown[0], "x")
     put(story.lake, "proposals", proposal(6, "Said again and again.") | {"worth": 9.0})
-    settled = settle_review(story.settings, story.lake, NOW + timedelta(minutes=1), offers=False)
-    assert settled.approved == [shown[0]]
+    settled = reconcile(story.workspace, NOW + timedelta(minutes=1))
+    assert settled.approved == settled.promoted == [shown[0]]
     assert [p for p in TEXTS if p in story.review.read_text("utf-8")] == shown[1:]
-    settle_review(story.settings, story.lake, NOW + timedelta(minutes=2))
     assert "Said again and again." in story.review.read_text("utf-8")
 
 
@@ -133,7 +124,7 @@ def test_decisions_stand_in_the_log_of_their_day_beside_the_persons_own_words(st
 
 
 def test_deciding_at_the_command_line_is_deciding(story: Story) -> None:
-    decide(story.settings, story.lake, {UV: APPROVED, TABS: REJECTED}, NOW)
+    decide(Workspace(story.settings, story.lake), {UV: APPROVED, TABS: REJECTED}, NOW)
     story.run()
     assert story.shown() == [FRIDAY, UTC, LINT]
     assert "Use uv for Python." in story.remembered()
@@ -151,15 +142,15 @@ def test_deciding_at_the_command_line_is_deciding(story: Story) -> None:
 def test_a_wrong_decision_is_refused_before_anything_is_recorded(
     story: Story, decisions: dict[str, str], said: str
 ) -> None:
-    decide(story.settings, story.lake, {UV: APPROVED}, NOW)
+    decide(Workspace(story.settings, story.lake), {UV: APPROVED}, NOW)
     before = story.lake.read("decisions")
-    with pytest.raises(UnknownProposal, match=said):
-        decide(story.settings, story.lake, decisions, NOW)
+    with pytest.raises(UnknownProposalError, match=said):
+        decide(Workspace(story.settings, story.lake), decisions, NOW)
     assert story.lake.read("decisions").equals(before)
 
 
 def test_a_mark_after_a_decision_elsewhere_decides_nothing(story: Story) -> None:
-    decide(story.settings, story.lake, {UV: REJECTED}, NOW)
+    decide(Workspace(story.settings, story.lake), {UV: REJECTED}, NOW)
     story.mark(UV, "x")
     story.run()
     assert story.status()[UV] == REJECTED
@@ -179,7 +170,7 @@ def test_an_older_copy_over_the_file_is_told_what_was_decided_and_nothing_is_pen
 
 
 def test_an_older_copy_without_a_line_does_not_name_what_was_decided_elsewhere(story: Story) -> None:
-    decide(story.settings, story.lake, {UV: APPROVED}, NOW)
+    decide(Workspace(story.settings, story.lake), {UV: APPROVED}, NOW)
     story.review.write_text(
         "".join(x for x in story.review.read_text("utf-8").splitlines(True) if UV not in x).replace("18:00", "17:00")
     )
@@ -188,11 +179,11 @@ def test_an_older_copy_without_a_line_does_not_name_what_was_decided_elsewhere(s
 
 
 def test_what_is_not_understood_is_pending_or_unknown(story: Story) -> None:
-    assert not_understood(story.settings, story.lake) == []
+    assert not_understood(story.workspace) == []
     story.mark(UV, "?")
     story.edit("# Pending", "- [x] `p-20250305-099` mine\n\n# Pending")
     assert story.run().ignored == ["p-20250305-099", UV]
-    assert not_understood(story.settings, story.lake) == ["p-20250305-099", UV]
+    assert not_understood(story.workspace) == ["p-20250305-099", UV]
 
 
 @pytest.mark.parametrize(
@@ -200,9 +191,9 @@ def test_what_is_not_understood_is_pending_or_unknown(story: Story) -> None:
     [(APPROVED, REJECTED, "delete or strike out its line"), (REJECTED, APPROVED, "write the line into MEMORY.md")],
 )
 def test_who_changes_their_mind_is_told_the_way(story: Story, first: str, then: str, way_out: str) -> None:
-    decide(story.settings, story.lake, {UV: first}, NOW)
-    with pytest.raises(UnknownProposal, match=way_out):
-        decide(story.settings, story.lake, {UV: then}, NOW)
+    decide(Workspace(story.settings, story.lake), {UV: first}, NOW)
+    with pytest.raises(UnknownProposalError, match=way_out):
+        decide(Workspace(story.settings, story.lake), {UV: then}, NOW)
 
 
 def test_running_again_changes_no_byte_of_any_file(story: Story, tmp_path: Path) -> None:
@@ -243,10 +234,10 @@ def test_a_memory_that_is_a_link_is_written_where_it_lies(story: Story, tmp_path
 
 def test_deciding_the_same_again_changes_nothing(story: Story, tmp_path: Path) -> None:
     """A command that was not heard to answer is given again."""
-    decide(story.settings, story.lake, {UV: APPROVED}, NOW)
+    decide(Workspace(story.settings, story.lake), {UV: APPROVED}, NOW)
     story.run()
     before = bytes_of(tmp_path)
-    assert decide(story.settings, story.lake, {UV: APPROVED}, NOW) == {}
+    assert decide(Workspace(story.settings, story.lake), {UV: APPROVED}, NOW) == {}
     story.run()
     assert bytes_of(tmp_path) == before
 

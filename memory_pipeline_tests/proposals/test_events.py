@@ -1,11 +1,12 @@
 """Rows are only ever added, and of each thing the first row is the one that counts."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from memory_pipeline.proposals.records import record_decisions, record_showings
+from memory_pipeline.proposals.events import Decision
 from memory_pipeline.workspace import Workspace
-from memory_pipeline_tests.rows import DAY, at, day_after, workspace
+from memory_pipeline_tests.rows import DAY, at, day_after, record_decisions, record_showings, workspace
 
 UV, FRIDAY = "p-20250305-001", "p-20250305-002"
 
@@ -13,12 +14,11 @@ UV, FRIDAY = "p-20250305-001", "p-20250305-002"
 def test_two_who_decide_at_once_leave_one_decision(tmp_path: Path) -> None:
     """Each looked before the other wrote; the second comes after midnight."""
     settings, lake = workspace(tmp_path)
-    row = {"proposal_id": UV, "decision": "approved", "surface": "command", "text": "Use uv."}
-    record_decisions(Workspace(settings, lake), [row], at("23:59"))
-    record_decisions(Workspace(settings, lake), [row | {"decision": "expired"}], at("00:01", day_after(1)))
-    record_decisions(
-        Workspace(settings, lake), [row | {"decision": "rejected"}, row | {"proposal_id": FRIDAY}], at("23:59")
-    )
+    approved = Decision(UV, "approved", "command", "Use uv.")
+    record_decisions(Workspace(settings, lake), [approved], at("23:59"))
+    record_decisions(Workspace(settings, lake), [replace(approved, decision="expired")], at("00:01", day_after(1)))
+    other = [replace(approved, decision="rejected"), replace(approved, proposal_id=FRIDAY)]
+    record_decisions(Workspace(settings, lake), other, at("23:59"))
     kept = lake.read("decisions").select("day", "proposal_id", "decision").sort("proposal_id").rows()
     assert kept == [(DAY, UV, "approved"), (DAY, FRIDAY, "approved")]
 

@@ -1,0 +1,30 @@
+"""What Dagster loads, made once from the settings that every test has: days from 2025 in UTC, a workspace of nobody."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import date
+from pathlib import Path
+
+from memory_pipeline.automation.schedules import schedules
+from memory_pipeline.automation.sensors import sensors
+from memory_pipeline.definitions import build_definitions
+from memory_pipeline.reflections.assets import reflection_assets
+from memory_pipeline.reflections.checks import reflection_checks
+from memory_pipeline.sessions.assets import session_assets
+from memory_pipeline.sessions.checks import session_checks
+from memory_pipeline.settings import Settings
+
+SETTINGS = Settings(
+    workspace=Path(tempfile.gettempdir()) / "nobody",
+    timezone="UTC",
+    start_date=date(2025, 1, 1),
+    default_session_dirs=False,
+)
+defs = build_definitions(SETTINGS)
+read_sessions = session_assets(SETTINGS)
+(every_message_in_one_window,) = session_checks(SETTINGS)
+reflect = reflection_assets(SETTINGS)
+REFLECTION_CHECKS = reflection_checks(SETTINGS)
+distil_at_five, reflect_at_six, friction_at_seven, archive_at_eight = schedules(SETTINGS)
+session_sensor, reflect_early, review_sensor, todoist_sensor = sensors(SETTINGS)
