@@ -8,13 +8,6 @@ between `<private>` and `</private>` is left out whatever it is.
 
 from __future__ import annotations
 
-from memory_pipeline.sessions.redaction.redactor import Redactor
-from memory_pipeline.sessions.redaction.unredacted import Unredacted
-from memory_pipeline.settings import Settings, salt_of
+from memory_pipeline.sessions.redaction.redactor import Redactor, Unredacted, redactor_of
 
-__all__ = ["Redactor", "redactor_of"]
-
-
-def redactor_of(settings: Settings) -> Redactor:
-    """The workspace's redactor, or one that leaves everything as it is where the settings say so."""
-    return Redactor(salt_of(settings)) if settings.redact else Unredacted()
+__all__ = ["Redactor", "Unredacted", "redactor_of"]

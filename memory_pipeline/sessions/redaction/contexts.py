@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memory_pipeline.sessions.redaction.assignments import is_mixed, is_shown
 from memory_pipeline.sessions.redaction.detectors import Detector, Span
-from memory_pipeline.sessions.redaction.values import is_mixed, is_shown
 
 _USER_IN_URL = "://[^\\s/@\"'`<>]+@"
 _AUTHORIZATION = r"""authorization\\*["']?\s{0,9}[:=,]\s{0,9}\\*["'`]?\s{0,9}"""

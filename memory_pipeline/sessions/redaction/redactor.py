@@ -20,6 +20,7 @@ from memory_pipeline.sessions.redaction.detectors import (
     Span,
 )
 from memory_pipeline.sessions.redaction.tokens import TOKENS
+from memory_pipeline.settings import Settings, salt_of
 
 _OPEN, _CLOSE, _LEFT_OUT = "<private>", "</private>", "[private]"
 Finder = Callable[[str, str], Iterable[Span]]
@@ -82,6 +83,21 @@ class Redactor:
             return _LEFT_OUT
         digest = hmac.digest(self.salt, secret.encode("utf-8", "surrogatepass"), "sha256")
         return f"[redacted:{kind}:{digest[:3].hex()}]"
+
+
+class Unredacted(Redactor):
+    """Leaves every text as it is, for a user who has switched redaction off; excerpts are cut all the same."""
+
+    def __init__(self) -> None:
+        super().__init__(b"")
+
+    def redact(self, text: str) -> str:
+        return text
+
+
+def redactor_of(settings: Settings) -> Redactor:
+    """The workspace's redactor, or one that leaves everything as it is where the settings say so."""
+    return Redactor(salt_of(settings)) if settings.redact else Unredacted()
 
 
 def find_secrets(text: str) -> list[Span]:
