@@ -7,24 +7,24 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from pathlib import Path
 
-from memory_pipeline.sessions.harnesses import HARNESSES
+from memory_pipeline.sessions import harnesses
+from memory_pipeline.sessions.harnesses.protocol import HarnessWithFolders
 from memory_pipeline.sessions.model import Source
 from memory_pipeline.settings import Settings, WrongSetting
 
 SUFFIXES = (".jsonl", ".json")
-_CLAIMS = tuple(harness.claims for harness in HARNESSES if hasattr(harness, "claims"))
 
 
 def default_roots() -> list[Path]:
     """Where the harnesses keep their sessions, moved by the variables by which each can be moved."""
-    found = (root for harness in HARNESSES for root in harness.default_roots(Path.home(), os.environ))
+    found = (root for harness in harnesses.HARNESSES for root in harness.default_roots(Path.home(), os.environ))
     return [Path(os.path.abspath(root)) for root in found]  # noqa: PTH100 - resolve() would follow links
 
 
 def roots(settings: Settings) -> list[Path]:
     """The directories to read: the named ones, then those default places that exist.
 
-    Raises `WrongSetting` when a named one is not a readable directory, because then files that a person
+    Raises `WrongSetting` when a named one is not a readable directory, because then files that the user
     counts on would silently be missing.
     """
     for root in settings.session_dirs:
@@ -70,9 +70,8 @@ def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
 
 def _claimed(folder: Path, names: set[str]) -> tuple[list[Source], list[str]] | None:
     """What a harness says of a folder: its sessions, and the names that are not its own."""
-    for claims in _CLAIMS:
-        claimed: tuple[list[Source], list[str]] | None = claims(folder, names)
-        if claimed is not None:
+    for harness in harnesses.HARNESSES:
+        if isinstance(harness, HarnessWithFolders) and (claimed := harness.claims(folder, names)) is not None:
             return claimed
     return None
 

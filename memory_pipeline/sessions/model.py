@@ -113,9 +113,9 @@ class ParsedSession:
     """Why nothing of the session may be stored; None when it may."""
 
 
-class NotASession(Exception):
+class NotASessionError(Exception):
     """The file is not a session that can be read; the message is the reason, in one sentence."""
 
 
-class NotReadableNow(NotASession):
+class NotReadableNowError(NotASessionError):
     """Something is in the way that may go without the file changing: it is looked at again each time."""

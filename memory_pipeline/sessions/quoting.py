@@ -12,9 +12,9 @@ from itertools import pairwise
 
 from memory_pipeline.sessions import quoting_cues as cues
 
-LONGEST = 60_000
+MAX_CHARACTERS = 60_000
 """Characters that are looked at; nobody types more, so what follows is pasted but for its ending."""
-WIDEST = 400
+MAX_WIDTH = 400
 """Characters of a line that show what it is."""
 DUMP_LINES, DUMP_SHARE = 5, 0.3
 """A block of so many lines, of which so many are certain, is pasted as a whole."""
@@ -22,17 +22,17 @@ LISTING_LINES = 15
 """Lines without a full stop that nobody types in one block; and certain lines that make a message mostly a paste."""
 ENDING = 500
 """Characters of the last paragraphs that can be the person's own words below a paste."""
-LEAST_ANNOUNCED = 200
+MIN_ANNOUNCED = 200
 """Characters of a review behind the words that announce it."""
-LEAST_DOCUMENT = 400
-LEAST_FINDING, LONGEST_FINDING = 130, 3000
+MIN_DOCUMENT = 400
+MIN_FINDING, MAX_FINDING = 130, 3000
 """Characters of a paragraph that can be a reviewer's."""
 
 
 def quoted_spans(text: str) -> list[tuple[int, int]]:
     """`text[start:end]` of each pasted part, in order and apart from each other."""
-    if len(text) > LONGEST:
-        rest = text.rfind("\n", 0, LONGEST) + 1 or LONGEST
+    if len(text) > MAX_CHARACTERS:
+        rest = text.rfind("\n", 0, MAX_CHARACTERS) + 1 or MAX_CHARACTERS
         return _united(text, [*quoted_spans(text[:rest]), (rest, _own_ending(text, rest))])
     lines = _lines(text)
     starts = _of_output(text, lines)
@@ -51,7 +51,7 @@ def _lines(text: str) -> list[tuple[int, int]]:
 
 def _of_output(text: str, lines: list[tuple[int, int]]) -> list[int]:
     """For each line where its pasted part starts, -1 where it has none."""
-    shown = [text[start : min(end, start + WIDEST)] for start, end in lines]
+    shown = [text[start : min(end, start + MAX_WIDTH)] for start, end in lines]
     columns = [-1] * len(shown)
     for i, column in _fenced(shown):
         columns[i] = column
@@ -208,18 +208,18 @@ def _of_articles(text: str, lines: list[tuple[int, int]]) -> Iterator[tuple[int,
     begins = []
     last_wish = max((found.start() for found in cues.WISH.finditer(text)), default=-1)
     headings = [start for start, end in lines if cues.HEADING.match(text, start, end)]
-    if len(headings) >= 3 and len(text) - headings[0] >= LEAST_DOCUMENT and headings[0] > last_wish:
+    if len(headings) >= 3 and len(text) - headings[0] >= MIN_DOCUMENT and headings[0] > last_wish:
         begins.append(headings[0])
-    mail = [start for start, end in lines if cues.MAIL.match(text, start, min(end, start + WIDEST))]
+    mail = [start for start, end in lines if cues.MAIL.match(text, start, min(end, start + MAX_WIDTH))]
     if len(mail) >= 2 or any(text.startswith("On ", start) for start in mail):
         begins.append(mail[0])
     for start, end in lines:
-        end = min(end, start + WIDEST)
+        end = min(end, start + MAX_WIDTH)
         if cues.REVIEW.match(text, start, end):
             begins.append(_with_title(text, start))
             break
         announced = cues.REVIEW_FOLLOWS.match(text, start, end)
-        if announced and len(text) - announced.end() >= LEAST_ANNOUNCED and announced.end() > last_wish:
+        if announced and len(text) - announced.end() >= MIN_ANNOUNCED and announced.end() > last_wish:
             begins.append(announced.end())
             break
     if begins:
@@ -254,7 +254,7 @@ def _of_findings(text: str) -> Iterator[tuple[int, int]]:
     is_announced = False
     for found in cues.PARAGRAPH.finditer(text):
         start, end = found.span()
-        if end - start <= LONGEST_FINDING:
+        if end - start <= MAX_FINDING:
             head = cues.HEAD.match(text, start, end)
             if head and _is_finding(text[head.end() : end], True):
                 yield head.end(), end
@@ -264,10 +264,10 @@ def _of_findings(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_finding(paragraph: str, is_announced: bool) -> bool:
-    if len(paragraph) < LEAST_FINDING or cues.PERSONAL.search(paragraph) or cues.ORDER.match(paragraph):
+    if len(paragraph) < MIN_FINDING or cues.PERSONAL.search(paragraph) or cues.ORDER.match(paragraph):
         return False
-    least = 1 if is_announced else 2
-    return len(cues.SPECIFIC.findall(paragraph)) > least and len(cues.FINDING.findall(paragraph)) >= least
+    minimum = 1 if is_announced else 2
+    return len(cues.SPECIFIC.findall(paragraph)) > minimum and len(cues.FINDING.findall(paragraph)) >= minimum
 
 
 def _united(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

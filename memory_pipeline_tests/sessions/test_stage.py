@@ -17,7 +17,7 @@ from memory_pipeline.sessions import catalogue
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.sessions.discovery import find_sources
-from memory_pipeline.sessions.model import NotReadableNow, ParsedSession, Source
+from memory_pipeline.sessions.model import NotReadableNowError, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.stage import NAMES, SessionsStage
@@ -434,7 +434,7 @@ class Locked(Readings):
 
     def read(self, source: Source, tool_text_limit: int, redactor: Redactor) -> ParsedSession:
         if source.path.endswith(self.name):
-            raise NotReadableNow("It is locked.")
+            raise NotReadableNowError("It is locked.")
         return super().read(source, tool_text_limit, redactor)
 
 

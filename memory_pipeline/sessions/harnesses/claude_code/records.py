@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from memory_pipeline.sessions.harnesses.content import Content
-from memory_pipeline.sessions.harnesses.records import Other, Shape
+from memory_pipeline.sessions.harnesses.records import Fields, Other
 
 
-class Said(Shape):
+class Said(Fields):
     content: Content = None
 
 
-class Kind(Shape):
+class Kind(Fields):
     kind: Any = None
 
 
-class Error(Shape):
+class Error(Fields):
     blockingError: Any = None
 
 
-class Attachment(Shape):
+class Attachment(Fields):
     type: Any = None
     prompt: Content = None
     content: Content = None
@@ -29,22 +29,22 @@ class Attachment(Shape):
     commandMode: Any = None
 
 
-class Segment(Shape):
+class Segment(Fields):
     headUuid: Any = None
     tailUuid: Any = None
 
 
-class Preserved(Shape):
+class Preserved(Fields):
     uuids: list[Any] | str | int | float | bool | None = None
 
 
-class Compaction(Shape):
+class Compaction(Fields):
     preTokens: Any = None
     preservedSegment: Segment | Other = None
     preservedMessages: Preserved | Other = None
 
 
-class SHAPE(Shape):
+class Record(Fields):
     """A record of the chain, or one of the small records beside it."""
 
     type: Any = None

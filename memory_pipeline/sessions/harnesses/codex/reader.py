@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memory_pipeline.sessions.harnesses.codex.records import SHAPE, Item, Metadata, Payload
+from memory_pipeline.sessions.harnesses.codex.records import Item, Metadata, Payload, Record
 from memory_pipeline.sessions.harnesses.codex.streams import Prompt, Streams, bare, essence
 from memory_pipeline.sessions.harnesses.codex.tools import CALL_TYPES, OUTPUT_TYPES, read_call, read_output
 from memory_pipeline.sessions.harnesses.content import (
@@ -23,15 +23,14 @@ from memory_pipeline.sessions.harnesses.content import (
     image_mark,
     images_in,
     is_image,
-    shown_in,
+    marked_images,
     url_type,
 )
-from memory_pipeline.sessions.harnesses.records import Record, text_of, words
+from memory_pipeline.sessions.harnesses.protocol import Harness
+from memory_pipeline.sessions.harnesses.records import JsonObject, text_of, words
+from memory_pipeline.sessions.harnesses.speakers import split_by_speaker, split_content_by_speaker
 from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.harnesses.voices import split_voices, voices
 from memory_pipeline.sessions.model import Image, ParsedSession, Role
-
-HARNESS = "codex"
 
 _TYPES = words(
     "session_meta turn_context response_item event_msg compacted world_state inter_agent_communication "
@@ -56,14 +55,20 @@ _LAST_FOREIGN_HEADER = 3
 """So near the beginning of a file the header of another session begins a copy of it."""
 
 
-def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
-    codex = Path(env.get("CODEX_HOME") or home / ".codex")
-    return [codex / "sessions", codex / "archived_sessions"]
+class Codex(Harness[Record]):
+    name = "codex"
+    record_type = Record
 
+    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        codex = Path(env.get("CODEX_HOME") or home / ".codex")
+        return [codex / "sessions", codex / "archived_sessions"]
 
-def recognises(record: Record) -> bool:
-    """The wrapper that every line of a rollout has."""
-    return text_of(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict)
+    def recognises(self, record: JsonObject) -> bool:
+        """The wrapper that every line of a rollout has."""
+        return text_of(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict)
+
+    def reader(self, transcript: Transcript) -> Reader:
+        return Reader(transcript)
 
 
 class Reader:
@@ -107,7 +112,7 @@ class Reader:
         named = _ROLLOUT_ID.search(Path(self.transcript.source.path).name.split(".")[0])
         return text_of(self.meta.id) or text_of(self.meta.session_id) or (named[0] if named else "")
 
-    def record(self, line: int, record: SHAPE) -> None:
+    def record(self, line: int, record: Record) -> None:
         kind, payload = text_of(record.type), record.payload
         if kind == "event_msg" and isinstance(payload, Payload) and text_of(payload.type) in _IGNORED_EVENTS:
             self.transcript.skip_record()
@@ -147,7 +152,7 @@ class Reader:
             self.copied_until = self.transcript.place.said_at
             self.inherited.add(self.transcript.record)
 
-    def _follow_copy(self, record: SHAPE) -> None:
+    def _follow_copy(self, record: Record) -> None:
         """Whether the record still belongs to the copy with which the file begins."""
         if self.first_own_ordinal is not None:
             copied = isinstance(record.ordinal, int) and record.ordinal < self.first_own_ordinal
@@ -168,7 +173,7 @@ class Reader:
             ]
             images = tuple(Image(place.line, number, url_type(url)) for number, url in enumerate(shown))
             text = "\n".join([text_of(payload.message), *map(image_mark, images)])
-            self.streams.event_prompts.append(Prompt(split_voices(text), place, images))
+            self.streams.event_prompts.append(Prompt(split_by_speaker(text), place, images))
         elif kind == "agent_message":
             self.streams.event_answers.append((text_of(payload.message), place))
         elif kind == "patch_apply_end":
@@ -190,7 +195,7 @@ class Reader:
         place = self.transcript.place
         if item.type == "UserMessage":
             text, images = content_text(item.content, place.line), images_in(item.content, place.line)
-            self.streams.item_prompts.append(Prompt(split_voices(text), place, images))
+            self.streams.item_prompts.append(Prompt(split_by_speaker(text), place, images))
         elif item.type == "AgentMessage":
             self.streams.item_answers.append((content_text(item.content, place.line), place))
         elif item.type == "FileChange":
@@ -219,7 +224,7 @@ class Reader:
         line = self.transcript.place.line
         if role == "user":
             content = _without_image_tags(content)
-            parts = voices(content, line)
+            parts = split_content_by_speaker(content, line)
             if any(voice == "user" for voice, _ in parts):
                 self.streams.response_prompts.append(Prompt(parts, self.transcript.place, images_in(content, line)))
             else:
@@ -265,7 +270,7 @@ class Reader:
         payload = f"{role}\x1f{essence(said or bare(text))}"
         identity = f"{self.meta.id}\x1f{transcript.digest(payload)}"
         number = transcript.occurrence(identity)
-        shown = shown_in(text, images)
+        shown = marked_images(text, images)
         return transcript.add(
             role, text, f"{identity}\x1f{number}", tool_name=tool_name, is_error=is_error, images=shown
         )

@@ -12,15 +12,15 @@ from itertools import chain
 from typing import NamedTuple
 
 from memory_pipeline.sessions.harnesses.content import without_marks
+from memory_pipeline.sessions.harnesses.speakers import Passage
 from memory_pipeline.sessions.harnesses.transcript import Place
-from memory_pipeline.sessions.harnesses.voices import Voice
 from memory_pipeline.sessions.model import Image, Role
 
 
 class Prompt(NamedTuple):
     """What stands in a record of a prompt."""
 
-    parts: list[Voice]
+    parts: list[Passage]
     place: Place
     images: tuple[Image, ...]
 

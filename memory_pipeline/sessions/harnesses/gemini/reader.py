@@ -26,57 +26,19 @@ from memory_pipeline.sessions.harnesses.gemini.parts import (
     plain_text,
     written,
 )
-from memory_pipeline.sessions.harnesses.records import JsonLines, Pieces, Record, text_of, to_time, words
+from memory_pipeline.sessions.harnesses.protocol import HarnessWithRecords
+from memory_pipeline.sessions.harnesses.records import DamagedText, JsonLines, JsonObject, text_of, to_time, words
 from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
 from memory_pipeline.sessions.model import ParsedSession, Problem, Source
-
-HARNESS = "gemini"
-SHAPE = dict
 
 _TYPES = words("user gemini info error warning")
 _SPOKEN = ("user", "gemini")
 _DIRECTORY = re.compile(r"(?:working in the directory: |Workspace Directories:\**\s+- )(\S[^\n]*)")
 _FIRST_LINES = 20
 """So many lines are looked at to tell a log from a snapshot that stands on many lines."""
-_LONGEST_PATH = 4096
+_MAX_PATH = 4096
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _MESSAGE_START = re.compile(r'\{\s*"id"\s*:')
-
-
-def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
-    return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini/tmp"]
-
-
-def recognises(record: Record) -> bool:
-    """A snapshot, the first record of a log, or a message where that was lost."""
-    if isinstance(record.get("sessionId"), str):
-        return isinstance(record.get("projectHash"), str) or isinstance(record.get("messages"), list)
-    return (
-        isinstance(record.get("id"), str)
-        and text_of(record.get("type")) in _TYPES
-        and {"timestamp", "content"} <= record.keys()
-        and "uuid" not in record
-    )
-
-
-def images_of(record: Record) -> list[Record]:
-    return image_parts(record)
-
-
-def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Record]]:
-    """The metadata and the messages, with their lines or numbers."""
-    if _is_log(Path(source.path)):
-        lines: JsonLines[Record] = JsonLines(source.path, dict, problems)
-        yield from lines.records()
-        return
-    snapshot = _snapshot(Path(source.path).read_bytes(), problems)
-    messages = snapshot.pop("messages", None)
-    yield 0, snapshot
-    for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
-        if isinstance(message, dict):
-            yield number, message
-        else:
-            problems.append(Problem(number, "The message is not an object; left out."))
 
 
 def _is_log(path: Path) -> bool:
@@ -91,34 +53,34 @@ def _is_log(path: Path) -> bool:
     return False
 
 
-def _snapshot(raw: bytes, problems: list[Problem]) -> Record:
+def _snapshot(raw: bytes, problems: list[Problem]) -> JsonObject:
     """The whole file as one object; of a damaged one, what can be saved."""
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        return _mended(raw, problems)
+        return _recovered(raw, problems)
     return value if isinstance(value, dict) else {}
 
 
-def _mended(raw: bytes, problems: list[Problem]) -> Record:
+def _recovered(raw: bytes, problems: list[Problem]) -> JsonObject:
     text = raw.decode("utf-8", "replace").lstrip("\ufeff")
     if "\ufffd" in text and b"\xef\xbf\xbd" not in raw:
         problems.append(Problem(0, "The file holds bytes that are not UTF-8; they were replaced."))
     if "\x00" in text:
         problems.append(Problem(0, "The file holds NUL bytes; they were left out."))
         text = text.replace("\x00", "")
-    pieces = Pieces(text)
-    whole, _ = _decoded(pieces, 0)
+    damaged = DamagedText(text)
+    whole, _ = _decoded(damaged, 0)
     if whole is not None:
         return whole
     begin = _MESSAGES.search(text)
-    head, _ = _decoded(Pieces(text[: begin.start()].rstrip().rstrip(",") + "}"), 0) if begin else (None, 0)
+    head, _ = _decoded(DamagedText(text[: begin.start()].rstrip().rstrip(",") + "}"), 0) if begin else (None, 0)
     if not begin:
         problems.append(Problem(0, "The file is not valid JSON, and no messages can be found in it."))
-    messages: list[Record] = []
+    messages: list[JsonObject] = []
     position = begin.end() if begin else len(text)
-    while pieces.left > 0 and (start := _MESSAGE_START.search(text, position)):
-        message, position = _decoded(pieces, start.start())
+    while damaged.left > 0 and (start := _MESSAGE_START.search(text, position)):
+        message, position = _decoded(damaged, start.start())
         if message is None:
             problems.append(Problem(len(messages) + 1, "The message is not valid JSON or incomplete; left out."))
         elif "type" in message:
@@ -126,9 +88,9 @@ def _mended(raw: bytes, problems: list[Problem]) -> Record:
     return {**(head or {}), "messages": messages}
 
 
-def _decoded(pieces: Pieces, start: int) -> tuple[Record | None, int]:
+def _decoded(damaged: DamagedText, start: int) -> tuple[JsonObject | None, int]:
     """The object that begins there, and where to go on."""
-    value, end = pieces.decode(start) or (None, start + 1)
+    value, end = damaged.decode(start) or (None, start + 1)
     return (value if isinstance(value, dict) else None), end
 
 
@@ -141,10 +103,50 @@ class _Said:
         self.kind, self.plain, self.place, self.pieces = kind, plain, place, pieces
 
 
+class Gemini(HarnessWithRecords[JsonObject]):
+    name = "gemini"
+    record_type: type[JsonObject] = dict
+
+    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini/tmp"]
+
+    def recognises(self, record: JsonObject) -> bool:
+        """A snapshot, the first record of a log, or a message where that was lost."""
+        if isinstance(record.get("sessionId"), str):
+            return isinstance(record.get("projectHash"), str) or isinstance(record.get("messages"), list)
+        return (
+            isinstance(record.get("id"), str)
+            and text_of(record.get("type")) in _TYPES
+            and {"timestamp", "content"} <= record.keys()
+            and "uuid" not in record
+        )
+
+    def images_of(self, record: JsonObject) -> list[JsonObject]:
+        return image_parts(record)
+
+    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
+        """The metadata and the messages, with their lines or numbers."""
+        if _is_log(Path(source.path)):
+            lines = JsonLines(source.path, self.record_type, problems)
+            yield from lines.records()
+            return
+        snapshot = _snapshot(Path(source.path).read_bytes(), problems)
+        messages = snapshot.pop("messages", None)
+        yield 0, snapshot
+        for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
+            if isinstance(message, dict):
+                yield number, message
+            else:
+                problems.append(Problem(number, "The message is not an object; left out."))
+
+    def reader(self, transcript: Transcript) -> Reader:
+        return Reader(transcript)
+
+
 class Reader:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
-        self.metadata: Record = {}
+        self.metadata: JsonObject = {}
         self.cwd = ""
         self.said: dict[str, _Said] = {}
         self.voided: set[str] = set()
@@ -154,7 +156,7 @@ class Reader:
         self.standing: list[int] = []
         self.by_words: dict[tuple[object, str], dict[str, None]] = {}
 
-    def record(self, line: int, record: Record) -> None:
+    def record(self, line: int, record: JsonObject) -> None:
         changed = record.get("$set")
         self.transcript.next_record(line, record.get("timestamp"))
         if isinstance(record.get("$rewindTo"), str):
@@ -191,7 +193,7 @@ class Reader:
         voided = {self.said[identity].place.record for identity in self.voided}
         return transcript.finish(session_id, text_of(self.metadata.get("summary")), self._cwd(), voided=voided)
 
-    def _message(self, line: int, record: Record, *, synthetic: bool = False) -> None:
+    def _message(self, line: int, record: JsonObject, *, synthetic: bool = False) -> None:
         identity = text_of(record.get("id"))
         if not identity:
             identity = self.transcript.digest(written(record))
@@ -227,7 +229,7 @@ class Reader:
     def _stands(self, identity: str) -> bool:
         return identity in self.said and identity not in self.voided
 
-    def _set_context(self, line: int, context: list[Record]) -> None:
+    def _set_context(self, line: int, context: list[JsonObject]) -> None:
         """The model's context was exchanged: to mask what tools said, after a failure, or for a summary.
 
         Messages that stood before are known by their ids, or else by their words, and stay as they were first told.
@@ -268,7 +270,7 @@ class Reader:
             try:
                 if noted.is_file():  # opening a pipe might wait for ever
                     with noted.open(encoding="utf-8") as file:
-                        return file.read(_LONGEST_PATH).strip()
+                        return file.read(_MAX_PATH).strip()
             except (OSError, UnicodeDecodeError):
                 continue
         return self.cwd

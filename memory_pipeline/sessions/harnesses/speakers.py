@@ -14,7 +14,7 @@ from memory_pipeline.sessions.harnesses.content import block_texts
 from memory_pipeline.sessions.harnesses.records import words
 from memory_pipeline.sessions.model import Role
 
-Voice = tuple[Role, str]
+Passage = tuple[Role, str]
 
 # one that is not closed is a harness's only where the text begins with it
 _REMINDER = re.compile(r"(<system-reminder>.*?</system-reminder>|\A\s*<system-reminder>.*)", re.DOTALL)
@@ -51,21 +51,21 @@ _BETWEEN = "\x1e"
 _LEADS = (*_INJECTED_HEADERS, *_IDE_HEADERS, "[Request interrupted by user")
 
 
-def voices(content: object, line: int) -> list[Voice]:
+def split_content_by_speaker(content: object, line: int) -> list[Passage]:
     """The content of a user record, taken apart into what the harness put in and what the person typed, in order."""
     if not isinstance(content, list):
-        return split_voices(content) if isinstance(content, str) else []
+        return split_by_speaker(content) if isinstance(content, str) else []
     # the mark of an image begins with a bracket, so it is taken for words of the user, as it should
-    parts = (voice for text in without_private(block_texts(content, line)) for voice in split_voices(text))
+    parts = (voice for text in without_private(block_texts(content, line)) for voice in split_by_speaker(text))
     return [(role, "\n".join(part for _, part in same)) for role, same in groupby(parts, key=itemgetter(0))]
 
 
-def split_voices(text: str) -> list[Voice]:
+def split_by_speaker(text: str) -> list[Passage]:
     """One text, taken apart; blank pieces are left out."""
     bare = without_private([text])[0].strip()
     if "<" not in bare and not bare.startswith(_LEADS):  # as nearly every text
         return [("user", bare)] if bare else []
-    found: list[Voice] = []
+    found: list[Passage] = []
     for chunk in _REMINDER.split(bare) if "<system-reminder>" in bare else [bare]:
         if chunk.startswith("<system-reminder>"):
             found.append(("injected", chunk))
@@ -107,7 +107,7 @@ def _is_markup(name: str) -> bool:
     return name in _MARKUP or (name[0].isupper() and not name.isupper())
 
 
-def _split_lead(text: str) -> Iterator[Voice]:
+def _split_lead(text: str) -> Iterator[Passage]:
     """What the harness put at the start of a text, piece by piece, then the user's words."""
     start = 0
     while start < len(text):
