@@ -104,7 +104,7 @@ def _image_data(part: Any, where: str) -> ImageData:
         head, _, data = url[5:].partition(",")
         kind = kind or head.split(";")[0]
     if not isinstance(data, str):
-        # a path in a transcript may be anything; what it names was never shown to be an image
+        # a path in a transcript may be anything; nothing proves that it names an image
         raise NoSuchImageError(f"{where} only names a file; its image is not in the session.")
     try:
         return ImageData(kind or "unknown type", base64.b64decode(data, validate=True))

@@ -20,7 +20,7 @@ from memory_pipeline.sessions.harnesses.transcript import Transcript
 from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Problem, Source
 from memory_pipeline.sessions.redaction import Redactor
 
-# A first line with an image in it has megabytes; more than this is not looked at to tell what a file is.
+# A first line with an image in it has megabytes; more than this is not looked at to recognise a file.
 _HEAD_BYTES = 16 * 1024 * 1024
 _HEAD_RECORDS = 20
 _HEAD_LINES = 100
@@ -188,7 +188,7 @@ def _first_decoded(raw: bytes, line: int) -> list[JsonObject]:
 def _whole(path: Path) -> JsonObject:
     """What stands at the top of a file that is one JSON object over many lines: its first fields that are text.
 
-    They tell whose it is also where the rest is long, or was never written.
+    They say which harness wrote it also where the rest is long, or was never written.
     """
     with path.open("rb") as file:
         text = file.read(_TOP_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")

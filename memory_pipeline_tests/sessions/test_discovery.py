@@ -34,7 +34,7 @@ def test_named_directories_are_read_in_their_order_each_once(tmp_path: Path) -> 
 
 
 def test_a_named_directory_that_is_missing_is_an_error(tmp_path: Path) -> None:
-    """A person counts on its files; going on without them would look like all is well."""
+    """The user counts on its files; going on without them would look like all is well."""
     with pytest.raises(WrongSetting, match=r"/gone is not a directory that can be read"):
         roots(named(tmp_path / "gone"))
 

@@ -116,7 +116,7 @@ def test_shared_helpers() -> None:
         pytest.param("fix it\n<system-reminder>x</system-reminder>", ["user", "injected"], id="reminder behind"),
         pytest.param("<skill name='a'>b</skill>\n\nuse it", ["injected", "user"], id="skill, then words"),
         pytest.param("<anything>b</anything> tail", ["injected"], id="unknown element"),
-        pytest.param("<Button> is not drawn", ["user"], id="a person may begin with an unclosed tag"),
+        pytest.param("<Button> is not drawn", ["user"], id="a user may begin with an unclosed tag"),
         pytest.param("a < b and <c>", ["user"], id="a tag further in"),
         pytest.param("<private>my plan</private> go", ["user"], id="the user's own tag"),
         pytest.param("Implement the following plan:\n\n# Plan", ["injected"], id="written by plan mode"),
@@ -124,7 +124,7 @@ def test_shared_helpers() -> None:
         pytest.param("   \n ", [], id="blank"),
     ],
 )
-def test_voices(text: str, roles: list[str]) -> None:
+def test_speakers(text: str, roles: list[str]) -> None:
     assert [role for role, _ in split_by_speaker(text)] == roles
 
 
@@ -132,9 +132,9 @@ def test_the_words_of_a_command_are_the_users() -> None:
     text = (
         "<command-message>pr</command-message>\n<command-name>/pr</command-name>\n<command-args>to main</command-args>"
     )
-    voices = split_by_speaker(text)
-    assert voices[-1] == ("user", "to main")
-    assert voices[0][0] == "injected" and "to main" not in voices[0][1]
+    passages = split_by_speaker(text)
+    assert passages[-1] == ("user", "to main")
+    assert passages[0][0] == "injected" and "to main" not in passages[0][1]
 
 
 @pytest.mark.parametrize(

@@ -139,10 +139,10 @@ def marked_images(text: str, images: tuple[Image, ...]) -> tuple[Image, ...]:
 def call_text(name: str, arguments: object) -> str:
     """A tool call as `name(key=value, …)`."""
     if isinstance(arguments, dict):
-        shown = ", ".join([f"{key}={_value_text(value)}" for key, value in arguments.items()])
+        listed = ", ".join([f"{key}={_value_text(value)}" for key, value in arguments.items()])
     else:
-        shown = _value_text(arguments) if arguments is not None else ""
-    return f"{name}({shown})"
+        listed = _value_text(arguments) if arguments is not None else ""
+    return f"{name}({listed})"
 
 
 def _value_text(value: object) -> str:

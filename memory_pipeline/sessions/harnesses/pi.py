@@ -1,7 +1,7 @@
 """pi coding agent: `~/.pi/agent/sessions/**/*.jsonl`, versions 1 (linear, entries without ids) to 3 (a tree).
 
 Forks, clones and exports copy entries with their ids and times, so their messages have the same ids in every file.
-Messages on a branch that the person left are voided, unless a summary carried the branch over.
+Messages on a branch that the user left are voided, unless a summary carried the branch over.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SPILLED_RANGE = re.compile(r":(?:raw|\d+(?:-\d+)?)$")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
-class _Said(Fields):
+class _MessageFields(Fields):
     """`message` of an entry of type `message`."""
 
     role: Any = None
@@ -51,7 +51,7 @@ class Record(Fields):
     id: Any = None
     parentId: Any = None
     timestamp: Any = None
-    message: _Said | Other = None
+    message: _MessageFields | Other = None
     content: Content = None
     summary: Any = None
     fromId: Any = None
@@ -112,12 +112,12 @@ class Reader:
         if kind in _IGNORED:
             self.transcript.skip_record()
             return
-        said = message if isinstance(message, _Said) else None
-        self.transcript.next_record(line, entry.timestamp, said.timestamp if said else None)
+        spoken = message if isinstance(message, _MessageFields) else None
+        self.transcript.next_record(line, entry.timestamp, spoken.timestamp if spoken else None)
         self.part = 0
-        if kind == "message" and said:
-            self._identify(entry, said.role, said)
-            self._message(said)
+        if kind == "message" and spoken:
+            self._identify(entry, spoken.role, spoken)
+            self._message(spoken)
         elif kind == "compaction":
             self._identify(entry, kind, entry)
             self._add("injected", text_of(entry.summary))
@@ -158,7 +158,7 @@ class Reader:
             return min(index, self.transcript.record)
         return self.transcript.record
 
-    def _message(self, message: _Said) -> None:
+    def _message(self, message: _MessageFields) -> None:
         role, content = message.role, message.content
         line = self.transcript.place.line
         if role == "assistant":
@@ -170,8 +170,8 @@ class Reader:
                 self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
             self._add("tool", text, tool_name=name, is_error=message.isError is True, content=content)
         elif role == "user":
-            for voice, text in split_content_by_speaker(content, line):
-                self._add(voice, text, content=content)
+            for speaker, text in split_content_by_speaker(content, line):
+                self._add(speaker, text, content=content)
         elif role == "bashExecution":
             # a command that the user ran with `!`: the call and its output are one message
             output = f"bash(command={text_of(message.command)})\n{text_of(message.output)}"

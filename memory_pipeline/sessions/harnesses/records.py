@@ -3,7 +3,7 @@
 A session file is JSON lines, written by a program that may be killed at any moment. Whatever cannot be read becomes
 a `Problem`, which names the line but never quotes it, since the line may hold a secret; the rest is read.
 
-A harness declares the `Fields` of its records. What a shape does not name is skipped while decoding and never becomes
+A harness declares the `Fields` of its records. What these do not name is skipped while decoding and never becomes
 a Python object, which is where the speed of reading comes from: images, diffs and encrypted reasoning are most of a
 file.
 """
@@ -26,16 +26,16 @@ from memory_pipeline.sessions.model import Problem
 
 JsonObject = dict[str, Any]
 Other = str | int | float | bool | list[Any] | None
-"""What may stand in a file where an object is expected; only objects of a known shape are looked into."""
+"""What may stand in a file where an object is expected; only objects with declared fields are looked into."""
 
 
 class Fields(msgspec.Struct, gc=False):
     """The fields that are read of a JSON object; all are optional and may hold anything."""
 
 
-S = TypeVar("S")
+R = TypeVar("R")
 
-# Clocks that were never set are told by a time outside these.
+# A time outside these comes from a clock that was never set.
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 _YEARS = range(EARLIEST.year, 2100)
 LINE_LIMIT = 64 * 1024 * 1024
@@ -46,21 +46,21 @@ _RECORD_START = re.compile(r'\{\s*"(?:type|id|timestamp|parentUuid|uuid|sessionI
 _RECORD_MARKS = ("timestamp", "sessionId", "leafUuid")
 
 
-class JsonLines(Generic[S]):
+class JsonLines(Generic[R]):
     """A file of JSON lines, which can be read on from where the last reading of it ended."""
 
-    def __init__(self, path: str, shape: type[S], problems: list[Problem]) -> None:
+    def __init__(self, path: str, record_type: type[R], problems: list[Problem]) -> None:
         self.path = path
-        self.shape = shape
+        self.record_type = record_type
         self.problems = problems
         self.line = 0
         self._offset = 0
         self._whole = True
         self._edges = b""
 
-    def records(self) -> Iterator[tuple[int, S]]:
+    def records(self) -> Iterator[tuple[int, R]]:
         """Every record from where the last reading ended, with its 1-based line; problems go to `problems`."""
-        decode = msgspec.json.Decoder(self.shape).decode
+        decode = msgspec.json.Decoder(self.record_type).decode
         line = self.line
         raw = b""
         with Path(self.path).open("rb", buffering=_BUFFER) as file:
@@ -98,7 +98,7 @@ class JsonLines(Generic[S]):
         file.seek(max(0, self._offset - _EDGE))
         return hashlib.sha256(head + file.read(min(_EDGE, self._offset))).digest()
 
-    def _damaged(self, raw: bytes, line: int, file: BinaryIO) -> Iterator[S]:
+    def _damaged(self, raw: bytes, line: int, file: BinaryIO) -> Iterator[R]:
         if len(raw) == LINE_LIMIT and not raw.endswith(b"\n"):
             self.problems.append(Problem(line, f"The line is longer than {LINE_LIMIT >> 20} MB; it was left out."))
             while raw and not raw.endswith(b"\n"):
@@ -108,7 +108,7 @@ class JsonLines(Generic[S]):
             try:
                 # lone surrogates, which only Python's decoder lets in, are dropped: nothing can store them
                 yield msgspec.json.decode(
-                    json.dumps(value, ensure_ascii=False).encode(errors="ignore"), type=self.shape
+                    json.dumps(value, ensure_ascii=False).encode(errors="ignore"), type=self.record_type
                 )
             except (msgspec.DecodeError, ValueError, RecursionError):
                 self.problems.append(Problem(line, "A record has fields that no harness writes; it was left out."))

@@ -100,7 +100,7 @@ class Transcript:
         self.record += 1
 
     def digest(self, content: str | bytes) -> str:
-        """What stands for content in an identity; salted, so that no id tells what was redacted."""
+        """What stands for content in an identity; salted, so that no id discloses what was redacted."""
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         return hashlib.sha256(self.redactor.salt + data).hexdigest()
 

@@ -1,7 +1,7 @@
 """Secrets are replaced by typed marks, such as `[redacted:github-token:3fa91c]`, before anything is stored.
 
 The six hex digits are a salted hash of the secret: equal secrets stay equal, and nobody can look one up without the
-salt. Found are tokens of known formats, secrets told by what stands around them (URLs, headers, cookies, command
+salt. Found are tokens of known formats, secrets recognised by what stands around them (URLs, headers, cookies, command
 lines) and literal values of names such as PASSWORD or API_KEY. A secret with none of these is not found. What stands
 between `<private>` and `</private>` is left out whatever it is.
 """

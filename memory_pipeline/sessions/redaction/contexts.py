@@ -1,4 +1,4 @@
-"""Secrets that are told by what stands around them: URLs, headers, cookies, command lines, files of passwords."""
+"""Secrets that are recognised by what stands around them: URLs, headers, cookies, command lines, files of passwords."""
 
 from __future__ import annotations
 

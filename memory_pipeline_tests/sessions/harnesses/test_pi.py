@@ -225,7 +225,7 @@ def tree(tmp_path: Path, *links: str, **last: Any) -> list[str]:
     ("links", "standing"),
     [
         pytest.param("a b<a c<b", "a b c", id="no branch"),
-        pytest.param("a b<a c<b d<a e<d", "a d e", id="the person went back to a"),
+        pytest.param("a b<a c<b d<a e<d", "a d e", id="the user went back to a"),
         pytest.param("a b<a c<a d<a", "a d", id="twice"),
         pytest.param("a b<a c<b d<b e<a", "a e", id="branches of a branch"),
         pytest.param("a b<a c<b d<a e<c", "a b c e", id="and back to where they had been"),

@@ -1,6 +1,6 @@
 """Claude Code: `~/.claude/projects/<slug>/<sessionId>.jsonl` and the sub-agents' files beside it.
 
-Records are told apart by `uuid`, which copies of a session keep. The chain of `parentUuid` is not walked from the last
+A record is known by its `uuid`, which copies of a session keep. The chain of `parentUuid` is not walked from the last
 leaf: most of its forks are parallel tool calls, and a walk would drop results. A rewind is a fork with two prompts.
 """
 
@@ -15,11 +15,11 @@ import msgspec
 from memory_pipeline.sessions.harnesses.claude_code.records import (
     Attachment,
     Compaction,
-    Error,
-    Kind,
+    HookError,
+    MessageFields,
+    Origin,
     Preserved,
     Record,
-    Said,
     Segment,
 )
 from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text, images_in
@@ -103,7 +103,7 @@ class Reader:
         return self.titles.get("custom-title") or self.titles.get("ai-title") or (own[-1] if own else "")
 
     def _rewound(self) -> set[int]:
-        """Records of the turns that were taken back: of several prompts after one record only the last one counts."""
+        """Records of the turns that were voided: of several prompts after one record only the last one counts."""
         forks = [rivals for rivals in self.prompts.values() if len(rivals) > 1]
         last = last_below(self.parents, self.positions) if forks else {}
         left: list[str] = []
@@ -158,7 +158,7 @@ class Reader:
 
     def _say(self, record: Record, kind: str) -> bool:
         """Keep what the record says; whether there was anything."""
-        content = record.message.content if isinstance(record.message, Said) else None
+        content = record.message.content if isinstance(record.message, MessageFields) else None
         if kind == "user":
             self._user(record, content)
         elif kind == "assistant":
@@ -174,7 +174,7 @@ class Reader:
             self._compaction(record.compactMetadata)
             return True
         if subtype == "local_command":
-            self._voices(record, split_by_speaker(text_of(record.content)))
+            self._prompt(record, split_by_speaker(text_of(record.content)))
         elif subtype not in _IGNORED_SYSTEM:
             self.transcript.unknown[f"system/{subtype}"] += 1
         return self.part > 0
@@ -183,30 +183,30 @@ class Reader:
         line = self.transcript.place.line
         blocks = content if isinstance(content, list) else []
         results = [block for block in blocks if isinstance(block, Block) and block.type == "tool_result"]
-        shown = 0
+        count = 0
         for block in results:
-            images = images_in(block.content, line, shown)
-            text = content_text(block.content, line, shown) or "(no output)"
+            images = images_in(block.content, line, count)
+            text = content_text(block.content, line, count) or "(no output)"
             call_id = text_of(block.tool_use_id)
             name = self.tools.get(call_id, "")
             if block.is_error is True and call_id in self.changes:
                 self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
             self._add("tool", text, tool_name=name, is_error=block.is_error is True, images=images)
-            shown += len(images)
+            count += len(images)
         if results:
             # what stands beside a result was put there by the program
             rest = [block for block in blocks if not (isinstance(block, Block) and block.type == "tool_result")]
-            self._add("injected", content_text(rest, line, shown), images=images_in(rest, line, shown))
+            self._add("injected", content_text(rest, line, count), images=images_in(rest, line, count))
         else:
-            self._voices(record, split_content_by_speaker(content, line), content)
+            self._prompt(record, split_content_by_speaker(content, line), content)
 
-    def _voices(self, record: Record, parts: Sequence[Passage], content: Content = None) -> None:
+    def _prompt(self, record: Record, parts: Sequence[Passage], content: Content = None) -> None:
         """A prompt; what a model wrote for a sub-agent and what the program wrote is nobody's typing."""
         machine_made = (
             record.isMeta is True
             or record.isSidechain is True
             or record.isCompactSummary is True
-            or not _from_person(record.origin)
+            or not _from_user(record.origin)
         )
         for role, text in parts:
             self._add("injected" if machine_made else role, text, content=content)
@@ -244,12 +244,12 @@ class Reader:
             return
         kind = text_of(attachment.type)
         if kind == "queued_command":
-            typed = attachment.commandMode in (None, "prompt") and _from_person(attachment.origin)
+            typed = attachment.commandMode in (None, "prompt") and _from_user(attachment.origin)
             parts = split_content_by_speaker(attachment.prompt, self.transcript.place.line)
-            self._voices(record, [(role if typed else "injected", text) for role, text in parts], attachment.prompt)
+            self._prompt(record, [(role if typed else "injected", text) for role, text in parts], attachment.prompt)
         elif kind.startswith("hook_"):
             error, content = attachment.blockingError, attachment.content
-            if isinstance(error, Error):
+            if isinstance(error, HookError):
                 content = text_of(error.blockingError)
             lines = [text for text in content if isinstance(text, str)] if isinstance(content, list) else []
             self._add("injected", "\n".join(lines) or content_text(content, self.transcript.place.line))
@@ -288,9 +288,9 @@ class Reader:
         )
 
 
-def _from_person(origin: object) -> bool:
+def _from_user(origin: object) -> bool:
     """Newer versions name who a prompt comes from; older ones do not, and then the text decides."""
-    return not isinstance(origin, Kind) or origin.kind in (None, "human")
+    return not isinstance(origin, Origin) or origin.kind in (None, "human")
 
 
 def below(parents: Mapping[str, str], *entries: str) -> set[str]:

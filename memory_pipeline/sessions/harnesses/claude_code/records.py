@@ -8,15 +8,15 @@ from memory_pipeline.sessions.harnesses.content import Content
 from memory_pipeline.sessions.harnesses.records import Fields, Other
 
 
-class Said(Fields):
+class MessageFields(Fields):
     content: Content = None
 
 
-class Kind(Fields):
+class Origin(Fields):
     kind: Any = None
 
 
-class Error(Fields):
+class HookError(Fields):
     blockingError: Any = None
 
 
@@ -24,8 +24,8 @@ class Attachment(Fields):
     type: Any = None
     prompt: Content = None
     content: Content = None
-    blockingError: Error | Other = None
-    origin: Kind | Other = None
+    blockingError: HookError | Other = None
+    origin: Origin | Other = None
     commandMode: Any = None
 
 
@@ -60,10 +60,10 @@ class Record(Fields):
     isMeta: Any = None
     isCompactSummary: Any = None
     isApiErrorMessage: Any = None
-    message: Said | Other = None
+    message: MessageFields | Other = None
     attachment: Attachment | Other = None
     compactMetadata: Compaction | Other = None
-    origin: Kind | Other = None
+    origin: Origin | Other = None
     content: Content = None
     summary: Any = None
     leafUuid: Any = None

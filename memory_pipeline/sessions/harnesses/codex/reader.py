@@ -49,7 +49,7 @@ _IGNORED_ITEMS = words("reasoning ghost_snapshot compaction compaction_summary")
 # Stand before and behind an image in a prompt, each a text of its own.
 _IMAGE_TAG = re.compile(r"\s*</?image\b[^<>]*>\s*")
 _ROLLOUT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-# A copy is written within milliseconds; a person or a model needs longer for the next thing.
+# A copy is written within milliseconds; a user or a model needs longer for the next thing.
 _COPYING = timedelta(seconds=0.5)
 _LAST_FOREIGN_HEADER = 3
 """So near the beginning of a file the header of another session begins a copy of it."""
@@ -88,9 +88,9 @@ class Reader:
 
     def finish(self) -> ParsedSession:
         transcript = self.transcript.copy()
-        for said in (*self.streams.settled_prompts(self._typed()), *self.streams.settled_answers()):
-            transcript.place = said.place
-            self._add(transcript, said.role, said.text, images=said.images)
+        for utterance in (*self.streams.prompts_once(self._typed()), *self.streams.answers_once()):
+            transcript.place = utterance.place
+            self._add(transcript, utterance.role, utterance.text, images=utterance.images)
         for handle, paths in self.calls.values():
             transcript.touch(handle, modified=paths)
         return transcript.finish(
@@ -167,11 +167,11 @@ class Reader:
         kind = text_of(payload.type)
         place = self.transcript.place
         if kind == "user_message":
-            shown = [
+            listed = [
                 *(payload.images if isinstance(payload.images, list) else ()),
                 *(payload.local_images if isinstance(payload.local_images, list) else ()),
             ]
-            images = tuple(Image(place.line, number, url_type(url)) for number, url in enumerate(shown))
+            images = tuple(Image(place.line, number, url_type(url)) for number, url in enumerate(listed))
             text = "\n".join([text_of(payload.message), *map(image_mark, images)])
             self.streams.event_prompts.append(Prompt(split_by_speaker(text), place, images))
         elif kind == "agent_message":
@@ -215,7 +215,7 @@ class Reader:
         elif kind in OUTPUT_TYPES:
             self._output(payload)
         elif kind == "agent_message":
-            # from another agent, so no person typed it
+            # from another agent, so the user did not type it
             self._add(self.transcript, "injected", content_text(payload.content, self.transcript.place.line))
         elif kind not in _IGNORED_ITEMS:
             self.transcript.unknown[f"response_item/{kind}"] += 1
@@ -225,11 +225,11 @@ class Reader:
         if role == "user":
             content = _without_image_tags(content)
             parts = split_content_by_speaker(content, line)
-            if any(voice == "user" for voice, _ in parts):
+            if any(speaker == "user" for speaker, _ in parts):
                 self.streams.response_prompts.append(Prompt(parts, self.transcript.place, images_in(content, line)))
             else:
-                for voice, text in parts:
-                    self._add(self.transcript, voice, text)
+                for speaker, text in parts:
+                    self._add(self.transcript, speaker, text)
         elif role == "assistant":
             text = content_text(content, line)
             self.streams.response_answers[bare(text)] += 1
@@ -241,7 +241,7 @@ class Reader:
         call = read_call(payload)
         self.tools[call.call_id] = call.name
         text = call_text(call.name, call.arguments)
-        handle = self._add(self.transcript, "tool", text, tool_name=call.name, said=call.identity)
+        handle = self._add(self.transcript, "tool", text, tool_name=call.name, identified_by=call.identity)
         if call.patched:
             self.calls.setdefault(call.call_id, (handle, tuple(call.patched)))
 
@@ -252,7 +252,13 @@ class Reader:
         text, name = output.text or "(no output)", self.tools.get(output.call_id, "")
         images = images_in(output.content, self.transcript.place.line)
         self._add(
-            self.transcript, "tool", text, tool_name=name, said=output.identity, is_error=output.failed, images=images
+            self.transcript,
+            "tool",
+            text,
+            tool_name=name,
+            identified_by=output.identity,
+            is_error=output.failed,
+            images=images,
         )
 
     def _add(
@@ -262,17 +268,21 @@ class Reader:
         text: str,
         *,
         tool_name: str | None = None,
-        said: str = "",
+        identified_by: str = "",
         is_error: bool = False,
         images: tuple[Image, ...] = (),
     ) -> int | None:
-        """Keep a message; `said` is what identifies it where the text is only a part of it."""
-        payload = f"{role}\x1f{essence(said or bare(text))}"
+        """Keep a message; `identified_by` is what identifies it where the text is only a part of it."""
+        payload = f"{role}\x1f{essence(identified_by or bare(text))}"
         identity = f"{self.meta.id}\x1f{transcript.digest(payload)}"
         number = transcript.occurrence(identity)
-        shown = marked_images(text, images)
         return transcript.add(
-            role, text, f"{identity}\x1f{number}", tool_name=tool_name, is_error=is_error, images=shown
+            role,
+            text,
+            f"{identity}\x1f{number}",
+            tool_name=tool_name,
+            is_error=is_error,
+            images=marked_images(text, images),
         )
 
 

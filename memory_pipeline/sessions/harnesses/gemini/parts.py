@@ -41,7 +41,7 @@ class Piece(NamedTuple):
     text: str
     key: tuple[object, ...]
     """Identifies it in its session."""
-    said: object = None
+    said_at: object = None
     """When, if not when the record was."""
     tool_name: str | None = None
     is_error: bool = False
@@ -58,10 +58,10 @@ def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
         yield from _prompt(identity, record, parts, numbers)
     elif kind == "gemini":
         text = "\n".join(_texts(parts, numbers))
-        yield Piece("assistant", text, (identity, "text"), images=_shown(parts, numbers))
+        yield Piece("assistant", text, (identity, "text"), images=_images_of(parts, numbers))
     else:
         text = "\n".join(_texts(parts, numbers))
-        yield Piece("injected", text, (identity, "text"), images=_shown(parts, numbers))
+        yield Piece("injected", text, (identity, "text"), images=_images_of(parts, numbers))
     calls = record.get("toolCalls")
     for number, call in enumerate(calls if isinstance(calls, list) else ()):
         if isinstance(call, dict):
@@ -142,32 +142,32 @@ def _texts(parts: Iterable[JsonObject], numbers: Numbers) -> list[str]:
     return [text for text in texts if text]
 
 
-def _shown(parts: Iterable[JsonObject], numbers: Numbers) -> tuple[Image, ...]:
+def _images_of(parts: Iterable[JsonObject], numbers: Numbers) -> tuple[Image, ...]:
     return tuple(numbers[id(part)] for part in parts if id(part) in numbers)
 
 
 def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], numbers: Numbers) -> Iterator[Piece]:
-    """A record of the user role: what the person typed, and what the program put to it."""
+    """A record of the user role: what the user typed, and what the program added."""
     spoken = "\n".join(text for part in parts if (text := _spoken(part)))
     typed = "\n".join(text for part in parts_of(record.get("displayContent")) if (text := _spoken(part)))
     answers = any("functionResponse" in part for part in parts)
     if answers:
-        voices: list[Passage] = [("injected", spoken)]
+        passages: list[Passage] = [("injected", spoken)]
     elif typed.strip():
-        # what was shown is what was typed; the model got it with files, commands and hints filled in
-        voices = [*_voices(typed), ("injected", spoken.removeprefix(typed))]
+        # what is displayed is what was typed; the model got it with files, commands and hints filled in
+        passages = [*_passages(typed), ("injected", spoken.removeprefix(typed))]
     else:
-        voices = list(_voices(spoken))
-    images = _shown(parts, numbers)
-    shower: Role = "injected" if answers else "user"
-    voices += [(shower, image_mark(image)) for image in images]
+        passages = list(_passages(spoken))
+    images = _images_of(parts, numbers)
+    sender: Role = "injected" if answers else "user"
+    passages += [(sender, image_mark(image)) for image in images]
     roles: tuple[Role, Role] = ("user", "injected")
     for role in roles:
-        text = "\n".join(part for voice, part in voices if voice == role and part)
-        yield Piece(role, text, (identity, role), images=images if role == shower else ())
+        text = "\n".join(part for speaker, part in passages if speaker == role and part)
+        yield Piece(role, text, (identity, role), images=images if role == sender else ())
 
 
-def _voices(text: str) -> Iterator[Passage]:
+def _passages(text: str) -> Iterator[Passage]:
     for chunk in _ADDED.split(text):
         bare = chunk.strip()
         if _ADDED.match(chunk) or bare.startswith(_HEADERS):
@@ -187,8 +187,8 @@ def _tool(identity: str, number: int, call: JsonObject, numbers: Numbers) -> Ite
     if text or text_of(status) not in _UNANSWERED:
         text = text or text_of(call.get("resultDisplay")) or "(no output)"
         failed = failed or (name == "run_shell_command" and bool(_FAILED_COMMAND.search(text)))
-        said = call.get("timestamp")
-        yield Piece("tool", text, (key, "result"), said, tool_name=name, is_error=failed, images=images)
+        said_at = call.get("timestamp")
+        yield Piece("tool", text, (key, "result"), said_at, tool_name=name, is_error=failed, images=images)
 
 
 def _result(parts: list[JsonObject], numbers: Numbers) -> tuple[str, tuple[Image, ...]]:
@@ -202,7 +202,7 @@ def _result(parts: list[JsonObject], numbers: Numbers) -> tuple[str, tuple[Image
             texts.append(output if isinstance(output, str) else _json(response))
         else:
             texts += _texts([part], numbers)
-    return "\n".join(text for text in texts if text), _shown(found, numbers)
+    return "\n".join(text for text in texts if text), _images_of(found, numbers)
 
 
 def _json(value: object) -> str:

@@ -5,7 +5,7 @@ repeats a message whenever something was added to it: the last version counts. `
 it; `$set` changes the metadata and, with `messages`, says what the model's context holds from then on.
 
 The records are plain dicts: the metadata, and one per message, with their lines; in a snapshot the metadata have 0 and
-a message its place among the messages, from 1. `gemini_parts.image_parts` has the images of a record in their order.
+a message its place among the messages, from 1. `parts.image_parts` has the images of a record in their order.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _decoded(damaged: DamagedText, start: int) -> tuple[JsonObject | None, int]:
     return (value if isinstance(value, dict) else None), end
 
 
-class _Said:
+class _Message:
     """A message in its last version, and where it stands."""
 
     __slots__ = ("kind", "pieces", "place", "plain")
@@ -148,9 +148,9 @@ class Reader:
         self.transcript = transcript
         self.metadata: JsonObject = {}
         self.cwd = ""
-        self.said: dict[str, _Said] = {}
+        self.messages: dict[str, _Message] = {}
         self.voided: set[str] = set()
-        # the ids in the order in which they were first said, and of what was not taken back the places in that order
+        # the ids in the order in which they were first said, and of what was not voided the places in that order
         self.names: list[str] = []
         self.numbers: dict[str, int] = {}
         self.standing: list[int] = []
@@ -177,10 +177,10 @@ class Reader:
         transcript = self.transcript.copy()
         session_id = text_of(self.metadata.get("sessionId")) or Path(transcript.source.path).stem
         subagent = self.metadata.get("kind") == "subagent" or Path(transcript.source.path).parts[-3:-2] == ("chats",)
-        for said in self.said.values():
-            for piece in said.pieces:
-                at = to_time(piece.said) if piece.said is not None else None
-                transcript.place = said.place._replace(said_at=at, written_at=at) if at else said.place
+        for message in self.messages.values():
+            for piece in message.pieces:
+                at = to_time(piece.said_at) if piece.said_at is not None else None
+                transcript.place = message.place._replace(said_at=at, written_at=at) if at else message.place
                 handle = transcript.add(
                     "injected" if subagent and piece.role == "user" else piece.role,
                     piece.text,
@@ -190,7 +190,7 @@ class Reader:
                     images=piece.images,
                 )
                 transcript.touch(handle, read=piece.read, modified=piece.modified)
-        voided = {self.said[identity].place.record for identity in self.voided}
+        voided = {self.messages[identity].place.record for identity in self.voided}
         return transcript.finish(session_id, text_of(self.metadata.get("summary")), self._cwd(), voided=voided)
 
     def _message(self, line: int, record: JsonObject, *, synthetic: bool = False) -> None:
@@ -202,9 +202,9 @@ class Reader:
         pieces = list(pieces_of(identity, record, line))
         if synthetic:
             pieces = [piece if piece.role == "tool" else piece._replace(role="injected") for piece in pieces]
-        known = self.said.get(identity)
+        known = self.messages.get(identity)
         if known:
-            # a newer version, of what was said when it was first told
+            # a newer version of what was said before keeps its time
             place = known.place._replace(line=line)
             if (known.kind, known.plain) != (kind, plain):
                 del self.by_words[known.kind, known.plain][identity]
@@ -214,7 +214,7 @@ class Reader:
             self.numbers[identity] = len(self.names)
             self.standing.append(len(self.names))
             self.names.append(identity)
-        self.said[identity] = _Said(kind, plain, place, pieces)
+        self.messages[identity] = _Message(kind, plain, place, pieces)
         self.by_words.setdefault((kind, plain), {})[identity] = None
         self.voided.discard(identity)
         if not self.cwd and kind == "user" and (directory := _DIRECTORY.search(plain)):
@@ -227,12 +227,12 @@ class Reader:
         del self.standing[start:]
 
     def _stands(self, identity: str) -> bool:
-        return identity in self.said and identity not in self.voided
+        return identity in self.messages and identity not in self.voided
 
     def _set_context(self, line: int, context: list[JsonObject]) -> None:
         """The model's context was exchanged: to mask what tools said, after a failure, or for a summary.
 
-        Messages that stood before are known by their ids, or else by their words, and stay as they were first told.
+        Messages that stood before are known by their ids, or else by their words, and stay as they were first read.
         """
         found: set[str] = set()
         added = []
@@ -250,18 +250,22 @@ class Reader:
                 added.append(message)
         summarised = any(is_summary(plain_text(message)) for message in added)
         if summarised or any(message.get("type") == "user" for message in added):
-            standing = {name: self.said[name] for name in map(self.names.__getitem__, self.standing)}
-            gone = {said.place.record for name, said in standing.items() if said.kind in _SPOKEN and name not in found}
+            standing = {name: self.messages[name] for name in map(self.names.__getitem__, self.standing)}
+            gone = {
+                message.place.record
+                for name, message in standing.items()
+                if message.kind in _SPOKEN and name not in found
+            }
             if gone:
                 summarised = True
-                kept = {said.place.record for said in self.said.values()} - gone
+                kept = {message.place.record for message in self.messages.values()} - gone
                 self.transcript.compact(self.transcript.record, kept)
         for message in added:
             self.transcript.next_record(line, message.get("timestamp"))
             self._message(line, message, synthetic=summarised or message.get("type") == "gemini")
 
     def _cwd(self) -> str:
-        """The project's directory. The hash in the metadata does not tell it, but newer versions note it nearby."""
+        """The project's directory. The hash in the metadata does not name it, but newer versions note it nearby."""
         directories: Any = self.metadata.get("directories")
         if isinstance(directories, list) and directories and isinstance(directories[0], str):
             return directories[0]

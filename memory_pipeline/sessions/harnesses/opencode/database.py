@@ -97,8 +97,8 @@ def _list(connection: sqlite3.Connection, database: Path, state: _State) -> list
         count, latest = counted.get(identity, (0, 0))
         if count:
             latest = max(latest, _number(row.get("time_updated")))
-            told = b"\x1f".join(bytes(str(row.get(name)), "utf-8") for name in ("title", "revert", "parent_id"))
-            sources.append(Source(str(database), identity, count, latest * 1_000_000 + zlib.crc32(told) % 1_000_000))
+            details = b"\x1f".join(bytes(str(row.get(name)), "utf-8") for name in ("title", "revert", "parent_id"))
+            sources.append(Source(str(database), identity, count, latest * 1_000_000 + zlib.crc32(details) % 1_000_000))
     return sources
 
 

@@ -5,7 +5,7 @@ when it was begun, by the prompt that it belongs to and by what in it keeps when
 call: copies have the ids of their originals, and so do the messages of a session that is in the folders and in the
 database.
 
-The records are those of `opencode_store.records`. An image is a `file` part with a media type of an image, or such an
+The records are those of `store.records`. An image is a `file` part with a media type of an image, or such an
 attachment of a tool's result, counted as `image_parts` meets them.
 """
 
@@ -165,15 +165,15 @@ class Reader:
         quoted = _QUOTED.fullmatch(said)
         text = quoted[1].replace('\\"', '"') if quoted and re.search(r"\s", quoted[1]) else said
         subagent = bool(text_of(self.session.get("parent_id")) or text_of(self.session.get("parentID")))
-        for number, (voice, part) in enumerate(split_by_speaker(text)):
-            role: Role = "injected" if subagent or again else voice
-            self._add(role, part, "user", number, images=images if voice == "user" else ())
+        for number, (speaker, part) in enumerate(split_by_speaker(text)):
+            role: Role = "injected" if subagent or again else speaker
+            self._add(role, part, "user", number, images=images if speaker == "user" else ())
 
     def _assistant(self, parts: list[JsonObject]) -> None:
         summary = self.message.get("summary") is True
         last_call: int | None = None
         named: dict[int, tuple[list[str], list[str]]] = {}
-        told: set[str] = set()
+        changed: set[str] = set()
         for part in parts:
             kind = part.get("type")
             if kind == "text":
@@ -188,22 +188,22 @@ class Reader:
                 last_call = self._call(part)
                 if last_call is not None:
                     named[last_call] = _files(part)
-                    told.update(named[last_call][1])
+                    changed.update(named[last_call][1])
             elif kind == "patch":
                 # what the step changed, also by commands
                 files = part.get("files")
                 more = [path for path in (files if isinstance(files, list) else ()) if isinstance(path, str)]
                 if last_call is not None:
-                    named[last_call][1].extend(path for path in more if path not in told)
-                    told.update(more)
+                    named[last_call][1].extend(path for path in more if path not in changed)
+                    changed.update(more)
             elif text_of(kind) not in _IGNORED and kind != "file":
                 self.transcript.unknown[f"part/{kind}"] += 1
         for handle, (read, modified) in named.items():
             self.transcript.touch(handle, read=tuple(read), modified=tuple(modified))
         error = _object(self.message.get("error"))
         if error:
-            told_why = text_of(_object(error.get("data")).get("message")) or "no message"
-            self._add("injected", f"{text_of(error.get('name')) or 'Error'}: {told_why}", "error")
+            reason = text_of(_object(error.get("data")).get("message")) or "no message"
+            self._add("injected", f"{text_of(error.get('name')) or 'Error'}: {reason}", "error")
         if summary and not error and self.message.get("finish"):
             self._compacted()
 
