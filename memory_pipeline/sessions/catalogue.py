@@ -21,7 +21,7 @@ import polars as pl
 
 from memory_pipeline.days import day_of, today
 from memory_pipeline.lake.store import Lake, fingerprint_of
-from memory_pipeline.sessions.entry import REMEMBERED, new_row, session_columns
+from memory_pipeline.sessions.catalogue_row import REMEMBERED, new_row, session_columns
 from memory_pipeline.sessions.forks import left_out, repeats
 from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings, source_of

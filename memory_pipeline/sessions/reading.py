@@ -6,8 +6,9 @@ import os
 import re
 import stat
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,12 @@ class Reading:
         with _named_failures(self.harness.name):
             self.reader: SessionReader[Any] = self.harness.reader(self.transcript)
         self.lines: JsonLines[Any] | None = None
-        if not isinstance(self.harness, HarnessWithRecords):
+        self.records: Callable[[], Iterator[tuple[int, Any]]]
+        if isinstance(self.harness, HarnessWithRecords):
+            self.records = partial(self.harness.records, source, self.transcript.problems)
+        else:
             self.lines = JsonLines(source.path, self.harness.record_type, self.transcript.problems)
+            self.records = self.lines.records
 
     def read(self) -> ParsedSession:
         """The session with all that it holds now; of a file of JSON lines only what was added since the last time is
@@ -51,7 +56,7 @@ class Reading:
         """
         name = self.harness.name
         with _named_failures(name):
-            for line, record in self._records():
+            for line, record in self.records():
                 try:
                     self.reader.record(line, record)
                 except RecursionError:  # just not deep enough for the decoder to refuse it
@@ -65,11 +70,6 @@ class Reading:
     def can_go_on(self) -> bool:
         """Whether the session has only grown since it was read."""
         return self.lines is not None and self.lines.can_go_on()
-
-    def _records(self) -> Iterator[tuple[int, Any]]:
-        if isinstance(self.harness, HarnessWithRecords):
-            return self.harness.records(self.transcript.source, self.transcript.problems)
-        return self.lines.records() if self.lines else iter(())
 
 
 def parse(source: Source, *, tool_text_limit: int = 1500, redactor: Redactor | None = None) -> ParsedSession:

@@ -41,6 +41,46 @@ _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _MESSAGE_START = re.compile(r'\{\s*"id"\s*:')
 
 
+class Gemini(HarnessWithRecords[JsonObject]):
+    name = "gemini"
+    record_type: type[JsonObject] = dict
+
+    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini/tmp"]
+
+    def recognises(self, record: JsonObject) -> bool:
+        """A snapshot, the first record of a log, or a message where that was lost."""
+        if isinstance(record.get("sessionId"), str):
+            return isinstance(record.get("projectHash"), str) or isinstance(record.get("messages"), list)
+        return (
+            isinstance(record.get("id"), str)
+            and text_of(record.get("type")) in _TYPES
+            and {"timestamp", "content"} <= record.keys()
+            and "uuid" not in record
+        )
+
+    def images_of(self, record: JsonObject) -> list[JsonObject]:
+        return image_parts(record)
+
+    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
+        """The metadata and the messages, with their lines or numbers."""
+        if _is_log(Path(source.path)):
+            lines = JsonLines(source.path, self.record_type, problems)
+            yield from lines.records()
+            return
+        snapshot = _snapshot(Path(source.path).read_bytes(), problems)
+        messages = snapshot.pop("messages", None)
+        yield 0, snapshot
+        for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
+            if isinstance(message, dict):
+                yield number, message
+            else:
+                problems.append(Problem(number, "The message is not an object; left out."))
+
+    def reader(self, transcript: Transcript) -> Reader:
+        return Reader(transcript)
+
+
 def _is_log(path: Path) -> bool:
     with path.open("rb") as file:
         for _ in range(_FIRST_LINES):
@@ -101,46 +141,6 @@ class _Message:
 
     def __init__(self, kind: str, plain: str, place: Place, pieces: list[Piece]) -> None:
         self.kind, self.plain, self.place, self.pieces = kind, plain, place, pieces
-
-
-class Gemini(HarnessWithRecords[JsonObject]):
-    name = "gemini"
-    record_type: type[JsonObject] = dict
-
-    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini/tmp"]
-
-    def recognises(self, record: JsonObject) -> bool:
-        """A snapshot, the first record of a log, or a message where that was lost."""
-        if isinstance(record.get("sessionId"), str):
-            return isinstance(record.get("projectHash"), str) or isinstance(record.get("messages"), list)
-        return (
-            isinstance(record.get("id"), str)
-            and text_of(record.get("type")) in _TYPES
-            and {"timestamp", "content"} <= record.keys()
-            and "uuid" not in record
-        )
-
-    def images_of(self, record: JsonObject) -> list[JsonObject]:
-        return image_parts(record)
-
-    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
-        """The metadata and the messages, with their lines or numbers."""
-        if _is_log(Path(source.path)):
-            lines = JsonLines(source.path, self.record_type, problems)
-            yield from lines.records()
-            return
-        snapshot = _snapshot(Path(source.path).read_bytes(), problems)
-        messages = snapshot.pop("messages", None)
-        yield 0, snapshot
-        for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
-            if isinstance(message, dict):
-                yield number, message
-            else:
-                problems.append(Problem(number, "The message is not an object; left out."))
-
-    def reader(self, transcript: Transcript) -> Reader:
-        return Reader(transcript)
 
 
 class Reader:

@@ -12,7 +12,7 @@ attachment of a tool's result, counted as `image_parts` meets them.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
@@ -23,7 +23,7 @@ from memory_pipeline.sessions.harnesses.protocol import HarnessWithFolders
 from memory_pipeline.sessions.harnesses.records import JsonObject, text_of, to_time, words
 from memory_pipeline.sessions.harnesses.speakers import split_by_speaker
 from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.model import Image, ParsedSession, Problem, Role, Source
+from memory_pipeline.sessions.model import Image, ParsedSession, Role
 
 # Thoughts, and what marks where a step of the model begins and ends.
 _IGNORED = words("reasoning step-start step-finish snapshot retry agent")
@@ -32,15 +32,6 @@ _WRITES = words("write edit multiedit")
 _PLACEHOLDER = re.compile(r"(?:New session|Child session) - \d{4}-\d\d-\d\dT")
 # `opencode run` puts an argument with blanks into quotes.
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-
-
-def image_parts(parts: list[JsonObject]) -> list[JsonObject]:
-    """The images of a message in the order in which they are numbered; each has a `mime` and a `url`."""
-    found = []
-    for part in parts:
-        attached = _object(part.get("state")).get("attachments")
-        found += [part, *(attached if isinstance(attached, list) else ())]
-    return [part for part in found if isinstance(part, dict) and text_of(part.get("mime")).startswith("image/")]
 
 
 class OpenCode(HarnessWithFolders[JsonObject]):
@@ -57,14 +48,20 @@ class OpenCode(HarnessWithFolders[JsonObject]):
     def images_of(self, record: JsonObject) -> list[JsonObject]:
         return image_parts(record.get("parts") or [])
 
-    def claims(self, folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
-        return claims(folder, names)
-
-    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
-        return records(source, problems)
+    claims = staticmethod(claims)
+    records = staticmethod(records)
 
     def reader(self, transcript: Transcript) -> Reader:
         return Reader(transcript)
+
+
+def image_parts(parts: list[JsonObject]) -> list[JsonObject]:
+    """The images of a message in the order in which they are numbered; each has a `mime` and a `url`."""
+    found = []
+    for part in parts:
+        attached = _object(part.get("state")).get("attachments")
+        found += [part, *(attached if isinstance(attached, list) else ())]
+    return [part for part in found if isinstance(part, dict) and text_of(part.get("mime")).startswith("image/")]
 
 
 class Reader:
