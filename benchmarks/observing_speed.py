@@ -35,7 +35,7 @@ from pathlib import Path
 from benchmarks.common import ROOT, SESSIONS, parser
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Said
-from memory_pipeline.sessions.model import NotASession
+from memory_pipeline.sessions.model import NotASessionError
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.text.encoder import BATCH, Encoder
@@ -55,7 +55,7 @@ def messages(folder: Path) -> list[Said]:
     for path in sorted(p for p in folder.rglob("*.json*") if p.is_file()):
         try:
             session = parse_file(path)
-        except NotASession:
+        except NotASessionError:
             continue
         for m in session.messages:
             quoted = tuple(quoted_spans(m.text)) if m.role == "user" else ()

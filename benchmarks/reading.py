@@ -43,17 +43,17 @@ def floor(files: list[Path]) -> None:
 
 
 def throughput(fixtures: Path) -> None:
-    from memory_pipeline.sessions.model import NotASession
+    from memory_pipeline.sessions.model import NotASessionError
     from memory_pipeline.sessions.reading import parse_file
     from memory_pipeline.sessions.redaction import Redactor
-    from memory_pipeline.sessions.redaction.unredacted import Unredacted
+    from memory_pipeline.sessions.redaction.redactor import Unredacted
 
     def reading(redactor: Redactor) -> Callable[[list[Path]], None]:
         def read(files: list[Path]) -> None:
             for path in files:
                 try:
                     parse_file(path, redactor=redactor)
-                except NotASession as error:
+                except NotASessionError as error:
                     print(f"  {path}: {error}")
 
         return read

@@ -17,11 +17,10 @@ from pathlib import Path
 from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
 from benchmarks.common import parser
-from memory_pipeline.sessions.model import NotASession
+from memory_pipeline.sessions.model import NotASessionError
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.redaction import Redactor
-from memory_pipeline.sessions.redaction.redactor import find_secrets
-from memory_pipeline.sessions.redaction.unredacted import Unredacted
+from memory_pipeline.sessions.redaction.redactor import Unredacted, find_secrets
 
 LIMIT = 1500
 AROUND = 50
@@ -49,7 +48,7 @@ def read(paths: list[Path], redactor: Redactor) -> float:
     for path in paths:
         try:
             parse_file(path, tool_text_limit=LIMIT, redactor=redactor)
-        except NotASession:
+        except NotASessionError:
             continue
     return time.perf_counter() - started
 

@@ -24,8 +24,7 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import decode
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
-from memory_pipeline.sessions.redaction.redactor import find_secrets
-from memory_pipeline.sessions.redaction.unredacted import Unredacted
+from memory_pipeline.sessions.redaction.redactor import Unredacted, find_secrets
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
 from memory_pipeline.text.priorities import HIGH, MEDIUM

@@ -21,9 +21,9 @@ import polars as pl
 
 from memory_pipeline.days import day_of, today
 from memory_pipeline.lake.store import Lake, fingerprint_of
-from memory_pipeline.sessions.entry import REMEMBERED, learnt, new_row
+from memory_pipeline.sessions.catalogue_row import REMEMBERED, new_row, session_columns
 from memory_pipeline.sessions.forks import left_out, repeats
-from memory_pipeline.sessions.model import NotASession, NotReadableNow, ParsedSession, Source
+from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
 from memory_pipeline.settings import Settings, keep_timezone
@@ -147,7 +147,7 @@ class Catalogue:
         source = self.present.get(key) or self._known_source(key)
         try:
             return self._read(source) if source else None
-        except NotASession:
+        except NotASessionError:
             return None
 
     def _read(self, source: Source) -> ParsedSession:
@@ -323,10 +323,10 @@ class Catalogue:
         known = self.rows.get(key, row)
         try:
             if key != source.key:
-                raise NotASession("The file's name is not UTF-8; rename it to have it read.")
+                raise NotASessionError("The file's name is not UTF-8; rename it to have it read.")
             session = self._read(source)
-        except NotASession as error:
-            if isinstance(error, NotReadableNow):
+        except NotASessionError as error:
+            if isinstance(error, NotReadableNowError):
                 row["modified_ns"] = None  # it may become readable without a change: look again each time
             return row | {name: known[name] for name in REMEMBERED} | {"reason": str(error)}
-        return row | learnt(session, self.settings.zone, known["days"] or [])
+        return row | session_columns(session, self.settings.zone, known["days"] or [])

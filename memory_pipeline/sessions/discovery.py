@@ -6,25 +6,26 @@ import os
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
-from memory_pipeline.sessions.harnesses import HARNESSES
+from memory_pipeline.sessions import harnesses
+from memory_pipeline.sessions.harnesses.protocol import HarnessWithFolders
 from memory_pipeline.sessions.model import Source
 from memory_pipeline.settings import Settings, WrongSetting
 
 SUFFIXES = (".jsonl", ".json")
-_CLAIMS = tuple(harness.claims for harness in HARNESSES if hasattr(harness, "claims"))
 
 
 def default_roots() -> list[Path]:
     """Where the harnesses keep their sessions, moved by the variables by which each can be moved."""
-    found = (root for harness in HARNESSES for root in harness.default_roots(Path.home(), os.environ))
+    found = (root for harness in harnesses.HARNESSES for root in harness.default_roots(Path.home(), os.environ))
     return [Path(os.path.abspath(root)) for root in found]  # noqa: PTH100 - resolve() would follow links
 
 
 def roots(settings: Settings) -> list[Path]:
     """The directories to read: the named ones, then those default places that exist.
 
-    Raises `WrongSetting` when a named one is not a readable directory, because then files that a person
+    Raises `WrongSetting` when a named one is not a readable directory, because then files that the user
     counts on would silently be missing.
     """
     for root in settings.session_dirs:
@@ -44,6 +45,7 @@ def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
     Links to directories are not followed, so a loop cannot trap the walk. A folder that cannot be listed is a source
     too, which then cannot be read, and so is a pipe with the name of a session: it must not be missing silently.
     """
+    claiming = [harness for harness in harnesses.HARNESSES if isinstance(harness, HarnessWithFolders)]
     seen: set[str] = set()
     waiting = [str(directory) for directory in reversed(list(directories))]
     while waiting:
@@ -57,7 +59,7 @@ def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
         except OSError:
             yield Source(folder)
             continue
-        claimed = _claimed(Path(folder), {entry.name for entry in entries})
+        claimed = _claimed(claiming, Path(folder), {entry.name for entry in entries})
         if claimed:
             yield from claimed[0]
             entries = [entry for entry in entries if entry.name in claimed[1]]
@@ -68,11 +70,12 @@ def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
         waiting += [entry.path for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
 
 
-def _claimed(folder: Path, names: set[str]) -> tuple[list[Source], list[str]] | None:
+def _claimed(
+    claiming: Iterable[HarnessWithFolders[Any]], folder: Path, names: set[str]
+) -> tuple[list[Source], list[str]] | None:
     """What a harness says of a folder: its sessions, and the names that are not its own."""
-    for claims in _CLAIMS:
-        claimed: tuple[list[Source], list[str]] | None = claims(folder, names)
-        if claimed is not None:
+    for harness in claiming:
+        if (claimed := harness.claims(folder, names)) is not None:
             return claimed
     return None
 

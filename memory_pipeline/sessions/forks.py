@@ -11,7 +11,7 @@ from memory_pipeline.sessions.model import Message, ParsedSession
 
 def left_out(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     """Ids of sessions of which nothing may be stored, given the catalogue's rows: those that are excluded and those
-    that they started. A fork was not started by its parent but by the person; of that only its own words are stored.
+    that they started. A fork was not started by its parent but by the user; of that only its own words are stored.
     """
     known = list(rows)
     found = {str(row["session_id"]) for row in known if row["excluded"]}
@@ -22,19 +22,19 @@ def left_out(rows: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def repeats(session: ParsedSession, parent: ParsedSession) -> frozenset[str]:
-    """Ids of the copied messages of the session that its parent has. Copies have ids of their own, so they are told by
-    their words.
+    """Ids of the copied messages of the session that its parent has. Copies have ids of their own, so it goes
+    by their words.
     """
     left = Counter(map(_words_of, parent.messages))
     found = set()
     for message in session.messages:
-        said = _words_of(message)
-        if message.message_id in session.inherited and left[said] > 0:
-            left[said] -= 1
+        words = _words_of(message)
+        if message.message_id in session.inherited and left[words] > 0:
+            left[words] -= 1
             found.add(message.message_id)
     return frozenset(found)
 
 
 def _words_of(message: Message) -> tuple[str, str]:
-    """What a copy has in common with it: what a person typed is put in by the program in a sub-agent."""
+    """What a copy has in common with it: what the user typed is put in by the program in a sub-agent."""
     return "user" if message.role == "injected" else message.role, message.text

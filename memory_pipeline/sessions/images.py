@@ -11,29 +11,30 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from memory_pipeline.sessions.harnesses.protocol import HarnessWithRecords
 from memory_pipeline.sessions.harnesses.records import decode_damaged
-from memory_pipeline.sessions.model import NotASession
+from memory_pipeline.sessions.model import NotASessionError
 from memory_pipeline.sessions.reading import harness_of, source_of
 
-# Where a record holds what was shown, in the order in which the readers number it.
+# Where a record holds images, in the order in which the readers number it.
 _PLACES = ("message", "attachment", "payload", "item", "prompt", "content", "output", "images", "local_images")
 
 
-class Picture(NamedTuple):
-    """An image as it was shown."""
+class ImageData(NamedTuple):
+    """The bytes of an image."""
 
     media_type: str
     data: bytes
 
 
-class NoSuchImage(Exception):
+class NoSuchImageError(Exception):
     """The image cannot be fetched; the message says why, in one sentence."""
 
 
-def load_image(source_file: str, line: int, block: int) -> Picture:
+def load_image(source_file: str, line: int, block: int) -> ImageData:
     """The image that a row of `messages` names in `source_file` and an entry of `images`.
 
-    Raises `NoSuchImage` when the file is gone or has changed, or the image is only named by a path.
+    Raises `NoSuchImageError` when the file is gone or has changed, or the image is only named by a path.
     """
     path, session = source_file, ""
     if "#" in source_file and not Path(source_file).exists():  # a folder may have one in its name
@@ -41,18 +42,18 @@ def load_image(source_file: str, line: int, block: int) -> Picture:
     source = source_of(Path(path))._replace(session=session)
     try:
         harness = harness_of(source)
-        if hasattr(harness, "records"):
-            found = (record for number, record in harness.records(source, []) if number == line)
-            shown = [part for record in islice(found, 1) for part in harness.images_of(record)]
+        if isinstance(harness, HarnessWithRecords):
+            record = next((record for number, record in harness.records(source, []) if number == line), None)
+            found: list[Any] = harness.images_of(record) if record is not None else []
         else:
-            shown = list(_shown(_record(Path(path), line)))
-    except (OSError, NotASession) as error:
-        raise NoSuchImage(f"{source_file} cannot be read: {error}") from error
+            found = list(_image_parts(_record(Path(path), line)))
+    except (OSError, NotASessionError) as error:
+        raise NoSuchImageError(f"{source_file} cannot be read: {error}") from error
     except RecursionError as error:
-        raise NoSuchImage(f"{source_file}:{line} is nested too deeply.") from error
-    if block >= len(shown):
-        raise NoSuchImage(f"{source_file}:{line} has no image number {block + 1}; the file has changed.")
-    return _picture(shown[block], f"{source_file}:{line}")
+        raise NoSuchImageError(f"{source_file}:{line} is nested too deeply.") from error
+    if block >= len(found):
+        raise NoSuchImageError(f"{source_file}:{line} has no image number {block + 1}; the file has changed.")
+    return _image_data(found[block], f"{source_file}:{line}")
 
 
 def _record(path: Path, line: int) -> Any:
@@ -64,11 +65,11 @@ def _record(path: Path, line: int) -> Any:
         return decode_damaged(raw, line, [])
 
 
-def _shown(value: Any) -> Iterator[Any]:
+def _image_parts(value: Any) -> Iterator[Any]:
     """The images in a record: blocks of that type, and entries of lists of images."""
     if isinstance(value, list):
         for part in value:
-            yield from _shown(part)
+            yield from _image_parts(part)
     elif isinstance(value, dict):
         if str(value.get("type")).endswith("image"):
             yield value
@@ -78,9 +79,9 @@ def _shown(value: Any) -> Iterator[Any]:
             if place.endswith("images"):
                 yield from part if isinstance(part, list) else ()
             elif isinstance(part, str) and place == "output" and part.startswith('{"'):
-                yield from _shown(_decoded(part))
+                yield from _image_parts(_decoded(part))
             else:
-                yield from _shown(part)
+                yield from _image_parts(part)
 
 
 def _decoded(text: str) -> Any:
@@ -90,9 +91,9 @@ def _decoded(text: str) -> Any:
         return None
 
 
-def _picture(shown: Any, where: str) -> Picture:
+def _image_data(part: Any, where: str) -> ImageData:
     """From a `data:` URL, or from base64 beside its media type."""
-    block = shown if isinstance(shown, dict) else {"image_url": shown}
+    block = part if isinstance(part, dict) else {"image_url": part}
     holder = next((block[key] for key in ("source", "inlineData") if isinstance(block.get(key), dict)), block)
     data = holder.get("data")
     kind = next((holder[key] for key in ("mimeType", "media_type", "mime") if isinstance(holder.get(key), str)), "")
@@ -103,9 +104,9 @@ def _picture(shown: Any, where: str) -> Picture:
         head, _, data = url[5:].partition(",")
         kind = kind or head.split(";")[0]
     if not isinstance(data, str):
-        # a path in a transcript may be anything; what it names was never shown to be an image
-        raise NoSuchImage(f"{where} only names a file; its image is not in the session.")
+        # a path in a transcript may be anything; nothing proves that it names an image
+        raise NoSuchImageError(f"{where} only names a file; its image is not in the session.")
     try:
-        return Picture(kind or "unknown type", base64.b64decode(data, validate=True))
+        return ImageData(kind or "unknown type", base64.b64decode(data, validate=True))
     except (binascii.Error, ValueError):
-        raise NoSuchImage(f"{where} holds an image that is not base64.") from None
+        raise NoSuchImageError(f"{where} holds an image that is not base64.") from None

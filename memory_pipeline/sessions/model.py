@@ -1,6 +1,6 @@
 """What every harness's file is turned into: one session with its messages, in one shape.
 
-Plain immutable values; `schemas.py` has the same columns as tables.
+Plain immutable values; `lake/tables.py` has the same columns as tables.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Image(NamedTuple):
 class Message(msgspec.Struct, frozen=True, gc=False):
     """One utterance. (A msgspec struct, because it is made ten times as fast as a dataclass.)
 
-    `user` is what a person typed, `assistant` what the model said, `tool` a tool call or its result
-    (clipped), `injected` text that carries the user role but that no person typed (skills, system
+    `user` is what the user typed, `assistant` what the model said, `tool` a tool call or its result
+    (clipped), `injected` text that carries the user role but that the user did not type (skills, system
     reminders, AGENTS.md, compaction summaries, command wrappers, task notifications).
     """
 
     message_id: str
-    """Stable over re-reads and growth of the file; see `records.message_id`."""
+    """Stable over re-reads and growth of the file; see `transcript.message_id`."""
     role: Role
     said_at: datetime
     """UTC. When it was said; where the record has no usable time, the time of the record before it."""
@@ -61,7 +61,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     tool_name: str | None = None
     is_error: bool = False
     voided: bool = False
-    """The person took the turn back (rewind, rollback, a branch left behind): kept, but not observed."""
+    """The user undid the turn (rewind, rollback, a branch left behind): stored, but not observed."""
     images: tuple[Image, ...] = ()
     files_read: tuple[str, ...] = ()
     """Paths that this tool call reads, as the tool named them."""
@@ -113,9 +113,9 @@ class ParsedSession:
     """Why nothing of the session may be stored; None when it may."""
 
 
-class NotASession(Exception):
+class NotASessionError(Exception):
     """The file is not a session that can be read; the message is the reason, in one sentence."""
 
 
-class NotReadableNow(NotASession):
+class NotReadableNowError(NotASessionError):
     """Something is in the way that may go without the file changing: it is looked at again each time."""

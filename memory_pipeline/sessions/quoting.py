@@ -1,6 +1,6 @@
-"""Which parts of a person's message were pasted and not typed: output, code, diffs, documents, reviews.
+"""Which parts of a user's message were pasted and not typed: output, code, diffs, documents, reviews.
 
-Told by form alone, and in English where it takes words. When in doubt the words are the person's own: a wish taken
+Recognised by form alone, and in English where it takes words. When in doubt the words are the user's own: a wish taken
 for a paste would be lost, while the observer has other reasons to doubt a paste taken for a wish.
 """
 
@@ -12,27 +12,27 @@ from itertools import pairwise
 
 from memory_pipeline.sessions import quoting_cues as cues
 
-LONGEST = 60_000
+MAX_CHARACTERS = 60_000
 """Characters that are looked at; nobody types more, so what follows is pasted but for its ending."""
-WIDEST = 400
+MAX_WIDTH = 400
 """Characters of a line that show what it is."""
 DUMP_LINES, DUMP_SHARE = 5, 0.3
 """A block of so many lines, of which so many are certain, is pasted as a whole."""
 LISTING_LINES = 15
 """Lines without a full stop that nobody types in one block; and certain lines that make a message mostly a paste."""
 ENDING = 500
-"""Characters of the last paragraphs that can be the person's own words below a paste."""
-LEAST_ANNOUNCED = 200
+"""Characters of the last paragraphs that can be the user's own words below a paste."""
+MIN_ANNOUNCED = 200
 """Characters of a review behind the words that announce it."""
-LEAST_DOCUMENT = 400
-LEAST_FINDING, LONGEST_FINDING = 130, 3000
+MIN_DOCUMENT = 400
+MIN_FINDING, MAX_FINDING = 130, 3000
 """Characters of a paragraph that can be a reviewer's."""
 
 
 def quoted_spans(text: str) -> list[tuple[int, int]]:
     """`text[start:end]` of each pasted part, in order and apart from each other."""
-    if len(text) > LONGEST:
-        rest = text.rfind("\n", 0, LONGEST) + 1 or LONGEST
+    if len(text) > MAX_CHARACTERS:
+        rest = text.rfind("\n", 0, MAX_CHARACTERS) + 1 or MAX_CHARACTERS
         return _united(text, [*quoted_spans(text[:rest]), (rest, _own_ending(text, rest))])
     lines = _lines(text)
     starts = _of_output(text, lines)
@@ -51,25 +51,25 @@ def _lines(text: str) -> list[tuple[int, int]]:
 
 def _of_output(text: str, lines: list[tuple[int, int]]) -> list[int]:
     """For each line where its pasted part starts, -1 where it has none."""
-    shown = [text[start : min(end, start + WIDEST)] for start, end in lines]
-    columns = [-1] * len(shown)
-    for i, column in _fenced(shown):
+    clipped = [text[start : min(end, start + MAX_WIDTH)] for start, end in lines]
+    columns = [-1] * len(clipped)
+    for i, column in _fenced(clipped):
         columns[i] = column
-    certain = [columns[i] < 0 and _is_certain(shown, i) for i in range(len(shown))]
-    for i, line in enumerate(shown):
+    certain = [columns[i] < 0 and _is_certain(clipped, i) for i in range(len(clipped))]
+    for i, line in enumerate(clipped):
         if certain[i]:
             columns[i] = 0
         elif columns[i] < 0 and cues.MACHINE.match(line, after := _after_colon(line)):
             columns[i] = after
-    for first, last in _blocks(shown):
-        for i in _grown(shown, certain, first, last):
+    for first, last in _blocks(clipped):
+        for i in _grown(clipped, certain, first, last):
             columns[i] = max(columns[i], 0)
     found = [i for i, column in enumerate(columns) if column >= 0]
     if sum(certain) >= LISTING_LINES:
-        found += _last_of_dump(shown, found[-1])
-    for i in _between(shown, certain, found):
+        found += _last_of_dump(clipped, found[-1])
+    for i in _between(clipped, certain, found):
         columns[i] = 0
-    for i, (line, below) in enumerate(pairwise(shown)):
+    for i, (line, below) in enumerate(pairwise(clipped)):
         if columns[i] < 0 == columns[i + 1] and below.strip() and not cues.LIST_ITEM.match(below):
             # the paste begins in the line of the words that announce it
             columns[i] = after if (after := _after_colon(line)) < len(line) else -1
@@ -82,10 +82,10 @@ def _after_colon(line: str) -> int:
     return colon.end() if colon else len(line)
 
 
-def _fenced(shown: list[str]) -> Iterator[tuple[int, int]]:
+def _fenced(clipped: list[str]) -> Iterator[tuple[int, int]]:
     """The lines of code blocks, closed or not, and the column from which on."""
     fence = ""
-    for i, line in enumerate(shown):
+    for i, line in enumerate(clipped):
         if fence:
             yield i, 0
             bare = line.strip()
@@ -95,8 +95,8 @@ def _fenced(shown: list[str]) -> Iterator[tuple[int, int]]:
             yield i, found.start(1 if found[1] else 2)
 
 
-def _is_certain(shown: list[str], i: int) -> bool:
-    return (bool(cues.MACHINE.match(shown[i])) and not _is_list_item(shown[i])) or _is_in_run(shown, i)
+def _is_certain(clipped: list[str], i: int) -> bool:
+    return (bool(cues.MACHINE.match(clipped[i])) and not _is_list_item(clipped[i])) or _is_in_run(clipped, i)
 
 
 def _is_list_item(line: str) -> bool:
@@ -105,9 +105,9 @@ def _is_list_item(line: str) -> bool:
     )
 
 
-def _is_in_run(shown: list[str], i: int) -> bool:
+def _is_in_run(clipped: list[str], i: int) -> bool:
     """Whether the line and its neighbours are the same, a diff, or the rows of a table of values."""
-    near, line = shown[max(0, i - 2) : i + 3], shown[i]
+    near, line = clipped[max(0, i - 2) : i + 3], clipped[i]
     if near.count(line) > 1 and len(line) > 3:
         return True
     if cues.SIGNED.match(line):
@@ -120,29 +120,29 @@ def _is_in_run(shown: list[str], i: int) -> bool:
     return sum(other.count(row[1]) == line.count(row[1]) for other in near) >= 3
 
 
-def _blocks(shown: list[str]) -> Iterator[tuple[int, int]]:
+def _blocks(clipped: list[str]) -> Iterator[tuple[int, int]]:
     """First and last line of each run of lines that are not empty."""
-    empty = [-1, *(i for i, line in enumerate(shown) if not line or line.isspace()), len(shown)]
+    empty = [-1, *(i for i, line in enumerate(clipped) if not line or line.isspace()), len(clipped)]
     yield from ((before + 1, after - 1) for before, after in pairwise(empty) if after - before > 1)
 
 
-def _grown(shown: list[str], certain: list[bool], first: int, last: int) -> Iterator[int]:
+def _grown(clipped: list[str], certain: list[bool], first: int, last: int) -> Iterator[int]:
     """Lines of the block that belong to the certain ones in it: what a command printed, what is no sentence."""
     known = [i for i in range(first, last + 1) if certain[i]]
     size = last - first + 1
-    if (size >= DUMP_LINES and len(known) >= DUMP_SHARE * size) or _is_listing(shown[first : last + 1]):
-        while first < last and not certain[first] and _is_opening(shown, first):
+    if (size >= DUMP_LINES and len(known) >= DUMP_SHARE * size) or _is_listing(clipped[first : last + 1]):
+        while first < last and not certain[first] and _is_opening(clipped, first):
             first += 1
-        while last > first and not certain[last] and _is_closing(shown, last):
+        while last > first and not certain[last] and _is_closing(clipped, last):
             last -= 1
         yield from range(first, last + 1)
-    elif not known and _is_announced_output(shown, first):
+    elif not known and _is_announced_output(clipped, first):
         yield from range(first, last + 1)
     else:
         for i, after in pairwise([*known, last + 1]):
-            printed = bool(cues.PROMPT.match(shown[i]))
+            printed = bool(cues.PROMPT.match(clipped[i]))
             for j in range(i + 1, after):
-                line = shown[j]
+                line = clipped[j]
                 if cues.PERSONAL.search(line) or cues.LIST_ITEM.match(line) or (_is_sentence(line) and not printed):
                     break
                 if not line.rstrip().endswith(":"):
@@ -158,21 +158,21 @@ def _is_listing(block: list[str]) -> bool:
     )
 
 
-def _is_announced_output(shown: list[str], first: int) -> bool:
-    before = next((shown[i] for i in range(first - 1, max(-1, first - 3), -1) if shown[i].strip()), "")
-    return bool(cues.OUTPUT_FOLLOWS.match(before)) and not cues.PERSONAL.search(shown[first])
+def _is_announced_output(clipped: list[str], first: int) -> bool:
+    before = next((clipped[i] for i in range(first - 1, max(-1, first - 3), -1) if clipped[i].strip()), "")
+    return bool(cues.OUTPUT_FOLLOWS.match(before)) and not cues.PERSONAL.search(clipped[first])
 
 
-def _is_opening(shown: list[str], number: int) -> bool:
-    """Whether the line is the person's, or the first of the message, or announces what follows."""
-    line = shown[number]
+def _is_opening(clipped: list[str], number: int) -> bool:
+    """Whether the line is the user's, or the first of the message, or announces what follows."""
+    line = clipped[number]
     return bool(cues.PERSONAL.search(line)) or line.rstrip().endswith(":") or (number == 0 and _is_sentence(line))
 
 
-def _is_closing(shown: list[str], number: int) -> bool:
-    """Whether the line, or the last of the message, is the person's again."""
-    line = shown[number]
-    is_last = number == len(shown) - 1
+def _is_closing(clipped: list[str], number: int) -> bool:
+    """Whether the line, or the last of the message, is the user's again."""
+    line = clipped[number]
+    is_last = number == len(clipped) - 1
     return bool(cues.PERSONAL.search(line)) or (is_last and (bool(cues.ORDER.match(line)) or _is_sentence(line)))
 
 
@@ -180,12 +180,12 @@ def _is_sentence(line: str) -> bool:
     return len(cues.WORD.findall(line)) >= 4 and sum(c.isalpha() or c in " ,.'!" for c in line) >= 0.85 * len(line)
 
 
-def _between(shown: list[str], certain: list[bool], found: list[int]) -> Iterator[int]:
+def _between(clipped: list[str], certain: list[bool], found: list[int]) -> Iterator[int]:
     """Lines between two pasted ones that nobody types, and in a large paste those that somebody could type."""
     total, before = sum(certain), 0
     for i, after in pairwise(found):
         before += certain[i]
-        gap = [line for line in shown[i + 1 : after] if line.strip()]
+        gap = [line for line in clipped[i + 1 : after] if line.strip()]
         is_large = min(before, total - before) >= DUMP_LINES or total >= LISTING_LINES
         if not any(
             cues.PERSONAL.search(line) or cues.ORDER.match(line) or (_is_text(line) and not is_large) for line in gap
@@ -193,9 +193,9 @@ def _between(shown: list[str], certain: list[bool], found: list[int]) -> Iterato
             yield from range(i + 1, after)
 
 
-def _last_of_dump(shown: list[str], last: int) -> list[int]:
-    """The last line of the blocks below a large paste that are more than a remark of the person's."""
-    after = [(i, j) for i, j in _blocks(shown) if i > last and (j - i >= 2 or not _is_sentence(shown[i]))]
+def _last_of_dump(clipped: list[str], last: int) -> list[int]:
+    """The last line of the blocks below a large paste that are more than a remark of the user's."""
+    after = [(i, j) for i, j in _blocks(clipped) if i > last and (j - i >= 2 or not _is_sentence(clipped[i]))]
     return [after[-1][1]] if after else []
 
 
@@ -204,22 +204,22 @@ def _is_text(line: str) -> bool:
 
 
 def _of_articles(text: str, lines: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The first review, mail or document of the message, which goes on to the person's own last words."""
+    """The first review, mail or document of the message, which goes on to the user's own last words."""
     begins = []
     last_wish = max((found.start() for found in cues.WISH.finditer(text)), default=-1)
     headings = [start for start, end in lines if cues.HEADING.match(text, start, end)]
-    if len(headings) >= 3 and len(text) - headings[0] >= LEAST_DOCUMENT and headings[0] > last_wish:
+    if len(headings) >= 3 and len(text) - headings[0] >= MIN_DOCUMENT and headings[0] > last_wish:
         begins.append(headings[0])
-    mail = [start for start, end in lines if cues.MAIL.match(text, start, min(end, start + WIDEST))]
+    mail = [start for start, end in lines if cues.MAIL.match(text, start, min(end, start + MAX_WIDTH))]
     if len(mail) >= 2 or any(text.startswith("On ", start) for start in mail):
         begins.append(mail[0])
     for start, end in lines:
-        end = min(end, start + WIDEST)
+        end = min(end, start + MAX_WIDTH)
         if cues.REVIEW.match(text, start, end):
             begins.append(_with_title(text, start))
             break
         announced = cues.REVIEW_FOLLOWS.match(text, start, end)
-        if announced and len(text) - announced.end() >= LEAST_ANNOUNCED and announced.end() > last_wish:
+        if announced and len(text) - announced.end() >= MIN_ANNOUNCED and announced.end() > last_wish:
             begins.append(announced.end())
             break
     if begins:
@@ -238,7 +238,7 @@ def _with_title(text: str, start: int) -> int:
 
 
 def _own_ending(text: str, start: int) -> int:
-    """Where the person speaks again below what was pasted from `start` on, or the end of the text."""
+    """Where the user speaks again below what was pasted from `start` on, or the end of the text."""
     end = len(text)
     while (begin := text.rfind("\n\n", start, end)) >= 0 and len(text) - begin <= ENDING:
         last = text[begin:end].strip()
@@ -254,7 +254,7 @@ def _of_findings(text: str) -> Iterator[tuple[int, int]]:
     is_announced = False
     for found in cues.PARAGRAPH.finditer(text):
         start, end = found.span()
-        if end - start <= LONGEST_FINDING:
+        if end - start <= MAX_FINDING:
             head = cues.HEAD.match(text, start, end)
             if head and _is_finding(text[head.end() : end], True):
                 yield head.end(), end
@@ -264,10 +264,10 @@ def _of_findings(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_finding(paragraph: str, is_announced: bool) -> bool:
-    if len(paragraph) < LEAST_FINDING or cues.PERSONAL.search(paragraph) or cues.ORDER.match(paragraph):
+    if len(paragraph) < MIN_FINDING or cues.PERSONAL.search(paragraph) or cues.ORDER.match(paragraph):
         return False
-    least = 1 if is_announced else 2
-    return len(cues.SPECIFIC.findall(paragraph)) > least and len(cues.FINDING.findall(paragraph)) >= least
+    minimum = 1 if is_announced else 2
+    return len(cues.SPECIFIC.findall(paragraph)) > minimum and len(cues.FINDING.findall(paragraph)) >= minimum
 
 
 def _united(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

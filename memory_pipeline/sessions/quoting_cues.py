@@ -1,4 +1,4 @@
-"""Forms of pasted text and words of the person's own, for `quoting`; each is matched against one line or paragraph."""
+"""Forms of pasted text and words of the user's own, for `quoting`; each is matched against one line or paragraph."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ PERSONAL = re.compile(
 WISH = re.compile(
     r"\b[Ii](['’](m|d|ve|ll))?\s+(want|need|like|think|would|prefer|expect|don['’]?t)\b|\b[Pp]lease (do|use)\b"
 )
-"""What makes a document with headings one that the person wrote."""
+"""What makes a document with headings one that the user wrote."""
 ORDER = re.compile(
     r"\s?([a-z'’]+ ){2,}[a-z'’]+([\s.,:]|$)|(?i:always|never|don['’]?t|do not|use|from now on|make sure)\b"
 )

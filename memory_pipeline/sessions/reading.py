@@ -1,4 +1,4 @@
-"""Reads a session of any known harness, told by its content, and goes on where it ended when the session has grown."""
+"""Reads a session of any known harness, recognised by its content, and goes on where it ended when it has grown."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import os
 import re
 import stat
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import orjson
 
-from memory_pipeline.sessions.harnesses import HARNESSES
-from memory_pipeline.sessions.harnesses.records import JsonLines, Record, decode_damaged
+from memory_pipeline.sessions import harnesses
+from memory_pipeline.sessions.harnesses.protocol import Harness, HarnessWithFolders, HarnessWithRecords, SessionReader
+from memory_pipeline.sessions.harnesses.records import JsonLines, JsonObject, decode_damaged
 from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.model import NotASession, NotReadableNow, ParsedSession, Problem, Source
+from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Problem, Source
 from memory_pipeline.sessions.redaction import Redactor
 
-# A first line with an image in it has megabytes; more than this is not looked at to tell what a file is.
+# A first line with an image in it has megabytes; more than this is not looked at to recognise a file.
 _HEAD_BYTES = 16 * 1024 * 1024
 _HEAD_RECORDS = 20
 _HEAD_LINES = 100
@@ -32,53 +33,52 @@ _FIELD = re.compile(r'\s*+(?:,\s*+)?"(\w+)"\s*+:\s*+("(?:[^"\\]|\\.)*+")')
 class Reading:
     """One session being read.
 
-    Raises `NotASession` when there is no session that can be read.
+    Raises `NotASessionError` when there is no session that can be read.
     """
 
     def __init__(self, source: Source, tool_text_limit: int, redactor: Redactor) -> None:
         with _named_failures("a session"):
             self.harness = harness_of(source)
-        self.transcript = Transcript(self.harness.HARNESS, source, tool_text_limit, redactor)
-        with _named_failures(self.harness.HARNESS):
-            self.reader: Any = self.harness.Reader(self.transcript)
+        self.transcript = Transcript(self.harness.name, source, tool_text_limit, redactor)
+        with _named_failures(self.harness.name):
+            self.reader: SessionReader[Any] = self.harness.reader(self.transcript)
         self.lines: JsonLines[Any] | None = None
-        if not hasattr(self.harness, "records"):
-            self.lines = JsonLines(source.path, self.harness.SHAPE, self.transcript.problems)
+        self.records: Callable[[], Iterator[tuple[int, Any]]]
+        if isinstance(self.harness, HarnessWithRecords):
+            self.records = partial(self.harness.records, source, self.transcript.problems)
+        else:
+            self.lines = JsonLines(source.path, self.harness.record_type, self.transcript.problems)
+            self.records = self.lines.records
 
     def read(self) -> ParsedSession:
         """The session with all that it holds now; of a file of JSON lines only what was added since the last time is
         read.
         """
-        name = self.harness.HARNESS
+        name = self.harness.name
         with _named_failures(name):
-            records = self.lines.records() if self.lines else self._records()
-            for line, record in records:
+            for line, record in self.records():
                 try:
                     self.reader.record(line, record)
                 except RecursionError:  # just not deep enough for the decoder to refuse it
                     reason = "The record is nested too deeply; what had not been read of it was left out."
                     self.transcript.problems.append(Problem(line, reason))
-            session: ParsedSession = self.reader.finish()
+            session = self.reader.finish()
         if not session.messages:
-            raise NotASession(f"It is a {name} file, but nobody says anything in it.")
+            raise NotASessionError(f"It is a {name} file, but nobody says anything in it.")
         return session
 
     def can_go_on(self) -> bool:
         """Whether the session has only grown since it was read."""
         return self.lines is not None and self.lines.can_go_on()
 
-    def _records(self) -> Iterator[tuple[int, Any]]:
-        found: Iterator[tuple[int, Any]] = self.harness.records(self.transcript.source, self.transcript.problems)
-        return found
-
 
 def parse(source: Source, *, tool_text_limit: int = 1500, redactor: Redactor | None = None) -> ParsedSession:
-    """Read one session; every stored string is redacted. Raises `NotASession`."""
+    """Read one session; every stored string is redacted. Raises `NotASessionError`."""
     return Reading(source, tool_text_limit, redactor or Redactor(b"")).read()
 
 
 def parse_file(path: Path, *, tool_text_limit: int = 1500, redactor: Redactor | None = None) -> ParsedSession:
-    """Read a file that is one session. Raises `NotASession`."""
+    """Read a file that is one session. Raises `NotASessionError`."""
     return parse(source_of(path), tool_text_limit=tool_text_limit, redactor=redactor)
 
 
@@ -97,16 +97,16 @@ class Readings:
     They are kept in memory only, since they hold what is not redacted yet.
     """
 
-    def __init__(self, most: int = 64, most_characters: int = 4_000_000) -> None:
-        self.most, self.most_characters = most, most_characters
-        self._kept: OrderedDict[tuple[object, ...], tuple[Source, Reading, ParsedSession, int]] = OrderedDict()
+    def __init__(self, max_readings: int = 64, max_characters: int = 4_000_000) -> None:
+        self.max_readings, self.max_characters = max_readings, max_characters
+        self._latest: OrderedDict[tuple[object, ...], tuple[Source, Reading, ParsedSession, int]] = OrderedDict()
 
     def read(self, source: Source, tool_text_limit: int, redactor: Redactor) -> ParsedSession:
-        """The session as it is now. Raises `NotASession`."""
+        """The session as it is now. Raises `NotASessionError`."""
         key = (source.key, tool_text_limit, redactor.salt)
-        known = self._kept.pop(key, None)
+        known = self._latest.pop(key, None)
         if known and known[0] == source:
-            self._kept[key] = known
+            self._latest[key] = known
             return known[2]
         # of the same size it was rewritten, or only touched
         if known and source.size > known[0].size and known[1].can_go_on():
@@ -114,10 +114,13 @@ class Readings:
         else:
             reading = Reading(source, tool_text_limit, redactor)
         session = reading.read()
-        self._kept[key] = (source, reading, session, sum(len(m.text) for m in session.messages))
-        while len(self._kept) > self.most or sum(kept[3] for kept in self._kept.values()) > self.most_characters:
-            self._kept.popitem(last=False)
+        self._latest[key] = (source, reading, session, sum(len(m.text) for m in session.messages))
+        while len(self._latest) > self.max_readings or self._characters() > self.max_characters:
+            self._latest.popitem(last=False)
         return session
+
+    def _characters(self) -> int:
+        return sum(characters for *_, characters in self._latest.values())
 
 
 @contextmanager
@@ -125,22 +128,24 @@ def _named_failures(harness: str) -> Iterator[None]:
     """A mistake in a reader costs the one session, never the run; the reason quotes nothing of the file."""
     try:
         yield
-    except NotASession:
+    except NotASessionError:
         raise
     except OSError as error:
-        raise NotReadableNow(f"The file cannot be read: {(error.strerror or 'input/output error').lower()}.") from error
+        raise NotReadableNowError(
+            f"The file cannot be read: {(error.strerror or 'input/output error').lower()}."
+        ) from error
     except Exception as error:
         mistake = f"{type(error).__name__} in the reader of {harness}"
-        raise NotASession(f"It could not be read: {mistake}; please report it.") from error
+        raise NotASessionError(f"It could not be read: {mistake}; please report it.") from error
 
 
-def harness_of(source: Source) -> ModuleType:
-    """The module of the harness that wrote the session, told by its content. Raises `NotASession`."""
+def harness_of(source: Source) -> Harness[Any]:
+    """The harness that wrote the session, recognised by its content. Raises `NotASessionError`."""
     if source.session:
-        return next(harness for harness in HARNESSES if hasattr(harness, "claims"))
+        return next(harness for harness in harnesses.HARNESSES if isinstance(harness, HarnessWithFolders))
     if not stat.S_ISREG(mode := os.stat(source.path).st_mode) and not stat.S_ISDIR(mode):  # noqa: PTH116
-        raise NotASession("It is a pipe, a socket or a device, not a file.")  # which opening might wait for
-    records: list[Record] = []
+        raise NotASessionError("It is a pipe, a socket or a device, not a file.")  # which opening might wait for
+    records: list[JsonObject] = []
     left = _HEAD_BYTES
     with Path(source.path).open("rb") as file:
         for number in range(1, _HEAD_LINES + 1):
@@ -153,25 +158,25 @@ def harness_of(source: Source) -> ModuleType:
             if not raw or left <= 0 or len(records) >= _HEAD_RECORDS:
                 break
     if not source.size:
-        raise NotASession("The file is empty.")
+        raise NotASessionError("The file is empty.")
     whole = _whole(Path(source.path))
     if whole and (harness := _recognised(whole)):
         return harness
     records += [whole] if whole else []
     if records:
-        raise NotASession("It is JSON, but not a session of a known coding agent.")
-    raise NotASession("It is not JSON.")
+        raise NotASessionError("It is JSON, but not a session of a known coding agent.")
+    raise NotASessionError("It is not JSON.")
 
 
-def _recognised(record: Record) -> ModuleType | None:
-    for harness in HARNESSES:
-        with _named_failures(harness.HARNESS):
+def _recognised(record: JsonObject) -> Harness[Any] | None:
+    for harness in harnesses.HARNESSES:
+        with _named_failures(harness.name):
             if harness.recognises(record):
                 return harness
     return None
 
 
-def _first_decoded(raw: bytes, line: int) -> list[Record]:
+def _first_decoded(raw: bytes, line: int) -> list[JsonObject]:
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -180,14 +185,14 @@ def _first_decoded(raw: bytes, line: int) -> list[Record]:
     return [value if isinstance(value, dict) else {}]
 
 
-def _whole(path: Path) -> Record:
+def _whole(path: Path) -> JsonObject:
     """What stands at the top of a file that is one JSON object over many lines: its first fields that are text.
 
-    They tell whose it is also where the rest is long, or was never written.
+    They say which harness wrote it also where the rest is long, or was never written.
     """
     with path.open("rb") as file:
         text = file.read(_TOP_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
-    fields: Record = {}
+    fields: JsonObject = {}
     position = 1
     while text.startswith("{") and (field := _FIELD.match(text, position)):
         fields[field[1]] = field[2][1:-1]

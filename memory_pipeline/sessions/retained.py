@@ -17,7 +17,7 @@ from memory_pipeline.sessions.windows import STILL_ACTIVE, too_few
 from memory_pipeline.settings import Settings
 
 
-class Kept:
+class RetainedRows:
     """The stored rows of a day, without those of sessions that may not be stored (any more).
 
     They pass the redactor again: they may be older than what it knows by now.

@@ -16,7 +16,7 @@ from memory_pipeline.sessions.catalogue import Catalogue, Refresh
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Message, ParsedSession
 from memory_pipeline.sessions.quoting import quoted_spans
-from memory_pipeline.sessions.retained import Kept
+from memory_pipeline.sessions.retained import RetainedRows
 from memory_pipeline.sessions.windows import Window, cut_windows, reason_not_observed
 from memory_pipeline.stage import Built
 from memory_pipeline.workspace import Workspace
@@ -67,7 +67,7 @@ class SessionsStage:
         """Without the files in ``lost``, which could not be read any more: the day is then not complete."""
         known = self.catalogue
         files = [key for key in self._in_order(day) if key not in lost and known.is_readable(key)]
-        kept = Kept(self.lake, day, known, self.settings, self.now)
+        kept = RetainedRows(self.lake, day, known, self.settings, self.now)
         seen = set(kept.ids_without(files)) | self._not_to_be_stored(day)
         frames: Frames = {name: [frame] for name, frame in kept.without(files).items()}
         standing = self._standing(files) if self._has_voided(files, day) else set()
@@ -84,7 +84,7 @@ class SessionsStage:
     def _add_session(
         self,
         frames: Frames,
-        kept: Kept,
+        kept: RetainedRows,
         day: date,
         read: list[tuple[str, ParsedSession]],
         seen: set[str],

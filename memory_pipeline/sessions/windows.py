@@ -34,12 +34,12 @@ class Window:
 
     @property
     def standing(self) -> list[Message]:
-        """The messages that were not taken back."""
+        """The messages that were not voided."""
         return [m for m in self.messages if not m.voided]
 
     @property
     def user_messages(self) -> int:
-        """Of those that were not taken back."""
+        """Of those that were not voided."""
         return sum(m.role == "user" for m in self.standing)
 
     @property
@@ -63,12 +63,12 @@ class Window:
 
     @property
     def tokens_said(self) -> int:
-        """Tokens of what people and the model said and did not take back: no tool text, nothing injected."""
+        """Tokens of what the user and the model said and what was not voided: no tool text, nothing injected."""
         return sum(estimate(m.text) for m in self.standing if m.role in ("user", "assistant"))
 
     @property
     def current_task(self) -> str | None:
-        """The last thing that the person asked for."""
+        """The last thing that the user asked for."""
         asked = [m.text for m in self.standing if m.role == "user" and m.text.strip()]
         return " ".join(asked[-1].split())[:200] if asked else None
 
@@ -111,7 +111,7 @@ def _compactions_by_message(session: ParsedSession, zone: ZoneInfo) -> dict[str,
     """The compaction that summarised a message away, where both fell on one day.
 
     What a compaction of a later day reaches back to was a window of its own day long before, and stays it:
-    otherwise observing today would take back what was observed yesterday.
+    otherwise observing today would remove what was observed yesterday.
     """
     if not session.compactions:
         return {}

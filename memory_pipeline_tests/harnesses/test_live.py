@@ -92,7 +92,7 @@ def test_the_compaction_holds_what_the_model_no_longer_sees(conversation: Conver
     seen = json.dumps(conversation.requests[-1])
     assert SUMMARY in seen
     assert all(message.text in seen for message in [*still_there, after[0]])
-    # Codex repeats the person's prompts word for word
+    # Codex repeats the user's prompts word for word
     assert not [message.text for message in gone if message.role == "assistant" and message.text in seen]
 
 

@@ -20,10 +20,10 @@ from typing import Any, get_args
 from unittest.mock import patch
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.sessions.harnesses.opencode import reader as opencode
+from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode
 from memory_pipeline.sessions.harnesses.records import EARLIEST
-from memory_pipeline.sessions.images import NoSuchImage, load_image
-from memory_pipeline.sessions.model import NotASession, ParsedSession, Role, Source
+from memory_pipeline.sessions.images import NoSuchImageError, load_image
+from memory_pipeline.sessions.model import NotASessionError, ParsedSession, Role, Source
 from memory_pipeline.sessions.reading import Readings, parse, parse_file, source_of
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.windows import digest, windows_by_day
@@ -88,7 +88,7 @@ def check_opencode(folder: Path) -> list[ParsedSession]:
 
     before = _content(folder)
     sessions = []
-    claimed = opencode.claims(folder, {path.name for path in folder.iterdir()})
+    claimed = OpenCode().claims(folder, {path.name for path in folder.iterdir()})
     for source in claimed[0] if claimed else [Source(str(folder))]:
         session = read(source)
         assert session == read(source)
@@ -108,7 +108,7 @@ def session_or_reason(read: Any) -> ParsedSession | str:
     """The session, or the sentence that says why there is none, which never is a mistake in a reader."""
     try:
         session: ParsedSession = read()
-    except NotASession as error:
+    except NotASessionError as error:
         reason = str(error)
         if "please report it" in reason:
             raise AssertionError(reason) from error
@@ -154,7 +154,7 @@ def check_images(session: ParsedSession, source_file: str) -> None:
     for image in images[:5]:
         try:
             assert isinstance(load_image(source_file, image.line, image.block).data, bytes)
-        except NoSuchImage as reason:
+        except NoSuchImageError as reason:
             assert str(reason).endswith(".")
 
 

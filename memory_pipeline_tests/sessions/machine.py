@@ -1,4 +1,4 @@
-"""A person's machine in a few words: its session files, its workspace, and what the pipeline makes of them.
+"""A user's machine in a few words: its session files, its workspace, and what the pipeline makes of them.
 
 ::
 

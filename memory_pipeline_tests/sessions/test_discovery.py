@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.sessions.discovery import default_roots, find_sources, roots
-from memory_pipeline.sessions.model import NotASession
+from memory_pipeline.sessions.model import NotASessionError
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.settings import Settings, WrongSetting, load_settings
 from memory_pipeline_tests.sessions.harnesses.test_opencode import Talk, database
@@ -34,7 +34,7 @@ def test_named_directories_are_read_in_their_order_each_once(tmp_path: Path) -> 
 
 
 def test_a_named_directory_that_is_missing_is_an_error(tmp_path: Path) -> None:
-    """A person counts on its files; going on without them would look like all is well."""
+    """The user counts on its files; going on without them would look like all is well."""
     with pytest.raises(WrongSetting, match=r"/gone is not a directory that can be read"):
         roots(named(tmp_path / "gone"))
 
@@ -149,7 +149,7 @@ def test_what_would_block_a_reader_is_told_by_it_and_not_opened(tmp_path: Path) 
     make(tmp_path / "s.jsonl")
     assert found(tmp_path) == ["null.json", "pipe.jsonl", "s.jsonl"]
     for name in ("null.json", "pipe.jsonl"):
-        with pytest.raises(NotASession, match="It is a pipe, a socket or a device"):
+        with pytest.raises(NotASessionError, match="It is a pipe, a socket or a device"):
             parse_file(tmp_path / name)
 
 

@@ -106,7 +106,7 @@ def test_the_resumed_codex_session_inherits_all_of_its_copy_and_nothing_of_its_o
     inherited = [message for message in resumed.messages if message.message_id in resumed.inherited]
     own = [message for message in resumed.messages if message.message_id not in resumed.inherited]
     # The copy ends with line 323, of 06:12:37; the next prompt was typed at 06:13:00. The last prompt of the parent was
-    # interrupted at once, which is where the person went on in the second session: it is not in the copy.
+    # interrupted at once, which is where the user went on in the second session: it is not in the copy.
     assert (len(parent.messages), len(inherited), len(own)) == (119, 118, 33)
     assert (max(m.line for m in inherited), min(m.line for m in own)) == (323, 325)
     told = Counter((message.role, message.text) for message in parent.messages)

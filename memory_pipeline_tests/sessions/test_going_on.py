@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from memory_pipeline.sessions.harnesses import records
-from memory_pipeline.sessions.harnesses.pi import SHAPE
-from memory_pipeline.sessions.model import NotASession, ParsedSession
+from memory_pipeline.sessions.harnesses.pi import Record
+from memory_pipeline.sessions.model import NotASessionError, ParsedSession
 from memory_pipeline.sessions.reading import Readings, parse, source_of
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline_tests.conftest import compaction, conversation, write_session
@@ -39,7 +39,7 @@ class Reading:
 def _or_reason(read: Any) -> ParsedSession | str:
     try:
         session: ParsedSession = read()
-    except NotASession as error:
+    except NotASessionError as error:
         return str(error)
     return session
 
@@ -163,7 +163,7 @@ def test_a_line_that_is_written_to_while_it_is_read_is_read_whole_the_next_time(
     path = tmp_path / "a.jsonl"
     whole, half, rest = '{"type":"one"}', '{"type":', '"two"}\n'
     path.write_text(whole + half)
-    lines = records.JsonLines(str(path), SHAPE, [])
+    lines = records.JsonLines(str(path), Record, [])
     reading = lines.records()
     assert next(reading)[1].type == "one"
     with path.open("a") as file:
@@ -174,7 +174,7 @@ def test_a_line_that_is_written_to_while_it_is_read_is_read_whole_the_next_time(
 
 def test_only_the_latest_readings_are_kept(tmp_path: Path) -> None:
     paths = [write_session(tmp_path / f"{name}.jsonl", *conversation("2026-05-01T09:00:00")) for name in "abc"]
-    readings = Readings(most=2)
+    readings = Readings(max_readings=2)
     first = [readings.read(source_of(path), 1500, Redactor(b"")) for path in paths]
     again = [readings.read(source_of(path), 1500, Redactor(b"")) for path in reversed(paths)]
     assert [known is found for known, found in zip(reversed(first), again, strict=True)] == [True, True, False]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.sessions.harnesses.opencode import reader as opencode
+from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode
 from memory_pipeline.sessions.model import Message, ParsedSession, Source
 from memory_pipeline.sessions.reading import parse, source_of
 
@@ -30,7 +30,7 @@ def sessions() -> list[Path]:
 
 def sources(path: Path) -> list[Source]:
     if path.is_dir():
-        claimed = opencode.claims(path, {found.name for found in path.iterdir()})
+        claimed = OpenCode().claims(path, {found.name for found in path.iterdir()})
         return claimed[0] if claimed else []
     return [source_of(path)]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.images import NoSuchImage, load_image
+from memory_pipeline.sessions.images import NoSuchImageError, load_image
 from memory_pipeline.sessions.model import Image, ParsedSession
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline_tests.sessions.test_golden import GOLDEN
@@ -175,7 +175,7 @@ def test_an_image_that_is_only_named_is_not_fetched(tmp_path: Path) -> None:
     }
     path = written(tmp_path / "s.jsonl", [*codex()[:1], named | AT])
     (image,) = parse_file(path).messages[0].images
-    with pytest.raises(NoSuchImage):
+    with pytest.raises(NoSuchImageError):
         load_image(str(path), image.line, image.block)
 
 

@@ -43,7 +43,7 @@ print(json.dumps([hook.returncode, hook.stdout, hook.stderr]))
 
 @pytest.fixture
 def machine(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """A session of a person, in a workspace in which even one prompt is enough to be observed."""
+    """A session of the user, in a workspace in which even one prompt is enough to be observed."""
     monkeypatch.setenv("MEMORY_MIN_USER_MESSAGES", "1")
     machine.write("person.jsonl", *conversation(NINE))
     return machine

@@ -1,4 +1,4 @@
-"""What of a message is marked as pasted. In the examples ⟦…⟧ is around it; everything else is the person's own."""
+"""What of a message is marked as pasted. In the examples ⟦…⟧ is around it; everything else is the user's own."""
 
 import re
 import time
@@ -94,7 +94,7 @@ def test_what_is_pasted_is_marked_and_the_words_around_it_are_not(example: str) 
         "* [ ] one\n* [x] two",
         "never use `npm install`",  # a short line of code
         "look at src/a.py:12 and src/b.py, never touch src/c.py",  # paths
-        "core -> lib/core\nviews -> lib/views\nauth.ts, user.ts -> lib/auth",  # a plan in the person's own marks
+        "core -> lib/core\nviews -> lib/views\nauth.ts, user.ts -> lib/auth",  # a plan in the user's own marks
         "Note: never commit to main.\nTODO: rename it",
         "error handling: always wrap errors. Never panic.",
         "$ 5 is the price; never round it",

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.harnesses import pi
 from memory_pipeline.sessions.harnesses.content import as_content, content_text
-from memory_pipeline.sessions.harnesses.records import JsonLines, Shape, message_id, to_time
-from memory_pipeline.sessions.harnesses.transcript import clean, one_line
-from memory_pipeline.sessions.harnesses.voices import split_voices
-from memory_pipeline.sessions.model import NotASession, Problem
+from memory_pipeline.sessions.harnesses.pi import Pi
+from memory_pipeline.sessions.harnesses.records import Fields, JsonLines, to_time
+from memory_pipeline.sessions.harnesses.speakers import split_by_speaker
+from memory_pipeline.sessions.harnesses.transcript import clean, message_id, one_line
+from memory_pipeline.sessions.model import NotASessionError, Problem
 from memory_pipeline.sessions.reading import parse_file
 
 GOOD = '{"type":"message","timestamp":"2026-01-01T00:00:00Z","n":1}'
 NEXT = '{"type":"message","timestamp":"2026-01-01T00:00:01Z","n":2}'
 
 
-class Numbered(Shape):
+class Numbered(Fields):
     n: Any = None
 
 
@@ -116,7 +116,7 @@ def test_shared_helpers() -> None:
         pytest.param("fix it\n<system-reminder>x</system-reminder>", ["user", "injected"], id="reminder behind"),
         pytest.param("<skill name='a'>b</skill>\n\nuse it", ["injected", "user"], id="skill, then words"),
         pytest.param("<anything>b</anything> tail", ["injected"], id="unknown element"),
-        pytest.param("<Button> is not drawn", ["user"], id="a person may begin with an unclosed tag"),
+        pytest.param("<Button> is not drawn", ["user"], id="a user may begin with an unclosed tag"),
         pytest.param("a < b and <c>", ["user"], id="a tag further in"),
         pytest.param("<private>my plan</private> go", ["user"], id="the user's own tag"),
         pytest.param("Implement the following plan:\n\n# Plan", ["injected"], id="written by plan mode"),
@@ -124,17 +124,17 @@ def test_shared_helpers() -> None:
         pytest.param("   \n ", [], id="blank"),
     ],
 )
-def test_voices(text: str, roles: list[str]) -> None:
-    assert [role for role, _ in split_voices(text)] == roles
+def test_speakers(text: str, roles: list[str]) -> None:
+    assert [role for role, _ in split_by_speaker(text)] == roles
 
 
 def test_the_words_of_a_command_are_the_users() -> None:
     text = (
         "<command-message>pr</command-message>\n<command-name>/pr</command-name>\n<command-args>to main</command-args>"
     )
-    voices = split_voices(text)
-    assert voices[-1] == ("user", "to main")
-    assert voices[0][0] == "injected" and "to main" not in voices[0][1]
+    passages = split_by_speaker(text)
+    assert passages[-1] == ("user", "to main")
+    assert passages[0][0] == "injected" and "to main" not in passages[0][1]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_the_words_of_a_command_are_the_users() -> None:
 def test_other_files_are_refused_with_one_sentence(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "file.jsonl"
     path.write_bytes(content)
-    with pytest.raises(NotASession, match=reason) as caught:
+    with pytest.raises(NotASessionError, match=reason) as caught:
         parse_file(path)
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
 
@@ -165,7 +165,7 @@ def test_a_huge_file_of_another_program_is_not_read_to_its_end(tmp_path: Path) -
         file.write(json.dumps({"rows": "x" * 1000}).encode() + b"\n")
         # a hole: a gigabyte to read, nothing on the disk
         os.truncate(file.fileno(), 1 << 30)
-    with pytest.raises(NotASession):
+    with pytest.raises(NotASessionError):
         parse_file(path)
 
 
@@ -176,16 +176,16 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = tmp_path / "secret.jsonl"
     path.touch()
     monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(NotASession, match="permission denied"):
+    with pytest.raises(NotASessionError, match="permission denied"):
         parse_file(path)
 
 
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
-    with pytest.raises(NotASession, match="no such file"):
+    with pytest.raises(NotASessionError, match="no such file"):
         parse_file(tmp_path / "gone.jsonl")
 
 
-@pytest.mark.parametrize("part", ["recognises", "Reader"])
+@pytest.mark.parametrize("part", ["recognises", "reader"])
 @pytest.mark.parametrize("mistake", [KeyError, TypeError, RecursionError])
 def test_a_mistake_in_a_reader_costs_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, mistake: type[Exception]
@@ -193,10 +193,10 @@ def test_a_mistake_in_a_reader_costs_one_file(
     def fail(*_: object, **__: object) -> None:
         raise mistake("hunter2")
 
-    monkeypatch.setattr(pi, part, fail)
+    monkeypatch.setattr(Pi, part, fail)
     path = tmp_path / "a.jsonl"
     path.write_text('{"type":"session","id":"s","timestamp":"2026-05-01T12:00:00Z"}')
-    with pytest.raises(NotASession) as caught:
+    with pytest.raises(NotASessionError) as caught:
         parse_file(path)
     assert str(caught.value) == f"It could not be read: {mistake.__name__} in the reader of pi; please report it."
 

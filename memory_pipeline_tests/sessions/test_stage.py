@@ -17,7 +17,7 @@ from memory_pipeline.sessions import catalogue
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.sessions.discovery import find_sources
-from memory_pipeline.sessions.model import NotReadableNow, ParsedSession, Source
+from memory_pipeline.sessions.model import NotReadableNowError, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.stage import NAMES, SessionsStage
@@ -359,7 +359,7 @@ def test_a_partial_copy_does_not_keep_a_session_from_being_observed(sessions: Pa
     assert rows(lake, "windows", "messages", "observed") == [(12, True)]
 
 
-# --- nothing of a person's is touched ---
+# --- nothing of the user's is touched ---
 
 
 def test_transcripts_are_never_written_to(sessions: Path) -> None:
@@ -434,7 +434,7 @@ class Locked(Readings):
 
     def read(self, source: Source, tool_text_limit: int, redactor: Redactor) -> ParsedSession:
         if source.path.endswith(self.name):
-            raise NotReadableNow("It is locked.")
+            raise NotReadableNowError("It is locked.")
         return super().read(source, tool_text_limit, redactor)
 
 
@@ -538,7 +538,7 @@ def test_a_sub_agent_that_copies_a_prompt_does_not_say_it_again(sessions: Path) 
     assert sorted(texts(lake, FORK_DAY)) == ["a", "look", "to a", "to look"]
 
 
-# --- what a person does not want to be stored ---
+# --- what the user does not want to be stored ---
 
 SECRET = "AKIA" + "Q3EXAMPLE7ZK4WNT"
 

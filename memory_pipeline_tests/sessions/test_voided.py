@@ -1,4 +1,4 @@
-"""Turns that a person took back are stored and marked, and nothing is learnt from them."""
+"""Turns that the user undid are stored and marked, and nothing is learnt from them."""
 
 from __future__ import annotations
 

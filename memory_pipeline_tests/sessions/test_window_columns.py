@@ -151,7 +151,7 @@ def test_a_day_has_all_of_its_hours_and_no_others(
 def test_a_session_over_midnight_is_a_window_on_each_of_its_days(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the person's midnight: in UTC it is the middle of the day."""
+    """Of the user's midnight: in UTC it is the middle of the day."""
     monkeypatch.setenv("MEMORY_TIMEZONE", "Pacific/Kiritimati")
     noon = utc("2025-03-05T10:00")
     times = [noon + timedelta(minutes=n) for n in (-2, -1, 0, 1, 2)]

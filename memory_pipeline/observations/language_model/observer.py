@@ -21,7 +21,7 @@ from memory_pipeline.observations.language_model.transcript import Chunk, chunks
 from memory_pipeline.observations.model import Context, Fact, Said, Segment, observation_id
 from memory_pipeline.observations.narrative import narrative
 from memory_pipeline.observations.parsing.answer import ParsedAnswer, ParsedSegment, parse_answer
-from memory_pipeline.sessions.images import NoSuchImage, load_image
+from memory_pipeline.sessions.images import NoSuchImageError, load_image
 from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import PROSE, estimate
@@ -205,7 +205,7 @@ def _pictures(messages: Sequence[Said], left: int) -> Iterator[Picture]:
             return
         try:
             picture = load_image(shown.source_file, shown.line, shown.block)
-        except NoSuchImage:
+        except NoSuchImageError:
             continue
         if picture.media_type in PICTURE_TYPES and len(picture.data) <= PICTURE_BYTES:
             left -= 1

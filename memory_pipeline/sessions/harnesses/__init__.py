@@ -1,35 +1,25 @@
 """The harnesses whose sessions can be read. To add one, write its module and add it to `HARNESSES`.
 
-A harness's module has
-- `HARNESS`: its name,
-- `default_roots(home, env)`: the directories where it keeps sessions,
-- `recognises(record)`: whether a file that begins with this record (a dict) is one of its sessions,
-- `SHAPE`: the fields that are read of a record,
-- `Reader(transcript)`: with `record(line, record)`, called for every record in order, and `finish()`, which gives the
-  session as far as it was read and may be called again after more records.
+A harness is a class derived from `Harness` of `protocol.py`, which says what it has to have; mypy checks that it does.
+`pi.py` is the smallest whole example. Its module has
+- the struct of its records, derived from `records.Fields`: the fields that are read of a line,
+- a reader with `record(line, record)` and `finish()`, which gives each message to a `Transcript`. `speakers` separates
+  the user's words from what the program put in, `content` turns blocks into text.
 
-A harness whose sessions are not files of JSON lines has also
-- `records(source, problems)`: the records of one session, each with its line or number,
-- `images_of(record)`: the images in such a record, in the order in which `Image.block` counts them,
-and one whose sessions are not files at all
-- `claims(folder, names)`: the sessions in a folder with these entries and the names of those that are none of its
-  business, or None where the folder is not its own.
+A harness whose sessions are not files of JSON lines derives from `HarnessWithRecords`, and one whose sessions are not
+files at all from `HarnessWithFolders`. Nothing else in the pipeline names a harness.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import Any
 
-from memory_pipeline.sessions.harnesses import pi
-from memory_pipeline.sessions.harnesses.claude_code import reader as claude_code_reader
-from memory_pipeline.sessions.harnesses.codex import reader as codex_reader
-from memory_pipeline.sessions.harnesses.gemini import reader as gemini_reader
-from memory_pipeline.sessions.harnesses.opencode import reader as opencode_reader
+from memory_pipeline.sessions.harnesses.claude_code.reader import ClaudeCode
+from memory_pipeline.sessions.harnesses.codex.reader import Codex
+from memory_pipeline.sessions.harnesses.gemini.reader import Gemini
+from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode
+from memory_pipeline.sessions.harnesses.pi import Pi
+from memory_pipeline.sessions.harnesses.protocol import Harness
 
-HARNESSES: tuple[ModuleType, ...] = (
-    pi,
-    claude_code_reader,
-    codex_reader,
-    gemini_reader,
-    opencode_reader,
-)
+HARNESSES: tuple[Harness[Any], ...] = (Pi(), ClaudeCode(), Codex(), Gemini(), OpenCode())
+"""In the order in which they are asked whether a session is theirs."""

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from memory_pipeline.sessions.harnesses.records import Other, Shape
+from memory_pipeline.sessions.harnesses.records import Fields, Other
 from memory_pipeline.sessions.model import Image
 
 _MARK = "[image: "
@@ -22,13 +22,13 @@ _ANY_MARK = re.compile(re.escape(_MARK) + r"[^\n]{0,40}?, line (\d{1,12}), numbe
 _IMAGE_TYPE = re.compile(r"image/[a-z0-9.+-]{1,30}")
 
 
-class ImageSource(Shape):
+class ImageSource(Fields):
     """Claude Code's wrapper around the bytes of an image."""
 
     media_type: Any = None
 
 
-class Block(Shape):
+class Block(Fields):
     """One block of a message's content; harnesses differ in which of these fields they use."""
 
     type: Any = None
@@ -126,7 +126,7 @@ def without_marks(text: str) -> str:
     return _ANY_MARK.sub("", text).strip() if _MARK in text else text.strip()
 
 
-def shown_in(text: str, images: tuple[Image, ...]) -> tuple[Image, ...]:
+def marked_images(text: str, images: tuple[Image, ...]) -> tuple[Image, ...]:
     """Those of the images, which are numbered in their order, whose marks stand in the text."""
     if not images or _MARK not in text:
         return ()
@@ -139,10 +139,10 @@ def shown_in(text: str, images: tuple[Image, ...]) -> tuple[Image, ...]:
 def call_text(name: str, arguments: object) -> str:
     """A tool call as `name(key=value, …)`."""
     if isinstance(arguments, dict):
-        shown = ", ".join([f"{key}={_value_text(value)}" for key, value in arguments.items()])
+        listed = ", ".join([f"{key}={_value_text(value)}" for key, value in arguments.items()])
     else:
-        shown = _value_text(arguments) if arguments is not None else ""
-    return f"{name}({shown})"
+        listed = _value_text(arguments) if arguments is not None else ""
+    return f"{name}({listed})"
 
 
 def _value_text(value: object) -> str:

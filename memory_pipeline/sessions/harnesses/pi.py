@@ -1,7 +1,7 @@
 """pi coding agent: `~/.pi/agent/sessions/**/*.jsonl`, versions 1 (linear, entries without ids) to 3 (a tree).
 
 Forks, clones and exports copy entries with their ids and times, so their messages have the same ids in every file.
-Messages on a branch that the person left are voided, unless a summary carried the branch over.
+Messages on a branch that the user left are voided, unless a summary carried the branch over.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from typing import Any
 import msgspec
 
 from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text
-from memory_pipeline.sessions.harnesses.records import Other, Record, Shape, text_of, words
+from memory_pipeline.sessions.harnesses.protocol import Harness
+from memory_pipeline.sessions.harnesses.records import Fields, JsonObject, Other, text_of, words
+from memory_pipeline.sessions.harnesses.speakers import split_content_by_speaker
 from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.harnesses.tree import left_behind
-from memory_pipeline.sessions.harnesses.voices import voices
 from memory_pipeline.sessions.model import ParsedSession, Role
-
-HARNESS = "pi"
 
 # Settings, bookkeeping of extensions and edits of the context only: nothing of it was said.
 _IGNORED = words(
@@ -31,7 +29,7 @@ _SPILLED_RANGE = re.compile(r":(?:raw|\d+(?:-\d+)?)$")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
 
 
-class _Said(Shape):
+class _MessageFields(Fields):
     """`message` of an entry of type `message`."""
 
     role: Any = None
@@ -46,14 +44,14 @@ class _Said(Shape):
     summary: Any = None
 
 
-class SHAPE(Shape):
+class Record(Fields):
     """An entry, or the header."""
 
     type: Any = None
     id: Any = None
     parentId: Any = None
     timestamp: Any = None
-    message: _Said | Other = None
+    message: _MessageFields | Other = None
     content: Content = None
     summary: Any = None
     fromId: Any = None
@@ -64,23 +62,29 @@ class SHAPE(Shape):
     cwd: Any = None
 
 
-def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
-    agent = env.get("PI_CODING_AGENT_DIR") or home / ".pi/agent"
-    return [Path(env.get("PI_CODING_AGENT_SESSION_DIR") or Path(agent, "sessions"))]
+class Pi(Harness[Record]):
+    name = "pi"
+    record_type = Record
 
+    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        agent = env.get("PI_CODING_AGENT_DIR") or home / ".pi/agent"
+        return [Path(env.get("PI_CODING_AGENT_SESSION_DIR") or Path(agent, "sessions"))]
 
-def recognises(record: Record) -> bool:
-    """A header, though not as the first record in some forks; or a message, where the header was lost."""
-    message = record.get("message")
-    return (record.get("type") == "session" and isinstance(record.get("id"), str) and "timestamp" in record) or (
-        record.get("type") == "message" and isinstance(message, dict) and "role" in message
-    )
+    def recognises(self, record: JsonObject) -> bool:
+        """A header, though not as the first record in some forks; or a message, where the header was lost."""
+        message = record.get("message")
+        return (record.get("type") == "session" and isinstance(record.get("id"), str) and "timestamp" in record) or (
+            record.get("type") == "message" and isinstance(message, dict) and "role" in message
+        )
+
+    def reader(self, transcript: Transcript) -> Reader:
+        return Reader(transcript)
 
 
 class Reader:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
-        self.header: SHAPE | None = None
+        self.header: Record | None = None
         self.name = ""
         self.entries: dict[str, int] = {}
         self.parents: dict[str, str] = {}
@@ -92,7 +96,7 @@ class Reader:
 
     def finish(self) -> ParsedSession:
         left = left_behind(self.parents, self.last, self.carried)
-        header = self.header or SHAPE()
+        header = self.header or Record()
         return self.transcript.finish(
             text_of(header.id),
             self.name,
@@ -101,19 +105,19 @@ class Reader:
             voided={self.entries[entry] for entry in left},
         )
 
-    def record(self, line: int, entry: SHAPE) -> None:
+    def record(self, line: int, entry: Record) -> None:
         kind, message = text_of(entry.type), entry.message
         if isinstance(entry.id, str) and kind != "session":
             self._link(entry.id, text_of(entry.parentId))
         if kind in _IGNORED:
             self.transcript.skip_record()
             return
-        said = message if isinstance(message, _Said) else None
-        self.transcript.next_record(line, entry.timestamp, said.timestamp if said else None)
+        spoken = message if isinstance(message, _MessageFields) else None
+        self.transcript.next_record(line, entry.timestamp, spoken.timestamp if spoken else None)
         self.part = 0
-        if kind == "message" and said:
-            self._identify(entry, said.role, said)
-            self._message(said)
+        if kind == "message" and spoken:
+            self._identify(entry, spoken.role, spoken)
+            self._message(spoken)
         elif kind == "compaction":
             self._identify(entry, kind, entry)
             self._add("injected", text_of(entry.summary))
@@ -136,7 +140,7 @@ class Reader:
             self.parents[entry_id] = parent_id
         self.last = entry_id
 
-    def _identify(self, entry: SHAPE, role: object, content: Shape) -> None:
+    def _identify(self, entry: Record, role: object, content: Fields) -> None:
         """Version 1 has no ids, so there the content stands for them."""
         if isinstance(entry.id, str):
             self.identity = f"{entry.id}\x1f{entry.timestamp}"
@@ -145,7 +149,7 @@ class Reader:
         identity = f"{entry.timestamp}\x1f{role}\x1f{digest}"
         self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
 
-    def _kept_start(self, entry: SHAPE) -> int:
+    def _kept_start(self, entry: Record) -> int:
         """Where the entries begin that stay in the context; when it is not found, pi keeps nothing of the old ones."""
         first_id, index = entry.firstKeptEntryId, entry.firstKeptEntryIndex
         if isinstance(first_id, str):
@@ -154,7 +158,7 @@ class Reader:
             return min(index, self.transcript.record)
         return self.transcript.record
 
-    def _message(self, message: _Said) -> None:
+    def _message(self, message: _MessageFields) -> None:
         role, content = message.role, message.content
         line = self.transcript.place.line
         if role == "assistant":
@@ -166,8 +170,8 @@ class Reader:
                 self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
             self._add("tool", text, tool_name=name, is_error=message.isError is True, content=content)
         elif role == "user":
-            for voice, text in voices(content, line):
-                self._add(voice, text, content=content)
+            for speaker, text in split_content_by_speaker(content, line):
+                self._add(speaker, text, content=content)
         elif role == "bashExecution":
             # a command that the user ran with `!`: the call and its output are one message
             output = f"bash(command={text_of(message.command)})\n{text_of(message.output)}"
@@ -211,3 +215,37 @@ class Reader:
         identity = f"{self.identity}\x1f{self.part}"
         self.part += 1
         return self.transcript.add(role, text, identity, tool_name=tool_name, is_error=is_error, content=content)
+
+
+def left_behind(parents: Mapping[str, str], leaf: str, carried: Mapping[str, str] | None = None) -> set[str]:
+    """The entries that branch off the way from the first entry to the leaf and are not on it.
+
+    `parents` has the parent of every entry, "" or an unknown name where there is none. What hangs on an entry that
+    is not on the way to the leaf, but on no common root either, was not left: its parent was lost. `carried` has, by
+    the entry that is a summary, the last entry of the branch that it carried over: that branch is kept as long as the
+    summary is, but for what had been left there before.
+    """
+    carried = carried or {}
+    kept: set[str] = set()
+    waiting = [leaf]
+    while waiting:
+        node = waiting.pop()
+        while node in parents and node not in kept:
+            kept.add(node)
+            if node in carried:
+                waiting.append(carried[node])
+            node = parents[node]
+    if len(kept) == len(parents):
+        return set()
+    status: dict[str, bool] = {}
+    for entry in parents:
+        path = []
+        node = entry
+        while node in parents and node not in kept and node not in status:
+            path.append(node)
+            status[node] = False  # an end to cycles
+            node = parents[node]
+        left = status.get(node, node in kept)
+        for node in path:
+            status[node] = left
+    return {entry for entry, left in status.items() if left}

@@ -3,7 +3,7 @@
 A session file is JSON lines, written by a program that may be killed at any moment. Whatever cannot be read becomes
 a `Problem`, which names the line but never quotes it, since the line may hold a secret; the rest is read.
 
-A harness declares the `Shape` of its records. What a shape does not name is skipped while decoding and never becomes
+A harness declares the `Fields` of its records. What these do not name is skipped while decoding and never becomes
 a Python object, which is where the speed of reading comes from: images, diffs and encrypted reasoning are most of a
 file.
 """
@@ -24,18 +24,18 @@ import msgspec
 
 from memory_pipeline.sessions.model import Problem
 
-Record = dict[str, Any]
+JsonObject = dict[str, Any]
 Other = str | int | float | bool | list[Any] | None
-"""What may stand in a file where an object is expected; only objects of a known shape are looked into."""
+"""What may stand in a file where an object is expected; only objects with declared fields are looked into."""
 
 
-class Shape(msgspec.Struct, gc=False):
+class Fields(msgspec.Struct, gc=False):
     """The fields that are read of a JSON object; all are optional and may hold anything."""
 
 
-S = TypeVar("S")
+R = TypeVar("R")
 
-# Clocks that were never set are told by a time outside these.
+# A time outside these comes from a clock that was never set.
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 _YEARS = range(EARLIEST.year, 2100)
 LINE_LIMIT = 64 * 1024 * 1024
@@ -46,21 +46,21 @@ _RECORD_START = re.compile(r'\{\s*"(?:type|id|timestamp|parentUuid|uuid|sessionI
 _RECORD_MARKS = ("timestamp", "sessionId", "leafUuid")
 
 
-class JsonLines(Generic[S]):
+class JsonLines(Generic[R]):
     """A file of JSON lines, which can be read on from where the last reading of it ended."""
 
-    def __init__(self, path: str, shape: type[S], problems: list[Problem]) -> None:
+    def __init__(self, path: str, record_type: type[R], problems: list[Problem]) -> None:
         self.path = path
-        self.shape = shape
+        self.record_type = record_type
         self.problems = problems
         self.line = 0
         self._offset = 0
         self._whole = True
         self._edges = b""
 
-    def records(self) -> Iterator[tuple[int, S]]:
+    def records(self) -> Iterator[tuple[int, R]]:
         """Every record from where the last reading ended, with its 1-based line; problems go to `problems`."""
-        decode = msgspec.json.Decoder(self.shape).decode
+        decode = msgspec.json.Decoder(self.record_type).decode
         line = self.line
         raw = b""
         with Path(self.path).open("rb", buffering=_BUFFER) as file:
@@ -98,7 +98,7 @@ class JsonLines(Generic[S]):
         file.seek(max(0, self._offset - _EDGE))
         return hashlib.sha256(head + file.read(min(_EDGE, self._offset))).digest()
 
-    def _damaged(self, raw: bytes, line: int, file: BinaryIO) -> Iterator[S]:
+    def _damaged(self, raw: bytes, line: int, file: BinaryIO) -> Iterator[R]:
         if len(raw) == LINE_LIMIT and not raw.endswith(b"\n"):
             self.problems.append(Problem(line, f"The line is longer than {LINE_LIMIT >> 20} MB; it was left out."))
             while raw and not raw.endswith(b"\n"):
@@ -108,13 +108,13 @@ class JsonLines(Generic[S]):
             try:
                 # lone surrogates, which only Python's decoder lets in, are dropped: nothing can store them
                 yield msgspec.json.decode(
-                    json.dumps(value, ensure_ascii=False).encode(errors="ignore"), type=self.shape
+                    json.dumps(value, ensure_ascii=False).encode(errors="ignore"), type=self.record_type
                 )
             except (msgspec.DecodeError, ValueError, RecursionError):
                 self.problems.append(Problem(line, "A record has fields that no harness writes; it was left out."))
 
 
-class Pieces:
+class DamagedText:
     """Decodes the objects in a damaged text, as long as that costs no more than going through it a few times.
 
     Otherwise a text of nothing but beginnings of objects would be gone through from each of them to its end.
@@ -146,7 +146,7 @@ class Pieces:
         return None
 
 
-def decode_damaged(raw: bytes, line: int, problems: list[Problem]) -> list[Record]:
+def decode_damaged(raw: bytes, line: int, problems: list[Problem]) -> list[JsonObject]:
     """The objects that can be saved from a line that is not exactly one JSON object of the expected shape."""
     text = raw.decode("utf-8", "replace").lstrip("\ufeff")
     if "\ufffd" in text and b"\xef\xbf\xbd" not in raw:
@@ -154,11 +154,11 @@ def decode_damaged(raw: bytes, line: int, problems: list[Problem]) -> list[Recor
     if "\x00" in text:
         problems.append(Problem(line, "The line holds NUL bytes; they were left out."))
         text = text.replace("\x00", "")
-    records: list[Record] = []
+    records: list[JsonObject] = []
     position = _skip_space(text, 0)
-    pieces = Pieces(text)
+    damaged = DamagedText(text)
     while position < len(text):
-        if found := pieces.decode(position):
+        if found := damaged.decode(position):
             value, position = found
             if isinstance(value, dict):
                 records.append(value)
@@ -166,7 +166,7 @@ def decode_damaged(raw: bytes, line: int, problems: list[Problem]) -> list[Recor
                 problems.append(Problem(line, "The line holds a JSON value that is not an object."))
         else:
             problems.append(Problem(line, _unreadable(raw, position)))
-            position, value = _next_record(pieces, position + 1)
+            position, value = _next_record(damaged, position + 1)
             if value is None:
                 break
             records.append(value)
@@ -188,19 +188,19 @@ def _skip_space(text: str, position: int) -> int:
     return position
 
 
-def _next_record(pieces: Pieces, position: int) -> tuple[int, Record | None]:
+def _next_record(damaged: DamagedText, position: int) -> tuple[int, JsonObject | None]:
     """The next whole record after a broken piece: (where it ends, record), or (end of text, None).
 
     A content block inside the broken piece also parses, so only an object that looks like a record counts.
     """
-    while pieces.left > 0 and (start := _RECORD_START.search(pieces.text, position)):
-        if found := pieces.decode(start.start()):
+    while damaged.left > 0 and (start := _RECORD_START.search(damaged.text, position)):
+        if found := damaged.decode(start.start()):
             value, position = found
             if "type" in value and any(mark in value for mark in _RECORD_MARKS):
                 return position, value
         else:
             position = start.start() + 1
-    return len(pieces.text), None
+    return len(damaged.text), None
 
 
 def text_of(value: object) -> str:
@@ -227,8 +227,3 @@ def to_time(value: object) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         return None
     return time if time.year in _YEARS else None
-
-
-def message_id(harness: str, identity: str) -> str:
-    """A stable id from what identifies a message in its harness; never from where it stands in the file."""
-    return f"{harness}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

@@ -21,8 +21,8 @@ from typing import NamedTuple, Self
 from msgspec.structs import replace
 
 from memory_pipeline.llm.own_sessions import MARKER
-from memory_pipeline.sessions.harnesses.content import image_type, images_in, shown_in, without_marks
-from memory_pipeline.sessions.harnesses.records import EARLIEST, message_id, to_time
+from memory_pipeline.sessions.harnesses.content import image_type, images_in, marked_images, without_marks
+from memory_pipeline.sessions.harnesses.records import EARLIEST, to_time
 from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Problem, Role, Source
 from memory_pipeline.sessions.redaction import Redactor
 
@@ -100,7 +100,7 @@ class Transcript:
         self.record += 1
 
     def digest(self, content: str | bytes) -> str:
-        """What stands for content in an identity; salted, so that no id tells what was redacted."""
+        """What stands for content in an identity; salted, so that no id discloses what was redacted."""
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         return hashlib.sha256(self.redactor.salt + data).hexdigest()
 
@@ -137,7 +137,7 @@ class Transcript:
         if type(content) is list:
             if content is not self._content:
                 self._content, self._images = content, images_in(content, self.place.line)
-            images = shown_in(text, self._images)
+            images = marked_images(text, self._images)
         if role == "tool":
             text = self.redactor.excerpt(text, self.limit)
             tool_name = self._names.get(tool_name) or self._name(tool_name)
@@ -278,3 +278,8 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         text = text.encode("utf-8", "ignore").decode()
     return text
+
+
+def message_id(harness: str, identity: str) -> str:
+    """A stable id from what identifies a message in its harness; never from where it stands in the file."""
+    return f"{harness}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

@@ -1,4 +1,7 @@
-"""Values that are assigned to the name of a secret: in code, in listings of the environment, on command lines."""
+"""Values that are assigned to the name of a secret: in code, in listings of the environment, on command lines.
+
+At the end: whether such a value is a literal secret, and not a reference, a placeholder, a path, a word or a checksum.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from memory_pipeline.sessions.redaction import values
 from memory_pipeline.sessions.redaction.detectors import Span
 
 # Names of secrets, in lower case. They are looked for one by one, which is far faster than one pattern for all.
@@ -45,6 +47,43 @@ _HARMLESS = re.compile(
     r"[_.-]?$",
     re.IGNORECASE,
 )
+
+_REFERENCE = re.compile(
+    # variables, paths, URLs and calls
+    r"\$.*|%\w+%?|[{<\[(].*|@[\w./-]+|(?:[A-Za-z]:|~|\.{0,2})[\\/][\w.@-]+(?:[\\/].*)?|[a-z][a-z0-9+.-]*://.*|"
+    r"(?:[a-z_]\w*\.)*[a-z_]\w*\(.*",
+    re.IGNORECASE | re.DOTALL,
+)
+_PLACEHOLDER = re.compile(
+    r"(.)\1+|(?:my|your|some|the|a|insert|replace|enter|put|add|set|use|no|not|fake|dummy|sample|test|mock)[_-].*|"
+    r"(?:.*[_.-])?(?:example|dummy|fake|sample|todo|tbd)(?:[_.-].*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+# with one of these in it, in lower case, it is a reference or a placeholder
+_TELLING = (
+    *("environ", "getenv", "process.env", "import.meta", "secrets.", "${", "{{"),
+    *("...", "…", "***", "xxxxx", "redacted", "placeholder", "changeme", "change_me", "change-me"),
+)
+_NAME_OF_VARIABLE = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
+_WORDS = re.compile(r"[A-Za-z]?[a-z]+(?:[-_. /][A-Za-z]?[a-z]+)*|[a-z]+(?:[A-Z][a-z]+)+")
+# a name in code, perhaps with a digit in it: `self.token2`, `secretKey1`
+_IDENTIFIER = re.compile(
+    r"[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)+;?|[A-Za-z_]*(?:token|secret|passw|key|auth|cred)\w*;?", re.IGNORECASE
+)
+_CHECKSUM = re.compile(
+    r"(?:sha\d+[-:=])?(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})|sha\d+[-:=].+|"
+    r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
+    re.IGNORECASE,
+)
+_ALPHANUMERIC = re.compile("[A-Za-z0-9]")
+# fmt: off
+_PLAIN_WORDS = frozenset({
+    "password", "passwords", "passwd", "passphrase", "undefined", "required", "optional", "disabled", "enabled",
+    "nullable", "credentials", "description", "validation", "authentication", "authorization", "username", "user",
+    "pass", "guest", "string", "number", "boolean", "null", "none", "true", "false", "secret", "token", "apikey",
+    "hidden", "invalid", "missing", "default", "bearer", "basic", "unknown",
+})
+# fmt: on
 
 
 class _Place(NamedTuple):
@@ -117,23 +156,60 @@ def _is_secret(value: str, found: re.Match[str], place: _Place, kind: str) -> bo
     environment = _is_environment(found, place)
     # without quotes it may as well be code, except in a listing of the environment
     code = not (found["quoted"] or environment or found["flag"])
-    if code and not values.is_mixed(value):
+    if code and not is_mixed(value):
         return False
-    if values.is_reference(value) or _HARMLESS.search(place.prefix) or "[redacted" in value:
+    if is_reference(value) or _HARMLESS.search(place.prefix) or "[redacted" in value:
         return False
     if found["tag"] and not found.string.startswith("</", found.end()):
         return False
-    if found["flag"] and (not place.prefix.startswith("--") or value.startswith("-") or values.is_words(value)):
+    if found["flag"] and (not place.prefix.startswith("--") or value.startswith("-") or is_words(value)):
         return False
     at_least = 4 if found["flag"] or (environment and place.before.endswith(("?", "&", ";"))) else 6
     if len(value) < (at_least if kind == "password" else 8):
         return False
-    if kind != "password" and (
-        value.isdigit() or (values.is_words(value) and not (environment and place.name.isupper()))
-    ):
+    if kind != "password" and (value.isdigit() or (is_words(value) and not (environment and place.name.isupper()))):
         return False
-    if kind == "token" and values.is_checksum(value) and not (environment or place.prefix.lower().endswith("_auth")):
+    if kind == "token" and is_checksum(value) and not (environment or place.prefix.lower().endswith("_auth")):
         return False
     if found["quoted"]:
         return environment or not any(map(str.isspace, value))
-    return not (code and values.is_identifier(value))
+    return not (code and is_identifier(value))
+
+
+def is_reference(value: str) -> bool:
+    """Whether the value stands for something else, or shows only what a secret would look like."""
+    lowered = value.lower()
+    return bool(
+        any(part in lowered for part in _TELLING)
+        or _REFERENCE.fullmatch(value)
+        or _PLACEHOLDER.fullmatch(value)
+        or _NAME_OF_VARIABLE.fullmatch(value)
+        or lowered.rstrip(";,.") in _PLAIN_WORDS
+        # words in a script of their own
+        or not _ALPHANUMERIC.search(value)
+    )
+
+
+def is_checksum(value: str) -> bool:
+    """Whether the value is the hash of something, or a UUID."""
+    return bool(_CHECKSUM.fullmatch(value))
+
+
+def is_words(value: str) -> bool:
+    """Whether the value is made of words in lower case, such as the name of something."""
+    return bool(_WORDS.fullmatch(value))
+
+
+def is_identifier(value: str) -> bool:
+    """Whether the value is rather a name in code."""
+    return bool(_IDENTIFIER.fullmatch(value))
+
+
+def is_mixed(value: str) -> bool:
+    """Whether the value has both letters and digits, as most secrets have."""
+    return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+
+
+def is_shown(value: str) -> bool:
+    """Whether the value is given in full, so that it is a secret where a secret is expected."""
+    return not is_reference(value)

@@ -1,12 +1,12 @@
-"""Secrets that are told by what stands around them: URLs, headers, cookies, command lines, files of passwords."""
+"""Secrets that are recognised by what stands around them: URLs, headers, cookies, command lines, files of passwords."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from memory_pipeline.sessions.redaction.assignments import is_mixed, is_shown
 from memory_pipeline.sessions.redaction.detectors import Detector, Span
-from memory_pipeline.sessions.redaction.values import is_mixed, is_shown
 
 _USER_IN_URL = "://[^\\s/@\"'`<>]+@"
 _AUTHORIZATION = r"""authorization\\*["']?\s{0,9}[:=,]\s{0,9}\\*["'`]?\s{0,9}"""

@@ -20,11 +20,13 @@ from memory_pipeline.sessions.redaction.detectors import (
     Span,
 )
 from memory_pipeline.sessions.redaction.tokens import TOKENS
+from memory_pipeline.settings import Settings, salt_of
 
 _OPEN, _CLOSE, _LEFT_OUT = "<private>", "</private>", "[private]"
 Finder = Callable[[str, str], Iterable[Span]]
 _MARK = re.compile(r"\[redacted:[a-z0-9-]+:[0-9a-f]{6}\]")
-# What is redacted around an excerpt, since what is before a secret tells it. At its outer edge half a token may stand.
+# What is redacted around an excerpt, since a secret may be recognised by what is before it. At its outer edge half a
+# token may stand.
 _MARGIN = 512
 _EDGE = 128
 # How far the margin is widened so that it ends with a line, or at least with a word.
@@ -64,9 +66,9 @@ class Redactor:
         if len(text) <= limit:
             return self.redact(text)
         mark = f"\n[… {len(text) - limit:,} characters left out …]\n"
-        room = max(limit - len(mark), 0)
-        tail_size = room // 3
-        head_size = room - tail_size
+        left = max(limit - len(mark), 0)
+        tail_size = left // 3
+        head_size = left - tail_size
         if len(text) <= limit + 2 * _MARGIN or any(opening in text for opening in _LONG_SECRETS):
             head = tail = self.redact(text)
             if len(head) <= limit:
@@ -84,6 +86,21 @@ class Redactor:
         return f"[redacted:{kind}:{digest[:3].hex()}]"
 
 
+class Unredacted(Redactor):
+    """Leaves every text as it is, for a user who has switched redaction off; excerpts are cut all the same."""
+
+    def __init__(self) -> None:
+        super().__init__(b"")
+
+    def redact(self, text: str) -> str:
+        return text
+
+
+def redactor_of(settings: Settings) -> Redactor:
+    """The workspace's redactor, or one that leaves everything as it is where the settings say so."""
+    return Redactor(salt_of(settings)) if settings.redact else Unredacted()
+
+
 def find_secrets(text: str) -> list[Span]:
     """The secrets in the text, in order, none within another."""
     finders = _PREFILTER.finders(text)
@@ -97,23 +114,23 @@ def find_secrets(text: str) -> list[Span]:
 def _merged(text: str, spans: list[Span]) -> list[Span]:
     """The spans in order, with overlapping ones made one of the kind that was found first; marks stay whole."""
     marks = [found.span() for found in _MARK.finditer(text)] if "[redacted:" in text else []
-    ranks: dict[Span, int] = {}
-    for rank, span in enumerate(spans):
-        ranks.setdefault(span, rank)
+    order: dict[Span, int] = {}
+    for number, span in enumerate(spans):
+        order.setdefault(span, number)
     merged: list[Span] = []
-    best = 0
-    for span in sorted(ranks):
+    first = 0
+    for span in sorted(order):
         end = max(_mark_around(marks, span.end - 1), span.end)
         if span.kind != _LEFT_OUT and _mark_around(marks, span.start):
             continue
         if merged and span.start < merged[-1].end:
             last = merged.pop()
-            kind = span.kind if ranks[span] < best else last.kind
-            best = min(best, ranks[span])
+            kind = span.kind if order[span] < first else last.kind
+            first = min(first, order[span])
             merged.append(Span(last.start, max(last.end, end), kind))
         elif end > span.start:
             merged.append(Span(span.start, end, span.kind))
-            best = ranks[span]
+            first = order[span]
     return merged
 
 

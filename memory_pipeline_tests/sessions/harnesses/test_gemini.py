@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.model import Image, NotASession, ParsedSession
+from memory_pipeline.sessions.model import Image, NotASessionError, ParsedSession
 from memory_pipeline.sessions.reading import parse_file
 
 FIXTURES = Path(__file__).resolve().parents[4] / "shared" / "fixtures"
@@ -204,7 +204,7 @@ def test_bad_records_cost_nothing_else(tmp_path: Path) -> None:
     assert [m.text for m in session.messages] == ["Caf�", "No such date", "No id"]
     assert session.unknown_records == {"novelty": 1, "no type": 1}
     assert [problem.line for problem in session.problems] == [2, 7]
-    with pytest.raises(NotASession, match="nobody says anything"):
+    with pytest.raises(NotASessionError, match="nobody says anything"):
         snapshot(tmp_path, 7, None)
 
 

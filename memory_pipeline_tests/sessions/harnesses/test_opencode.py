@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.harnesses.opencode import reader as opencode
-from memory_pipeline.sessions.model import Image, NotASession, ParsedSession, Source
+from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode, image_parts
+from memory_pipeline.sessions.model import Image, NotASessionError, ParsedSession, Source
 from memory_pipeline.sessions.reading import parse
 
 SCHEMA = """
@@ -109,7 +109,7 @@ def database(folder: Path, *talks: Talk, name: str = "opencode.db", log: bool = 
 
 
 def sources(folder: Path) -> list[Source]:
-    claimed = opencode.claims(folder, {path.name for path in folder.iterdir()})
+    claimed = OpenCode().claims(folder, {path.name for path in folder.iterdir()})
     assert claimed is not None
     return claimed[0]
 
@@ -199,8 +199,8 @@ def test_who_speaks(tmp_path: Path) -> None:
         (Image(6, 0, "image/jpeg"),),
     ]
     (source,) = sources(tmp_path)
-    record = dict(opencode.records(source, []))[2]
-    assert [part["url"] for part in opencode.image_parts(record["parts"])] == [PNG]
+    record = dict(OpenCode().records(source, []))[2]
+    assert [part["url"] for part in image_parts(record["parts"])] == [PNG]
 
 
 def test_a_sub_agents_prompts_are_injected(tmp_path: Path) -> None:
@@ -254,8 +254,8 @@ def test_compactions(tmp_path: Path) -> None:
 
 def test_only_folders_of_opencode_are_claimed(tmp_path: Path) -> None:
     (tmp_path / "storage/session").mkdir(parents=True)
-    assert opencode.claims(tmp_path, ["storage"]) is None
-    assert opencode.claims(tmp_path, ["a.jsonl", "other.db"]) is None
+    assert OpenCode().claims(tmp_path, ["storage"]) is None
+    assert OpenCode().claims(tmp_path, ["a.jsonl", "other.db"]) is None
     talk = Talk().user("Hello")
     talk.into_folders(tmp_path)
     inner = tmp_path / "storage"
@@ -347,7 +347,7 @@ def test_a_locked_database_is_tried_again(tmp_path: Path, monkeypatch: pytest.Mo
     with closing(sqlite3.connect(place, isolation_level=None)) as writer:
         writer.execute("BEGIN EXCLUSIVE")
         (source,) = sources(tmp_path)
-        with pytest.raises(NotASession, match="locked by another program"):
+        with pytest.raises(NotASessionError, match="locked by another program"):
             parse(source)
         writer.execute("ROLLBACK")
     (source,) = sources(tmp_path)
@@ -355,21 +355,21 @@ def test_a_locked_database_is_tried_again(tmp_path: Path, monkeypatch: pytest.Mo
         writer.execute("BEGIN EXCLUSIVE")
         writer.execute("UPDATE part SET time_updated = 1")
         assert sources(tmp_path) == [source]
-        with pytest.raises(NotASession, match="locked by another program"):
+        with pytest.raises(NotASessionError, match="locked by another program"):
             parse(source)
     assert shape(parse(source)) == [("user", "Hello")]
 
 
 def test_what_is_no_database_of_opencode(tmp_path: Path) -> None:
     (tmp_path / "opencode.db").write_bytes(b"This is not a database at all. " * 100)
-    with pytest.raises(NotASession, match="not an SQLite database"):
+    with pytest.raises(NotASessionError, match="not an SQLite database"):
         read(tmp_path)
     (tmp_path / "opencode.db").write_bytes(b"")
     assert sources(tmp_path) == []
     with closing(sqlite3.connect(tmp_path / "opencode.db")) as connection:
         connection.execute("CREATE TABLE other (x)")
         connection.commit()
-    with pytest.raises(NotASession, match="not one of OpenCode"):
+    with pytest.raises(NotASessionError, match="not one of OpenCode"):
         read(tmp_path)
 
 
@@ -399,7 +399,7 @@ def failures(folder: Path) -> list[str]:
     for source in sources(folder):
         try:
             parse(source)
-        except NotASession as reason:
+        except NotASessionError as reason:
             reasons.append(str(reason))
     return reasons
 

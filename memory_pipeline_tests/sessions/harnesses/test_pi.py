@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.harnesses import pi
+from memory_pipeline.sessions.harnesses.pi import Pi
 from memory_pipeline.sessions.model import ParsedSession
 from memory_pipeline.sessions.reading import parse_file
 
@@ -201,7 +201,7 @@ def test_a_line_that_was_written_twice_counts_once(tmp_path: Path) -> None:
 def test_a_title_may_come_before_the_header(tmp_path: Path) -> None:
     session = parse(tmp_path, HEADER, entry(1, said("user", "hi")), header={"type": "title", "title": "T"})
     assert (session.session_id, session.harness) == ("s-1", "pi")
-    assert not pi.recognises({"type": "session"}) and not pi.recognises({"type": "message"})
+    assert not Pi().recognises({"type": "session"}) and not Pi().recognises({"type": "message"})
 
 
 def test_a_lost_header_loses_only_the_id(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def tree(tmp_path: Path, *links: str, **last: Any) -> list[str]:
     ("links", "standing"),
     [
         pytest.param("a b<a c<b", "a b c", id="no branch"),
-        pytest.param("a b<a c<b d<a e<d", "a d e", id="the person went back to a"),
+        pytest.param("a b<a c<b d<a e<d", "a d e", id="the user went back to a"),
         pytest.param("a b<a c<a d<a", "a d", id="twice"),
         pytest.param("a b<a c<b d<b e<a", "a e", id="branches of a branch"),
         pytest.param("a b<a c<b d<a e<c", "a b c e", id="and back to where they had been"),

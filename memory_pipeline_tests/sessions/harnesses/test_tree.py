@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from memory_pipeline.sessions.harnesses.tree import below, left_behind
+from memory_pipeline.sessions.harnesses.claude_code.reader import below
+from memory_pipeline.sessions.harnesses.pi import left_behind
 
 NAMES = [str(number) for number in range(12)]
 names = st.sampled_from(NAMES)

@@ -1,6 +1,6 @@
 """Claude Code: `~/.claude/projects/<slug>/<sessionId>.jsonl` and the sub-agents' files beside it.
 
-Records are told apart by `uuid`, which copies of a session keep. The chain of `parentUuid` is not walked from the last
+A record is known by its `uuid`, which copies of a session keep. The chain of `parentUuid` is not walked from the last
 leaf: most of its forks are parallel tool calls, and a walk would drop results. A rewind is a fork with two prompts.
 """
 
@@ -13,23 +13,21 @@ from pathlib import Path
 import msgspec
 
 from memory_pipeline.sessions.harnesses.claude_code.records import (
-    SHAPE,
     Attachment,
     Compaction,
-    Error,
-    Kind,
+    HookError,
+    MessageFields,
+    Origin,
     Preserved,
-    Said,
+    Record,
     Segment,
 )
 from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text, images_in
-from memory_pipeline.sessions.harnesses.records import Record, text_of, words
+from memory_pipeline.sessions.harnesses.protocol import Harness
+from memory_pipeline.sessions.harnesses.records import JsonObject, text_of, words
+from memory_pipeline.sessions.harnesses.speakers import Passage, split_by_speaker, split_content_by_speaker
 from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.harnesses.tree import below, last_below
-from memory_pipeline.sessions.harnesses.voices import Voice, split_voices, voices
 from memory_pipeline.sessions.model import Image, ParsedSession, Role
-
-HARNESS = "claude_code"
 
 # State of the program and copies of what other records say. A queued prompt comes again as a message when it is sent.
 _IGNORED = words(
@@ -52,18 +50,24 @@ _CHANGES = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path",
 _CHAIN_TYPES = frozenset(("user", "assistant", "system", "attachment", "progress"))
 
 
-def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
-    return [Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude", "projects")]
+class ClaudeCode(Harness[Record]):
+    name = "claude_code"
+    record_type = Record
 
+    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        return [Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude", "projects")]
 
-def recognises(record: Record) -> bool:
-    """A record of the chain, or one of the small records that only Claude Code writes at the top of a file."""
-    kind = record.get("type")
-    return isinstance(kind, str) and (
-        (isinstance(record.get("sessionId"), str) and (kind in _CHAIN_TYPES or kind in _IGNORED))
-        or (kind == "summary" and "leafUuid" in record)
-        or (kind == "file-history-snapshot" and "messageId" in record)
-    )
+    def recognises(self, record: JsonObject) -> bool:
+        """A record of the chain, or one of the small records that only Claude Code writes at the top of a file."""
+        kind = record.get("type")
+        return isinstance(kind, str) and (
+            (isinstance(record.get("sessionId"), str) and (kind in _CHAIN_TYPES or kind in _IGNORED))
+            or (kind == "summary" and "leafUuid" in record)
+            or (kind == "file-history-snapshot" and "messageId" in record)
+        )
+
+    def reader(self, transcript: Transcript) -> Reader:
+        return Reader(transcript)
 
 
 class Reader:
@@ -99,7 +103,7 @@ class Reader:
         return self.titles.get("custom-title") or self.titles.get("ai-title") or (own[-1] if own else "")
 
     def _rewound(self) -> set[int]:
-        """Records of the turns that were taken back: of several prompts after one record only the last one counts."""
+        """Records of the turns that were voided: of several prompts after one record only the last one counts."""
         forks = [rivals for rivals in self.prompts.values() if len(rivals) > 1]
         last = last_below(self.parents, self.positions) if forks else {}
         left: list[str] = []
@@ -108,7 +112,7 @@ class Reader:
             left += [prompt for prompt in rivals if prompt != latest]
         return {self.positions[uuid] for uuid in below(self.parents, *left)}
 
-    def record(self, line: int, record: SHAPE) -> None:
+    def record(self, line: int, record: Record) -> None:
         kind = text_of(record.type)
         if isinstance(uuid := record.uuid, str) and uuid not in self.positions:
             self.positions[uuid] = self.transcript.record + 1
@@ -127,7 +131,7 @@ class Reader:
         else:
             self.transcript.unknown[kind] += 1
 
-    def _chain_record(self, record: SHAPE, kind: str) -> None:
+    def _chain_record(self, record: Record, kind: str) -> None:
         uuid = record.uuid
         if isinstance(uuid, str):
             if uuid in self.said:
@@ -143,7 +147,7 @@ class Reader:
         if said and isinstance(uuid, str):
             self.said.add(uuid)
 
-    def _envelope(self, record: SHAPE, kind: str) -> None:
+    def _envelope(self, record: Record, kind: str) -> None:
         if isinstance(record.sessionId, str):
             self.session_ids[record.sessionId] += 1
         self.cwd = self.cwd or text_of(record.cwd)
@@ -152,9 +156,9 @@ class Reader:
         elif kind in ("user", "assistant"):
             self.has_main_chain = True
 
-    def _say(self, record: SHAPE, kind: str) -> bool:
+    def _say(self, record: Record, kind: str) -> bool:
         """Keep what the record says; whether there was anything."""
-        content = record.message.content if isinstance(record.message, Said) else None
+        content = record.message.content if isinstance(record.message, MessageFields) else None
         if kind == "user":
             self._user(record, content)
         elif kind == "assistant":
@@ -165,44 +169,44 @@ class Reader:
             return self._system(record, text_of(record.subtype))
         return self.part > 0
 
-    def _system(self, record: SHAPE, subtype: str) -> bool:
+    def _system(self, record: Record, subtype: str) -> bool:
         if subtype == "compact_boundary":
             self._compaction(record.compactMetadata)
             return True
         if subtype == "local_command":
-            self._voices(record, split_voices(text_of(record.content)))
+            self._prompt(record, split_by_speaker(text_of(record.content)))
         elif subtype not in _IGNORED_SYSTEM:
             self.transcript.unknown[f"system/{subtype}"] += 1
         return self.part > 0
 
-    def _user(self, record: SHAPE, content: Content) -> None:
+    def _user(self, record: Record, content: Content) -> None:
         line = self.transcript.place.line
         blocks = content if isinstance(content, list) else []
         results = [block for block in blocks if isinstance(block, Block) and block.type == "tool_result"]
-        shown = 0
+        count = 0
         for block in results:
-            images = images_in(block.content, line, shown)
-            text = content_text(block.content, line, shown) or "(no output)"
+            images = images_in(block.content, line, count)
+            text = content_text(block.content, line, count) or "(no output)"
             call_id = text_of(block.tool_use_id)
             name = self.tools.get(call_id, "")
             if block.is_error is True and call_id in self.changes:
                 self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
             self._add("tool", text, tool_name=name, is_error=block.is_error is True, images=images)
-            shown += len(images)
+            count += len(images)
         if results:
             # what stands beside a result was put there by the program
             rest = [block for block in blocks if not (isinstance(block, Block) and block.type == "tool_result")]
-            self._add("injected", content_text(rest, line, shown), images=images_in(rest, line, shown))
+            self._add("injected", content_text(rest, line, count), images=images_in(rest, line, count))
         else:
-            self._voices(record, voices(content, line), content)
+            self._prompt(record, split_content_by_speaker(content, line), content)
 
-    def _voices(self, record: SHAPE, parts: Sequence[Voice], content: Content = None) -> None:
+    def _prompt(self, record: Record, parts: Sequence[Passage], content: Content = None) -> None:
         """A prompt; what a model wrote for a sub-agent and what the program wrote is nobody's typing."""
         machine_made = (
             record.isMeta is True
             or record.isSidechain is True
             or record.isCompactSummary is True
-            or not _from_person(record.origin)
+            or not _from_user(record.origin)
         )
         for role, text in parts:
             self._add("injected" if machine_made else role, text, content=content)
@@ -211,7 +215,7 @@ class Reader:
         if typed and record.type == "user" and isinstance(record.uuid, str) and isinstance(record.parentUuid, str):
             self.prompts.setdefault(record.parentUuid, []).append(record.uuid)
 
-    def _assistant(self, record: SHAPE, content: Content) -> None:
+    def _assistant(self, record: Record, content: Content) -> None:
         """Text and tool calls; thinking is left out. The text of a failed call to the API is the program's."""
         role: Role = "injected" if record.isApiErrorMessage is True else "assistant"
         if isinstance(content, str):
@@ -235,17 +239,17 @@ class Reader:
             if modified:
                 self.changes[text_of(block.id)] = handle
 
-    def _attachment(self, record: SHAPE, attachment: object) -> None:
+    def _attachment(self, record: Record, attachment: object) -> None:
         if not isinstance(attachment, Attachment):
             return
         kind = text_of(attachment.type)
         if kind == "queued_command":
-            typed = attachment.commandMode in (None, "prompt") and _from_person(attachment.origin)
-            parts = voices(attachment.prompt, self.transcript.place.line)
-            self._voices(record, [(role if typed else "injected", text) for role, text in parts], attachment.prompt)
+            typed = attachment.commandMode in (None, "prompt") and _from_user(attachment.origin)
+            parts = split_content_by_speaker(attachment.prompt, self.transcript.place.line)
+            self._prompt(record, [(role if typed else "injected", text) for role, text in parts], attachment.prompt)
         elif kind.startswith("hook_"):
             error, content = attachment.blockingError, attachment.content
-            if isinstance(error, Error):
+            if isinstance(error, HookError):
                 content = text_of(error.blockingError)
             lines = [text for text in content if isinstance(text, str)] if isinstance(content, list) else []
             self._add("injected", "\n".join(lines) or content_text(content, self.transcript.place.line))
@@ -284,6 +288,47 @@ class Reader:
         )
 
 
-def _from_person(origin: object) -> bool:
+def _from_user(origin: object) -> bool:
     """Newer versions name who a prompt comes from; older ones do not, and then the text decides."""
-    return not isinstance(origin, Kind) or origin.kind in (None, "human")
+    return not isinstance(origin, Origin) or origin.kind in (None, "human")
+
+
+def below(parents: Mapping[str, str], *entries: str) -> set[str]:
+    """The entries and all that come after them."""
+    found: set[str] = set()
+    waiting = list(entries)
+    if not waiting:
+        return found
+    children: dict[str, list[str]] = {}
+    for child, parent in parents.items():
+        children.setdefault(parent, []).append(child)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting.extend(children.get(node, ()))
+    return found
+
+
+def last_below(parents: Mapping[str, str], positions: Mapping[str, int]) -> dict[str, int]:
+    """For every entry the greatest position among it and all that come after it."""
+    last = {entry: positions[entry] for entry in parents}
+    children = Counter(parents.values())
+    waiting = [entry for entry in parents if not children[entry]]
+    while waiting:
+        entry = waiting.pop()
+        parent = parents[entry]
+        if parent in last:
+            last[parent] = max(last[parent], last[entry])
+            children[parent] -= 1
+            if not children[parent]:
+                waiting.append(parent)
+    for entry in parents:
+        cycle = []
+        while children[entry] > 0:  # what is left are cycles, in which all come after each other
+            children[entry] = 0
+            cycle.append(entry)
+            entry = parents[entry]
+        greatest = max((last[node] for node in cycle), default=0)
+        last.update(dict.fromkeys(cycle, greatest))
+    return last

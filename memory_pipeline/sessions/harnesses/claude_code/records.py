@@ -5,46 +5,46 @@ from __future__ import annotations
 from typing import Any
 
 from memory_pipeline.sessions.harnesses.content import Content
-from memory_pipeline.sessions.harnesses.records import Other, Shape
+from memory_pipeline.sessions.harnesses.records import Fields, Other
 
 
-class Said(Shape):
+class MessageFields(Fields):
     content: Content = None
 
 
-class Kind(Shape):
+class Origin(Fields):
     kind: Any = None
 
 
-class Error(Shape):
+class HookError(Fields):
     blockingError: Any = None
 
 
-class Attachment(Shape):
+class Attachment(Fields):
     type: Any = None
     prompt: Content = None
     content: Content = None
-    blockingError: Error | Other = None
-    origin: Kind | Other = None
+    blockingError: HookError | Other = None
+    origin: Origin | Other = None
     commandMode: Any = None
 
 
-class Segment(Shape):
+class Segment(Fields):
     headUuid: Any = None
     tailUuid: Any = None
 
 
-class Preserved(Shape):
+class Preserved(Fields):
     uuids: list[Any] | str | int | float | bool | None = None
 
 
-class Compaction(Shape):
+class Compaction(Fields):
     preTokens: Any = None
     preservedSegment: Segment | Other = None
     preservedMessages: Preserved | Other = None
 
 
-class SHAPE(Shape):
+class Record(Fields):
     """A record of the chain, or one of the small records beside it."""
 
     type: Any = None
@@ -60,10 +60,10 @@ class SHAPE(Shape):
     isMeta: Any = None
     isCompactSummary: Any = None
     isApiErrorMessage: Any = None
-    message: Said | Other = None
+    message: MessageFields | Other = None
     attachment: Attachment | Other = None
     compactMetadata: Compaction | Other = None
-    origin: Kind | Other = None
+    origin: Origin | Other = None
     content: Content = None
     summary: Any = None
     leafUuid: Any = None

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memory_pipeline.sessions.harnesses.codex.records import SHAPE, Item, Metadata, Payload
+from memory_pipeline.sessions.harnesses.codex.records import Item, Metadata, Payload, Record
 from memory_pipeline.sessions.harnesses.codex.streams import Prompt, Streams, bare, essence
 from memory_pipeline.sessions.harnesses.codex.tools import CALL_TYPES, OUTPUT_TYPES, read_call, read_output
 from memory_pipeline.sessions.harnesses.content import (
@@ -23,15 +23,14 @@ from memory_pipeline.sessions.harnesses.content import (
     image_mark,
     images_in,
     is_image,
-    shown_in,
+    marked_images,
     url_type,
 )
-from memory_pipeline.sessions.harnesses.records import Record, text_of, words
+from memory_pipeline.sessions.harnesses.protocol import Harness
+from memory_pipeline.sessions.harnesses.records import JsonObject, text_of, words
+from memory_pipeline.sessions.harnesses.speakers import split_by_speaker, split_content_by_speaker
 from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.harnesses.voices import split_voices, voices
 from memory_pipeline.sessions.model import Image, ParsedSession, Role
-
-HARNESS = "codex"
 
 _TYPES = words(
     "session_meta turn_context response_item event_msg compacted world_state inter_agent_communication "
@@ -50,20 +49,26 @@ _IGNORED_ITEMS = words("reasoning ghost_snapshot compaction compaction_summary")
 # Stand before and behind an image in a prompt, each a text of its own.
 _IMAGE_TAG = re.compile(r"\s*</?image\b[^<>]*>\s*")
 _ROLLOUT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-# A copy is written within milliseconds; a person or a model needs longer for the next thing.
+# A copy is written within milliseconds; a user or a model needs longer for the next thing.
 _COPYING = timedelta(seconds=0.5)
 _LAST_FOREIGN_HEADER = 3
 """So near the beginning of a file the header of another session begins a copy of it."""
 
 
-def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
-    codex = Path(env.get("CODEX_HOME") or home / ".codex")
-    return [codex / "sessions", codex / "archived_sessions"]
+class Codex(Harness[Record]):
+    name = "codex"
+    record_type = Record
 
+    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        codex = Path(env.get("CODEX_HOME") or home / ".codex")
+        return [codex / "sessions", codex / "archived_sessions"]
 
-def recognises(record: Record) -> bool:
-    """The wrapper that every line of a rollout has."""
-    return text_of(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict)
+    def recognises(self, record: JsonObject) -> bool:
+        """The wrapper that every line of a rollout has."""
+        return text_of(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict)
+
+    def reader(self, transcript: Transcript) -> Reader:
+        return Reader(transcript)
 
 
 class Reader:
@@ -83,9 +88,9 @@ class Reader:
 
     def finish(self) -> ParsedSession:
         transcript = self.transcript.copy()
-        for said in (*self.streams.settled_prompts(self._typed()), *self.streams.settled_answers()):
-            transcript.place = said.place
-            self._add(transcript, said.role, said.text, images=said.images)
+        for utterance in (*self.streams.prompts_once(self._typed()), *self.streams.answers_once()):
+            transcript.place = utterance.place
+            self._add(transcript, utterance.role, utterance.text, images=utterance.images)
         for handle, paths in self.calls.values():
             transcript.touch(handle, modified=paths)
         return transcript.finish(
@@ -107,7 +112,7 @@ class Reader:
         named = _ROLLOUT_ID.search(Path(self.transcript.source.path).name.split(".")[0])
         return text_of(self.meta.id) or text_of(self.meta.session_id) or (named[0] if named else "")
 
-    def record(self, line: int, record: SHAPE) -> None:
+    def record(self, line: int, record: Record) -> None:
         kind, payload = text_of(record.type), record.payload
         if kind == "event_msg" and isinstance(payload, Payload) and text_of(payload.type) in _IGNORED_EVENTS:
             self.transcript.skip_record()
@@ -147,7 +152,7 @@ class Reader:
             self.copied_until = self.transcript.place.said_at
             self.inherited.add(self.transcript.record)
 
-    def _follow_copy(self, record: SHAPE) -> None:
+    def _follow_copy(self, record: Record) -> None:
         """Whether the record still belongs to the copy with which the file begins."""
         if self.first_own_ordinal is not None:
             copied = isinstance(record.ordinal, int) and record.ordinal < self.first_own_ordinal
@@ -162,13 +167,13 @@ class Reader:
         kind = text_of(payload.type)
         place = self.transcript.place
         if kind == "user_message":
-            shown = [
+            listed = [
                 *(payload.images if isinstance(payload.images, list) else ()),
                 *(payload.local_images if isinstance(payload.local_images, list) else ()),
             ]
-            images = tuple(Image(place.line, number, url_type(url)) for number, url in enumerate(shown))
+            images = tuple(Image(place.line, number, url_type(url)) for number, url in enumerate(listed))
             text = "\n".join([text_of(payload.message), *map(image_mark, images)])
-            self.streams.event_prompts.append(Prompt(split_voices(text), place, images))
+            self.streams.event_prompts.append(Prompt(split_by_speaker(text), place, images))
         elif kind == "agent_message":
             self.streams.event_answers.append((text_of(payload.message), place))
         elif kind == "patch_apply_end":
@@ -190,7 +195,7 @@ class Reader:
         place = self.transcript.place
         if item.type == "UserMessage":
             text, images = content_text(item.content, place.line), images_in(item.content, place.line)
-            self.streams.item_prompts.append(Prompt(split_voices(text), place, images))
+            self.streams.item_prompts.append(Prompt(split_by_speaker(text), place, images))
         elif item.type == "AgentMessage":
             self.streams.item_answers.append((content_text(item.content, place.line), place))
         elif item.type == "FileChange":
@@ -210,7 +215,7 @@ class Reader:
         elif kind in OUTPUT_TYPES:
             self._output(payload)
         elif kind == "agent_message":
-            # from another agent, so no person typed it
+            # from another agent, so the user did not type it
             self._add(self.transcript, "injected", content_text(payload.content, self.transcript.place.line))
         elif kind not in _IGNORED_ITEMS:
             self.transcript.unknown[f"response_item/{kind}"] += 1
@@ -219,12 +224,12 @@ class Reader:
         line = self.transcript.place.line
         if role == "user":
             content = _without_image_tags(content)
-            parts = voices(content, line)
-            if any(voice == "user" for voice, _ in parts):
+            parts = split_content_by_speaker(content, line)
+            if any(speaker == "user" for speaker, _ in parts):
                 self.streams.response_prompts.append(Prompt(parts, self.transcript.place, images_in(content, line)))
             else:
-                for voice, text in parts:
-                    self._add(self.transcript, voice, text)
+                for speaker, text in parts:
+                    self._add(self.transcript, speaker, text)
         elif role == "assistant":
             text = content_text(content, line)
             self.streams.response_answers[bare(text)] += 1
@@ -236,7 +241,7 @@ class Reader:
         call = read_call(payload)
         self.tools[call.call_id] = call.name
         text = call_text(call.name, call.arguments)
-        handle = self._add(self.transcript, "tool", text, tool_name=call.name, said=call.identity)
+        handle = self._add(self.transcript, "tool", text, tool_name=call.name, identified_by=call.identity)
         if call.patched:
             self.calls.setdefault(call.call_id, (handle, tuple(call.patched)))
 
@@ -247,7 +252,13 @@ class Reader:
         text, name = output.text or "(no output)", self.tools.get(output.call_id, "")
         images = images_in(output.content, self.transcript.place.line)
         self._add(
-            self.transcript, "tool", text, tool_name=name, said=output.identity, is_error=output.failed, images=images
+            self.transcript,
+            "tool",
+            text,
+            tool_name=name,
+            identified_by=output.identity,
+            is_error=output.failed,
+            images=images,
         )
 
     def _add(
@@ -257,17 +268,21 @@ class Reader:
         text: str,
         *,
         tool_name: str | None = None,
-        said: str = "",
+        identified_by: str = "",
         is_error: bool = False,
         images: tuple[Image, ...] = (),
     ) -> int | None:
-        """Keep a message; `said` is what identifies it where the text is only a part of it."""
-        payload = f"{role}\x1f{essence(said or bare(text))}"
+        """Keep a message; `identified_by` is what identifies it where the text is only a part of it."""
+        payload = f"{role}\x1f{essence(identified_by or bare(text))}"
         identity = f"{self.meta.id}\x1f{transcript.digest(payload)}"
         number = transcript.occurrence(identity)
-        shown = shown_in(text, images)
         return transcript.add(
-            role, text, f"{identity}\x1f{number}", tool_name=tool_name, is_error=is_error, images=shown
+            role,
+            text,
+            f"{identity}\x1f{number}",
+            tool_name=tool_name,
+            is_error=is_error,
+            images=marked_images(text, images),
         )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from memory_pipeline.sessions.harnesses.content import Block, Content
-from memory_pipeline.sessions.harnesses.records import Other, Shape
+from memory_pipeline.sessions.harnesses.records import Fields, Other
 
 
-class CallPayload(Shape):
+class CallPayload(Fields):
     """The fields of a call and of a result."""
 
     type: Any = None
@@ -21,7 +21,7 @@ class CallPayload(Shape):
     output: list[Block | Other] | dict[str, Any] | str | int | float | bool | None = None
 
 
-class Item(Shape):
+class Item(Fields):
     """`item` of an `item_completed` event, which took the place of several events in 2026."""
 
     type: Any = None
@@ -31,7 +31,7 @@ class Item(Shape):
     status: Any = None
 
 
-class Metadata(Shape):
+class Metadata(Fields):
     compaction_output: Any = None
 
 
@@ -56,7 +56,7 @@ class Payload(CallPayload):
     item: Item | Other = None
 
 
-class SHAPE(Shape):
+class Record(Fields):
     """A line of a rollout."""
 
     type: Any = None

@@ -1,4 +1,4 @@
-"""What a rollout says twice, as an event and as an item, counted once when all of it is known.
+"""What a rollout says twice, as an event and as an item, counted once when all of it was read.
 
 Prompts stand as `user_message` events (to 2026), as `UserMessage` items of `item_completed` (since) and as
 `response_item` of the role user, which also carries what the program puts in; answers likewise.
@@ -12,15 +12,15 @@ from itertools import chain
 from typing import NamedTuple
 
 from memory_pipeline.sessions.harnesses.content import without_marks
+from memory_pipeline.sessions.harnesses.speakers import Passage
 from memory_pipeline.sessions.harnesses.transcript import Place
-from memory_pipeline.sessions.harnesses.voices import Voice
 from memory_pipeline.sessions.model import Image, Role
 
 
 class Prompt(NamedTuple):
     """What stands in a record of a prompt."""
 
-    parts: list[Voice]
+    parts: list[Passage]
     place: Place
     images: tuple[Image, ...]
 
@@ -29,7 +29,7 @@ class Prompt(NamedTuple):
         return "\n".join(bare(text) for _, text in self.parts)
 
 
-class Settled(NamedTuple):
+class Utterance(NamedTuple):
     """Something that was said once."""
 
     role: Role
@@ -48,7 +48,7 @@ class Streams:
         self.event_answers: list[tuple[str, Place]] = []
         self.item_answers: list[tuple[str, Place]] = []
         self.response_answers: Counter[str] = Counter()
-        """Answers that are already told, by their text."""
+        """How often each answer stands there, by its text."""
 
     def prompts(self) -> list[Prompt]:
         """Those of the older events, and those of the newer that do not repeat one; some versions write both."""
@@ -61,33 +61,33 @@ class Streams:
                 prompts.append(prompt)
         return prompts
 
-    def settled_prompts(self, typed: Role) -> Iterator[Settled]:
+    def prompts_once(self, typed: Role) -> Iterator[Utterance]:
         """The prompts, whose typed words get the role `typed`, and what the program put in.
 
         Where there is an event stream, a `response_item` that no event repeats was said by the program in the
         user's name.
         """
         prompts = self.prompts()
-        told = set()
+        used = set()
         pictured: dict[str, list[tuple[str, tuple[Image, ...]]]] = {}
         for prompt in self.response_prompts:
             for _, text in prompt.parts if prompt.images else ():
                 pictured.setdefault(bare(text), []).append((text, prompt.images))
         for prompt in prompts:
-            for voice, text in prompt.parts:
-                told.add(bare(text))
+            for speaker, text in prompt.parts:
+                used.add(bare(text))
                 # the event may only name the file of an image, of which the item has the bytes
                 same = pictured.get(bare(text)) if prompt.images else None
-                shown, images = same.pop(0) if same else (text, prompt.images)
-                yield Settled(typed if voice == "user" else voice, shown, prompt.place, images)
+                written, images = same.pop(0) if same else (text, prompt.images)
+                yield Utterance(typed if speaker == "user" else speaker, written, prompt.place, images)
         for prompt in self.response_prompts:
-            for voice, text in prompt.parts:
-                if bare(text) not in told:
-                    role: Role = "injected" if prompts or voice != "user" else typed
-                    yield Settled(role, text, prompt.place, prompt.images)
+            for speaker, text in prompt.parts:
+                if bare(text) not in used:
+                    role: Role = "injected" if prompts or speaker != "user" else typed
+                    yield Utterance(role, text, prompt.place, prompt.images)
 
-    def settled_answers(self) -> Iterator[Settled]:
-        """The answers that no `response_item` has told."""
+    def answers_once(self) -> Iterator[Utterance]:
+        """The answers that no `response_item` repeats."""
         known = self.response_answers.copy()
         for answers in (self.event_answers, self.item_answers):
             left = known.copy()
@@ -96,10 +96,10 @@ class Streams:
                     left[bare(text)] -= 1
                 else:
                     known[bare(text)] += 1
-                    yield Settled("assistant", text, place)
+                    yield Utterance("assistant", text, place)
 
     def rolled_back(self, rollbacks: list[tuple[int, int]]) -> set[int]:
-        """Records of turns that were taken back, for each (record of the rollback, number of turns): of the last so
+        """Records of turns that were voided, for each (record of the rollback, number of turns): of the last so
         many prompts and of all that followed each.
         """
         if not rollbacks:
@@ -124,8 +124,8 @@ class Streams:
 
 
 def essence(text: str) -> str:
-    """What tells a text from others: of a long one its length, beginning and end, since hashing a whole log takes
-    longer than all the rest.
+    """What stands for a text in an identity: of a long one its length, beginning and end, since hashing a whole log
+    takes longer than all the rest.
     """
     return text if len(text) <= 2000 else f"{len(text)}\x1f{text[:1000]}\x1f{text[-1000:]}"
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from memory_pipeline.sessions.harnesses.content import call_text, image_mark, image_type
-from memory_pipeline.sessions.harnesses.records import Record, text_of, words
-from memory_pipeline.sessions.harnesses.voices import Voice, split_voices
+from memory_pipeline.sessions.harnesses.records import JsonObject, text_of, words
+from memory_pipeline.sessions.harnesses.speakers import Passage, split_by_speaker
 from memory_pipeline.sessions.model import Image, Role
 
 _READS = words("read_file read_many_files")
@@ -41,7 +41,7 @@ class Piece(NamedTuple):
     text: str
     key: tuple[object, ...]
     """Identifies it in its session."""
-    said: object = None
+    said_at: object = None
     """When, if not when the record was."""
     tool_name: str | None = None
     is_error: bool = False
@@ -50,7 +50,7 @@ class Piece(NamedTuple):
     modified: tuple[str, ...] = ()
 
 
-def pieces_of(identity: str, record: Record, line: int) -> Iterator[Piece]:
+def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
     """What is said in one message; thoughts are left out."""
     kind, parts = record.get("type"), parts_of(record.get("content"))
     numbers = _numbers(record, line)
@@ -58,10 +58,10 @@ def pieces_of(identity: str, record: Record, line: int) -> Iterator[Piece]:
         yield from _prompt(identity, record, parts, numbers)
     elif kind == "gemini":
         text = "\n".join(_texts(parts, numbers))
-        yield Piece("assistant", text, (identity, "text"), images=_shown(parts, numbers))
+        yield Piece("assistant", text, (identity, "text"), images=_images_of(parts, numbers))
     else:
         text = "\n".join(_texts(parts, numbers))
-        yield Piece("injected", text, (identity, "text"), images=_shown(parts, numbers))
+        yield Piece("injected", text, (identity, "text"), images=_images_of(parts, numbers))
     calls = record.get("toolCalls")
     for number, call in enumerate(calls if isinstance(calls, list) else ()):
         if isinstance(call, dict):
@@ -78,7 +78,7 @@ def pieces_of(identity: str, record: Record, line: int) -> Iterator[Piece]:
             yield Piece("tool", text, (key, "result"), tool_name=text_of(answer.get("name")), images=images)
 
 
-def parts_of(content: object) -> list[Record]:
+def parts_of(content: object) -> list[JsonObject]:
     """The content as parts, in whichever of its forms it is."""
     if isinstance(content, str):
         return [{"text": content}]
@@ -86,12 +86,12 @@ def parts_of(content: object) -> list[Record]:
     return [{"text": part} if isinstance(part, str) else part for part in found if isinstance(part, str | dict)]
 
 
-def plain_text(record: Record) -> str:
+def plain_text(record: JsonObject) -> str:
     """What is said in a message, without images."""
     return "\n".join(text for part in parts_of(record.get("content")) if (text := _spoken(part)))
 
 
-def image_parts(record: Record) -> list[Record]:
+def image_parts(record: JsonObject) -> list[JsonObject]:
     """The images of a record in the order in which they are numbered: those of its content, then those of its tools."""
     calls = record.get("toolCalls")
     found = parts_of(record.get("content"))
@@ -109,12 +109,12 @@ Numbers = dict[int, Image]
 """The images of a record by the `id()` of the part that each stands in."""
 
 
-def _numbers(record: Record, line: int) -> Numbers:
+def _numbers(record: JsonObject, line: int) -> Numbers:
     images = enumerate(image_parts(record))
     return {id(part): Image(line, number, _media_type(part)) for number, part in images}
 
 
-def _with_nested(parts: Iterable[Record]) -> Iterator[Record]:
+def _with_nested(parts: Iterable[JsonObject]) -> Iterator[JsonObject]:
     """The parts, and those that a tool's response holds."""
     for part in parts:
         yield part
@@ -123,7 +123,7 @@ def _with_nested(parts: Iterable[Record]) -> Iterator[Record]:
         yield from (inner for inner in (nested if isinstance(nested, list) else ()) if isinstance(inner, dict))
 
 
-def _media_type(part: Record) -> str:
+def _media_type(part: JsonObject) -> str:
     """Of an image; "" of any other part."""
     for name in ("inlineData", "fileData"):
         data = part.get(name)
@@ -133,50 +133,50 @@ def _media_type(part: Record) -> str:
     return ""
 
 
-def _spoken(part: Record) -> str:
+def _spoken(part: JsonObject) -> str:
     return "" if part.get("thought") else text_of(part.get("text"))
 
 
-def _texts(parts: Iterable[Record], numbers: Numbers) -> list[str]:
+def _texts(parts: Iterable[JsonObject], numbers: Numbers) -> list[str]:
     texts = [image_mark(numbers[id(part)]) if id(part) in numbers else _spoken(part) for part in parts]
     return [text for text in texts if text]
 
 
-def _shown(parts: Iterable[Record], numbers: Numbers) -> tuple[Image, ...]:
+def _images_of(parts: Iterable[JsonObject], numbers: Numbers) -> tuple[Image, ...]:
     return tuple(numbers[id(part)] for part in parts if id(part) in numbers)
 
 
-def _prompt(identity: str, record: Record, parts: list[Record], numbers: Numbers) -> Iterator[Piece]:
-    """A record of the user role: what the person typed, and what the program put to it."""
+def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], numbers: Numbers) -> Iterator[Piece]:
+    """A record of the user role: what the user typed, and what the program added."""
     spoken = "\n".join(text for part in parts if (text := _spoken(part)))
     typed = "\n".join(text for part in parts_of(record.get("displayContent")) if (text := _spoken(part)))
     answers = any("functionResponse" in part for part in parts)
     if answers:
-        voices: list[Voice] = [("injected", spoken)]
+        passages: list[Passage] = [("injected", spoken)]
     elif typed.strip():
-        # what was shown is what was typed; the model got it with files, commands and hints filled in
-        voices = [*_voices(typed), ("injected", spoken.removeprefix(typed))]
+        # what is displayed is what was typed; the model got it with files, commands and hints filled in
+        passages = [*_passages(typed), ("injected", spoken.removeprefix(typed))]
     else:
-        voices = list(_voices(spoken))
-    images = _shown(parts, numbers)
-    shower: Role = "injected" if answers else "user"
-    voices += [(shower, image_mark(image)) for image in images]
+        passages = list(_passages(spoken))
+    images = _images_of(parts, numbers)
+    sender: Role = "injected" if answers else "user"
+    passages += [(sender, image_mark(image)) for image in images]
     roles: tuple[Role, Role] = ("user", "injected")
     for role in roles:
-        text = "\n".join(part for voice, part in voices if voice == role and part)
-        yield Piece(role, text, (identity, role), images=images if role == shower else ())
+        text = "\n".join(part for speaker, part in passages if speaker == role and part)
+        yield Piece(role, text, (identity, role), images=images if role == sender else ())
 
 
-def _voices(text: str) -> Iterator[Voice]:
+def _passages(text: str) -> Iterator[Passage]:
     for chunk in _ADDED.split(text):
         bare = chunk.strip()
         if _ADDED.match(chunk) or bare.startswith(_HEADERS):
             yield "injected", bare
         else:
-            yield from split_voices(chunk)
+            yield from split_by_speaker(chunk)
 
 
-def _tool(identity: str, number: int, call: Record, numbers: Numbers) -> Iterator[Piece]:
+def _tool(identity: str, number: int, call: JsonObject, numbers: Numbers) -> Iterator[Piece]:
     """A call, and its result once there is one."""
     key = text_of(call.get("id")) or f"{identity}/{number}"
     name, status, arguments = text_of(call.get("name")), call.get("status"), call.get("args")
@@ -187,11 +187,11 @@ def _tool(identity: str, number: int, call: Record, numbers: Numbers) -> Iterato
     if text or text_of(status) not in _UNANSWERED:
         text = text or text_of(call.get("resultDisplay")) or "(no output)"
         failed = failed or (name == "run_shell_command" and bool(_FAILED_COMMAND.search(text)))
-        said = call.get("timestamp")
-        yield Piece("tool", text, (key, "result"), said, tool_name=name, is_error=failed, images=images)
+        said_at = call.get("timestamp")
+        yield Piece("tool", text, (key, "result"), said_at, tool_name=name, is_error=failed, images=images)
 
 
-def _result(parts: list[Record], numbers: Numbers) -> tuple[str, tuple[Image, ...]]:
+def _result(parts: list[JsonObject], numbers: Numbers) -> tuple[str, tuple[Image, ...]]:
     texts = []
     found = list(_with_nested(parts))
     for part in found:
@@ -202,7 +202,7 @@ def _result(parts: list[Record], numbers: Numbers) -> tuple[str, tuple[Image, ..
             texts.append(output if isinstance(output, str) else _json(response))
         else:
             texts += _texts([part], numbers)
-    return "\n".join(text for text in texts if text), _shown(found, numbers)
+    return "\n".join(text for text in texts if text), _images_of(found, numbers)
 
 
 def _json(value: object) -> str:
@@ -223,6 +223,6 @@ def _files(name: str, arguments: Any) -> tuple[tuple[str, ...], tuple[str, ...]]
     return (paths if name in _READS else ()), (paths if name in _WRITES else ())
 
 
-def written(record: Record) -> str:
+def written(record: JsonObject) -> str:
     """The whole record, which stands for the id of a message that has none."""
     return _json(record)

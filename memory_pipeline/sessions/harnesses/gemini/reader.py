@@ -5,7 +5,7 @@ repeats a message whenever something was added to it: the last version counts. `
 it; `$set` changes the metadata and, with `messages`, says what the model's context holds from then on.
 
 The records are plain dicts: the metadata, and one per message, with their lines; in a snapshot the metadata have 0 and
-a message its place among the messages, from 1. `gemini_parts.image_parts` has the images of a record in their order.
+a message its place among the messages, from 1. `parts.image_parts` has the images of a record in their order.
 """
 
 from __future__ import annotations
@@ -26,57 +26,59 @@ from memory_pipeline.sessions.harnesses.gemini.parts import (
     plain_text,
     written,
 )
-from memory_pipeline.sessions.harnesses.records import JsonLines, Pieces, Record, text_of, to_time, words
+from memory_pipeline.sessions.harnesses.protocol import HarnessWithRecords
+from memory_pipeline.sessions.harnesses.records import DamagedText, JsonLines, JsonObject, text_of, to_time, words
 from memory_pipeline.sessions.harnesses.transcript import Place, Transcript
 from memory_pipeline.sessions.model import ParsedSession, Problem, Source
-
-HARNESS = "gemini"
-SHAPE = dict
 
 _TYPES = words("user gemini info error warning")
 _SPOKEN = ("user", "gemini")
 _DIRECTORY = re.compile(r"(?:working in the directory: |Workspace Directories:\**\s+- )(\S[^\n]*)")
 _FIRST_LINES = 20
 """So many lines are looked at to tell a log from a snapshot that stands on many lines."""
-_LONGEST_PATH = 4096
+_MAX_PATH = 4096
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
 _MESSAGE_START = re.compile(r'\{\s*"id"\s*:')
 
 
-def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
-    return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini/tmp"]
+class Gemini(HarnessWithRecords[JsonObject]):
+    name = "gemini"
+    record_type: type[JsonObject] = dict
 
+    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini/tmp"]
 
-def recognises(record: Record) -> bool:
-    """A snapshot, the first record of a log, or a message where that was lost."""
-    if isinstance(record.get("sessionId"), str):
-        return isinstance(record.get("projectHash"), str) or isinstance(record.get("messages"), list)
-    return (
-        isinstance(record.get("id"), str)
-        and text_of(record.get("type")) in _TYPES
-        and {"timestamp", "content"} <= record.keys()
-        and "uuid" not in record
-    )
+    def recognises(self, record: JsonObject) -> bool:
+        """A snapshot, the first record of a log, or a message where that was lost."""
+        if isinstance(record.get("sessionId"), str):
+            return isinstance(record.get("projectHash"), str) or isinstance(record.get("messages"), list)
+        return (
+            isinstance(record.get("id"), str)
+            and text_of(record.get("type")) in _TYPES
+            and {"timestamp", "content"} <= record.keys()
+            and "uuid" not in record
+        )
 
+    def images_of(self, record: JsonObject) -> list[JsonObject]:
+        return image_parts(record)
 
-def images_of(record: Record) -> list[Record]:
-    return image_parts(record)
+    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
+        """The metadata and the messages, with their lines or numbers."""
+        if _is_log(Path(source.path)):
+            lines = JsonLines(source.path, self.record_type, problems)
+            yield from lines.records()
+            return
+        snapshot = _snapshot(Path(source.path).read_bytes(), problems)
+        messages = snapshot.pop("messages", None)
+        yield 0, snapshot
+        for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
+            if isinstance(message, dict):
+                yield number, message
+            else:
+                problems.append(Problem(number, "The message is not an object; left out."))
 
-
-def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Record]]:
-    """The metadata and the messages, with their lines or numbers."""
-    if _is_log(Path(source.path)):
-        lines: JsonLines[Record] = JsonLines(source.path, dict, problems)
-        yield from lines.records()
-        return
-    snapshot = _snapshot(Path(source.path).read_bytes(), problems)
-    messages = snapshot.pop("messages", None)
-    yield 0, snapshot
-    for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
-        if isinstance(message, dict):
-            yield number, message
-        else:
-            problems.append(Problem(number, "The message is not an object; left out."))
+    def reader(self, transcript: Transcript) -> Reader:
+        return Reader(transcript)
 
 
 def _is_log(path: Path) -> bool:
@@ -91,34 +93,34 @@ def _is_log(path: Path) -> bool:
     return False
 
 
-def _snapshot(raw: bytes, problems: list[Problem]) -> Record:
+def _snapshot(raw: bytes, problems: list[Problem]) -> JsonObject:
     """The whole file as one object; of a damaged one, what can be saved."""
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        return _mended(raw, problems)
+        return _recovered(raw, problems)
     return value if isinstance(value, dict) else {}
 
 
-def _mended(raw: bytes, problems: list[Problem]) -> Record:
+def _recovered(raw: bytes, problems: list[Problem]) -> JsonObject:
     text = raw.decode("utf-8", "replace").lstrip("\ufeff")
     if "\ufffd" in text and b"\xef\xbf\xbd" not in raw:
         problems.append(Problem(0, "The file holds bytes that are not UTF-8; they were replaced."))
     if "\x00" in text:
         problems.append(Problem(0, "The file holds NUL bytes; they were left out."))
         text = text.replace("\x00", "")
-    pieces = Pieces(text)
-    whole, _ = _decoded(pieces, 0)
+    damaged = DamagedText(text)
+    whole, _ = _decoded(damaged, 0)
     if whole is not None:
         return whole
     begin = _MESSAGES.search(text)
-    head, _ = _decoded(Pieces(text[: begin.start()].rstrip().rstrip(",") + "}"), 0) if begin else (None, 0)
+    head, _ = _decoded(DamagedText(text[: begin.start()].rstrip().rstrip(",") + "}"), 0) if begin else (None, 0)
     if not begin:
         problems.append(Problem(0, "The file is not valid JSON, and no messages can be found in it."))
-    messages: list[Record] = []
+    messages: list[JsonObject] = []
     position = begin.end() if begin else len(text)
-    while pieces.left > 0 and (start := _MESSAGE_START.search(text, position)):
-        message, position = _decoded(pieces, start.start())
+    while damaged.left > 0 and (start := _MESSAGE_START.search(text, position)):
+        message, position = _decoded(damaged, start.start())
         if message is None:
             problems.append(Problem(len(messages) + 1, "The message is not valid JSON or incomplete; left out."))
         elif "type" in message:
@@ -126,13 +128,13 @@ def _mended(raw: bytes, problems: list[Problem]) -> Record:
     return {**(head or {}), "messages": messages}
 
 
-def _decoded(pieces: Pieces, start: int) -> tuple[Record | None, int]:
+def _decoded(damaged: DamagedText, start: int) -> tuple[JsonObject | None, int]:
     """The object that begins there, and where to go on."""
-    value, end = pieces.decode(start) or (None, start + 1)
+    value, end = damaged.decode(start) or (None, start + 1)
     return (value if isinstance(value, dict) else None), end
 
 
-class _Said:
+class _Message:
     """A message in its last version, and where it stands."""
 
     __slots__ = ("kind", "pieces", "place", "plain")
@@ -144,17 +146,17 @@ class _Said:
 class Reader:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
-        self.metadata: Record = {}
+        self.metadata: JsonObject = {}
         self.cwd = ""
-        self.said: dict[str, _Said] = {}
+        self.messages: dict[str, _Message] = {}
         self.voided: set[str] = set()
-        # the ids in the order in which they were first said, and of what was not taken back the places in that order
+        # the ids in the order in which they were first said, and of what was not voided the places in that order
         self.names: list[str] = []
         self.numbers: dict[str, int] = {}
         self.standing: list[int] = []
         self.by_words: dict[tuple[object, str], dict[str, None]] = {}
 
-    def record(self, line: int, record: Record) -> None:
+    def record(self, line: int, record: JsonObject) -> None:
         changed = record.get("$set")
         self.transcript.next_record(line, record.get("timestamp"))
         if isinstance(record.get("$rewindTo"), str):
@@ -175,10 +177,10 @@ class Reader:
         transcript = self.transcript.copy()
         session_id = text_of(self.metadata.get("sessionId")) or Path(transcript.source.path).stem
         subagent = self.metadata.get("kind") == "subagent" or Path(transcript.source.path).parts[-3:-2] == ("chats",)
-        for said in self.said.values():
-            for piece in said.pieces:
-                at = to_time(piece.said) if piece.said is not None else None
-                transcript.place = said.place._replace(said_at=at, written_at=at) if at else said.place
+        for message in self.messages.values():
+            for piece in message.pieces:
+                at = to_time(piece.said_at) if piece.said_at is not None else None
+                transcript.place = message.place._replace(said_at=at, written_at=at) if at else message.place
                 handle = transcript.add(
                     "injected" if subagent and piece.role == "user" else piece.role,
                     piece.text,
@@ -188,10 +190,10 @@ class Reader:
                     images=piece.images,
                 )
                 transcript.touch(handle, read=piece.read, modified=piece.modified)
-        voided = {self.said[identity].place.record for identity in self.voided}
+        voided = {self.messages[identity].place.record for identity in self.voided}
         return transcript.finish(session_id, text_of(self.metadata.get("summary")), self._cwd(), voided=voided)
 
-    def _message(self, line: int, record: Record, *, synthetic: bool = False) -> None:
+    def _message(self, line: int, record: JsonObject, *, synthetic: bool = False) -> None:
         identity = text_of(record.get("id"))
         if not identity:
             identity = self.transcript.digest(written(record))
@@ -200,9 +202,9 @@ class Reader:
         pieces = list(pieces_of(identity, record, line))
         if synthetic:
             pieces = [piece if piece.role == "tool" else piece._replace(role="injected") for piece in pieces]
-        known = self.said.get(identity)
+        known = self.messages.get(identity)
         if known:
-            # a newer version, of what was said when it was first told
+            # a newer version of what was said before keeps its time
             place = known.place._replace(line=line)
             if (known.kind, known.plain) != (kind, plain):
                 del self.by_words[known.kind, known.plain][identity]
@@ -212,7 +214,7 @@ class Reader:
             self.numbers[identity] = len(self.names)
             self.standing.append(len(self.names))
             self.names.append(identity)
-        self.said[identity] = _Said(kind, plain, place, pieces)
+        self.messages[identity] = _Message(kind, plain, place, pieces)
         self.by_words.setdefault((kind, plain), {})[identity] = None
         self.voided.discard(identity)
         if not self.cwd and kind == "user" and (directory := _DIRECTORY.search(plain)):
@@ -225,12 +227,12 @@ class Reader:
         del self.standing[start:]
 
     def _stands(self, identity: str) -> bool:
-        return identity in self.said and identity not in self.voided
+        return identity in self.messages and identity not in self.voided
 
-    def _set_context(self, line: int, context: list[Record]) -> None:
+    def _set_context(self, line: int, context: list[JsonObject]) -> None:
         """The model's context was exchanged: to mask what tools said, after a failure, or for a summary.
 
-        Messages that stood before are known by their ids, or else by their words, and stay as they were first told.
+        Messages that stood before are known by their ids, or else by their words, and stay as they were first read.
         """
         found: set[str] = set()
         added = []
@@ -248,18 +250,22 @@ class Reader:
                 added.append(message)
         summarised = any(is_summary(plain_text(message)) for message in added)
         if summarised or any(message.get("type") == "user" for message in added):
-            standing = {name: self.said[name] for name in map(self.names.__getitem__, self.standing)}
-            gone = {said.place.record for name, said in standing.items() if said.kind in _SPOKEN and name not in found}
+            standing = {name: self.messages[name] for name in map(self.names.__getitem__, self.standing)}
+            gone = {
+                message.place.record
+                for name, message in standing.items()
+                if message.kind in _SPOKEN and name not in found
+            }
             if gone:
                 summarised = True
-                kept = {said.place.record for said in self.said.values()} - gone
+                kept = {message.place.record for message in self.messages.values()} - gone
                 self.transcript.compact(self.transcript.record, kept)
         for message in added:
             self.transcript.next_record(line, message.get("timestamp"))
             self._message(line, message, synthetic=summarised or message.get("type") == "gemini")
 
     def _cwd(self) -> str:
-        """The project's directory. The hash in the metadata does not tell it, but newer versions note it nearby."""
+        """The project's directory. The hash in the metadata does not name it, but newer versions note it nearby."""
         directories: Any = self.metadata.get("directories")
         if isinstance(directories, list) and directories and isinstance(directories[0], str):
             return directories[0]
@@ -268,7 +274,7 @@ class Reader:
             try:
                 if noted.is_file():  # opening a pipe might wait for ever
                     with noted.open(encoding="utf-8") as file:
-                        return file.read(_LONGEST_PATH).strip()
+                        return file.read(_MAX_PATH).strip()
             except (OSError, UnicodeDecodeError):
                 continue
         return self.cwd

@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 import orjson
 
-from memory_pipeline.sessions.harnesses.records import Record, decode_damaged, text_of
-from memory_pipeline.sessions.model import NotASession, NotReadableNow, Problem, Source
+from memory_pipeline.sessions.harnesses.records import JsonObject, decode_damaged, text_of
+from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, Problem, Source
 
 _BUSY_SECONDS = 0.5
 _WHOLE = "*"
@@ -66,9 +66,9 @@ def database_sources(database: Path) -> tuple[list[Source], bool]:
     try:
         with _opened(database) as connection:
             sources = _list(connection, database, state)
-    except (NotASession, OSError) as reason:
+    except (NotASessionError, OSError) as reason:
         sources = [Source(str(database), _WHOLE, state.size, state.modified_ns)]
-        if isinstance(reason, NotReadableNow):
+        if isinstance(reason, NotReadableNowError):
             return (known[1], False) if known else (sources, True)
         if isinstance(reason, OSError):  # a right that is given changes nothing by which it could be noticed
             return sources, False
@@ -80,7 +80,7 @@ def _list(connection: sqlite3.Connection, database: Path, state: _State) -> list
     tables = {row["name"] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not {b"session", b"message", b"part"} <= tables:
         if tables:
-            raise NotASession("It is an SQLite database, but not one of OpenCode.")
+            raise NotASessionError("It is an SQLite database, but not one of OpenCode.")
         return []
     sessions = list(_rows(connection, "session", lambda _: None))
     try:
@@ -97,8 +97,8 @@ def _list(connection: sqlite3.Connection, database: Path, state: _State) -> list
         count, latest = counted.get(identity, (0, 0))
         if count:
             latest = max(latest, _number(row.get("time_updated")))
-            told = b"\x1f".join(bytes(str(row.get(name)), "utf-8") for name in ("title", "revert", "parent_id"))
-            sources.append(Source(str(database), identity, count, latest * 1_000_000 + zlib.crc32(told) % 1_000_000))
+            details = b"\x1f".join(bytes(str(row.get(name)), "utf-8") for name in ("title", "revert", "parent_id"))
+            sources.append(Source(str(database), identity, count, latest * 1_000_000 + zlib.crc32(details) % 1_000_000))
     return sources
 
 
@@ -116,16 +116,16 @@ def _counted(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
     return counted
 
 
-def from_database(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Record]]:
+def from_database(source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
     with _opened(Path(source.path)) as connection:
         if source.session == _WHOLE:
             _list(connection, Path(source.path), _state_of(Path(source.path)))
-            raise NotReadableNow("The database could not be read before; it is tried again.")
+            raise NotReadableNowError("The database could not be read before; it is tried again.")
         damage = _Damage(problems)
         sessions = _rows(connection, "session", damage, "id", source.session)
         session = next(iter(sessions), None)
         if session is None and not damage.found:
-            raise NotASession("The session is no longer in the database.")
+            raise NotASessionError("The session is no longer in the database.")
         session = session or {"id": source.session}
         yield 1, {"session": {name: _plain(value) for name, value in session.items()}}
         rows = in_order(_rows(connection, "message", damage, "session_id", source.session))
@@ -138,10 +138,10 @@ def from_database(source: Source, problems: list[Problem]) -> Iterator[tuple[int
                 message |= {"id": _text(row.get("id")), "time_created": row.get("time_created")}
                 yield damage.number, {"message": message, "parts": parts}
         if damage.found and not found:
-            raise NotASession("The database is damaged where the session lies.")
+            raise NotASessionError("The database is damaged where the session lies.")
 
 
-def _parts(connection: sqlite3.Connection, message: str, damage: _Damage) -> list[Record]:
+def _parts(connection: sqlite3.Connection, message: str, damage: _Damage) -> list[JsonObject]:
     rows = sorted(_rows(connection, "part", damage, "message_id", message), key=lambda row: _text(row.get("id")))
     return [
         {**data, "id": _text(row.get("id")), "time_created": row.get("time_created")}
@@ -165,7 +165,7 @@ class _Damage:
 
 def _rows(
     connection: sqlite3.Connection, table: str, damaged: Callable[[str], None], column: str = "", value: str = ""
-) -> list[Record]:
+) -> list[JsonObject]:
     """The rows of a table, all or those with a value; where the database is damaged, those that can still be read."""
     where, values = (f" WHERE {column} = ?", (value,)) if column else ("", ())
     try:
@@ -173,7 +173,7 @@ def _rows(
     except sqlite3.DatabaseError as error:
         if _code(error) != _DAMAGED:
             raise
-    rows: list[Record] = []
+    rows: list[JsonObject] = []
     try:
         # an index holds the ids, also of rows that lie on a damaged page
         identities = [_text(row["id"]) for row in connection.execute(f"SELECT id FROM {table}{where}", values)]
@@ -190,7 +190,7 @@ def _rows(
 
 @contextmanager
 def _opened(database: Path) -> Iterator[sqlite3.Connection]:
-    """The database, to be read only. Raises `NotASession`."""
+    """The database, to be read only. Raises `NotASessionError`."""
     before = _state_of(database)
     options = _options(database, before)
     try:
@@ -208,11 +208,11 @@ def _opened(database: Path) -> Iterator[sqlite3.Connection]:
         # a program that opens or closes it may leave it in the middle of a change for a moment
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         now = code in (_BUSY, _LOCKED, _READ_ONLY, _CANNOT_OPEN)
-        raise (NotReadableNow if now else NotASession)(_reason(error)) from error
+        raise (NotReadableNowError if now else NotASessionError)(_reason(error)) from error
     except UnicodeDecodeError as error:  # in the name of a column
-        raise NotASession("The database is damaged: its tables have no proper names.") from error
+        raise NotASessionError("The database is damaged: its tables have no proper names.") from error
     if options == _UNUSED and _state_of(database) != before:
-        raise NotReadableNow(_CHANGED)
+        raise NotReadableNowError(_CHANGED)
 
 
 def _options(database: Path, state: _State) -> str:
@@ -263,7 +263,7 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def decoded(raw: object, number: int, what: str, problems: list[Problem]) -> Record | None:
+def decoded(raw: object, number: int, what: str, problems: list[Problem]) -> JsonObject | None:
     """The JSON of a row or file; None, and a problem, when there is no object to be had of it."""
     raw = raw if isinstance(raw, bytes) else b""
     try:
@@ -278,8 +278,8 @@ def decoded(raw: object, number: int, what: str, problems: list[Problem]) -> Rec
     return value
 
 
-def in_order(found: Iterable[Record]) -> list[Record]:
-    def order(message: Record) -> tuple[float, str]:
+def in_order(found: Iterable[JsonObject]) -> list[JsonObject]:
+    def order(message: JsonObject) -> tuple[float, str]:
         time = message.get("time")
         created = message.get("time_created") or (time.get("created") if isinstance(time, dict) else None)
         return created if isinstance(created, int | float) else 0, _text(message.get("id"))

@@ -5,7 +5,7 @@ when it was begun, by the prompt that it belongs to and by what in it keeps when
 call: copies have the ids of their originals, and so do the messages of a session that is in the folders and in the
 database.
 
-The records are those of `opencode_store.records`. An image is a `file` part with a media type of an image, or such an
+The records are those of `store.records`. An image is a `file` part with a media type of an image, or such an
 attachment of a tool's result, counted as `image_parts` meets them.
 """
 
@@ -19,15 +19,11 @@ import orjson
 
 from memory_pipeline.sessions.harnesses.content import call_text, image_mark, image_type
 from memory_pipeline.sessions.harnesses.opencode.store import claims, records
-from memory_pipeline.sessions.harnesses.records import Record, text_of, to_time, words
+from memory_pipeline.sessions.harnesses.protocol import HarnessWithFolders
+from memory_pipeline.sessions.harnesses.records import JsonObject, text_of, to_time, words
+from memory_pipeline.sessions.harnesses.speakers import split_by_speaker
 from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.harnesses.voices import split_voices
 from memory_pipeline.sessions.model import Image, ParsedSession, Role
-
-__all__ = ["HARNESS", "SHAPE", "Reader", "claims", "default_roots", "image_parts", "images_of", "recognises", "records"]
-
-HARNESS = "opencode"
-SHAPE = dict
 
 # Thoughts, and what marks where a step of the model begins and ends.
 _IGNORED = words("reasoning step-start step-finish snapshot retry agent")
@@ -38,20 +34,28 @@ _PLACEHOLDER = re.compile(r"(?:New session|Child session) - \d{4}-\d\d-\d\dT")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
-def default_roots(home: Path, env: Mapping[str, str]) -> list[Path]:
-    return [Path(env.get("XDG_DATA_HOME") or home / ".local/share") / "opencode"]
+class OpenCode(HarnessWithFolders[JsonObject]):
+    name = "opencode"
+    record_type: type[JsonObject] = dict
+
+    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        return [Path(env.get("XDG_DATA_HOME") or home / ".local/share") / "opencode"]
+
+    def recognises(self, record: JsonObject) -> bool:
+        """The file of a session in the JSON folders."""
+        return text_of(record.get("id")).startswith("ses_") and "projectID" in record
+
+    def images_of(self, record: JsonObject) -> list[JsonObject]:
+        return image_parts(record.get("parts") or [])
+
+    claims = staticmethod(claims)
+    records = staticmethod(records)
+
+    def reader(self, transcript: Transcript) -> Reader:
+        return Reader(transcript)
 
 
-def recognises(record: Record) -> bool:
-    """The file of a session in the JSON folders."""
-    return text_of(record.get("id")).startswith("ses_") and "projectID" in record
-
-
-def images_of(record: Record) -> list[Record]:
-    return image_parts(record.get("parts") or [])
-
-
-def image_parts(parts: list[Record]) -> list[Record]:
+def image_parts(parts: list[JsonObject]) -> list[JsonObject]:
     """The images of a message in the order in which they are numbered; each has a `mime` and a `url`."""
     found = []
     for part in parts:
@@ -63,17 +67,17 @@ def image_parts(parts: list[Record]) -> list[Record]:
 class Reader:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
-        self.session: Record = {}
-        self.revert: Record = {}
+        self.session: JsonObject = {}
+        self.revert: JsonObject = {}
         self.voiding = False
         self.voided: set[int] = set()
         self.starts: dict[str, int] = {}
-        self.compactions: dict[str, Record] = {}
+        self.compactions: dict[str, JsonObject] = {}
         self.prompt = ""
         self.typed = ""
         self.overflown = ""
         # of the message that is being read
-        self.message: Record = {}
+        self.message: JsonObject = {}
         self.images: dict[int, Image] = {}
 
     def finish(self) -> ParsedSession:
@@ -87,7 +91,7 @@ class Reader:
             parent_id=text_of(self.session.get("parent_id")) or text_of(self.session.get("parentID")),
         )
 
-    def record(self, number: int, record: Record) -> None:
+    def record(self, number: int, record: JsonObject) -> None:
         if "session" in record:
             self.session = _object(record["session"])
             self.revert = _object(self.session.get("revert"))
@@ -106,7 +110,7 @@ class Reader:
         else:
             self.transcript.unknown[f"message/{role}"] += 1
 
-    def _begin(self, number: int, part: Record | None = None) -> None:
+    def _begin(self, number: int, part: JsonObject | None = None) -> None:
         """A message, or a part of it, each of which can be voided."""
         owner = part if part is not None else self.message
         times = _object(owner.get("time")) or _object(_object(owner.get("state")).get("time"))
@@ -120,9 +124,9 @@ class Reader:
         if self.voiding:
             self.voided.add(self.transcript.record)
 
-    def _user(self, parts: list[Record]) -> None:
-        typed: list[tuple[Record, str]] = []
-        injected: list[tuple[Record, str]] = []
+    def _user(self, parts: list[JsonObject]) -> None:
+        typed: list[tuple[JsonObject, str]] = []
+        injected: list[tuple[JsonObject, str]] = []
         for part in parts:
             kind, text = part.get("type"), text_of(part.get("text"))
             if id(part) in self.images:
@@ -158,15 +162,15 @@ class Reader:
         quoted = _QUOTED.fullmatch(said)
         text = quoted[1].replace('\\"', '"') if quoted and re.search(r"\s", quoted[1]) else said
         subagent = bool(text_of(self.session.get("parent_id")) or text_of(self.session.get("parentID")))
-        for number, (voice, part) in enumerate(split_voices(text)):
-            role: Role = "injected" if subagent or again else voice
-            self._add(role, part, "user", number, images=images if voice == "user" else ())
+        for number, (speaker, part) in enumerate(split_by_speaker(text)):
+            role: Role = "injected" if subagent or again else speaker
+            self._add(role, part, "user", number, images=images if speaker == "user" else ())
 
-    def _assistant(self, parts: list[Record]) -> None:
+    def _assistant(self, parts: list[JsonObject]) -> None:
         summary = self.message.get("summary") is True
         last_call: int | None = None
         named: dict[int, tuple[list[str], list[str]]] = {}
-        told: set[str] = set()
+        changed: set[str] = set()
         for part in parts:
             kind = part.get("type")
             if kind == "text":
@@ -181,22 +185,22 @@ class Reader:
                 last_call = self._call(part)
                 if last_call is not None:
                     named[last_call] = _files(part)
-                    told.update(named[last_call][1])
+                    changed.update(named[last_call][1])
             elif kind == "patch":
                 # what the step changed, also by commands
                 files = part.get("files")
                 more = [path for path in (files if isinstance(files, list) else ()) if isinstance(path, str)]
                 if last_call is not None:
-                    named[last_call][1].extend(path for path in more if path not in told)
-                    told.update(more)
+                    named[last_call][1].extend(path for path in more if path not in changed)
+                    changed.update(more)
             elif text_of(kind) not in _IGNORED and kind != "file":
                 self.transcript.unknown[f"part/{kind}"] += 1
         for handle, (read, modified) in named.items():
             self.transcript.touch(handle, read=tuple(read), modified=tuple(modified))
         error = _object(self.message.get("error"))
         if error:
-            told_why = text_of(_object(error.get("data")).get("message")) or "no message"
-            self._add("injected", f"{text_of(error.get('name')) or 'Error'}: {told_why}", "error")
+            reason = text_of(_object(error.get("data")).get("message")) or "no message"
+            self._add("injected", f"{text_of(error.get('name')) or 'Error'}: {reason}", "error")
         if summary and not error and self.message.get("finish"):
             self._compacted()
 
@@ -212,7 +216,7 @@ class Reader:
         if _object(compaction).get("overflow") is True:
             self.overflown = self.typed
 
-    def _call(self, part: Record) -> int | None:
+    def _call(self, part: JsonObject) -> int | None:
         """A call, and its result once there is one."""
         state = _object(part.get("state"))
         name, status = text_of(part.get("tool")), state.get("status")
@@ -235,7 +239,7 @@ class Reader:
             self._add("tool", text, "result", key, tool_name=name, is_error=failed, images=images)
         return handle
 
-    def _begin_part(self, part: Record) -> None:
+    def _begin_part(self, part: JsonObject) -> None:
         self._begin(self.transcript.place.line, part)
 
     def _add(
@@ -253,11 +257,11 @@ class Reader:
         return self.transcript.add(role, text, identity, tool_name=tool_name, is_error=is_error, images=images)
 
     @staticmethod
-    def _time(owner: Record, name: str) -> object:
+    def _time(owner: JsonObject, name: str) -> object:
         return _object(owner.get("time")).get(name, owner.get(f"time_{name}"))
 
 
-def _object(value: object) -> Record:
+def _object(value: object) -> JsonObject:
     """The value as an object, also where it is one written as text; empty where it is none."""
     if isinstance(value, str) and value.startswith("{"):
         try:
@@ -267,12 +271,12 @@ def _object(value: object) -> Record:
     return value if isinstance(value, dict) else {}
 
 
-def _start(part: Record) -> object:
+def _start(part: JsonObject) -> object:
     """When a part was begun, in the harness's own count."""
     return (_object(part.get("time")) or _object(_object(part.get("state")).get("time"))).get("start")
 
 
-def _files(part: Record) -> tuple[list[str], list[str]]:
+def _files(part: JsonObject) -> tuple[list[str], list[str]]:
     """The paths that a call reads, and those that it changes."""
     state = _object(part.get("state"))
     path = _object(state.get("input")).get("filePath")

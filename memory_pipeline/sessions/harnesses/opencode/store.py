@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from memory_pipeline.sessions.harnesses.opencode.database import database_sources, decoded, from_database, in_order
-from memory_pipeline.sessions.harnesses.records import Record, text_of
+from memory_pipeline.sessions.harnesses.records import JsonObject, text_of
 from memory_pipeline.sessions.model import Problem, Source
 
 _DATABASE = re.compile(r"opencode(?:-[\w.-]+)?\.db")
@@ -41,7 +41,7 @@ def claims(folder: Path, names: Collection[str]) -> tuple[list[Source], list[str
     return sources + found, left
 
 
-def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Record]]:
+def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
     """The session as `{"session": …}`, then each message in order as `{"message": …, "parts": […]}`, all numbered."""
     yield from (from_database if source.session else _from_folder)(source, problems)
 
@@ -70,7 +70,7 @@ def _folder_source(storage: Path, file: Path) -> Source:
     return Source(str(file), "", size, modified)
 
 
-def _from_folder(source: Source, problems: list[Problem]) -> Iterator[tuple[int, Record]]:
+def _from_folder(source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
     file = Path(source.path)
     storage = file.parents[2]
     session = decoded(file.read_bytes(), 1, "The session's file", problems) or {}
@@ -89,7 +89,7 @@ def _from_folder(source: Source, problems: list[Problem]) -> Iterator[tuple[int,
         yield number, {"message": message, "parts": found}
 
 
-def _file(path: Path, number: int, problems: list[Problem]) -> Record | None:
+def _file(path: Path, number: int, problems: list[Problem]) -> JsonObject | None:
     try:
         raw = path.read_bytes()
     except OSError:

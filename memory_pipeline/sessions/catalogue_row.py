@@ -47,7 +47,7 @@ def new_row(key: str, source: Source, reader: str) -> dict[str, Any]:
     }
 
 
-def learnt(session: ParsedSession, zone: ZoneInfo, before: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """What reading the session adds to its row; `before` are the days that the row had."""
     days = sorted(windows_by_day(session, zone).items())
     left = {entry["day"] for entry in before} - {day for day, _ in days}

@@ -1,6 +1,6 @@
-"""Who speaks in a text of the user role: the person, or the program in the person's name.
+"""Who speaks in a text of the user role: the user, or the program in the user's name.
 
-Harnesses put reminders, skills, the output of commands and summaries before, behind and between what a person typed.
+Harnesses put reminders, skills, the output of commands and summaries before, behind and between what the user typed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from memory_pipeline.sessions.harnesses.content import block_texts
 from memory_pipeline.sessions.harnesses.records import words
 from memory_pipeline.sessions.model import Role
 
-Voice = tuple[Role, str]
+Passage = tuple[Role, str]
+"""Who speaks, and the text."""
 
 # one that is not closed is a harness's only where the text begins with it
 _REMINDER = re.compile(r"(<system-reminder>.*?</system-reminder>|\A\s*<system-reminder>.*)", re.DOTALL)
@@ -51,21 +52,21 @@ _BETWEEN = "\x1e"
 _LEADS = (*_INJECTED_HEADERS, *_IDE_HEADERS, "[Request interrupted by user")
 
 
-def voices(content: object, line: int) -> list[Voice]:
-    """The content of a user record, taken apart into what the harness put in and what the person typed, in order."""
+def split_content_by_speaker(content: object, line: int) -> list[Passage]:
+    """The content of a user record, taken apart into what the harness put in and what the user typed, in order."""
     if not isinstance(content, list):
-        return split_voices(content) if isinstance(content, str) else []
+        return split_by_speaker(content) if isinstance(content, str) else []
     # the mark of an image begins with a bracket, so it is taken for words of the user, as it should
-    parts = (voice for text in without_private(block_texts(content, line)) for voice in split_voices(text))
+    parts = (passage for text in without_private(block_texts(content, line)) for passage in split_by_speaker(text))
     return [(role, "\n".join(part for _, part in same)) for role, same in groupby(parts, key=itemgetter(0))]
 
 
-def split_voices(text: str) -> list[Voice]:
+def split_by_speaker(text: str) -> list[Passage]:
     """One text, taken apart; blank pieces are left out."""
     bare = without_private([text])[0].strip()
     if "<" not in bare and not bare.startswith(_LEADS):  # as nearly every text
         return [("user", bare)] if bare else []
-    found: list[Voice] = []
+    found: list[Passage] = []
     for chunk in _REMINDER.split(bare) if "<system-reminder>" in bare else [bare]:
         if chunk.startswith("<system-reminder>"):
             found.append(("injected", chunk))
@@ -75,27 +76,27 @@ def split_voices(text: str) -> list[Voice]:
 
 
 def without_private(texts: list[str]) -> list[str]:
-    """What a person typed without what stands between `<private>` and `</private>`, also where these lie in different
+    """What the user typed without what stands between `<private>` and `</private>`, also where these lie in different
     blocks or in each other. The redactor does so for every text, but what is taken apart has only one of the marks.
     """
     if not any(_PRIVATE.search(text) for text in texts):
         return texts
     joined = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
-    shown, start, depth = [], 0, 0
+    public, start, depth = [], 0, 0
     for mark in _PRIVATE.finditer(joined):
         if not mark[1]:
             if depth == 0:
-                shown.append(joined[start : mark.start()])
+                public.append(joined[start : mark.start()])
                 start = mark.start()
             depth += 1
         elif depth > 0:
             depth -= 1
             if depth == 0:
-                shown.append(_left_out(joined[start : mark.end()]))
+                public.append(_left_out(joined[start : mark.end()]))
                 start = mark.end()
     # what is never closed is private to its end
-    shown.append(_left_out(joined[start:]) if depth else joined[start:])
-    return "".join(shown).split(_BETWEEN)
+    public.append(_left_out(joined[start:]) if depth else joined[start:])
+    return "".join(public).split(_BETWEEN)
 
 
 def _left_out(private: str) -> str:
@@ -103,11 +104,11 @@ def _left_out(private: str) -> str:
 
 
 def _is_markup(name: str) -> bool:
-    """Whether a person may have begun a text with this element: HTML, a component, or what is private."""
+    """Whether a user may have begun a text with this element: HTML, a component, or what is private."""
     return name in _MARKUP or (name[0].isupper() and not name.isupper())
 
 
-def _split_lead(text: str) -> Iterator[Voice]:
+def _split_lead(text: str) -> Iterator[Passage]:
     """What the harness put at the start of a text, piece by piece, then the user's words."""
     start = 0
     while start < len(text):

@@ -1,0 +1,68 @@
+"""What a harness is to the rest of the pipeline: how its sessions are found, recognised and read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol, TypeVar, runtime_checkable
+
+from memory_pipeline.sessions.harnesses.records import JsonObject
+from memory_pipeline.sessions.harnesses.transcript import Transcript
+from memory_pipeline.sessions.model import ParsedSession, Problem, Source
+
+R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)
+
+
+class SessionReader(Protocol[R_contra]):
+    """Reads one session, record by record, into its transcript."""
+
+    def record(self, line: int, record: R_contra, /) -> None:
+        """The next record, with its line or number; called for every record in order."""
+
+    def finish(self) -> ParsedSession:
+        """The session as far as it was read. More records may follow, and then another call."""
+
+
+class Harness(Protocol[R]):
+    """A coding agent whose sessions are files of JSON lines. `R` is what a line is decoded to."""
+
+    @property
+    def name(self) -> str:
+        """As it stands in the column `harness` and in the ids of messages, which a new name would change."""
+
+    @property
+    def record_type(self) -> type[R]:
+        """A struct with the fields that are read; what it does not name is skipped while decoding."""
+
+    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        """The directories where it keeps sessions, whether they are there or not."""
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Whether a file that begins with this record is one of its sessions; any JSON object may come."""
+
+    def reader(self, transcript: Transcript) -> SessionReader[R]:
+        """A reader of one session, which adds its messages to the transcript."""
+
+
+@runtime_checkable
+class HarnessWithRecords(Harness[R], Protocol[R]):
+    """A harness whose sessions are not files of JSON lines, so that it finds the records itself."""
+
+    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, R]]:
+        """The records of one session, each with its line or number; what cannot be read goes to `problems`."""
+
+    def images_of(self, record: R) -> list[JsonObject]:
+        """The images in such a record, in the order in which `Image.block` counts them."""
+
+
+@runtime_checkable
+class HarnessWithFolders(HarnessWithRecords[R], Protocol[R]):
+    """A harness that keeps sessions in something else than one file each. Only one may name sessions within a file
+    (`Source.session`): such a source is read by the first of them.
+    """
+
+    def claims(self, folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
+        """The sessions in a folder with these entries and the names of those that are none of its business; None
+        where the folder is not its own.
+        """
