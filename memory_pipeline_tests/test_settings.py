@@ -1,11 +1,13 @@
 """Settings come from the environment; a wrong one is a sentence that names the variable, its value and the way out."""
 
 from datetime import date
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
-from memory_pipeline.settings import Settings, WrongSetting, keep_timezone, load_settings, unknown_variables, variable
+from memory_pipeline.setting_sources import settings_of
+from memory_pipeline.settings import Settings, WrongSetting, keep_timezone, load_settings, variable
 
 EVERY = [
     # field, its variable, what is written, what is read
@@ -21,18 +23,18 @@ EVERY = [
     ("tool_text_limit", "MEMORY_TOOL_TEXT_LIMIT", "100", 100),
     ("redact", "MEMORY_REDACT", "false", False),
     ("observation_budget", "MEMORY_OBSERVATION_BUDGET", "0.5", 0.5),
-    ("observer_model", "OBSERVER_MODEL", "openai:gpt-5-mini", "openai:gpt-5-mini"),
-    ("observer_base_url", "OBSERVER_BASE_URL", "http://localhost:8000/v1", "http://localhost:8000/v1"),
-    ("observer_temperature", "OBSERVER_TEMPERATURE", "0", 0.0),
-    ("observer_max_output_tokens", "OBSERVER_MAX_OUTPUT_TOKENS", "1000", 1000),
-    ("observer_price", "OBSERVER_PRICE", "0.25/2", "0.25/2"),
-    ("observer_images", "OBSERVER_IMAGES", "false", False),
-    ("observer_fallback", "OBSERVER_FALLBACK", "true", True),
-    ("reflector_model", "REFLECTOR_MODEL", "pi -p --no-session", "pi -p --no-session"),
-    ("reflector_base_url", "REFLECTOR_BASE_URL", "http://localhost:8000/v1", "http://localhost:8000/v1"),
-    ("reflector_temperature", "REFLECTOR_TEMPERATURE", "0.5", 0.5),
-    ("reflector_max_output_tokens", "REFLECTOR_MAX_OUTPUT_TOKENS", "1000", 1000),
-    ("reflector_price", "REFLECTOR_PRICE", "3/15", "3/15"),
+    ("observer.model", "OBSERVER_MODEL", "openai:gpt-5-mini", "openai:gpt-5-mini"),
+    ("observer.base_url", "OBSERVER_BASE_URL", "http://localhost:8000/v1", "http://localhost:8000/v1"),
+    ("observer.temperature", "OBSERVER_TEMPERATURE", "0", 0.0),
+    ("observer.max_output_tokens", "OBSERVER_MAX_OUTPUT_TOKENS", "1000", 1000),
+    ("observer.price", "OBSERVER_PRICE", "0.25/2", "0.25/2"),
+    ("observer.images", "OBSERVER_IMAGES", "false", False),
+    ("observer.fallback", "OBSERVER_FALLBACK", "true", True),
+    ("reflector.model", "REFLECTOR_MODEL", "pi -p --no-session", "pi -p --no-session"),
+    ("reflector.base_url", "REFLECTOR_BASE_URL", "http://localhost:8000/v1", "http://localhost:8000/v1"),
+    ("reflector.temperature", "REFLECTOR_TEMPERATURE", "0.5", 0.5),
+    ("reflector.max_output_tokens", "REFLECTOR_MAX_OUTPUT_TOKENS", "1000", 1000),
+    ("reflector.price", "REFLECTOR_PRICE", "3/15", "3/15"),
     ("reflect_early_tokens", "MEMORY_REFLECT_EARLY_TOKENS", "5000", 5000),
     ("model_timeout", "MEMORY_MODEL_TIMEOUT", "2.5", 2.5),
     ("model_retries", "MEMORY_MODEL_RETRIES", "0", 0),
@@ -47,16 +49,15 @@ EVERY = [
     ("max_recall_loss", "MEMORY_MAX_RECALL_LOSS", "0.5", 0.5),
     ("pending_limit", "MEMORY_PENDING_LIMIT", "3", 3),
     ("proposal_expiry_days", "MEMORY_PROPOSAL_EXPIRY_DAYS", "3", 3),
-    ("proposal_warning_days", "MEMORY_PROPOSAL_WARNING_DAYS", "2", 2),
     ("auto_promote", "MEMORY_AUTO_PROMOTE", "shadow", "shadow"),
-    ("todoist", "MEMORY_TODOIST", "true", True),
-    ("todoist_api_token", "TODOIST_API_TOKEN", "t-1", "t-1"),
+    ("todoist.enabled", "MEMORY_TODOIST", "true", True),
+    ("todoist.api_token", "TODOIST_API_TOKEN", "t-1", "t-1"),
     ("archive_after_days", "MEMORY_ARCHIVE_AFTER_DAYS", "30", 30),
-    ("identity_directory", "MEMORY_IDENTITY_DIRECTORY", "/home/ann/.agents", Path("/home/ann/.agents")),
-    ("identity_links", "MEMORY_IDENTITY_LINKS", "/a/X.md:/b c/X.md", (Path("/a/X.md"), Path("/b c/X.md"))),
+    ("identity.directory", "MEMORY_IDENTITY_DIRECTORY", "/home/ann/.agents", Path("/home/ann/.agents")),
+    ("identity.links", "MEMORY_IDENTITY_LINKS", "/a/X.md:/b c/X.md", (Path("/a/X.md"), Path("/b c/X.md"))),
     ("embedding_model", "EMBEDDING_MODEL", "nomic-ai/nomic-embed-text-v1.5", "nomic-ai/nomic-embed-text-v1.5"),
-    ("qdrant_url", "QDRANT_URL", "http://localhost:6333", "http://localhost:6333"),
-    ("qdrant_api_key", "QDRANT_API_KEY", "k-1", "k-1"),
+    ("qdrant.url", "QDRANT_URL", "http://localhost:6333", "http://localhost:6333"),
+    ("qdrant.api_key", "QDRANT_API_KEY", "k-1", "k-1"),
 ]
 
 
@@ -66,15 +67,15 @@ def test_every_setting_is_read_from_its_variable(
 ) -> None:
     monkeypatch.setenv(name, written)
     assert variable(field) == name
-    assert getattr(load_settings(), field) == read
+    assert attrgetter(field)(load_settings()) == read
 
 
 def test_no_setting_is_left_out_above() -> None:
-    assert {field for field, *_ in EVERY} == set(Settings.model_fields)
+    assert {field for field, *_ in EVERY} == set(settings_of(Settings))
 
 
 def test_every_setting_says_what_it_is_for() -> None:
-    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+    assert [key for key, setting in settings_of(Settings).items() if not setting.meaning] == []
 
 
 @pytest.mark.parametrize("name", [name for _, name, _, _ in EVERY])
@@ -186,12 +187,6 @@ def test_everything_written_lies_in_the_workspace(tmp_path: Path) -> None:
 def test_the_first_section_carries_the_users_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_USER_NAME", "Mira")
     assert load_settings().sections == ("Mira", "Hard Rules", "System Architecture", "Patterns")
-
-
-def test_misspelt_variables_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEMORY_TIME_ZONE", "UTC")
-    monkeypatch.setenv("MEMORY_EMBEDDING_MODEL", "x")  # it is EMBEDDING_MODEL
-    assert unknown_variables() == ["MEMORY_EMBEDDING_MODEL", "MEMORY_TIME_ZONE"]
 
 
 def test_settings_cannot_be_changed_under_a_run() -> None:

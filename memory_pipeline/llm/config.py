@@ -33,30 +33,30 @@ class ModelConfig:
 
 def observer_model(settings: Settings) -> ModelConfig | None:
     """The observer's model, or None when none is asked for."""
-    if not settings.observer_model:
+    if not settings.observer.model:
         return None
     return ModelConfig(
-        settings.observer_model,
-        settings.observer_base_url,
-        settings.observer_temperature,
-        of_answer(settings, "observer_max_output_tokens"),
+        settings.observer.model,
+        settings.observer.base_url,
+        settings.observer.temperature,
+        of_answer(settings, settings.observer),
         settings.model_timeout,
-        _price(settings.observer_price),
-        settings.observer_images,
+        _price(settings.observer.price),
+        settings.observer.images,
     )
 
 
 def reflector_model(settings: Settings) -> ModelConfig | None:
     """The reflector's model, or None when none is asked for. It is shown text only."""
-    if not settings.reflector_model:
+    if not settings.reflector.model:
         return None
     return ModelConfig(
-        settings.reflector_model,
-        settings.reflector_base_url,
-        settings.reflector_temperature,
-        of_answer(settings, "reflector_max_output_tokens"),
+        settings.reflector.model,
+        settings.reflector.base_url,
+        settings.reflector.temperature,
+        of_answer(settings, settings.reflector),
         settings.model_timeout,
-        _price(settings.reflector_price),
+        _price(settings.reflector.price),
         sees=False,
         role="REFLECTOR",
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memory_pipeline.llm.prompts import text_of
-from memory_pipeline.settings import Settings
+from memory_pipeline.settings import ModelSettings, Settings
 from memory_pipeline.text.tokens import estimate
 
 MESSAGES = 0.60
@@ -20,10 +20,14 @@ LEAST = 500
 """Tokens below which a request shows next to nothing."""
 
 
-def of_answer(settings: Settings, field: str) -> int:
-    """Most tokens of an answer: the setting of this name where it is set, else its default or less."""
-    most: int = getattr(settings, field)
-    return most if field in settings.model_fields_set else min(most, int(OBSERVATIONS * settings.effective_context))
+def of_answer(settings: Settings, asked: ModelSettings) -> int:
+    """Most tokens of an answer of this model: what is set, else the default or less."""
+    most = asked.max_output_tokens
+    return (
+        most
+        if "max_output_tokens" in asked.model_fields_set
+        else min(most, int(OBSERVATIONS * settings.effective_context))
+    )
 
 
 def of_messages(settings: Settings, answer: int, prompts: Iterable[str]) -> int:

@@ -60,7 +60,7 @@ class ObservationsStage:
         self.is_complete = not stopped
         if stopped:
             self.left[day] = f"{len(stopped)} of {len(outcomes)} windows are left: {stopped[0]}"
-            if not isinstance(stopped[0], BudgetReached) and not self.settings.observer_fallback:
+            if not isinstance(stopped[0], BudgetReached) and not self.settings.observer.fallback:
                 raise Unfinished(total.frames(), stopped[0])
         return total.frames()
 
@@ -80,7 +80,7 @@ class ObservationsStage:
         if not outcome.left:
             found = rows_of(window, outcome.segments, self.observer.name, zone)
             return better(found, before, [m.message_id for m in outcome.job.messages])
-        if not self.settings.observer_fallback or not is_extractive(before):
+        if not self.settings.observer.fallback or not is_extractive(before):
             return before
         fallback = ExtractiveObserver(self.settings.observation_budget)
         (instead,) = observe_session([outcome.job], fallback)

@@ -274,7 +274,7 @@ def _end(settings: Settings, lake: Lake, book: Book, now: datetime, result: Sett
     over = supersessions(book)
     _record(settings, lake, book, over, now)
     result.superseded += [r["proposal_id"] for r in over]
-    unread = set() if tasks_are_read or not settings.todoist else shown_on(lake, TODOIST_SURFACE)
+    unread = set() if tasks_are_read or not settings.todoist.enabled else shown_on(lake, TODOIST_SURFACE)
     expired = [] if result.damaged else [r for r in expiries(settings, book, now) if r["proposal_id"] not in unread]
     _record(settings, lake, book, expired, now)
     result.expired += [r["proposal_id"] for r in expired]

@@ -36,7 +36,7 @@ def judge_silent_zero(lake: Lake, settings: Settings, day: date) -> Verdict:
     stand_in = sum(name.startswith(EXTRACTIVE) for name in reflectors)
     if is_waiting(lake, day):
         offenders.append(f"The lines of the model are missing. {why_waiting(lake, day)} {_meanwhile(len(reflectors))}")
-    elif settings.reflector_model and stand_in:
+    elif settings.reflector.model and stand_in:
         offenders.append(
             f"{stand_in} lines are the extractive reflector's: what the model answered could not be used, or was never "
             "asked for. Another REFLECTOR_MODEL or wording in prompts/ has the day reflected on anew."

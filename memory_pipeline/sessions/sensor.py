@@ -11,7 +11,7 @@ import dagster as dg
 
 from memory_pipeline.days import day_of
 from memory_pipeline.llm.own_sessions import is_inside
-from memory_pipeline.orchestration import MOST_ATTEMPTS, LakeResource
+from memory_pipeline.orchestration import MOST_ATTEMPTS, PARTITIONS, LakeResource
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
@@ -59,6 +59,11 @@ def session_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> d
     if hopeless:
         told += f"; {MOST_ATTEMPTS} runs failed for {', '.join(map(str, hopeless))}: see why and run these by hand"
     due = {day: key for day, key in due.items() if day not in hopeless}
+    if older := [day for day in due if day < PARTITIONS.start.date()]:
+        told += (
+            f"; {len(older)} days from {older[0]} on are older than what Dagster has loaded: reload the code location"
+        )
+        due = {day: key for day, key in due.items() if day not in older}
     history = history_of(due, day_of(now, settings.zone))
     if history:
         told += (

@@ -22,7 +22,7 @@ _OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN switch it on."
 @dg.op(name="sync_todoist", description="Decisions from Todoist into MEMORY.md, proposals into Todoist.")
 def sync_todoist(context: dg.OpExecutionContext, lake: LakeResource) -> None:
     settings = lake.settings()
-    if not settings.todoist:
+    if not settings.todoist.enabled:
         raise dg.Failure(_OFF, allow_retries=False)
     try:
         with open_todoist(settings) as todoist:
@@ -45,12 +45,14 @@ def todoist_job() -> None:
 @dg.sensor(
     job=todoist_job,
     minimum_interval_seconds=120,
-    default_status=dg.DefaultSensorStatus.RUNNING if load_settings().todoist else dg.DefaultSensorStatus.STOPPED,
+    default_status=dg.DefaultSensorStatus.RUNNING
+    if load_settings().todoist.enabled
+    else dg.DefaultSensorStatus.STOPPED,
     description="A task was completed, deleted, edited or labelled in Todoist, or proposals are no tasks yet.",
 )
 def todoist_sensor(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult | dg.SkipReason:
     settings, tables, now = lake.settings(), lake.open(), datetime.now(UTC)
-    if not settings.todoist:
+    if not settings.todoist.enabled:
         return dg.SkipReason(_OFF)
     if context.cursor and now < datetime.fromisoformat(context.cursor):
         return dg.SkipReason(f"Todoist asked to wait until {context.cursor}.")

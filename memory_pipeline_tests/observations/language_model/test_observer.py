@@ -31,7 +31,7 @@ from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, openai_server
-from memory_pipeline_tests.rows import DAY, say, workspace
+from memory_pipeline_tests.rows import DAY, changed, say, workspace
 
 TURNS = (
     "user: Never deploy parcels on a Friday, because nobody is there to watch it.",
@@ -61,8 +61,8 @@ class Work:
     settings: Settings
     lake: Lake
 
-    def stage(self, **changed: Any) -> ObservationsStage:
-        return ObservationsStage.of(self.settings.model_copy(update=changed), self.lake)
+    def stage(self, **changes: Any) -> ObservationsStage:
+        return ObservationsStage.of(changed(self.settings, **changes), self.lake)
 
     def run(self, **changed: Any) -> ObservationsStage:
         stage = self.stage(**changed)
