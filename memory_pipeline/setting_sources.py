@@ -80,6 +80,8 @@ def written(value: Any) -> str:
     """A value as a person writes it into a variable; empty for none."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
     if isinstance(value, tuple):
         return os.pathsep.join(map(str, value))
     return "" if value is None else str(value)
