@@ -81,7 +81,7 @@ def written(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return f"{value:g}"
+        return str(value).removesuffix(".0")
     if isinstance(value, tuple):
         return os.pathsep.join(map(str, value))
     return "" if value is None else str(value)

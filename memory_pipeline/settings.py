@@ -414,7 +414,7 @@ def _sentence(error: dict[str, Any], places: Given) -> str:
     known = settings_of(Settings)
     path = [str(part) for part in error["loc"]]
     key = next((k for k in (".".join(path[:2]), *path[:1]) if k in known), ".".join(path) or "settings")
-    reason = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    reason = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ").partition(" for <class")[0]
     is_file = key in places and places[key][1] != known[key].variable
     way_out = "correct it or take it out" if is_file else "correct the variable or unset it"
     return f"{_assignment(key, error.get('input'), places)}: {reason}; {way_out} for the default."

@@ -43,7 +43,19 @@ def test_every_table_is_in_the_readme(table: str) -> None:
 
 def test_every_command_is_in_the_readme() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert set(commands) == {"run", "estimate", "status", "review", "why", "log", "archive", "identity", "sql", "ui"}
+    assert set(commands) == {
+        "run",
+        "estimate",
+        "status",
+        "review",
+        "why",
+        "log",
+        "archive",
+        "identity",
+        "settings",
+        "sql",
+        "ui",
+    }
     for name in commands:
         assert f"memory {name}" in README
 

@@ -44,7 +44,7 @@ def settings(context: typer.Context, as_json: AS_JSON = False) -> None:
             say(f"  {row['key']:<{width}}{row['value'] or '-'}  ({place})")
 
 
-@app.command("set")
+@app.command("set", context_settings={"ignore_unknown_options": True})  # -1 is a value
 def set_(key: KEY, value: Annotated[str, typer.Argument(help="As it would stand in the variable.")]) -> None:
     """Write a setting into settings.toml; comments and order stay."""
     setting = _setting(key)
@@ -120,7 +120,9 @@ def _setting(name: str) -> Setting:
     for setting in known.values():
         if name in (setting.key, setting.variable) or name.upper() == setting.variable:
             return setting
-    raise fail(f"{no_such(name, known)} `memory settings` lists all.", MISUSED)
+    raise fail(
+        f"{no_such(name, [*known, *(s.variable for s in known.values())])} `memory settings` lists all.", MISUSED
+    )
 
 
 def _edit(change: Callable[[Any], None], *, is_secret: bool = False) -> Path:
