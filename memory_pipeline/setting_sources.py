@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConfigSettingsSource
@@ -225,3 +225,29 @@ def unknown_variables(cls: type[BaseSettings]) -> list[str]:
         f"`env -u {name} memory …` leaves it out."
         for name in sorted(strange)
     ]
+
+
+def sentences(cls: type[BaseSettings], error: ValidationError, places: Given) -> str:
+    """One for each wrong value; defaults that could not be made because of them say nothing."""
+    return " ".join(
+        _sentence(cls, dict(e), places) for e in error.errors() if e["type"] != "default_factory_not_called"
+    )
+
+
+def _sentence(cls: type[BaseSettings], error: dict[str, Any], places: Given) -> str:
+    known = settings_of(cls)
+    path = [str(part) for part in error["loc"]]
+    key = next((k for k in (".".join(path[:2]), *path[:1]) if k in known), ".".join(path) or "settings")
+    reason = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ").partition(" for <class")[0]
+    is_file = key in places and places[key][1] != known[key].variable
+    way_out = "correct it or take it out" if is_file else "correct the variable or unset it"
+    return f"{assignment(cls, key, error.get('input'), places)}: {reason}; {way_out} for the default."
+
+
+def assignment(cls: type[BaseSettings], key: str, value: Any, places: Given) -> str:
+    """The value as it is set, with where: `MEMORY_X='y'`, or `…/settings.toml:3: x='y'`."""
+    known = settings_of(cls).get(key)
+    text = "'…'" if known and known.is_secret else repr(str(value))
+    if known is None or key not in places or places[key][1] == known.variable:
+        return f"{known.variable if known else key}={text}"
+    return f"{places[key][1]}: {key}={text}"

@@ -7,7 +7,6 @@ name that nothing reads.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -31,10 +30,12 @@ from memory_pipeline.setting_sources import (
     Shown,
     Variable,
     Variables,
+    assignment,
     given,
     in_file,
     nested,
     refuse_unknown,
+    sentences,
     settings_of,
     unknown_variables,
 )
@@ -346,7 +347,7 @@ def load_settings() -> Settings:
     try:
         settings = Settings()
     except ValidationError as error:
-        raise WrongSetting(_sentences(error, given(Settings, named_workspace()))) from None
+        raise WrongSetting(sentences(Settings, error, given(Settings, named_workspace()))) from None
     except memory_json.WrongFile as error:
         raise WrongSetting(str(error)) from None
     _refuse_another_zone(settings, lambda: given(Settings, settings.workspace))
@@ -376,7 +377,7 @@ def check_file(workspace: Path, text: str) -> Settings:
     except tomllib.TOMLDecodeError as error:
         raise WrongSetting(f"{path} cannot be read: {error}. Fix it or remove it.") from None
     except ValidationError as error:
-        raise WrongSetting(_sentences(error, in_file(path, text, data))) from None
+        raise WrongSetting(sentences(Settings, error, in_file(path, text, data))) from None
     except memory_json.WrongFile as error:
         raise WrongSetting(str(error)) from None
     _refuse_another_zone(settings, lambda: in_file(path, text, data))
@@ -399,34 +400,11 @@ def _named_workspace(values: Mapping[str, Any]) -> Path:
 def _refuse_another_zone(settings: Settings, places: Callable[[], Given]) -> None:
     zone = workspace_marks.kept_zone(settings.workspace)
     if zone and zone != settings.timezone:
+        asked = assignment(Settings, "timezone", settings.timezone, places())
         raise WrongSetting(
-            f"{_assignment('timezone', settings.timezone, places())}: the workspace {settings.workspace} was made with "
-            f"{zone}; keep that zone, or name another MEMORY_WORKSPACE."
+            f"{asked}: the workspace {settings.workspace} was made with {zone}; keep that zone, or name another "
+            "MEMORY_WORKSPACE."
         )
-
-
-def _sentences(error: ValidationError, places: Given) -> str:
-    """One for each wrong value; defaults that could not be made because of them say nothing."""
-    return " ".join(_sentence(dict(e), places) for e in error.errors() if e["type"] != "default_factory_not_called")
-
-
-def _sentence(error: dict[str, Any], places: Given) -> str:
-    known = settings_of(Settings)
-    path = [str(part) for part in error["loc"]]
-    key = next((k for k in (".".join(path[:2]), *path[:1]) if k in known), ".".join(path) or "settings")
-    reason = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ").partition(" for <class")[0]
-    is_file = key in places and places[key][1] != known[key].variable
-    way_out = "correct it or take it out" if is_file else "correct the variable or unset it"
-    return f"{_assignment(key, error.get('input'), places)}: {reason}; {way_out} for the default."
-
-
-def _assignment(key: str, value: Any, places: Given) -> str:
-    """The value as it is set, with where: `MEMORY_X='y'`, or `…/settings.toml:3: x='y'`."""
-    known = settings_of(Settings).get(key)
-    text = "'…'" if known and known.is_secret else repr(str(value))
-    if known is None or key not in places or places[key][1] == known.variable:
-        return f"{known.variable if known else key}={text}"
-    return f"{places[key][1]}: {key}={text}"
 
 
 def keep_timezone(settings: Settings) -> None:
@@ -449,22 +427,6 @@ def keep_first_day(settings: Settings, session_days: Iterable[date], *, is_compl
     return settings.model_copy(update={"start_date": first})
 
 
-_SALT_BYTES = 16
-
-
 def salt_of(settings: Settings) -> bytes:
-    """The workspace's own random bytes for marks of secrets, made once: equal secrets get equal marks only in it."""
-    path = settings.lake_dir / "salt"
-    with contextlib.suppress(FileNotFoundError):
-        if len(salt := path.read_bytes()) >= _SALT_BYTES:
-            return salt
-        path.unlink()  # a disk was full when it was made
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".salt.{os.getpid()}")
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(os.urandom(_SALT_BYTES))
-        with contextlib.suppress(FileExistsError):
-            os.link(temporary, path)  # unlike a rename, it leaves what another process has made meanwhile
-        temporary.unlink()
-    return path.read_bytes()
+    """The workspace's own random bytes for marks of secrets: equal secrets get equal marks only in it."""
+    return workspace_marks.salt(settings.workspace)

@@ -1,18 +1,21 @@
-"""What a workspace was made with and keeps: the time zone that cuts its days, and its first day.
+"""What a workspace was made with and keeps: the time zone that cuts its days, its first day, and its salt.
 
-Both are small text files in `lake/`. A workspace from before there was a mark of the first day has the days of its
+They are small files in `lake/`. A workspace from before there was a mark of the first day has the days of its
 tables, and of what its catalogue knows, instead.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
 
 from memory_pipeline.memory_json import WrongFile
 
-ZONE, FIRST_DAY = "timezone", "start_date"
+ZONE, FIRST_DAY, SALT = "timezone", "start_date", "salt"
+_SALT_BYTES = 16
 
 
 def kept_zone(workspace: Path) -> str | None:
@@ -45,6 +48,24 @@ def keep_first_day(workspace: Path, session_days: Iterable[date], today: date) -
     than today, for a clock that ran ahead makes no workspace of the future."""
     if not (workspace / "lake" / FIRST_DAY).exists():
         _keep(workspace / "lake" / FIRST_DAY, f"{min((*session_days, *_stored(workspace), today))}")
+
+
+def salt(workspace: Path) -> bytes:
+    """The workspace's own random bytes, made once."""
+    path = workspace / "lake" / SALT
+    with contextlib.suppress(FileNotFoundError):
+        if len(salt := path.read_bytes()) >= _SALT_BYTES:
+            return salt
+        path.unlink()  # a disk was full when it was made
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".salt.{os.getpid()}")
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(os.urandom(_SALT_BYTES))
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, path)  # unlike a rename, it leaves what another process has made meanwhile
+        temporary.unlink()
+    return path.read_bytes()
 
 
 def _stored(workspace: Path) -> Iterator[date]:
