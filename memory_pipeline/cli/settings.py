@@ -18,6 +18,8 @@ from memory_pipeline.workspace_marks import kept_first_day, kept_zone
 HEADER = (
     "# Settings of this workspace. A variable of the environment counts more; `memory settings` says what holds.\n\n"
 )
+AT_START = ("start_date", "timezone", "lookback_days", "todoist.enabled", "archive_after_days")
+"""What Dagster's definitions are made from; everything else is read anew by each run and each sensor."""
 AS_JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 KEY = Annotated[str, typer.Argument(help="The name in settings.toml, or the variable: observer.model, OBSERVER_MODEL.")]
 app = typer.Typer(invoke_without_command=True, help="What is set, and where; `set` and `unset` change settings.toml.")
@@ -61,8 +63,8 @@ def set_(key: KEY, value: Annotated[str, typer.Argument(help="As it would stand 
     say(f"{setting.key} = {_shown(setting, value)}, in {path}")
     if setting.variable in {name.upper() for name, text in os.environ.items() if text}:
         err.print(f"{setting.variable} is set in this environment and counts more.", style="yellow")
-    if setting.key in ("start_date", "timezone"):
-        err.print("Start `memory ui` anew where it runs: it has its days from before.", style="yellow")
+    if setting.key in AT_START:
+        err.print("Where `memory ui` runs, start it again: it read this when it started.", style="yellow")
 
 
 @app.command()

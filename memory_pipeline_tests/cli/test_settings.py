@@ -186,6 +186,11 @@ def test_a_variable_that_counts_more_is_pointed_out(monkeypatch: pytest.MonkeyPa
     assert (load_settings().observer.model, load_settings().reflector.model) == ("a:b", "c:d")
 
 
+def test_what_a_running_ui_has_read_already_is_pointed_out() -> None:
+    assert "start it again" in call("set", "start_date", "2024-02-29").stderr
+    assert "start it again" not in call("set", "user_name", "Mira").stderr
+
+
 def test_another_process_reads_what_was_set(tmp_path: Path) -> None:
     result = memory(tmp_path, "settings", "set", "user_name", "Mira")
     assert result.returncode == 0, result.stderr
