@@ -227,7 +227,7 @@ for at in %r:
     moment = datetime.fromisoformat(at)
     context = dg.build_schedule_context(scheduled_execution_time=moment, repository_def=defs.get_repository_def())
     asked = defs.get_schedule_def("reflect_at_six").evaluate_tick(context).run_requests
-    found[at] = [(r.partition_key, r.run_key) for r in asked]
+    found[at] = [(r.partition_key, r.run_key) for r in asked or []]
 zones = {s.execution_timezone for s in defs.get_repository_def().schedule_defs}
 print(json.dumps({"asked": found, "zones": sorted(zones)}))
 """
@@ -243,11 +243,20 @@ def test_the_schedules_ask_for_the_day_that_ended_also_when_the_clock_changes(tm
         "2025-07-01T22:59:00+00:00": "2025-06-30",  # a late tick of the same day: 23:59 in London
         "2025-07-01T23:30:00+00:00": "2025-07-01",  # it is tomorrow in London, and not yet in UTC
     }
-    result = in_a_new_process(SCHEDULES % list(cases), tmp_path, MEMORY_TIMEZONE="Europe/London")
+    result = in_a_new_process(
+        SCHEDULES % list(cases), tmp_path, MEMORY_TIMEZONE="Europe/London", MEMORY_START_DATE="2025-01-01"
+    )
     assert result == {
         "asked": {at: [[day, f"reflect:{day}"]] for at, day in cases.items()},
         "zones": ["Europe/London"],
     }
+
+
+def test_no_day_before_the_workspaces_first_is_asked_for(tmp_path: Path) -> None:
+    ticks = ["2025-03-05T06:00:00+00:00", "2025-03-06T06:00:00+00:00"]
+    zone_and_first = {"MEMORY_TIMEZONE": "UTC", "MEMORY_START_DATE": "2025-03-05"}
+    result = in_a_new_process(SCHEDULES % ticks, tmp_path, **zone_and_first)
+    assert result == {"asked": {ticks[0]: [], ticks[1]: [["2025-03-05", "reflect:2025-03-05"]]}, "zones": ["UTC"]}
 
 
 def tick_at_seven(instance: dg.DagsterInstance) -> Any:

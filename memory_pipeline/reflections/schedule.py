@@ -40,8 +40,10 @@ def day_that_ended(context: dg.ScheduleEvaluationContext) -> str:
     default_status=dg.DefaultScheduleStatus.RUNNING,
     description="Reflect on the day that ended and offer what is worth remembering in REVIEW.md.",
 )
-def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
     day = day_that_ended(context)
+    if day < f"{PARTITIONS.start.date()}":  # a workspace that was made today
+        return dg.SkipReason(f"{day} is before the workspace's first day.")
     return dg.RunRequest(run_key=f"reflect:{day}", partition_key=day)
 
 
