@@ -58,15 +58,16 @@ def tick() -> tuple[float, str]:
     """Seconds of one evaluation, and what it came to."""
     import dagster as dg
 
-    from memory_pipeline.automation.sensors import session_sensor
+    from memory_pipeline.automation.sensors import session_sensor_from
     from memory_pipeline.orchestration import WorkspaceResource
+    from memory_pipeline.settings import load_settings
 
     with (
         dg.DagsterInstance.ephemeral() as instance,
         dg.build_sensor_context(instance, resources={"workspace": WorkspaceResource()}) as context,
     ):
         start = time.monotonic()
-        answer = session_sensor(context)
+        answer = session_sensor_from(load_settings().start_date)(context)
         seconds = time.monotonic() - start
     if isinstance(answer, dg.SkipReason):
         return seconds, str(answer.skip_message)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import pytest
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.proposals.events import Decision, OpenLog
+from memory_pipeline.setting_sources import nested, settings_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import EncoderUnavailable
 from memory_pipeline.text.similarity import words
@@ -45,8 +46,21 @@ def at(clock: str = "09:00", day: date = DAY) -> datetime:
 
 def workspace(folder: Path, **settings: Any) -> tuple[Settings, Lake]:
     """An empty workspace in the folder, its days in UTC."""
-    made = Settings(workspace=folder, **{"timezone": "UTC", "default_session_dirs": False} | settings)
+    made = Settings(workspace=folder, **{"timezone": "UTC", "default_session_dirs": False} | by_group(settings))
     return made, Lake(made.lake_dir)
+
+
+def by_group(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as the groups have them: `observer_model` is the `model` of `observer`, `todoist` whether it is on."""
+    keys = {key.replace(".", "_"): key for key in settings_of(Settings)} | {"todoist": "todoist.enabled"}
+    return nested({keys[name]: value for name, value in settings.items()})
+
+
+def changed(settings: Settings, **changes: Any) -> Settings:
+    """The settings with others of these values, named as for `workspace`."""
+    given = by_group(changes)
+    groups = {name: getattr(settings, name).model_copy(update=v) for name, v in given.items() if isinstance(v, dict)}
+    return settings.model_copy(update=given | groups)
 
 
 def put(lake: Lake, table: str, *rows: Row) -> None:

@@ -211,7 +211,10 @@ def in_a_new_process(code: str, home: Path, **env: str) -> object:
 def test_loading_the_definitions_loads_no_model_and_writes_nothing(tmp_path: Path) -> None:
     """The code server, each tick and `memory --help` would pay seconds and a gigabyte for it."""
     heavy = ["torch", "sentence_transformers", "transformers", "qdrant_client", "qdrant_edge"]
-    code = f"import sys, json, memory_pipeline.definitions; memory_pipeline.definitions.defs(); print(json.dumps([m for m in {heavy} if m in sys.modules]))"
+    code = (
+        "import sys, json; from memory_pipeline.definitions import defs; defs(); "
+        f"print(json.dumps([m for m in {heavy} if m in sys.modules]))"
+    )
     assert in_a_new_process(code, tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
@@ -227,7 +230,7 @@ for at in %r:
     moment = datetime.fromisoformat(at)
     context = dg.build_schedule_context(scheduled_execution_time=moment, repository_def=defs.get_repository_def())
     asked = defs.get_schedule_def("reflect_at_six").evaluate_tick(context).run_requests
-    found[at] = [(r.partition_key, r.run_key) for r in asked]
+    found[at] = [(r.partition_key, r.run_key) for r in asked or []]
 zones = {s.execution_timezone for s in defs.get_repository_def().schedule_defs}
 print(json.dumps({"asked": found, "zones": sorted(zones)}))
 """
@@ -243,11 +246,20 @@ def test_the_schedules_ask_for_the_day_that_ended_also_when_the_clock_changes(tm
         "2025-07-01T22:59:00+00:00": "2025-06-30",  # a late tick of the same day: 23:59 in London
         "2025-07-01T23:30:00+00:00": "2025-07-01",  # it is tomorrow in London, and not yet in UTC
     }
-    result = in_a_new_process(SCHEDULES % list(cases), tmp_path, MEMORY_TIMEZONE="Europe/London")
+    result = in_a_new_process(
+        SCHEDULES % list(cases), tmp_path, MEMORY_TIMEZONE="Europe/London", MEMORY_START_DATE="2025-01-01"
+    )
     assert result == {
         "asked": {at: [[day, f"reflect:{day}"]] for at, day in cases.items()},
         "zones": ["Europe/London"],
     }
+
+
+def test_no_day_before_the_workspaces_first_is_asked_for(tmp_path: Path) -> None:
+    ticks = ["2025-03-05T06:00:00+00:00", "2025-03-06T06:00:00+00:00"]
+    zone_and_first = {"MEMORY_TIMEZONE": "UTC", "MEMORY_START_DATE": "2025-03-05"}
+    result = in_a_new_process(SCHEDULES % ticks, tmp_path, **zone_and_first)
+    assert result == {"asked": {ticks[0]: [], ticks[1]: [["2025-03-05", "reflect:2025-03-05"]]}, "zones": ["UTC"]}
 
 
 def tick_at_seven(instance: dg.DagsterInstance) -> Any:

@@ -9,6 +9,7 @@ import typer
 
 from memory_pipeline.cli.main import app
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.setting_sources import settings_of
 from memory_pipeline.settings import Settings, variable
 from memory_pipeline_tests.loaded import defs
 
@@ -30,7 +31,7 @@ def test_what_dagster_loads_is_in_the_readme(name: str) -> None:
     assert f"`{name}`" in README
 
 
-@pytest.mark.parametrize("field", sorted(Settings.model_fields))
+@pytest.mark.parametrize("field", sorted(settings_of(Settings)))
 def test_every_setting_is_in_the_readme(field: str) -> None:
     assert f"`{variable(field)}`" in README
 
@@ -42,7 +43,19 @@ def test_every_table_is_in_the_readme(table: str) -> None:
 
 def test_every_command_is_in_the_readme() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert set(commands) == {"run", "estimate", "status", "review", "why", "log", "archive", "identity", "sql", "ui"}
+    assert set(commands) == {
+        "run",
+        "estimate",
+        "status",
+        "review",
+        "why",
+        "log",
+        "archive",
+        "identity",
+        "settings",
+        "sql",
+        "ui",
+    }
     for name in commands:
         assert f"memory {name}" in README
 

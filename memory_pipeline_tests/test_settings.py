@@ -1,11 +1,14 @@
 """Settings come from the environment; a wrong one is a sentence that names the variable, its value and the way out."""
 
 from datetime import date
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
+import tomlkit
 
-from memory_pipeline.settings import Settings, WrongSetting, keep_timezone, load_settings, unknown_variables, variable
+from memory_pipeline.setting_sources import FOREIGN, nested, settings_of
+from memory_pipeline.settings import Settings, WrongSetting, keep_timezone, load_settings, variable
 
 EVERY = [
     # field, its variable, what is written, what is read
@@ -21,18 +24,18 @@ EVERY = [
     ("tool_text_limit", "MEMORY_TOOL_TEXT_LIMIT", "100", 100),
     ("redact", "MEMORY_REDACT", "false", False),
     ("observation_budget", "MEMORY_OBSERVATION_BUDGET", "0.5", 0.5),
-    ("observer_model", "OBSERVER_MODEL", "openai:gpt-5-mini", "openai:gpt-5-mini"),
-    ("observer_base_url", "OBSERVER_BASE_URL", "http://localhost:8000/v1", "http://localhost:8000/v1"),
-    ("observer_temperature", "OBSERVER_TEMPERATURE", "0", 0.0),
-    ("observer_max_output_tokens", "OBSERVER_MAX_OUTPUT_TOKENS", "1000", 1000),
-    ("observer_price", "OBSERVER_PRICE", "0.25/2", "0.25/2"),
-    ("observer_images", "OBSERVER_IMAGES", "false", False),
-    ("observer_fallback", "OBSERVER_FALLBACK", "true", True),
-    ("reflector_model", "REFLECTOR_MODEL", "pi -p --no-session", "pi -p --no-session"),
-    ("reflector_base_url", "REFLECTOR_BASE_URL", "http://localhost:8000/v1", "http://localhost:8000/v1"),
-    ("reflector_temperature", "REFLECTOR_TEMPERATURE", "0.5", 0.5),
-    ("reflector_max_output_tokens", "REFLECTOR_MAX_OUTPUT_TOKENS", "1000", 1000),
-    ("reflector_price", "REFLECTOR_PRICE", "3/15", "3/15"),
+    ("observer.model", "OBSERVER_MODEL", "openai:gpt-5-mini", "openai:gpt-5-mini"),
+    ("observer.base_url", "OBSERVER_BASE_URL", "http://localhost:8000/v1", "http://localhost:8000/v1"),
+    ("observer.temperature", "OBSERVER_TEMPERATURE", "0", 0.0),
+    ("observer.max_output_tokens", "OBSERVER_MAX_OUTPUT_TOKENS", "1000", 1000),
+    ("observer.price", "OBSERVER_PRICE", "0.25/2", "0.25/2"),
+    ("observer.images", "OBSERVER_IMAGES", "false", False),
+    ("observer.fallback", "OBSERVER_FALLBACK", "true", True),
+    ("reflector.model", "REFLECTOR_MODEL", "pi -p --no-session", "pi -p --no-session"),
+    ("reflector.base_url", "REFLECTOR_BASE_URL", "http://localhost:8000/v1", "http://localhost:8000/v1"),
+    ("reflector.temperature", "REFLECTOR_TEMPERATURE", "0.5", 0.5),
+    ("reflector.max_output_tokens", "REFLECTOR_MAX_OUTPUT_TOKENS", "1000", 1000),
+    ("reflector.price", "REFLECTOR_PRICE", "3/15", "3/15"),
     ("reflect_early_tokens", "MEMORY_REFLECT_EARLY_TOKENS", "5000", 5000),
     ("model_timeout", "MEMORY_MODEL_TIMEOUT", "2.5", 2.5),
     ("model_retries", "MEMORY_MODEL_RETRIES", "0", 0),
@@ -47,16 +50,15 @@ EVERY = [
     ("max_recall_loss", "MEMORY_MAX_RECALL_LOSS", "0.5", 0.5),
     ("pending_limit", "MEMORY_PENDING_LIMIT", "3", 3),
     ("proposal_expiry_days", "MEMORY_PROPOSAL_EXPIRY_DAYS", "3", 3),
-    ("proposal_warning_days", "MEMORY_PROPOSAL_WARNING_DAYS", "2", 2),
     ("auto_promote", "MEMORY_AUTO_PROMOTE", "shadow", "shadow"),
-    ("todoist", "MEMORY_TODOIST", "true", True),
-    ("todoist_api_token", "TODOIST_API_TOKEN", "t-1", "t-1"),
+    ("todoist.enabled", "MEMORY_TODOIST", "true", True),
+    ("todoist.api_token", "TODOIST_API_TOKEN", "t-1", "t-1"),
     ("archive_after_days", "MEMORY_ARCHIVE_AFTER_DAYS", "30", 30),
-    ("identity_directory", "MEMORY_IDENTITY_DIRECTORY", "/home/ann/.agents", Path("/home/ann/.agents")),
-    ("identity_links", "MEMORY_IDENTITY_LINKS", "/a/X.md:/b c/X.md", (Path("/a/X.md"), Path("/b c/X.md"))),
+    ("identity.directory", "MEMORY_IDENTITY_DIRECTORY", "/home/ann/.agents", Path("/home/ann/.agents")),
+    ("identity.links", "MEMORY_IDENTITY_LINKS", "/a/X.md:/b c/X.md", (Path("/a/X.md"), Path("/b c/X.md"))),
     ("embedding_model", "EMBEDDING_MODEL", "nomic-ai/nomic-embed-text-v1.5", "nomic-ai/nomic-embed-text-v1.5"),
-    ("qdrant_url", "QDRANT_URL", "http://localhost:6333", "http://localhost:6333"),
-    ("qdrant_api_key", "QDRANT_API_KEY", "k-1", "k-1"),
+    ("qdrant.url", "QDRANT_URL", "http://localhost:6333", "http://localhost:6333"),
+    ("qdrant.api_key", "QDRANT_API_KEY", "k-1", "k-1"),
 ]
 
 
@@ -66,15 +68,15 @@ def test_every_setting_is_read_from_its_variable(
 ) -> None:
     monkeypatch.setenv(name, written)
     assert variable(field) == name
-    assert getattr(load_settings(), field) == read
+    assert attrgetter(field)(load_settings()) == read
 
 
 def test_no_setting_is_left_out_above() -> None:
-    assert {field for field, *_ in EVERY} == set(Settings.model_fields)
+    assert {field for field, *_ in EVERY} == set(settings_of(Settings))
 
 
 def test_every_setting_says_what_it_is_for() -> None:
-    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+    assert [key for key, setting in settings_of(Settings).items() if not setting.meaning] == []
 
 
 @pytest.mark.parametrize("name", [name for _, name, _, _ in EVERY])
@@ -188,12 +190,6 @@ def test_the_first_section_carries_the_users_name(monkeypatch: pytest.MonkeyPatc
     assert load_settings().sections == ("Mira", "Hard Rules", "System Architecture", "Patterns")
 
 
-def test_misspelt_variables_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEMORY_TIME_ZONE", "UTC")
-    monkeypatch.setenv("MEMORY_EMBEDDING_MODEL", "x")  # it is EMBEDDING_MODEL
-    assert unknown_variables() == ["MEMORY_EMBEDDING_MODEL", "MEMORY_TIME_ZONE"]
-
-
 def test_settings_cannot_be_changed_under_a_run() -> None:
     with pytest.raises(ValueError, match="frozen"):
         load_settings().user_name = "Someone"  # type: ignore[misc]
@@ -222,3 +218,166 @@ def test_a_workspace_that_cannot_be_made_is_a_sentence(monkeypatch: pytest.Monke
         monkeypatch.setenv("MEMORY_WORKSPACE", place)
         with pytest.raises(WrongSetting, match="expected a directory that can be written to"):
             load_settings()
+
+
+# --- settings.toml ---
+
+
+def write_file(text: str) -> Path:
+    """The settings.toml of the test's workspace."""
+    path = load_settings().settings_file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("key", "written", "read"), [(k, w, r) for k, _, w, r in EVERY if k != "workspace"])
+def test_every_setting_is_read_from_the_file(
+    key: str, written: str, read: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(variable(key), raising=False)
+    write_file(tomlkit.dumps(nested({key: written})))
+    assert attrgetter(key)(load_settings()) == read
+
+
+def test_the_file_has_toml_s_own_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MEMORY_START_DATE")
+    write_file(
+        'start_date = 2024-02-29\nsession_dirs = ["/a", "~/b"]\nredact = false\n'
+        '[observer]\ntemperature = 1\n[identity]\nlinks = ["~/AGENTS.md"]\n'
+    )
+    settings = load_settings()
+    assert (settings.start_date, settings.redact, settings.observer.temperature) == (date(2024, 2, 29), False, 1.0)
+    assert settings.session_dirs == (Path("/a"), Path.home() / "b")
+    assert settings.identity.links == (Path.home() / "AGENTS.md",)
+
+
+def test_the_environment_counts_before_the_file_value_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_file('user_name = "Mira"\n[observer]\nmodel = "openai:gpt-5-mini"\ntemperature = 0.7\n')
+    monkeypatch.setenv("OBSERVER_MODEL", "ollama:qwen2.5:7b")
+    settings = load_settings()
+    assert (settings.observer.model, settings.observer.temperature) == ("ollama:qwen2.5:7b", 0.7)
+    assert settings.user_name == "Mira"
+    assert settings.observer.model_fields_set == {"model", "temperature"}
+
+
+def test_the_file_counts_before_what_pi_has() -> None:
+    path = Path.home() / ".pi/agent/memory.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"observer": {"model": "openai:gpt-5", "temperature": 0.1}}')
+    write_file('[observer]\nmodel = "openai:gpt-5-mini"\n')
+    assert (load_settings().observer.model, load_settings().observer.temperature) == ("openai:gpt-5-mini", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "sentence"),
+    [
+        (
+            'user_name = "A"\nuser_nmae = "B"\n',
+            2,
+            "user_nmae is no setting; the nearest is user_name. Correct the name",
+        ),
+        (
+            '[observer]\nmodel = "a:b"\nmodle = "c:d"\n',
+            3,
+            "observer.modle is no setting; the nearest is observer.model.",
+        ),
+        ('[obsever]\nmodel = "a:b"\n', 2, "obsever.model is no setting; the nearest is observer.model."),
+        ('observer = "a:b"\n', 1, "observer is no setting"),
+        ('observer.modle = "a:b"\n', 1, "observer.modle is no setting"),
+        ('observer = {modle = "a:b"}\n', 1, "observer.modle is no setting"),
+        ('\nworkspace = "/elsewhere"\n', 2, "the file lies in the workspace and cannot name it; set MEMORY_WORKSPACE."),
+        ('session_dirs = ["/a", "b"]\n', 1, "expected absolute paths or ones that begin with ~, but 'b' is neither."),
+        ("proposal_warning_days = 3\n", 1, "proposal_warning_days is no setting any more: it follows from"),
+        (
+            "idle_minutes = -1\n",
+            1,
+            "idle_minutes='-1': should be greater than or equal to 0; correct it or take it out",
+        ),
+        ("session_dirs = 3\n", 1, "session_dirs='3': should be a valid tuple; correct it or take it out"),
+        ("[identity]\nlinks = [3]\n", 2, "identity.links='3': is not a valid path; correct it or take it out"),
+        ("\n[observer]\ntemperature = 'hot'\n", 3, "observer.temperature='hot': should be a valid number"),
+    ],
+)
+def test_a_wrong_line_of_the_file_is_named(text: str, line: int, sentence: str) -> None:
+    path = write_file(text)
+    with pytest.raises(WrongSetting) as caught:
+        load_settings()
+    assert str(caught.value).startswith(f"{path}:{line}: {sentence}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_toml_is_named() -> None:
+    path = write_file("user_name = Mira\n")
+    with pytest.raises(WrongSetting, match=rf"^{path} cannot be read: .*line 1.*\. Fix it or remove it\.$"):
+        load_settings()
+
+
+def test_a_secret_that_is_wrong_is_not_told() -> None:
+    write_file("[todoist]\napi_token = 1234567\n")
+    with pytest.raises(WrongSetting, match=r"settings\.toml:2: todoist\.api_token='…': should be a valid string"):
+        load_settings()
+
+
+def test_the_zone_of_the_file_is_the_workspaces_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_timezone(load_settings())
+    monkeypatch.delenv("MEMORY_TIMEZONE")
+    path = write_file('timezone = "Asia/Tokyo"\n')
+    with pytest.raises(WrongSetting) as caught:
+        load_settings()
+    assert str(caught.value).startswith(f"{path}:1: timezone='Asia/Tokyo': the workspace")
+
+
+# --- names that nothing reads ---
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("MEMORY_TIME_ZONE", "the nearest is MEMORY_TIMEZONE."),
+        ("MEMORY_EMBEDDING_MODEL", "the nearest is EMBEDDING_MODEL."),
+        ("OBSERVER_MODLE", "the nearest is OBSERVER_MODEL."),
+        ("REFLECTOR_IMAGES", "REFLECTOR_IMAGES is no setting"),
+        ("MEMORY_TODOIST_API_TOKEN", "the nearest is TODOIST_API_TOKEN."),
+        ("MEMORY_PROPOSAL_WARNING_DAYS", "is no setting any more: it follows from proposal_expiry_days"),
+        ("MEMORY_XYZZY", "MEMORY_XYZZY is no setting. Correct the variable or unset it"),
+    ],
+)
+def test_a_variable_that_nothing_reads_is_an_error(name: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(WrongSetting) as caught:
+        load_settings()
+    assert str(caught.value).startswith(name) and sentence in str(caught.value)
+    assert str(caught.value).endswith(f"where it is another program's, `env -u {name} memory …` leaves it out.")
+
+
+@pytest.mark.parametrize("name", [*FOREIGN, "PI_MEMORY", "TODOIST_API_KEY", "QDRANT__SERVICE__HTTP_PORT"])
+def test_variables_of_others_are_left_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "1")
+    assert load_settings().user_name == "User"
+
+
+def test_upper_and_lower_case_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("memory_user_name", "Mira")
+    assert load_settings().user_name == "Mira"
+
+
+# --- what tables of them say ---
+
+
+def test_twelve_settings_are_on_the_front_page() -> None:
+    assert [key for key, setting in settings_of(Settings).items() if setting.is_front] == [
+        *("workspace", "session_dirs", "timezone", "start_date", "user_name", "redact", "daily_budget_usd"),
+        *("pending_limit", "auto_promote", "observer.model", "reflector.model", "todoist.enabled"),
+    ]
+
+
+def test_the_secrets_are_the_two_keys() -> None:
+    assert [k for k, s in settings_of(Settings).items() if s.is_secret] == ["todoist.api_token", "qdrant.api_key"]
+
+
+def test_defaults_are_as_a_person_would_write_them() -> None:
+    defaults = {key: setting.default for key, setting in settings_of(Settings).items()}
+    assert defaults["workspace"] == "~/.memory-pipeline" and defaults["redact"] == "true"
+    assert (defaults["model_timeout"], defaults["observation_budget"], defaults["observer.model"]) == ("180", "0.1", "")
+    assert defaults["start_date"] == "the day of the oldest session, when the workspace is made"

@@ -27,13 +27,12 @@ import dagster as dg
 import pytest
 
 import memory_pipeline
-from memory_pipeline.automation.sensors import review_sensor, session_sensor
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline_tests.conftest import SHARED, Entry, assistant, conversation, user, write_session
-from memory_pipeline_tests.loaded import defs, reflect_at_six
+from memory_pipeline_tests.loaded import defs, reflect_at_six, review_sensor, session_sensor
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder
 from memory_pipeline_tests.three_weeks_kept import Kept
 

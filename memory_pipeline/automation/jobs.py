@@ -54,7 +54,7 @@ review_job = dg.define_asset_job(
 @dg.op(name="sync_todoist", description="Decisions from Todoist into MEMORY.md, proposals into Todoist.")
 def sync_todoist(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
     opened = workspace.open()
-    if not opened.settings.todoist:
+    if not opened.settings.todoist.enabled:
         raise dg.Failure(TODOIST_IS_OFF, allow_retries=False)
     try:
         with open_todoist(opened.settings) as todoist:

@@ -48,8 +48,10 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
         default_status=RUNNING,
         description="Reflect on the day that ended and offer what is worth remembering in REVIEW.md.",
     )
-    def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+    def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         day = day_that_ended(context)
+        if day < f"{settings.start_date}":  # a workspace that was made today
+            return dg.SkipReason(f"{day} is before the workspace's first day.")
         return dg.RunRequest(run_key=f"reflect:{day}", partition_key=day)
 
     @dg.schedule(

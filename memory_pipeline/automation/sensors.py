@@ -41,50 +41,60 @@ INPUT_TAG, SAVED_TAG, WORK_TAG = "memory/input", "memory/review", "memory/todois
 again each hour."""
 
 
-@dg.sensor(
-    job_name=DAY_JOB,
-    minimum_interval_seconds=60,
-    default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Session files are new or have grown and are idle: materialize the days that they touch.",
-)
-def session_sensor(
-    context: dg.SensorEvaluationContext, workspace: WorkspaceResource
-) -> dg.SensorResult | dg.SkipReason:
-    if is_inside():
-        return dg.SkipReason("This process was started by a model command of the pipeline itself.")
-    opened, now = workspace.open(), datetime.now(UTC)
-    settings = opened.settings
-    catalogue = Catalogue(opened.lake, settings)
-    seen = catalogue.refresh(find_sources(roots(settings)), seconds=REFRESH_SECONDS)
-    stages = Stages.of(settings, catalogue, now, for_planning=True)
-    due = {
-        day: state_of(stages, day, day_of(now, settings.zone))
-        for day in settled_days(catalogue, now)
-        if not stages.is_current(day)
-    }
-    failed = failed_runs(context.instance)
-    hopeless = [day for day, fingerprint in due.items() if failed[fingerprint] >= MAX_ATTEMPTS]
-    summary = f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read"
-    if hopeless:
-        summary += f"; {MAX_ATTEMPTS} runs failed for {', '.join(map(str, hopeless))}: see why and run these by hand"
-    due = {day: key for day, key in due.items() if day not in hopeless}
-    history = history_of(due, day_of(now, settings.zone))
-    if history:
-        summary += (
-            f"; {len(history)} days from {history[0]} to {history[-1]} are too many to be asked for one by one: "
-            "call `memory run --all`, or start a backfill of these days"
-        )
-    requests = [
-        dg.RunRequest(run_key=f"{day}:{key}:{failed[key]}", partition_key=f"{day}", tags={INPUT_TAG: key})
-        for day, key in due.items()
-        if day not in history
-    ]
-    context.log.info(summary)
-    return (
-        dg.SensorResult(run_requests=requests[:MAX_DAYS])
-        if requests
-        else dg.SkipReason(f"{summary}; no day is asked for.")
+def session_sensor_from(first_day: date) -> dg.SensorDefinition:
+    """Asks for no day before the first one of the partitions, as they were loaded."""
+
+    @dg.sensor(
+        job_name=DAY_JOB,
+        minimum_interval_seconds=60,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Session files are new or have grown and are idle: materialize the days that they touch.",
     )
+    def session_sensor(
+        context: dg.SensorEvaluationContext, workspace: WorkspaceResource
+    ) -> dg.SensorResult | dg.SkipReason:
+        if is_inside():
+            return dg.SkipReason("This process was started by a model command of the pipeline itself.")
+        opened, now = workspace.open(), datetime.now(UTC)
+        settings = opened.settings
+        catalogue = Catalogue(opened.lake, settings)
+        seen = catalogue.refresh(find_sources(roots(settings)), seconds=REFRESH_SECONDS)
+        stages = Stages.of(settings, catalogue, now, for_planning=True)
+        due = {
+            day: state_of(stages, day, day_of(now, settings.zone))
+            for day in settled_days(catalogue, now)
+            if not stages.is_current(day)
+        }
+        failed = failed_runs(context.instance)
+        hopeless = [day for day, fingerprint in due.items() if failed[fingerprint] >= MAX_ATTEMPTS]
+        summary = f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read"
+        if hopeless:
+            summary += (
+                f"; {MAX_ATTEMPTS} runs failed for {', '.join(map(str, hopeless))}: see why and run these by hand"
+            )
+        older = [day for day in due if day < first_day]
+        if older:
+            summary += f"; {len(older)} days from {older[0]} on are older than what Dagster has loaded: reload the code location"
+        due = {day: key for day, key in due.items() if day not in hopeless and day not in older}
+        history = history_of(due, day_of(now, settings.zone))
+        if history:
+            summary += (
+                f"; {len(history)} days from {history[0]} to {history[-1]} are too many to be asked for one by one: "
+                "call `memory run --all`, or start a backfill of these days"
+            )
+        requests = [
+            dg.RunRequest(run_key=f"{day}:{key}:{failed[key]}", partition_key=f"{day}", tags={INPUT_TAG: key})
+            for day, key in due.items()
+            if day not in history
+        ]
+        context.log.info(summary)
+        return (
+            dg.SensorResult(run_requests=requests[:MAX_DAYS])
+            if requests
+            else dg.SkipReason(f"{summary}; no day is asked for.")
+        )
+
+    return session_sensor
 
 
 def state_of(stages: Stages, day: date, today: date) -> str:
@@ -175,14 +185,14 @@ def sensors(settings: Settings) -> list[dg.SensorDefinition]:
     @dg.sensor(
         job_name=TODOIST_JOB,
         minimum_interval_seconds=120,
-        default_status=dg.DefaultSensorStatus.RUNNING if settings.todoist else dg.DefaultSensorStatus.STOPPED,
+        default_status=dg.DefaultSensorStatus.RUNNING if settings.todoist.enabled else dg.DefaultSensorStatus.STOPPED,
         description="A task was completed, deleted, edited or labelled in Todoist, or proposals are no tasks yet.",
     )
     def todoist_sensor(
         context: dg.SensorEvaluationContext, workspace: WorkspaceResource
     ) -> dg.SensorResult | dg.SkipReason:
         opened, now = workspace.open(), datetime.now(UTC)
-        if not opened.settings.todoist:
+        if not opened.settings.todoist.enabled:
             return dg.SkipReason(TODOIST_IS_OFF)
         if context.cursor and now < datetime.fromisoformat(context.cursor):
             return dg.SkipReason(f"Todoist asked to wait until {context.cursor}.")
@@ -204,4 +214,4 @@ def sensors(settings: Settings) -> list[dg.SensorDefinition]:
         context.log.info(", ".join(due))
         return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"todoist:{work}:{failed}", tags={WORK_TAG: work})])
 
-    return [session_sensor, reflect_early, review_sensor, todoist_sensor]
+    return [session_sensor_from(settings.start_date), reflect_early, review_sensor, todoist_sensor]

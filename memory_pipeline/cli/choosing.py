@@ -15,8 +15,9 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Source
-from memory_pipeline.settings import Settings, WrongSetting
+from memory_pipeline.settings import Settings, WrongSetting, keep_first_day
 from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace_marks import kept_first_day
 
 RECENT_DAYS = 7
 FIRST = Annotated[str | None, typer.Option("--from", metavar="DAY", help="First day, YYYY-MM-DD.")]
@@ -66,14 +67,24 @@ def sessions_of_call(sessions: list[Path] | None) -> tuple[Settings, Catalogue]:
         raise fail(f"There is no session in {', '.join(map(str, directories))}.")
     catalogue = _look(settings, sources)
     if catalogue.has_sessions or named:
-        return settings, catalogue
+        return catalogue.settings, catalogue
     settings = use_examples(settings)
     err.print(
         "No sessions of a coding agent were found on this machine, so the bundled examples are used. "
         "They are written examples, not recorded sessions, and have a workspace of their own.",
         style="yellow",
     )
-    return settings, _look(settings, list(find_sources(roots(settings))))
+    catalogue = _look(settings, list(find_sources(roots(settings))))
+    return catalogue.settings, catalogue
+
+
+def look_before_dagster(settings: Settings) -> None:
+    """Have the workspace's first day kept before Dagster makes partitions of it: that of the oldest session, today
+    where there is none."""
+    if kept_first_day(settings.workspace) is None:
+        with one_sentence(WrongSetting, code=MISUSED):
+            sources = list(find_sources(roots(settings)))
+        keep_first_day(_look(settings, sources).settings, ())
 
 
 def _look(settings: Settings, sources: list[Source]) -> Catalogue:

@@ -98,8 +98,8 @@ def _days_needed(settings: Settings, total: Estimate) -> int | None:
 
 def _as_json(settings: Settings, costs: Costs) -> dict[str, Any]:
     return {
-        "model": _told(settings, settings.observer_model),
-        "reflector_model": _told(settings, settings.reflector_model),
+        "model": _told(settings, settings.observer.model),
+        "reflector_model": _told(settings, settings.reflector.model),
         "total": vars(costs.total),
         "stages": {name: vars(estimated) for name, estimated in costs.stages.items()},
         "days_needed": _days_needed(settings, costs.total),
@@ -108,7 +108,7 @@ def _as_json(settings: Settings, costs: Costs) -> dict[str, Any]:
 
 
 def _print(settings: Settings, costs: Costs) -> None:
-    models = {OBSERVING: settings.observer_model, REFLECTING: settings.reflector_model}
+    models = {OBSERVING: settings.observer.model, REFLECTING: settings.reflector.model}
     for (stage, model), role in zip(models.items(), ("OBSERVER", "REFLECTOR"), strict=True):
         if not model:
             say(f"No model is set for {stage} ({role}_MODEL), so they are quotes and cost nothing.")
@@ -118,7 +118,7 @@ def _print(settings: Settings, costs: Costs) -> None:
     _table({stage: costs.by_stage[stage] for stage, model in models.items() if model}, costs)
     named = "; ".join(f"{stage}: {_told(settings, model)}" for stage, model in models.items() if model)
     say(f"Models: {named}. Nothing was asked. Repairs and retries come on top; tokens are estimates.")
-    if settings.reflector_model:
+    if settings.reflector.model:
         say(
             "What is reflected on of days that are not observed yet is estimated from what observing has left of past "
             "windows. The pool is reflected on by hand only, and is not in the sum."

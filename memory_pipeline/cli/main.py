@@ -3,7 +3,7 @@
 import typer
 from filelock import Timeout
 
-from memory_pipeline.cli import archive, estimate, identity, log, review, run, sql, status, ui, why
+from memory_pipeline.cli import archive, estimate, identity, log, review, run, settings, sql, status, ui, why
 from memory_pipeline.cli.console import err, fail
 from memory_pipeline.errors import CannotGoOn, TryAgainLater
 from memory_pipeline.lake.store import DamagedTable
@@ -25,6 +25,7 @@ app.command()(log.log)
 app.command()(sql.sql)
 app.command()(archive.archive)
 app.command()(identity.identity)
+app.add_typer(settings.app, name="settings")
 app.command()(ui.ui)
 
 

@@ -64,7 +64,11 @@ def _bring_up_to_date(
     out_of_date = sum((last - first).days + 1 for first, last in ranges)
     todo = f"{len(ranges)} run(s) over {out_of_date} days to do" if ranges else "all up to date"
     outside = len(catalogue.days_outside())
-    left_out = f" {outside} days before MEMORY_START_DATE or in the future are left out." if outside else ""
+    left_out = (
+        f" {outside} days before {catalogue.settings.start_date} or in the future are left out; see `memory status`."
+        if outside
+        else ""
+    )
     err.print(f"{len(days)} days with sessions chosen, {todo}.{left_out}", style="dim")
     with instance_of(settings) as instance:
         close_dead_runs(instance)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import DistillationStage, due_days
@@ -16,7 +16,7 @@ from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.settings import WrongSetting, unknown_variables
+from memory_pipeline.settings import WrongSetting
 from memory_pipeline.workspace import Workspace
 
 SHOWN = 10
@@ -41,6 +41,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "files_still_to_be_read": left,
         **_files(lake),
         "days_with_sessions": len(days),
+        "first_day": f"{catalogue.settings.start_date}",
         "days_before_start_or_in_future": [f"{day}" for day in catalogue.days_outside()],
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
         **_observing(Workspace(settings, lake)),
@@ -48,7 +49,6 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_to_distil": [f"{day}" for day in due_days(DistillationStage.of(Workspace(settings, planning)))],
         "proposals": dict(log.frame.group_by("status").len().sort("status").iter_rows()),
         "auto_promotion": report(Workspace(settings, lake), log),
-        "unknown_settings": unknown_variables(),
     }
     if as_json:
         print_json(data)
@@ -123,7 +123,12 @@ def _print(data: dict[str, Any]) -> None:
     say_pair("days with sessions", data["days_with_sessions"])
     outside = data["days_before_start_or_in_future"]
     if outside:
-        say_pair("days not kept", f"{len(outside)}, before MEMORY_START_DATE or in the future ({outside[0]} …)")
+        first = data["first_day"]
+        say_pair("days not kept", f"{len(outside)}, before the first day, {first}, or in the future ({outside[0]} …)")
+        if outside[0] < first:
+            say_pair(
+                "", f"`memory settings set start_date {outside[0]}`, then `memory run --all`, takes in the older ones"
+            )
     say_pair(
         "days out of date",
         f"{len(out_of_date)}" + (f" (last {out_of_date[-1]}); `memory run --all`" if out_of_date else ""),
@@ -145,8 +150,6 @@ def _print(data: dict[str, Any]) -> None:
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
     for sentence in data["auto_promotion"]:
         say_pair("auto-promotion", sentence)
-    if data["unknown_settings"]:
-        err.print(f"No such setting: {', '.join(data['unknown_settings'])}; README.md lists them.", style="yellow")
 
 
 def _list(name: str, lines: list[str]) -> None:

@@ -63,7 +63,7 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
             "REVIEW.md": str(settings.review_file),
             "daily logs": str(settings.workspace / "memory"),
             "tables": str(settings.lake_dir),
-            "vector index": settings.qdrant_url or str(settings.index_dir),
+            "vector index": settings.qdrant.url or str(settings.index_dir),
         },
     }
 

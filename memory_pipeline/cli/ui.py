@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from memory_pipeline.cli.choosing import look_before_dagster
 from memory_pipeline.cli.console import err
 from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of
 from memory_pipeline.cli.workspace import active_settings
@@ -14,6 +15,7 @@ from memory_pipeline.cli.workspace import active_settings
 def ui(port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 3000) -> None:
     """Start Dagster's UI and daemon; stop them with Ctrl-C."""
     settings = active_settings()
+    look_before_dagster(settings)
     with instance_of(settings) as instance:  # makes the databases before several processes ask for them
         close_dead_runs(instance)
     os.environ["DAGSTER_HOME"] = str(settings.dagster_home)

@@ -22,10 +22,10 @@ def index_folder(settings: Settings) -> Path:
 def open_index(settings: Settings, encoder: Encoder) -> Iterator[VectorIndex]:
     """The server of `QDRANT_URL`, else the embedded index. Raises `IndexUnavailable`."""
     index: VectorIndex
-    if settings.qdrant_url:
+    if settings.qdrant.url:
         from memory_pipeline.embeddings.server import ServerIndex
 
-        index = ServerIndex(settings.qdrant_url, encoder.dimension, api_key=settings.qdrant_api_key)
+        index = ServerIndex(settings.qdrant.url, encoder.dimension, api_key=settings.qdrant.api_key)
     else:
         from memory_pipeline.embeddings.edge import EdgeIndex
 
@@ -42,8 +42,8 @@ def open_index(settings: Settings, encoder: Encoder) -> Iterator[VectorIndex]:
 def generation(settings: Settings) -> str:
     """A name for this very index: another one when the folder was deleted or set aside, so that days whose
     vectors went with it are seen to be out of date."""
-    if settings.qdrant_url:
-        return settings.qdrant_url
+    if settings.qdrant.url:
+        return settings.qdrant.url
     folder, mark = index_folder(settings), _mark(settings)
     if not mark.exists() or not folder.exists():
         return new_generation(settings)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from memory_pipeline.llm.prompts import text_of
-from memory_pipeline.settings import Settings
+from memory_pipeline.settings import ModelSettings, Settings
 from memory_pipeline.text.tokens import estimate
 
 
@@ -40,30 +40,30 @@ class ModelConfig:
 
 def observer_model(settings: Settings) -> ModelConfig | None:
     """The observer's model, or None when none is asked for."""
-    if not settings.observer_model:
+    if not settings.observer.model:
         return None
     return ModelConfig(
-        settings.observer_model,
-        settings.observer_base_url,
-        settings.observer_temperature,
-        of_answer(settings, "observer_max_output_tokens"),
+        settings.observer.model,
+        settings.observer.base_url,
+        settings.observer.temperature,
+        of_answer(settings, settings.observer),
         settings.model_timeout,
-        _price(settings.observer_price),
-        settings.observer_images,
+        _price(settings.observer.price),
+        settings.observer.images,
     )
 
 
 def reflector_model(settings: Settings) -> ModelConfig | None:
     """The reflector's model, or None when none is asked for. It is shown text only."""
-    if not settings.reflector_model:
+    if not settings.reflector.model:
         return None
     return ModelConfig(
-        settings.reflector_model,
-        settings.reflector_base_url,
-        settings.reflector_temperature,
-        of_answer(settings, "reflector_max_output_tokens"),
+        settings.reflector.model,
+        settings.reflector.base_url,
+        settings.reflector.temperature,
+        of_answer(settings, settings.reflector),
         settings.model_timeout,
-        _price(settings.reflector_price),
+        _price(settings.reflector.price),
         sees=False,
         role="REFLECTOR",
     )
@@ -82,10 +82,11 @@ LEAST = 500
 """Tokens below which a request shows next to nothing."""
 
 
-def of_answer(settings: Settings, field: str) -> int:
-    """Most tokens of an answer: the setting of this name where it is set, else its default or less."""
-    most: int = getattr(settings, field)
-    return most if field in settings.model_fields_set else min(most, int(OBSERVATIONS * settings.effective_context))
+def of_answer(settings: Settings, asked: ModelSettings) -> int:
+    """Most tokens of an answer of this model: what is set, else the default or less."""
+    if "max_output_tokens" in asked.model_fields_set:
+        return asked.max_output_tokens
+    return min(asked.max_output_tokens, int(OBSERVATIONS * settings.effective_context))
 
 
 def of_messages(settings: Settings, answer: int, prompts: Iterable[str]) -> int:

@@ -52,7 +52,7 @@ class ObservationsStage:
         if not stopped:
             return Built(total.frames(), warnings=tuple(warnings))
         left = f"{len(stopped)} of {len(outcomes)} windows are left: {stopped[0]}"
-        waits = isinstance(stopped[0], BudgetReached) or self.settings.observer_fallback
+        waits = isinstance(stopped[0], BudgetReached) or self.settings.observer.fallback
         return Built(
             total.frames(),
             is_complete=False,
@@ -77,7 +77,7 @@ class ObservationsStage:
         if not outcome.left:
             found = rows_of(window, outcome.segments, self.observer.name, zone)
             return better(found, before, [m.message_id for m in outcome.job.messages])
-        if not self.settings.observer_fallback or not is_extractive(before):
+        if not self.settings.observer.fallback or not is_extractive(before):
             return before
         fallback = ExtractiveObserver(self.settings.observation_budget)
         (instead,) = observe_session([outcome.job], fallback)

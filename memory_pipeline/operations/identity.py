@@ -60,12 +60,12 @@ class Identity:
 
 def look_at_identity(settings: Settings, today: date) -> Identity | None:
     """How the files and links are now; None when no directory is set."""
-    directory = settings.identity_directory
+    directory = settings.identity.directory
     if directory is None:
         return None
     own = [_look_at_file(directory / name, is_needed=True) for name in IDENTITY_FILES]
     ours = [_look_at_file(path, is_needed=False) for path in (settings.memory_file, settings.daily_log(today))]
-    return Identity((*own, *ours), tuple(_look_at_link(path, directory) for path in settings.identity_links))
+    return Identity((*own, *ours), tuple(_look_at_link(path, directory) for path in settings.identity.links))
 
 
 def _look_at_file(path: Path, *, is_needed: bool) -> Looked:

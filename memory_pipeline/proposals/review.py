@@ -290,7 +290,7 @@ def _ended(
 
 def _unread(workspace: Workspace, log: ProposalLog, tasks_are_read: bool) -> set[str]:
     """What may have been decided in Todoist, where nobody has looked yet."""
-    return set() if tasks_are_read or not workspace.settings.todoist else log.shown_on(TODOIST_SURFACE)
+    return set() if tasks_are_read or not workspace.settings.todoist.enabled else log.shown_on(TODOIST_SURFACE)
 
 
 def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:

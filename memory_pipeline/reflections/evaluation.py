@@ -65,7 +65,7 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
         offenders.append(
             f"The lines of the model are missing. {why_waiting(workspace.lake, day)} {_meanwhile(len(reflectors))}"
         )
-    elif workspace.settings.reflector_model and stand_in:
+    elif workspace.settings.reflector.model and stand_in:
         offenders.append(
             f"{stand_in} lines are the extractive reflector's: what the model answered could not be used, or was never "
             "asked for. Another REFLECTOR_MODEL or wording in prompts/ has the day reflected on anew."

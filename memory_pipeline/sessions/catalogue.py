@@ -26,7 +26,7 @@ from memory_pipeline.sessions.forks import left_out, repeats
 from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
-from memory_pipeline.settings import Settings, keep_timezone
+from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 
 READER_VERSION = "2"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
@@ -137,6 +137,8 @@ class Catalogue:
             self.__dict__.pop(known, None)
         if changed or gone:
             self._store(changed, gone)
+        if days := self._all_days():
+            self.settings = keep_first_day(self.settings, days, is_complete=not left)
         return Refresh(len(self.present), len(changed), left)
 
     def session(self, key: str) -> ParsedSession | None:

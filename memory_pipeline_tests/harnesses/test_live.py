@@ -13,7 +13,6 @@ from datetime import timedelta
 import dagster as dg
 import pytest
 
-from memory_pipeline.automation.sensors import session_sensor
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline_tests.harnesses.conftest import (
     AFTER_COMPACTION,
@@ -24,6 +23,7 @@ from memory_pipeline_tests.harnesses.conftest import (
     Conversation,
     spoken,
 )
+from memory_pipeline_tests.loaded import session_sensor
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder
 
 pytestmark = pytest.mark.usefixtures("at_home")

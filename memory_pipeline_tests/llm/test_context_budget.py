@@ -15,7 +15,7 @@ from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.text.tokens import PROSE
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, openai_server
-from memory_pipeline_tests.rows import DAY, MissingEncoder, observation, put, say, workspace
+from memory_pipeline_tests.rows import DAY, MissingEncoder, by_group, observation, put, say, workspace
 
 SMALL = 16_000
 MODELS = {"observer_model": "openai:scripted", "reflector_model": "openai:scripted", "model_retries": 0}
@@ -82,7 +82,7 @@ def test_the_defaults_of_a_large_model_are_those_that_the_settings_name(tmp_path
 
 def test_all_parts_of_a_request_fit_together() -> None:
     for context in (8_000, SMALL, 32_000, 200_000):
-        settings = Settings(effective_context=context, **MODELS)  # type: ignore[arg-type]
+        settings = Settings(effective_context=context, **by_group(MODELS))
         for config in (observer_model(settings), reflector_model(settings)):
             assert config
             left = room(settings, answer := config.max_output_tokens, ["observer"])

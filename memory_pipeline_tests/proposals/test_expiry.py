@@ -55,7 +55,7 @@ def test_a_week_from_the_showing_and_a_warning_before(story: Story, days: float,
 
 
 def test_the_days_can_be_set(tmp_path: Path) -> None:
-    story = Story(tmp_path, proposal_expiry_days=2, proposal_warning_days=1)
+    story = Story(tmp_path, proposal_expiry_days=2)
     story.run(DAY_IN_MINUTES)
     assert "expires on 2025-03-07" in story.review.read_text("utf-8")
     story.run(2 * DAY_IN_MINUTES)

@@ -21,7 +21,7 @@ from memory_pipeline.proposals.todoist.review import Reviewed, sync
 from memory_pipeline.proposals.todoist.tasks import account_file, add_showing, shown_tasks
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.proposals.todoist_server import TOKEN, Garbled, Lost, Refuse, TodoistServer, todoist_server
-from memory_pipeline_tests.rows import DAY, bytes_of, decision, proposal, put, workspace
+from memory_pipeline_tests.rows import DAY, bytes_of, changed, decision, proposal, put, workspace
 
 MADE = "POST /tasks"
 
@@ -42,7 +42,7 @@ class Desk:
 
     def go(self, **token: str) -> Reviewed:
         """One pass."""
-        settings = self.settings.model_copy(update=token)
+        settings = changed(self.settings, **token)
         with open_todoist(settings) as todoist:
             return sync(Workspace(settings, self.lake), todoist, datetime.now(UTC))
 

@@ -22,7 +22,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server
 from memory_pipeline_tests.reflections.language_model.test_reflector import lines_for
-from memory_pipeline_tests.rows import DAY, MissingEncoder, at, bytes_of, day_after, put, reflection, workspace
+from memory_pipeline_tests.rows import DAY, MissingEncoder, at, bytes_of, changed, day_after, put, reflection, workspace
 
 NOW = at("12:00")
 
@@ -32,8 +32,8 @@ class Work:
     settings: Settings
     lake: Lake
 
-    def run(self, now: datetime = NOW, **changed: Any) -> Pooled:
-        settings = self.settings.model_copy(update=changed)
+    def run(self, now: datetime = NOW, **changes: Any) -> Pooled:
+        settings = changed(self.settings, **changes)
         reflector = reflector_of(settings, self.lake)
         return reflect_pool(settings, self.lake, reflector, MissingEncoder(), now)  # type: ignore[arg-type]
 

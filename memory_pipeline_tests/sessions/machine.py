@@ -18,7 +18,6 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.automation.sensors import session_sensor
 from memory_pipeline.cli.status import status
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import WorkspaceResource
@@ -28,6 +27,7 @@ from memory_pipeline.sessions.stage import NAMES
 from memory_pipeline.settings import Settings, load_settings, salt_of
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.conftest import Entry, write_session
+from memory_pipeline_tests.loaded import session_sensor
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder
 
 Rows = list[dict[str, Any]]

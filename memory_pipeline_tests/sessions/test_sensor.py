@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.automation import sensors as module
-from memory_pipeline.automation.sensors import MAX_DAYS, session_sensor
+from memory_pipeline.automation.sensors import MAX_DAYS
 from memory_pipeline.days import day_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import WorkspaceResource
@@ -20,7 +20,7 @@ from memory_pipeline.settings import WrongSetting, load_settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.conftest import conversation, user, utc, write_session
 from memory_pipeline_tests.llm.openai_server import openai_server
-from memory_pipeline_tests.loaded import defs
+from memory_pipeline_tests.loaded import defs, session_sensor
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder
 
 DAY = date(2025, 3, 5)

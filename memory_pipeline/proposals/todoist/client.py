@@ -222,7 +222,7 @@ class Todoist:
 
 def open_todoist(settings: Settings, *, patience: float = PATIENCE, seconds: float = SECONDS) -> Todoist:
     """Raises `TodoistRefused` when there is no token that could be sent."""
-    return Todoist(settings.todoist_api_token, patience=patience, seconds=seconds)
+    return Todoist(settings.todoist.api_token, patience=patience, seconds=seconds)
 
 
 def _task(task: Task, state: str = OPEN) -> ReviewTask:

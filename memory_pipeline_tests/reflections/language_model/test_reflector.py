@@ -23,6 +23,7 @@ from memory_pipeline_tests.rows import (
     DAY,
     MissingEncoder,
     bytes_of,
+    changed,
     day_after,
     observation,
     observation_id,
@@ -39,8 +40,8 @@ class Work:
     settings: Settings
     lake: Lake
 
-    def stage(self, **changed: Any) -> ReflectionsStage:
-        stage = ReflectionsStage.of(self.settings.model_copy(update=changed), self.lake)
+    def stage(self, **changes: Any) -> ReflectionsStage:
+        stage = ReflectionsStage.of(Workspace(changed(self.settings, **changes), self.lake))
         stage.encoder = MissingEncoder()  # type: ignore[assignment]
         return stage
 
