@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import date
 from itertools import count
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-import duckdb
 import polars as pl
 
 from memory_pipeline.days import lookback
@@ -19,6 +18,9 @@ from memory_pipeline.lake import Lake, fingerprint_of
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import Encoder, encoder_of
+
+if TYPE_CHECKING:
+    import duckdb
 
 VERSION = "2"
 CORRECTING = ("correction", "rule", "preference")
@@ -40,7 +42,7 @@ class FrictionStage:
 
     def __init__(self, settings: Settings, lake: Lake, encoder: Encoder) -> None:
         self.settings, self.lake, self.encoder = settings, lake, encoder
-        self.connect: Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]] = duckdb.connect
+        self.connect: Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]] = _connect
         """Opens the query engine; inside Dagster, the `duckdb` resource does."""
 
     @classmethod
@@ -121,3 +123,9 @@ def _row(day: date, number: int, cluster: Cluster) -> dict[str, object]:
         "confidence": cluster.confidence,
         "evidence": [{"message_id": m, "start": s, "end": e} for m, s, e in spans],
     }
+
+
+def _connect() -> duckdb.DuckDBPyConnection:
+    import duckdb  # here, because planning loads this module for commands that query nothing
+
+    return duckdb.connect()
