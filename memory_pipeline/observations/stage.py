@@ -9,12 +9,10 @@ import polars as pl
 
 from memory_pipeline.files.daily_log import write_daily_log
 from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.llm.client import PICTURE_TOKENS, Client
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.llm.context_budget import of_messages, of_observations, room
 from memory_pipeline.llm.errors import BudgetReached
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.language_model.observer import MOST_PICTURES, PROMPTS, LanguageModelObserver
 from memory_pipeline.observations.observer import Observer
 from memory_pipeline.observations.observing import Outcome, jobs_of, observe, observe_session
 from memory_pipeline.observations.rows import Rows, log_window, rows_of
@@ -106,6 +104,10 @@ def observer_of(settings: Settings, lake: Lake) -> Observer:
     config = observer_model(settings)
     if not config:
         return ExtractiveObserver(settings.observation_budget)
+    # here, because every command that plans would wait for them, most often without a model
+    from memory_pipeline.llm.client import PICTURE_TOKENS, Client
+    from memory_pipeline.observations.language_model.observer import MOST_PICTURES, PROMPTS, LanguageModelObserver
+
     answer = config.max_output_tokens
     shown = of_messages(settings, answer, PROMPTS)
     prior = min(settings.prior_tokens, of_observations(settings, answer, PROMPTS))

@@ -11,14 +11,12 @@ import polars as pl
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake import Lake, fingerprint_of
-from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.config import reflector_model
 from memory_pipeline.llm.context_budget import of_observations
 from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable
 from memory_pipeline.observations.observer import row_id
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.kinds import ITEM_TYPES
-from memory_pipeline.reflections.language_model.reflector import PROMPTS, LanguageModelReflector
 from memory_pipeline.reflections.notes import has_notes, keep_notes, notes_fingerprint, notes_in
 from memory_pipeline.reflections.reflector import Line, Observed, Reflector, Unusable
 from memory_pipeline.schemas import TABLES
@@ -144,6 +142,10 @@ def reflector_of(settings: Settings, lake: Lake) -> Reflector:
     config = reflector_model(settings)
     if not config:
         return ExtractiveReflector()
+    # here, because every command that plans would wait for them, most often without a model
+    from memory_pipeline.llm.client import Client
+    from memory_pipeline.reflections.language_model.reflector import PROMPTS, LanguageModelReflector
+
     client = Client(config, settings, lake, redact=redactor_of(settings).redact, stage="reflections")
     explicit = settings.chunk_tokens if "chunk_tokens" in settings.model_fields_set else None
     shown = explicit or of_observations(settings, config.max_output_tokens, PROMPTS)
