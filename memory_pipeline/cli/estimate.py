@@ -57,7 +57,10 @@ def estimate(
     sessions: SESSIONS = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the estimate as JSON.")] = False,
 ) -> None:
-    """Tell what `memory run` of the same days would ask of the models, and what that costs; asks nothing itself."""
+    """Show what `memory run` would ask of the models, and the cost.
+
+    It asks no model itself.
+    """
     span = span_of(first, last, everything)
     settings, catalogue = sessions_of_call(sessions)
     with only_run(settings):

@@ -15,16 +15,16 @@ from memory_pipeline.cli.console import err, fail
 from memory_pipeline.llm.own_sessions import is_inside
 
 COMMANDS = {
-    "run": "Bring days up to date: read the sessions, observe, reflect, propose.",
-    "estimate": "Say what `memory run` of the same days would cost; asks no model.",
+    "run": "Bring the last days, or the days named, up to date.",
+    "estimate": "Show what `memory run` would ask of the models, and the cost.",
     "status": "Show what is read, not readable, out of date and pending.",
     "review": "Decide on the pending proposals, key by key.",
     "why": "Show where a line comes from, back to the words that were said.",
-    "log": "Show what was observed on a day.",
+    "log": "Show the log of a day, memory/YYYY-MM-DD.md.",
     "sql": "Ask the tables anything, in SQL.",
     "archive": "Move old daily logs to memory/archive/.",
     "identity": "Check the files that say who your agents are.",
-    "ui": "Start Dagster's UI and daemon.",
+    "ui": "Start Dagster's UI and daemon; stop them with Ctrl-C.",
 }
 """By name: the first line of the command's docstring. The command is the function `memory_pipeline.cli.NAME.NAME`."""
 

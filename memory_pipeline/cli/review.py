@@ -37,9 +37,10 @@ def review(
     as_list: Annotated[bool, typer.Option("--list", help="List what is pending; ask nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Go through the pending proposals by keys. Marks made in REVIEW.md are read first.
+    """Decide on the pending proposals, key by key.
 
-    With an option, or where there is no terminal, it decides what is named and lists the rest.
+    Marks made in REVIEW.md are read first. With an option, or where there is no terminal, it decides what is named and
+    lists the rest.
     """
     settings = active_settings()
     lake, now = Lake(settings.lake_dir), now_utc()

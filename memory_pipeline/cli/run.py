@@ -31,9 +31,10 @@ def run(
     sessions: SESSIONS = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Bring the last 7 days that have sessions, or the days named, up to date and show what came of it.
+    """Bring the last days, or the days named, up to date.
 
-    Days that are old enough are distilled with it, and the weeks and months that have ended with them.
+    The last days are the 7 latest that have sessions. Days that are old enough are distilled with it, and the weeks and
+    months that have ended with them.
     """
     span, began = span_of(first, last, everything), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions)

@@ -127,4 +127,4 @@ def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
     say_pair("money spent", _spent(summary))
     for name, place in summary["places"].items():
         say_pair(name, place)
-    say(f"\nReview the proposals: {settings.review_file} or `memory review`. The Dagster UI: `make ui`.")
+    say(f"\nReview the proposals: {settings.review_file} or `memory review`. The Dagster UI: `memory ui`.")

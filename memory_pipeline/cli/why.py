@@ -39,13 +39,16 @@ def why(
         str,
         typer.Argument(
             metavar="ID",
-            help="p-… proposal, r-… reflection, g-… pool reflection, o-… observation, s-… segment, f-… friction, "
-            "d-… w-… m-… distillation of a day, week, month, n-… note.",
+            help="Of a proposal (p-…), reflection (r-, g-), observation (o-), segment (s-), friction pattern (f-), "
+            "distillation of a day, week or month (d-, w-, m-) or note (n-).",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Show where a line comes from: what became of it, and every message that carries it, with file and line."""
+    """Show where a line comes from, back to the words that were said.
+
+    Also what became of it; every message that carries it is shown with its file and line.
+    """
     if not _ID.fullmatch(identifier):
         raise fail(f"{identifier!r} is no id; they look like p-20260305-001, r-…, o-…, d-… or f-20260305-001.", MISUSED)
     settings = active_settings()
