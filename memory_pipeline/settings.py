@@ -16,6 +16,7 @@ from pydantic import AliasChoices, Field, ValidationError, ValidationInfo, field
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from memory_pipeline import memory_json
+from memory_pipeline.extras import missing_extras
 from memory_pipeline.text.priorities import MARKS
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
@@ -324,8 +325,9 @@ def variable(field: str) -> str:
 def load_settings() -> Settings:
     """The settings of this process's environment, with the time zone that the workspace was made with.
 
-    Raises `WrongSetting` with one sentence per wrong variable, and when another zone is asked for than the
-    workspace's: its tables are cut by that zone's days, and two zones would hold every message twice.
+    Raises `WrongSetting` with one sentence per wrong variable and per extra that is needed and not installed, and when
+    another zone is asked for than the workspace's: its tables are cut by that zone's days, and two zones would hold
+    every message twice.
     """
     try:
         settings = Settings()
@@ -333,6 +335,8 @@ def load_settings() -> Settings:
         raise WrongSetting(" ".join(_sentence(dict(e)) for e in error.errors())) from None
     except memory_json.WrongFile as error:
         raise WrongSetting(str(error)) from None
+    if missing := missing_extras(settings):
+        raise WrongSetting(" ".join(missing))
     mark = _zone_mark(settings)
     zone = mark.read_text("utf-8").strip() if mark.exists() else settings.timezone
     if zone != settings.timezone and "timezone" in settings.model_fields_set:

@@ -16,7 +16,7 @@ import memory_pipeline
 ROOT = Path(memory_pipeline.__file__).parent
 STAGES = ("sessions", "observations", "embeddings", "reflections", "distillation", "proposals", "friction")
 """In the order of the asset graph; each may import the ones before it."""
-SHARED = ("settings", "memory_json", "days", "lake", "schemas", "text", "files", "llm", "stage", "verdict")
+SHARED = ("settings", "memory_json", "extras", "days", "lake", "schemas", "text", "files", "llm", "stage", "verdict")
 """What all stages stand on."""
 ABOVE_THE_STAGES = ("planning", "orchestration", "definitions", "cli", "recall", "quality")
 WITH_DAGSTER = ("assets.py", "checks.py", "sensor.py", "schedule.py", "orchestration.py", "definitions.py")
