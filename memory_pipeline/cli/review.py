@@ -9,7 +9,7 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say
 from memory_pipeline.cli.keys import Keys
-from memory_pipeline.cli.reviewing import Review
+from memory_pipeline.cli.review_by_keys import Review
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake import Lake
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
@@ -121,7 +121,7 @@ def _say_done(settings: Settings, promoted: list[str], settled: Settled) -> None
 
 
 def _by_keys(settings: Settings, lake: Lake, promoted: list[str], settled: Settled) -> None:
-    """Marks made in REVIEW.md are told first, then the person decides; MEMORY.md follows at the end."""
+    """Marks made in REVIEW.md are reported first, then the person decides; MEMORY.md follows at the end."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a locale that lacks a character must not end the review

@@ -30,7 +30,7 @@ TABLE_OF = {
 }
 """By what the ids begin with: where the row is."""
 _ID = re.compile(rf"[{''.join(TABLE_OF)}]-[\w-]+")
-LONGEST = 600
+MAX_QUOTE = 600
 """Characters that are printed of what was said; --json has all."""
 
 
@@ -136,8 +136,8 @@ def _spans_of_segment(connection: duckdb.DuckDBPyConnection, segment: dict[str, 
         *(segment["last_message_id"], segment["dedupe_key"]),
     )
     asked = next((m for m in messages if m["role"] == "user"), None)
-    told = next((m for m in reversed(messages) if m["role"] == "assistant"), None)
-    return [{"message_id": m["message_id"], "start": 0, "end": None} for m in (asked, told) if m]
+    answered = next((m for m in reversed(messages) if m["role"] == "assistant"), None)
+    return [{"message_id": m["message_id"], "start": 0, "end": None} for m in (asked, answered) if m]
 
 
 def _said(
@@ -204,5 +204,5 @@ def _print(found: dict[str, Any]) -> None:
             continue
         session = f" session “{said['session']}”" if said["session"] is not None else ""
         say(f"\n{str(said['said_at'])[:16]}  {said['role']} in {said['harness']}{session}", "cyan")
-        say(f"  “{clip(one_line(said['quote']), LONGEST)}”")  # what was said may hold what moves the cursor
+        say(f"  “{clip(one_line(said['quote']), MAX_QUOTE)}”")  # what was said may hold what moves the cursor
         say(f"  {said['source']}", "dim")
