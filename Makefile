@@ -36,7 +36,7 @@ $(VENV)/.run: pyproject.toml constraints.txt
 	  { echo "Python 3.11 or newer is needed and $(PYTHON) is older; call make with PYTHON=/path/to/python3.11." >&2; exit 1; }
 	@echo "Setting up $(VENV) from constraints.txt; the first time takes a minute or two."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run

@@ -1,3 +1,27 @@
 """Session transcripts of coding agents, turned day by day into memory that a person reviews."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memory_pipeline.lake.store import Lake
+    from memory_pipeline.settings import Settings
+
+__all__ = ["Lake", "Settings", "__version__"]
 __version__ = "0.1.0"
+
+_HOME = {"Lake": "memory_pipeline.lake.store", "Settings": "memory_pipeline.settings"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public class when it is asked for: `memory --help` must not wait for polars and pydantic."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

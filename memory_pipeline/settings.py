@@ -22,6 +22,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from memory_pipeline import memory_json, workspace_marks
 from memory_pipeline.days import today
+from memory_pipeline.extras import missing_extras
 from memory_pipeline.setting_sources import (
     FILE_NAME,
     FRONT,
@@ -338,9 +339,9 @@ def variable(key: str) -> str:
 def load_settings() -> Settings:
     """The settings as the environment of this process and the files have them.
 
-    Raises `WrongSetting` with one sentence per wrong value and per name that nothing reads, and when another time zone
-    is asked for than the workspace's: its tables are cut by that zone's days, and two zones would hold every message
-    twice.
+    Raises `WrongSetting` with one sentence per wrong value, per name that nothing reads and per extra that is needed
+    and not installed, and when another time zone is asked for than the workspace's: its tables are cut by that zone's
+    days, and two zones would hold every message twice.
     """
     if unknown := unknown_variables(Settings):
         raise WrongSetting(" ".join(unknown))
@@ -350,6 +351,8 @@ def load_settings() -> Settings:
         raise WrongSetting(sentences(Settings, error, given(Settings, named_workspace()))) from None
     except memory_json.WrongFile as error:
         raise WrongSetting(str(error)) from None
+    if missing := missing_extras(settings):
+        raise WrongSetting(" ".join(missing))
     _refuse_another_zone(settings, lambda: given(Settings, settings.workspace))
     return settings
 

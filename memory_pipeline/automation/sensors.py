@@ -74,7 +74,7 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
             )
         older = [day for day in due if day < first_day]
         if older:
-            summary += f"; {len(older)} days from {older[0]} on are older than what Dagster has loaded: reload the code location"
+            summary += f"; {len(older)} days from {older[0]} on are before the partitions: reload the code location"
         due = {day: key for day, key in due.items() if day not in hopeless and day not in older}
         history = history_of(due, day_of(now, settings.zone))
         if history:

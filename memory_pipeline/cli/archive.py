@@ -16,7 +16,10 @@ def archive(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be moved.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Move old daily logs to memory/archive/, those whose day is reflected on with all that you wrote into them."""
+    """Move old daily logs to memory/archive/.
+
+    Only those whose day is reflected on with all that you wrote into them.
+    """
     settings = active_settings()
     if not settings.archive_after_days:
         raise fail("Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old.", MISUSED)

@@ -41,7 +41,7 @@ def say_pair(name: str, value: object) -> None:
 
 @contextmanager
 def one_sentence(*errors: type[Exception], code: int = FAILED) -> Iterator[None]:
-    """These errors are the person's to mend: say them without a traceback."""
+    """These errors are the user's to fix: report them without a traceback."""
     try:
         yield
     except errors as error:

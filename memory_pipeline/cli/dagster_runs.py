@@ -4,8 +4,9 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from memory_pipeline.settings import Settings
 
 _START, _END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 _PROCESS = "memory/process"
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 def dagster_yaml() -> Path:
@@ -141,3 +143,28 @@ def _reason(error: Any) -> str:
     while error.cause:
         error = error.cause
     return re.sub(r"^memory_pipeline[\w.]+: ", "", " ".join(error.message.split()))[:600]
+
+
+@contextmanager
+def interrupts() -> Iterator[Callable[[], bool]]:
+    """A function that says whether somebody pressed Ctrl-C meanwhile, also where a library took the signal and went on.
+
+    Python writes each signal's number to the pipe before any handler has a say.
+    """
+    reader, writer = os.pipe()
+    for end in (reader, writer):
+        os.set_blocking(end, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    seen = bytearray()
+
+    def was_pressed() -> bool:
+        with suppress(BlockingIOError):
+            seen.extend(os.read(reader, 1024))
+        return any(number in seen for number in _STOPPING)
+
+    try:
+        yield was_pressed
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reader)
+        os.close(writer)

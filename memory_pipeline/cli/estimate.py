@@ -57,7 +57,10 @@ def estimate(
     sessions: SESSIONS = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the estimate as JSON.")] = False,
 ) -> None:
-    """Tell what `memory run` of the same days would ask of the models, and what that costs; asks nothing itself."""
+    """Show what `memory run` would ask of the models, and the cost.
+
+    It asks no model itself.
+    """
     span = span_of(first, last, everything)
     settings, catalogue = sessions_of_call(sessions)
     with only_run(settings):
@@ -126,7 +129,7 @@ def _print(settings: Settings, costs: Costs) -> None:
     for stage, role in ((OBSERVING, "OBSERVER"), (REFLECTING, "REFLECTOR")):
         if costs.stages[stage].cost_usd is None:
             say(
-                f"The price of the model for {stage} is not known; {role}_PRICE tells it, in USD per million tokens in "
+                f"The price of the model for {stage} is not known; {role}_PRICE sets it, in USD per million tokens in "
                 "and out."
             )
     budget = f"{settings.daily_budget_usd:.2f} USD and {settings.daily_budget_tokens:,} tokens a day"
@@ -151,7 +154,7 @@ def _table(by_stage: dict[str, ByDay], costs: Costs) -> None:
 
 
 def _told(settings: Settings, model: str | None) -> str | None:
-    """As it may be told: a command may have a key among its arguments."""
+    """As it may be shown: a command may have a key among its arguments."""
     return redactor_of(settings).redact(model) if model else None
 
 

@@ -11,7 +11,10 @@ from memory_pipeline.operations.identity import NOT_SET, Looked, look_at_identit
 
 
 def identity(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """Show the identity files in the order in which they are read, and their links; exit code 1 when one is broken."""
+    """Check the files that say who your agents are.
+
+    They are shown in the order in which they are read, with their links; the exit code is 1 when one is broken.
+    """
     settings = settings_of_call()
     found = look_at_identity(settings, today(settings.zone))
     if as_json:

@@ -1,47 +1,102 @@
-"""The `memory` command."""
+"""The `memory` command.
+
+Its commands are known here by name and one line each; the module of one, and with it polars or Dagster, is imported
+only when it is called. So `memory --help`, `--version` and completing a command's name are quick.
+"""
+
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
-from filelock import Timeout
+from typer.core import TyperGroup
 
-from memory_pipeline.cli import archive, estimate, identity, log, review, run, settings, sql, status, ui, why
+from memory_pipeline import __version__
 from memory_pipeline.cli.console import err, fail
-from memory_pipeline.errors import CannotGoOn, TryAgainLater
-from memory_pipeline.lake.store import DamagedTable
 from memory_pipeline.llm.own_sessions import is_inside
-from memory_pipeline.markdown.safe_write import ChangedMeanwhile
+
+COMMANDS = {
+    "run": "Bring the last days, or the days named, up to date.",
+    "estimate": "Show what `memory run` would ask of the models, and the cost.",
+    "status": "Show what is read, not readable, out of date and pending.",
+    "review": "Decide on the pending proposals, key by key.",
+    "why": "Show where a line comes from, back to the words that were said.",
+    "log": "Show the log of a day, memory/YYYY-MM-DD.md.",
+    "sql": "Ask the tables anything, in SQL.",
+    "archive": "Move old daily logs to memory/archive/.",
+    "identity": "Check the files that say who your agents are.",
+    "settings": "Show what is set and where, and change it.",
+    "ui": "Start Dagster's UI and daemon; stop them with Ctrl-C.",
+}
+"""By name: the first line of the command's docstring. The command is the function `memory_pipeline.cli.NAME.NAME`."""
+
+
+class LazyGroup(TyperGroup):
+    """Lists placeholders, which have all that a list shows, and imports the command that is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, placeholder, rest = super().resolve_command(ctx, args)
+        return name, name and placeholder and load_command(name), rest
+
+
+def load_command(name: str) -> Any:
+    """The command with its options."""
+    target = getattr(import_module(f"memory_pipeline.cli.{name}"), name)
+    if not isinstance(target, typer.Typer):
+        command, target = target, typer.Typer(add_completion=False, rich_markup_mode=None)
+        target.command(name)(command)
+    return typer.main.get_command(target)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"memory-pipeline {__version__}")
+        raise typer.Exit
+
+
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
 
 app = typer.Typer(
+    cls=LazyGroup,
+    callback=_main,
     help="Durable memory from the transcripts of your coding agents, reviewed by you.",
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode=None,  # plain help: no boxes, no types of flags, and half the start-up time
     pretty_exceptions_show_locals=False,  # locals may hold what was said
 )
-app.command()(run.run)
-app.command()(estimate.estimate)
-app.command()(status.status)
-app.command()(review.review)
-app.command()(why.why)
-app.command()(log.log)
-app.command()(sql.sql)
-app.command()(archive.archive)
-app.command()(identity.identity)
-app.add_typer(settings.app, name="settings")
-app.command()(ui.ui)
+for _name, _summary in COMMANDS.items():
+    app.command(_name, help=_summary)(lambda: None)
+
+
+def _expected_errors() -> tuple[type[Exception], ...]:
+    """What a person can fix. A function, because the modules that define them are imported by what raises them."""
+    from filelock import Timeout
+
+    from memory_pipeline.errors import CannotGoOn, TryAgainLater
+    from memory_pipeline.lake.store import DamagedTable
+    from memory_pipeline.markdown.safe_write import ChangedMeanwhile
+
+    return DamagedTable, TryAgainLater, CannotGoOn, ChangedMeanwhile, Timeout
 
 
 def main() -> None:
-    """Run the command; what a person can mend is a sentence, everything else a traceback."""
+    """Run the command; what a person can fix is a sentence, everything else a traceback."""
     if is_inside():  # started by a hook of the harness that the pipeline itself has called
         err.print("Not started: a model command of the pipeline is above this one.", style="dim")
         return
     try:
         app()
-    except (DamagedTable, TryAgainLater, CannotGoOn, ChangedMeanwhile, Timeout) as error:
-        raise SystemExit(fail(str(error)).exit_code) from None
-    except OSError as error:
-        if not error.filename:
+    except Exception as error:
+        if isinstance(error, _expected_errors()):
+            raise SystemExit(fail(str(error)).exit_code) from None
+        if not isinstance(error, OSError) or not error.filename:
             raise
-        sentence = f"{error.filename}: {(error.strerror or 'cannot be used').lower()}. Mend that and run it again."
+        sentence = f"{error.filename}: {(error.strerror or 'cannot be used').lower()}. Fix that and run it again."
         raise SystemExit(fail(sentence).exit_code) from None
 
 

@@ -9,7 +9,7 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, err, fail, print_json, say
 from memory_pipeline.cli.keys import Keys
-from memory_pipeline.cli.reviewing import Review
+from memory_pipeline.cli.review_by_keys import Review
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
@@ -36,9 +36,10 @@ def review(
     as_list: Annotated[bool, typer.Option("--list", help="List what is pending; ask nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Go through the pending proposals by keys. Marks made in REVIEW.md are read first.
+    """Decide on the pending proposals, key by key.
 
-    With an option, or where there is no terminal, it decides what is named and lists the rest.
+    Marks made in REVIEW.md are read first. With an option, or where there is no terminal, it decides what is named and
+    lists the rest.
     """
     settings = active_settings()
     lake, now = Lake(settings.lake_dir), now_utc()

@@ -8,8 +8,7 @@ import typer
 
 from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days_in, progress, sessions_of_call, span_of
 from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
-from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, only_run, run_job
-from memory_pipeline.cli.interrupts import watched
+from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, interrupts, only_run, run_job
 from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.days import stretches
@@ -29,13 +28,14 @@ def run(
     sessions: SESSIONS = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Bring the last 7 days that have sessions, or the days named, up to date and show what came of it.
+    """Bring the last days, or the days named, up to date.
 
-    Days that are old enough are distilled with it, and the weeks and months that have ended with them.
+    The last days are the 7 latest that have sessions. Days that are old enough are distilled with it, and the weeks and
+    months that have ended with them.
     """
     span, began = span_of(first, last, everything), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions)
-    with only_run(settings), watched() as is_pressed:
+    with only_run(settings), interrupts() as is_pressed:
         failure, days = _bring_up_to_date(settings, catalogue, span, everything, is_pressed)
     if failure:
         err.print("The run did not finish; this is what is stored:", style="red")

@@ -44,7 +44,7 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
 
 
 def print_settled(settled: dict[str, Any]) -> None:
-    """A line each; none where there is nothing to tell."""
+    """A line each; none where there is nothing to say."""
     if read := "; ".join(part for part in (_read(settled), _unclear(settled)) if part):
         say(f"REVIEW.md: {read}", "yellow" if settled["not_understood"] or settled["invalid"] else "")
     names = {"expired": "expired", "superseded": "superseded by newer ones", "automatic": "promoted automatically"}

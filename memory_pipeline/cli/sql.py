@@ -1,26 +1,39 @@
 """`memory sql`: DuckDB over all tables."""
 
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import duckdb
 import typer
+from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
-from memory_pipeline.cli.console import MISUSED, err, fail, out, print_json
+from memory_pipeline.cli.console import MISUSED, err, fail, out, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 
-MOST_ROWS = 200
+MAX_ROWS = 200
+MIN_VALUE_WIDTH = 20
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What could move the cursor: sessions hold whatever a tool has printed."""
 
 
 def sql(
     query: Annotated[
-        str, typer.Argument(help='For example: "select priority, count(*) from observations group by 1".')
+        str,
+        typer.Argument(metavar="QUERY", help='Like "select priority, count(*) from observations group by 1".'),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="All rows as a JSON list of objects.")] = False,
 ) -> None:
-    """Ask the tables anything; every table is a view with the columns that README.md lists."""
+    """Ask the tables anything, in SQL.
+
+    Every table is a view. Rows that are too wide for the window are shown as records, a column on each line.
+    """
     connection = duckdb.connect()
     lake = Lake(active_settings().lake_dir)
     try:
@@ -33,9 +46,35 @@ def sql(
     if as_json:
         print_json([dict(zip(names, row, strict=True)) for row in rows])
         return
-    table = Table(*names)
-    for row in rows[:MOST_ROWS]:
-        table.add_row(*(f"{value}".replace("[", "\\[") for value in row))
-    out.print(table)
-    if len(rows) > MOST_ROWS:
-        err.print(f"{len(rows) - MOST_ROWS} more rows; add a LIMIT, or use --json for all of them.", style="dim")
+    _print(names, [[_CONTROL.sub("", f"{value}") for value in row] for row in rows[:MAX_ROWS]])
+    if len(rows) > MAX_ROWS:
+        err.print(f"{len(rows) - MAX_ROWS} more rows; add a LIMIT, or use --json for all of them.", style="dim")
+
+
+def _print(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """As a table where it fits, else as records; psql calls that `\\x auto`."""
+    table = Table()
+    for name in names:
+        table.add_column(Text(name))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    unbounded = out.options.update(max_width=10**6)
+    if Measurement.get(out, unbounded, table).maximum <= out.width or not rows:
+        out.print(table)
+        return
+    for number, row in enumerate(rows, 1):
+        say(f"{'' if number == 1 else chr(10)}row {number}", "dim")
+        _print_record(names, row)
+
+
+def _print_record(names: Sequence[str], row: Sequence[str]) -> None:
+    """A line for each column; a long value goes on below itself, in a pipe on one line, so that it can be searched."""
+    indent = max(map(len, names)) + 2
+    width = max(out.width - indent, MIN_VALUE_WIDTH)
+    for name, value in zip(names, row, strict=True):
+        lines = value.splitlines() or [""]
+        if out.is_terminal:
+            lines = [f"{part}".rstrip() for line in lines for part in Text(line).wrap(out, width) or [Text()]]
+        say(f"{f'{name}:':<{indent}}{lines[0]}")
+        for line in lines[1:]:
+            say(f"{'':<{indent}}{line}")

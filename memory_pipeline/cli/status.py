@@ -25,7 +25,7 @@ SECONDS = 20.0
 
 
 def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """What is read, not readable, out of date and pending."""
+    """Show what is read, not readable, out of date and pending."""
     settings = active_settings()
     lake = Lake(settings.lake_dir)
     catalogue = Catalogue(lake, settings)
@@ -141,7 +141,7 @@ def _print(data: dict[str, Any]) -> None:
         day, why = list(waiting.items())[-1]
         say_pair("reflections that wait", f"{len(waiting)} days for the model (last {day}): {why}")
     if due := data["days_to_distil"]:
-        say_pair("days to distil", f"{len(due)}; `memory run --all`, or at 05:00 while `make ui` runs")
+        say_pair("days to distil", f"{len(due)}; `memory run --all`, or at 05:00 while `memory ui` runs")
     if calls := data["model_calls_today"]:
         spent, tokens = data["spent_today_usd"], data["model_tokens_today"]
         say_pair("models today", f"${spent:.2f} and {tokens:,} tokens spent or reserved, {calls:,} calls")

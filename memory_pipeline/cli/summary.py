@@ -94,10 +94,10 @@ def _patterns(lake: Lake, days: Sequence[date]) -> list[dict[str, Any]]:
 
 def _spent(summary: dict[str, Any]) -> str:
     calls, unknown = summary["model_calls"], summary["calls_of_unknown_price"]
-    told = f"${summary['spent_usd']:.2f}"
+    spent = f"${summary['spent_usd']:.2f}"
     if calls:
-        told += f" for {calls:,} calls of the model with {summary['model_tokens']:,} tokens"
-    return told + (f"; of {unknown:,} the price is not known" if unknown else "")
+        spent += f" for {calls:,} calls of the model with {summary['model_tokens']:,} tokens"
+    return spent + (f"; of {unknown:,} the price is not known" if unknown else "")
 
 
 def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
@@ -127,4 +127,4 @@ def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
     say_pair("money spent", _spent(summary))
     for name, place in summary["places"].items():
         say_pair(name, place)
-    say(f"\nReview the proposals: {settings.review_file} or `memory review`. The Dagster UI: `make ui`.")
+    say(f"\nReview the proposals: {settings.review_file} or `memory review`. The Dagster UI: `memory ui`.")

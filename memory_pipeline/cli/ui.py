@@ -12,7 +12,7 @@ from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of
 from memory_pipeline.cli.workspace import active_settings
 
 
-def ui(port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 3000) -> None:
+def ui(port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1.")] = 3000) -> None:
     """Start Dagster's UI and daemon; stop them with Ctrl-C."""
     settings = active_settings()
     look_before_dagster(settings)

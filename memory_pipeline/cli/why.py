@@ -31,7 +31,7 @@ TABLE_OF = {
 }
 """By what the ids begin with: where the row is."""
 _ID = re.compile(rf"[{''.join(TABLE_OF)}]-[\w-]+")
-LONGEST = 600
+MAX_QUOTE = 600
 """Characters that are printed of what was said; --json has all."""
 
 
@@ -40,13 +40,16 @@ def why(
         str,
         typer.Argument(
             metavar="ID",
-            help="p-… proposal, r-… reflection, g-… pool reflection, o-… observation, s-… segment, f-… friction, "
-            "d-… w-… m-… distillation of a day, week, month, n-… note.",
+            help="Of a proposal (p-…), reflection (r-, g-), observation (o-), segment (s-), friction pattern (f-), "
+            "distillation of a day, week or month (d-, w-, m-) or note (n-).",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Show where a line comes from: what became of it, and every message that carries it, with file and line."""
+    """Show where a line comes from, back to the words that were said.
+
+    Also what became of it; every message that carries it is shown with its file and line.
+    """
     if not _ID.fullmatch(identifier):
         raise fail(f"{identifier!r} is no id; they look like p-20260305-001, r-…, o-…, d-… or f-20260305-001.", MISUSED)
     settings = active_settings()
@@ -134,8 +137,8 @@ def _spans_of_segment(connection: duckdb.DuckDBPyConnection, segment: dict[str, 
         *(segment["last_message_id"], segment["dedupe_key"]),
     )
     asked = next((m for m in messages if m["role"] == "user"), None)
-    told = next((m for m in reversed(messages) if m["role"] == "assistant"), None)
-    return [{"message_id": m["message_id"], "start": 0, "end": None} for m in (asked, told) if m]
+    answered = next((m for m in reversed(messages) if m["role"] == "assistant"), None)
+    return [{"message_id": m["message_id"], "start": 0, "end": None} for m in (asked, answered) if m]
 
 
 def _said(
@@ -202,5 +205,5 @@ def _print(found: dict[str, Any]) -> None:
             continue
         session = f" session “{said['session']}”" if said["session"] is not None else ""
         say(f"\n{str(said['said_at'])[:16]}  {said['role']} in {said['harness']}{session}", "cyan")
-        say(f"  “{clip(one_line(said['quote']), LONGEST)}”")  # what was said may hold what moves the cursor
+        say(f"  “{clip(one_line(said['quote']), MAX_QUOTE)}”")  # what was said may hold what moves the cursor
         say(f"  {said['source']}", "dim")

@@ -4,6 +4,8 @@ The settings go through the environment, because Dagster's processes read them t
 """
 
 import os
+import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from memory_pipeline.cli.console import MISUSED, err, one_sentence
 from memory_pipeline.settings import Settings, WrongSetting, load_settings
 
 EXAMPLES = Path(memory_pipeline.__file__).parent / "examples"
+"""As installed. They are read from a copy, because an installation is moved and removed while tables name files."""
 
 
 def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:
@@ -25,9 +28,37 @@ def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:
 
 def use_examples(settings: Settings) -> Settings:
     """The bundled examples in a workspace of their own, so that they never mix with a person's memory."""
-    os.environ["MEMORY_WORKSPACE"] = str(examples_workspace(settings))
+    workspace = examples_workspace(settings)
+    os.environ["MEMORY_WORKSPACE"] = str(workspace)
     os.environ.setdefault("MEMORY_TIMEZONE", "UTC")  # one example runs over midnight there
-    return settings_of_call([EXAMPLES])
+    return settings_of_call([_copied_examples(workspace / "sessions")])
+
+
+def _copied_examples(folder: Path) -> Path:
+    """The folder with a copy of the examples, made once and whole."""
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".examples-") as temporary:
+            copy = shutil.copytree(EXAMPLES, Path(temporary) / folder.name)
+            try:
+                copy.rename(folder)
+            except OSError:
+                if not folder.is_dir():  # else another process was quicker
+                    raise
+        _forget_installed_examples(folder)
+    return folder
+
+
+def _forget_installed_examples(folder: Path) -> None:
+    """Take the files of an installation out of the catalogue of a workspace that has read them where they were."""
+    from memory_pipeline.lake.store import Lake
+
+    lake = Lake(folder.parent / "lake")
+    if (files := lake.read("files")).is_empty():
+        return
+    copied = {file.relative_to(folder).parts for file in folder.rglob("*.jsonl")}
+    is_known = [not path.startswith(f"{folder}/") and Path(path).parts[-2:] in copied for path in files["path"]]
+    lake.replace_all("files", files.filter([not known for known in is_known]))
 
 
 def examples_workspace(settings: Settings) -> Path:

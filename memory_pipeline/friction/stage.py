@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import date
 from itertools import count
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-import duckdb
 import polars as pl
 
 from memory_pipeline.days import lookback
@@ -21,6 +20,11 @@ from memory_pipeline.stage import Built
 from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.workspace import Workspace
 
+if TYPE_CHECKING:
+    import duckdb
+
+Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
+"""Opens the query engine."""
 VERSION = "2"
 CORRECTING = ("correction", "rule", "preference")
 CHANGING = ("decision", "state_change")
@@ -42,16 +46,17 @@ class FrictionStage:
         self,
         workspace: Workspace,
         encoder: Encoder,
-        connect: Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]] = duckdb.connect,
+        connect: Connect | None = None,
     ) -> None:
         """``connect`` opens the query engine; inside Dagster, the `duckdb` resource does."""
-        self.settings, self.lake, self.encoder, self.connect = workspace.settings, workspace.lake, encoder, connect
+        self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
+        self.connect = connect or _connect
 
     @classmethod
     def of(
         cls,
         workspace: Workspace,
-        connect: Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]] = duckdb.connect,
+        connect: Connect | None = None,
     ) -> Self:
         return cls(workspace, encoder_of(workspace.settings.embedding_model), connect)
 
@@ -129,3 +134,9 @@ def _row(day: date, number: int, cluster: Cluster) -> dict[str, object]:
         "confidence": cluster.confidence,
         "evidence": [{"message_id": m, "start": s, "end": e} for m, s, e in spans],
     }
+
+
+def _connect() -> duckdb.DuckDBPyConnection:
+    import duckdb  # here, because planning loads this module for commands that query nothing
+
+    return duckdb.connect()

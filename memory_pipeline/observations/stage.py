@@ -7,11 +7,9 @@ from typing import Self
 
 from memory_pipeline.daily_log.render import write_daily_log
 from memory_pipeline.lake.store import fingerprint_of
-from memory_pipeline.llm.client import PICTURE_TOKENS, Client
 from memory_pipeline.llm.config import observer_model, of_messages, of_observations, room
 from memory_pipeline.llm.errors import BudgetReached
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.language_model.observer import MOST_PICTURES, PROMPTS, LanguageModelObserver
 from memory_pipeline.observations.model import Observer
 from memory_pipeline.observations.observing import Outcome, jobs_of, observe, observe_session
 from memory_pipeline.observations.rows import Rows, better, log_window, rows_of
@@ -104,6 +102,10 @@ def observer_of(workspace: Workspace) -> Observer:
     config = observer_model(workspace.settings)
     if not config:
         return ExtractiveObserver(workspace.settings.observation_budget)
+    # here, because every command that plans would wait for them, most often without a model
+    from memory_pipeline.llm.client import PICTURE_TOKENS, Client
+    from memory_pipeline.observations.language_model.observer import MOST_PICTURES, PROMPTS, LanguageModelObserver
+
     answer = config.max_output_tokens
     shown = of_messages(workspace.settings, answer, PROMPTS)
     prior = min(workspace.settings.prior_tokens, of_observations(workspace.settings, answer, PROMPTS))

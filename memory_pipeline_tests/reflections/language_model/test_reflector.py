@@ -18,6 +18,7 @@ from memory_pipeline.reflections.evaluation import judge_compression
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current, is_incomplete
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, openai_server
 from memory_pipeline_tests.rows import (
     DAY,

@@ -14,9 +14,9 @@ from datetime import date
 
 import typer
 
-from memory_pipeline.cli.cards import Card, cards_of, show, show_card
 from memory_pipeline.cli.console import out
 from memory_pipeline.cli.keys import ENTER, LOST, Keys, NoMoreKeys, can_prefill
+from memory_pipeline.cli.review_cards import Card, cards_of, show, show_card
 from memory_pipeline.cli.why import why
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import APPROVED, COMMAND_SURFACE, REJECTED, OpenLog, ProposalLog
@@ -48,7 +48,7 @@ class _Step:
 
 @dataclass
 class Outcome:
-    """What a review came to. An `exit_code` other than 0 tells how it was broken off."""
+    """What a review came to. An `exit_code` other than 0 says how it was broken off."""
 
     approved: list[str] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
@@ -178,14 +178,14 @@ class Review:
         if step is None or step.decision is None:
             return
         try:
-            told = self._record(step.card.proposal_id, step.decision, step.text)
+            problem = self._record(step.card.proposal_id, step.decision, step.text)
         except Exception:
             with suppress(NoMoreKeys), _printing():
                 show(f"{step.card.proposal_id} could not be recorded and is still pending.", "red")
             raise
-        if told:
+        if problem:
             with suppress(NoMoreKeys), _printing():
-                show(told, "yellow")
+                show(problem, "yellow")
 
     def _record(self, proposal_id: str, decision: str, text: str | None) -> str | None:
         """One decision, with the text as edited; a sentence when it does not hold."""
@@ -193,8 +193,8 @@ class Review:
         taken = {proposal_id: decision}
         try:
             reasons = decide(self.workspace, taken, now_utc(), surface=COMMAND_SURFACE, texts=texts)
-        except UnknownProposalError as told:  # decided in REVIEW.md or elsewhere meanwhile
-            return str(told)
+        except UnknownProposalError as error:  # decided in REVIEW.md or elsewhere meanwhile
+            return str(error)
         if proposal_id in reasons:
             self.outcome.invalid.append(proposal_id)
             return f"{proposal_id} is not promoted: {reasons[proposal_id]}"

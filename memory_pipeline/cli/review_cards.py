@@ -71,8 +71,8 @@ def _quotes(row: dict[str, Any], said: dict[str, dict[str, Any]]) -> tuple[tuple
             quotes.append((f"message {span['message_id']} is no longer in the tables", ""))
             continue
         words = clip(one_line(message["text"][span["start"] : span["end"]]), QUOTE_LENGTH)
-        told = "in just these words:" if words == one_line(row["text"]) else f"“{words}”"
-        quotes.append((told, one_line(f"{message['source_file']}:{message['source_line']}")))
+        shown = "in just these words:" if words == one_line(row["text"]) else f"“{words}”"
+        quotes.append((shown, one_line(f"{message['source_file']}:{message['source_line']}")))
     return tuple(quotes)
 
 

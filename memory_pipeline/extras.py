@@ -1,0 +1,41 @@
+"""Packages that few need, by the name of the extra in pyproject.toml that installs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memory_pipeline.settings import Settings
+
+EXTRAS = {
+    "models": ("pydantic_ai", "openai", "genai_prices"),
+    "todoist": ("todoist_api_python",),
+    "server": ("qdrant_client",),
+}
+"""The modules without which it does not work. They are imported where they are called, never with a module of ours."""
+
+
+def is_installed(extra: str) -> bool:
+    """Whether the extra's modules are there, as far as can be said without importing them."""
+    return all(find_spec(module) is not None for module in EXTRAS[extra])
+
+
+def missing_extras(settings: Settings) -> list[str]:
+    """A sentence for each extra that a setting needs and that is not installed."""
+    return [
+        f"{cause}, whose packages are not installed: `pip install 'memory-pipeline[{extra}]'`."
+        for extra, cause in _needed(settings)
+        if not is_installed(extra)
+    ]
+
+
+def _needed(settings: Settings) -> Iterator[tuple[str, str]]:
+    for name, model in (("OBSERVER_MODEL", settings.observer.model), ("REFLECTOR_MODEL", settings.reflector.model)):
+        if model and " " not in model:  # else a command with its arguments
+            yield "models", f"{name} names the model of a provider"
+    if settings.todoist.enabled:
+        yield "todoist", "MEMORY_TODOIST offers proposals in Todoist"
+    if settings.qdrant.url:
+        yield "server", "QDRANT_URL names a Qdrant server"

@@ -1,0 +1,110 @@
+"""The core works without the extras, and a setting that needs one is told so before anything is done."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import memory_pipeline
+from memory_pipeline.cli.console import MISUSED
+from memory_pipeline.extras import EXTRAS, is_installed, missing_extras
+from memory_pipeline.settings import Settings
+
+ROOT = Path(memory_pipeline.__file__).parent
+REFUSED = ("pydantic_ai", "genai_prices", "openai", "anthropic", "google.genai", "todoist_api_python", "qdrant_client")
+"""What the extras install and nothing of the core brings along."""
+WITHOUT = f"""
+import sys
+from importlib.machinery import PathFinder
+
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name in {REFUSED} else PathFinder.find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Without
+"""
+COMMAND = f"{WITHOUT}\nfrom memory_pipeline.cli.main import main; main()"
+
+
+def python(code: str, *args: str, home: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *args],
+        env={"PATH": os.environ["PATH"], "HOME": str(home), "TZ": "UTC", **env},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("module", REFUSED)
+def test_the_refused_packages_are_installed_and_refused(module: str, tmp_path: Path) -> None:
+    """Else the tests below would show nothing."""
+    assert python(f"import {module}", home=tmp_path).returncode == 0
+    refused = python(f"{WITHOUT}\nimport {module}", home=tmp_path)
+    assert "No module named" in refused.stderr or "cannot import name" in refused.stderr
+
+
+def test_everything_that_dagster_loads_is_there_without_them(tmp_path: Path) -> None:
+    code = f"{WITHOUT}\nfrom memory_pipeline.definitions import defs; print(len(defs.get_repository_def().asset_graph"
+    done = python(f"{code}.get_all_asset_keys()))", home=tmp_path, MEMORY_WORKSPACE=f"{tmp_path}")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 5
+
+
+def test_status_needs_none(tmp_path: Path) -> None:
+    done = python(COMMAND, "status", "--json", home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["days_with_sessions"] == 0
+
+
+def test_only_what_needs_an_extra_imports_its_packages() -> None:
+    """Also inside of functions; so a run, which is not tried out here, needs none."""
+    importing = set()
+    for path in ROOT.rglob("*.py"):
+        nodes = [*ast.walk(ast.parse(path.read_text("utf-8")))]
+        names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        names += [f"{node.module}" for node in nodes if isinstance(node, ast.ImportFrom)]
+        if any(name == refused or name.startswith(f"{refused}.") for name in names for refused in REFUSED):
+            importing.add(f"{path.relative_to(ROOT)}")
+    assert importing == {"llm/provider.py", "llm/prices.py", "proposals/todoist/client.py", "embeddings/server.py"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "extra"),
+    [
+        ("OBSERVER_MODEL", "openai:gpt-5-mini", "models"),
+        ("REFLECTOR_MODEL", "anthropic:claude-haiku-4-5", "models"),
+        ("MEMORY_TODOIST", "true", "todoist"),
+        ("QDRANT_URL", "http://127.0.0.1:9", "server"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "ui"])
+def test_a_missing_extra_is_one_sentence_and_nothing_is_written(
+    setting: str, value: str, extra: str, command: str, tmp_path: Path
+) -> None:
+    done = python(COMMAND, command, home=tmp_path, **{setting: value})
+    assert done.returncode == MISUSED
+    (sentence,) = done.stderr.splitlines()
+    assert sentence.startswith(setting) and sentence.endswith(f"`pip install 'memory-pipeline[{extra}]'`.")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_command_as_model_needs_no_extra(tmp_path: Path) -> None:
+    done = python(COMMAND, "status", home=tmp_path, OBSERVER_MODEL="claude -p --model haiku")
+    assert done.returncode == 0, done.stderr
+
+
+def test_here_all_extras_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert all(is_installed(extra) for extra in EXTRAS)
+    monkeypatch.setenv("OBSERVER_MODEL", "openai:gpt-5-mini")
+    monkeypatch.setenv("QDRANT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("MEMORY_TODOIST", "true")
+    assert missing_extras(Settings()) == []
