@@ -27,7 +27,8 @@ COMMANDS = {
     "settings": "Show what is set and where, and change it.",
     "ui": "Start Dagster's UI and daemon; stop them with Ctrl-C.",
 }
-"""By name: the first line of the command's docstring. The command is the function `memory_pipeline.cli.NAME.NAME`."""
+"""By name: the first line of the command's docstring. The command is the function `memory_pipeline.cli.NAME.NAME`, or the Typer
+`memory_pipeline.cli.NAME.app` where it has commands of its own."""
 
 
 class LazyGroup(TyperGroup):
@@ -40,11 +41,14 @@ class LazyGroup(TyperGroup):
 
 def load_command(name: str) -> Any:
     """The command with its options."""
-    target = getattr(import_module(f"memory_pipeline.cli.{name}"), name)
-    if not isinstance(target, typer.Typer):
-        command, target = target, typer.Typer(add_completion=False, rich_markup_mode=None)
-        target.command(name)(command)
-    return typer.main.get_command(target)
+    module = import_module(f"memory_pipeline.cli.{name}")
+    if not hasattr(module, "app"):  # without commands of its own
+        one = typer.Typer(add_completion=False, rich_markup_mode=None)
+        one.command(name)(getattr(module, name))
+        return typer.main.get_command(one)
+    group = typer.main.get_command(module.app)
+    group.name = name
+    return group
 
 
 def _show_version(wanted: bool) -> None:

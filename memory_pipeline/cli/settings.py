@@ -22,11 +22,15 @@ AT_START = ("start_date", "timezone", "lookback_days", "todoist.enabled", "archi
 """What Dagster's definitions are made from; everything else is read anew by each run and each sensor."""
 AS_JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 KEY = Annotated[str, typer.Argument(help="The name in settings.toml, or the variable: observer.model, OBSERVER_MODEL.")]
-app = typer.Typer(invoke_without_command=True, help="What is set, and where; `set` and `unset` change settings.toml.")
+app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()
 def settings(context: typer.Context, as_json: AS_JSON = False) -> None:
+    """Show what is set and where, and change it.
+
+    `set` and `unset` write settings.toml in the workspace, which every process of it reads.
+    """
     if context.invoked_subcommand is not None:
         return
     rows = rows_of(settings_of_call())

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.sessions.redaction import Redactor
-from memory_pipeline.sessions.redaction.detectors import FOLDED_LIBRARY, LIBRARY
+from memory_pipeline.sessions.redaction.library import FOLDED_LIBRARY, LIBRARY
 from memory_pipeline.sessions.redaction.tokens import TOKENS
 from memory_pipeline_tests.sessions.redaction.canaries import A36, CANARIES, JWT
 
