@@ -27,7 +27,7 @@ COMMANDS = {
     "settings": "Show what is set and where, and change it.",
     "ui": "Start Dagster's UI and daemon; stop them with Ctrl-C.",
 }
-"""By name: the first line of the command's docstring. The command is the function `memory_pipeline.cli.NAME.NAME`, or the Typer
+"""By name: the first line of its docstring. The command is the function `memory_pipeline.cli.NAME.NAME`, or the Typer
 `memory_pipeline.cli.NAME.app` where it has commands of its own."""
 
 
