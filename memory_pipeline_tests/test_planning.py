@@ -13,7 +13,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.planning import BRIDGED_DAYS, Stages
 from memory_pipeline.settings import load_settings
-from memory_pipeline.stage import Stage, bring_up_to_date, is_current
+from memory_pipeline.stage import Built, Stage, bring_up_to_date, is_current
 from memory_pipeline_tests.conftest import Entry, assistant, conversation, user, utc, write_session
 
 DAY = date(2025, 3, 5)
@@ -62,15 +62,14 @@ class Counting:
     def __init__(self, lake: Lake) -> None:
         self.lake, self.inputs, self.built = lake, "inputs", 0
         self.tables: tuple[str, ...] = ("ledger",)
-        self.is_complete = True
 
     def fingerprint(self, day: date) -> str:
         return self.inputs
 
-    def build(self, day: date) -> Mapping[str, pl.DataFrame]:
+    def build(self, day: date) -> Built:
         self.built += 1
         frame = pl.DataFrame({"day": [day], "call_id": [self.inputs]})
-        return {name: frame if name == "ledger" else frame.select("day") for name in self.tables}
+        return Built({name: frame if name == "ledger" else frame.select("day") for name in self.tables})
 
 
 @pytest.fixture
@@ -79,7 +78,7 @@ def stage(tmp_path: Path) -> Counting:
 
 
 def test_a_day_is_built_once_for_the_same_inputs(stage: Counting) -> None:
-    assert [bring_up_to_date(stage, stage.lake, DAY) for _ in range(3)] == [True, False, False]
+    assert [bool(bring_up_to_date(stage, stage.lake, DAY)) for _ in range(3)] == [True, False, False]
     assert stage.built == 1
     assert is_current(stage, stage.lake, DAY)
 
@@ -95,7 +94,7 @@ def test_other_inputs_make_a_day_out_of_date(stage: Counting) -> None:
 def test_a_day_is_current_when_all_of_its_tables_are(stage: Counting) -> None:
     """A run that died between two tables is not done."""
     stage.tables = ("ledger", "decisions")
-    stage.lake.replace("ledger", stage.build(DAY)["ledger"], [DAY], {DAY: "inputs"})
+    stage.lake.replace("ledger", stage.build(DAY).frames["ledger"], [DAY], {DAY: "inputs"})
     assert not is_current(stage, stage.lake, DAY)
     assert bring_up_to_date(stage, stage.lake, DAY)
     assert is_current(stage, stage.lake, DAY)

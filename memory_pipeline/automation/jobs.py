@@ -26,7 +26,8 @@ day_job = dg.define_asset_job(
 )
 reflect_job = dg.define_asset_job(
     REFLECT_JOB,
-    selection=dg.AssetSelection.assets("memory_file").upstream() - dg.AssetSelection.assets("pool_reflections"),
+    selection=dg.AssetSelection.all()
+    - dg.AssetSelection.assets("friction_clusters", "pool_reflections", *DISTILLATIONS),
     description="A day from its session files to its proposals, and these into REVIEW.md.",
 )
 pool_reflect_job = dg.define_asset_job(

@@ -18,12 +18,15 @@ EVERY_MESSAGE = "every_message_in_one_window"
 
 
 def session_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
-    return [check_by_day("windows", EVERY_MESSAGE, judge_windows, settings, blocking=True)]
+    return [check_by_day("windows", EVERY_MESSAGE, _judge, settings, blocking=True)]
 
 
-def judge_windows(workspace: Workspace, day: date) -> Verdict:
+def _judge(workspace: Workspace, day: date) -> Verdict:
     """Every message of the day lies in exactly one window, and no message is there twice."""
-    lake = workspace.lake
+    return judge_windows(workspace.lake, day)
+
+
+def judge_windows(lake: Lake, day: date) -> Verdict:
     messages = lake.read("messages", [day]).select("message_id", "dedupe_key")
     windows = lake.read("windows", [day])
     twice = messages.group_by("message_id").len().filter(pl.col("len") > 1)["message_id"].to_list()

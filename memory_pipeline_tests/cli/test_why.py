@@ -127,7 +127,7 @@ def test_what_was_said_three_times_shows_three_places(often: Lake, capsys: pytes
 
 
 def events(lake: Lake) -> list[tuple[str, str]]:
-    return [(e["event"], e["detail"]) for e in history(load_settings(), lake, P1)]
+    return [(e["event"], e["detail"]) for e in history(Workspace(load_settings(), lake), P1)]
 
 
 def test_all_that_became_of_a_line_is_told_in_order(often: Lake, capsys: pytest.CaptureFixture[str]) -> None:

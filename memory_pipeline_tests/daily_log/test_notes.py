@@ -148,7 +148,7 @@ def test_a_note_that_is_taken_out_is_gone_and_one_that_moves_is_not_new(work: Wo
 
 def test_of_a_log_that_is_gone_the_notes_stay(work: Work) -> None:
     work.write(LOG).unlink()
-    assert notes_fingerprint(work.settings, work.lake, [DAY]) == ""
+    assert notes_fingerprint(Workspace(work.settings, work.lake), [DAY]) == ""
     path = work.write(LOG)
     work.run()
     path.unlink()
@@ -211,10 +211,12 @@ def test_the_line_of_a_note_is_where_it_stands_now(work: Work) -> None:
     work.run()
     (note_id,) = (r["note_id"] for r in work.lake.read("notes").to_dicts() if r["text"] == FRIDAY)
     path.write_text(f"One more line on top.\n\n{LOG}")
-    (found,) = written_notes(work.settings, work.lake, [note_id, "o-123456789abc", "n-20259999-123456789abc"])
+    (found,) = written_notes(
+        Workspace(work.settings, work.lake), [note_id, "o-123456789abc", "n-20259999-123456789abc"]
+    )
     assert (found["line"], found["text"]) == (5, FRIDAY)
     path.unlink()
-    assert [row["line"] for row in written_notes(work.settings, work.lake, [note_id])] == [3]
+    assert [row["line"] for row in written_notes(Workspace(work.settings, work.lake), [note_id])] == [3]
 
 
 def test_why_leads_to_file_and_line(tmp_path: Path) -> None:
@@ -295,9 +297,11 @@ def test_an_archived_log_makes_nothing_stale_and_goes_on_where_it_is(old: Work) 
     before = bytes_of(old.settings.lake_dir)
     assert not old.run() and not old.run(day_after(1))
     assert bytes_of(old.settings.lake_dir) == before
-    assert days_with_notes(old.settings, old.lake) == [DAY, day_after(1)]
+    assert days_with_notes(Workspace(old.settings, old.lake)) == [DAY, day_after(1)]
     path = old.settings.archived_log(DAY)
-    assert written_notes(old.settings, old.lake, old.lake.read("notes")["note_id"])[0]["source_file"] == str(path)
+    assert written_notes(Workspace(old.settings, old.lake), old.lake.read("notes")["note_id"])[0]["source_file"] == str(
+        path
+    )
 
     path.write_text(path.read_text() + f"\n{UV}\n")  # a person goes on there, and so do we
     assert UV in old.propose()
@@ -307,11 +311,11 @@ def test_an_archived_log_makes_nothing_stale_and_goes_on_where_it_is(old: Work) 
 
 def test_keeping_notes_alone_writes_only_what_changed(work: Work) -> None:
     work.write(LOG)
-    keep_notes(work.settings, work.lake, [DAY, day_after(1)])
+    keep_notes(Workspace(work.settings, work.lake), [DAY, day_after(1)])
     assert work.lake.days("notes") == [DAY]
     path = work.lake.path("notes", DAY)
     written = path.stat().st_mtime_ns
-    keep_notes(work.settings, work.lake, [DAY])
+    keep_notes(Workspace(work.settings, work.lake), [DAY])
     assert path.stat().st_mtime_ns == written
 
 

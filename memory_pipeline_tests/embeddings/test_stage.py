@@ -16,7 +16,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import bring_up_to_date, is_current
+from memory_pipeline.stage import Built, bring_up_to_date, is_current
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import (
@@ -40,6 +40,7 @@ class Work:
     settings: Settings
     lake: Lake
     encoder: Any = field(default_factory=lambda: FakeEncoder("uv", "friday", "tabs"))
+    built: Built | None = None
 
     @property
     def workspace(self) -> Workspace:
@@ -56,8 +57,7 @@ class Work:
     def run(self, day: date = DAY) -> list[str]:
         """Bring the day up to date; returns the texts that were encoded."""
         before = len(self.encoder.encoded)
-        self.last = self.stage()
-        bring_up_to_date(self.last, self.lake, day)
+        self.built = bring_up_to_date(self.stage(), self.lake, day)
         encoded: list[str] = self.encoder.encoded[before:]
         return encoded
 
@@ -172,13 +172,13 @@ def test_without_a_model_there_are_no_rows_and_the_reason_is_kept(work: Work) ->
     work.run()
     assert work.lake.days("embeddings") == [DAY]
     assert work.rows() == []
-    assert "EMBEDDING_MODEL" in (work.last.unavailable or "")
+    assert work.built and "EMBEDDING_MODEL" in work.built.warnings[0]
 
 
 def test_without_a_model_later_stages_go_by_words(work: Work) -> None:
     work.encoder = MissingEncoder()
     work.run()
-    stage = ReflectionsStage(work.settings, work.lake, ExtractiveReflector(), work.encoder)
+    stage = ReflectionsStage(Workspace(work.settings, work.lake), ExtractiveReflector(), work.encoder)
     bring_up_to_date(stage, work.lake, DAY)
     assert set(work.lake.read("reflections")["text"]) == {UV, FRIDAY}
 
@@ -189,7 +189,7 @@ def test_later_stages_go_by_words_also_when_days_before_have_vectors(work: Work)
     work.observe("Use uv for Python, always.", day=day_after(1))
     work.encoder = MissingEncoder()
     work.run(day_after(1))
-    stage = ReflectionsStage(work.settings, work.lake, ExtractiveReflector(), work.encoder)
+    stage = ReflectionsStage(Workspace(work.settings, work.lake), ExtractiveReflector(), work.encoder)
     bring_up_to_date(stage, work.lake, day_after(1))
     assert set(work.lake.read("reflections")["support"]) == {1, 2}
 

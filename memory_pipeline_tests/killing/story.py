@@ -57,7 +57,7 @@ def runs_over(days: Sequence[date]) -> list[Run]:
     half = len(days) // 2
     first, second, third, last = days[:half], days[half : half + 1], days[half : half + 2], days[half + 2 :]
     return [
-        Run(tuple(first), _morning(first[-1]), lambda settings, lake: None),
+        Run(tuple(first), _morning(first[-1]), lambda workspace: None),
         Run(tuple(second), _morning(second[-1]), _marks("xx-xe")),
         Run(tuple(third), _morning(third[-1]), _grown(second[0])),
         Run(tuple(last), max(_morning(last[-1]), _morning(third[-1]) + timedelta(days=8)), _marks("x e d")),

@@ -24,6 +24,7 @@ from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable, RequestRefused, Transient
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Body, Cut, Fail, OpenAIServer, Say, Turn, openai_server
 
 DAY = date(2025, 3, 5)
@@ -55,7 +56,7 @@ def client_of(
 ) -> Client:
     config = ModelConfig(MODEL, server.url if server else None, timeout=timeout, price=price)
     more = {"sleep": lambda seconds: None} | more
-    return Client(config, settings, lake_of(settings), **more)
+    return Client(config, Workspace(settings, lake_of(settings)), **more)
 
 
 def rows(settings: Settings) -> list[dict[str, Any]]:
@@ -336,9 +337,11 @@ def test_a_key_among_the_arguments_of_a_command_is_kept_nowhere(settings: Settin
     config = ModelConfig(f"ask --key {KEY}")
     backend = Scripted(Reply("Hello.", 1, 1, False, config.model))
     hide = {"redact": lambda text: text.replace(KEY, "[key]")}
-    Client(config, settings, lake_of(settings), backend, **hide).complete(request_of(), DAY)
+    Client(config, Workspace(settings, lake_of(settings)), backend, **hide).complete(request_of(), DAY)
     with pytest.raises(ModelMisconfigured, match=r"ask --key \[key\]"):
-        Client(config, Settings(daily_budget_usd=1), lake_of(settings), backend, **hide).complete(request_of("b"), DAY)
+        Client(config, Workspace(Settings(daily_budget_usd=1), lake_of(settings)), backend, **hide).complete(
+            request_of("b"), DAY
+        )
     assert [
         path for path in settings.workspace.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()
     ] == []
@@ -353,14 +356,14 @@ def test_a_budget_of_nothing_allows_what_is_free(settings: Settings) -> None:
 
 @pytest.mark.parametrize("model", ["openai:qwen3", "ask --model big"])
 def test_a_limit_of_money_needs_a_price(settings: Settings, model: str) -> None:
-    unlimited = Client(ModelConfig(model), settings, lake_of(settings), Scripted(reply()))
+    unlimited = Client(ModelConfig(model), Workspace(settings, lake_of(settings)), Scripted(reply()))
     assert unlimited.complete(request_of(), DAY).cost_usd is None
     assert unlimited.worst_case(request_of())[1] is None
     limited = Settings(daily_budget_usd=1)
-    client = Client(ModelConfig(model), limited, lake_of(limited), Scripted(reply()))
+    client = Client(ModelConfig(model), Workspace(limited, lake_of(limited)), Scripted(reply()))
     with pytest.raises(ModelMisconfigured, match=r"MEMORY_DAILY_BUDGET_USD limits .* set OBSERVER_PRICE"):
         client.complete(request_of("b"), DAY)
-    priced = Client(ModelConfig(model, price=(1, 1)), limited, lake_of(limited), Scripted(reply()))
+    priced = Client(ModelConfig(model, price=(1, 1)), Workspace(limited, lake_of(limited)), Scripted(reply()))
     assert priced.complete(request_of("b"), DAY).cost_usd == pytest.approx(110e-6)
 
 

@@ -65,8 +65,8 @@ def test_a_window_and_a_day_that_are_larger_than_the_model_come_in_parts(tmp_pat
         put(lake, "observations", *(observation(sentence(n), clock="10:00") for n in range(1_000)))
         stage = ReflectionsStage.of(Workspace(settings, lake))
         stage.encoder = MissingEncoder()  # type: ignore[assignment]
-        bring_up_to_date(stage, lake, DAY)
-        assert len(server.requests) > observing + 4 and not stage.left
+        built = bring_up_to_date(stage, lake, DAY)
+        assert len(server.requests) > observing + 4 and built and "left_for_later" not in built.notes
         assert max(map(taken, server.requests)) <= SMALL
         assert lake.read("reflections")["reflector"].str.starts_with("openai:scripted").all()
 

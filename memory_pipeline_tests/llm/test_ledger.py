@@ -140,12 +140,12 @@ def test_processes_never_pass_the_budget_together(settings: Settings) -> None:
     """Three processes ask for 100 at a time until 1,000 are reserved."""
     code = """
 from datetime import date
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReached
 from memory_pipeline.llm.ledger import Ledger, Usage
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 settings = Settings(daily_budget_tokens=1000)
-ledger = Ledger(Lake(settings.lake_dir), settings)
+ledger = Ledger(Workspace.open(settings))
 try:
     while True:
         ledger.reserve("observations", "m", date(2025, 3, 5), "0123", Usage(50, 50, None))

@@ -106,8 +106,8 @@ def test_the_local_time_counts_in_the_configured_zone(tmp_path: Path) -> None:
     corrupt(lake, lambda o: o | {"text": "Decided at 18:03"})
     tokyo, _ = workspace(tmp_path, timezone="Asia/Tokyo")
     london, _ = workspace(tmp_path, timezone="Europe/London")
-    assert judge_timestamps(lake, tokyo, DAY).passed  # 09:03 UTC
-    assert not judge_timestamps(lake, london, DAY).passed
+    assert judge_timestamps(Workspace(tokyo, lake), DAY).passed  # 09:03 UTC
+    assert not judge_timestamps(Workspace(london, lake), DAY).passed
 
 
 def shifted(o: Row, start: int = 0, end: int = 0) -> Row:

@@ -10,9 +10,11 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from memory_pipeline.definitions import build_definitions
 from memory_pipeline.lake.store import DamagedTable, Lake
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Context, Fact, Said, Segment, Span
+from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.rows import DAY, FakeEncoder, MissingEncoder, at, day_after, say, use_encoder, workspace
 
 TURNS = (
@@ -36,14 +38,11 @@ CHECKS = {
     ("observations", "high_is_rare"),
     ("embeddings", "points_equal_rows"),
     ("reflections", "compression_ratio"),
-    ("proposals", "one_decision_each"),
 }
 
 
 def run(instance: dg.DagsterInstance, **how: Any) -> dg.ExecuteInProcessResult:
-    from memory_pipeline import definitions
-
-    defs = definitions.defs
+    defs = build_definitions(load_settings())
     return dg.materialize(
         [*(defs.assets or []), *(defs.asset_checks or [])],
         instance=instance,
@@ -166,7 +165,7 @@ class WrongModel:
 
 def test_each_check_is_red_on_its_day_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_encoder(monkeypatch, FakeEncoder("uv", "friday", "lock", dimension=384))
-    monkeypatch.setattr("memory_pipeline.observations.stage.observer_of", lambda settings, lake: WrongModel())
+    monkeypatch.setattr("memory_pipeline.observations.stage.observer_of", lambda workspace: WrongModel())
     _, lake = workspace(tmp_path / "workspace")
     days = [f"{day_after(n)}" for n in range(len(WRONG) + 1)]
     token = "user: The token was [redacted:github-token:3fa91c]."

@@ -447,8 +447,8 @@ def test_a_removed_double_is_no_rejection_even_if_its_row_is_the_one_that_stays(
 def test_the_last_row_tells_the_task(desk: Desk) -> None:
     desk.go()
     moment = datetime.now(UTC)
-    add_showing(desk.settings, desk.lake, "p-20250305-001", "later", moment + timedelta(seconds=2))
-    add_showing(desk.settings, desk.lake, "p-20250305-001", "later", moment + timedelta(seconds=3))
+    add_showing(Workspace(desk.settings, desk.lake), "p-20250305-001", "later", moment + timedelta(seconds=2))
+    add_showing(Workspace(desk.settings, desk.lake), "p-20250305-001", "later", moment + timedelta(seconds=3))
     rows = desk.lake.read("showings").filter(surface="todoist", proposal_id="p-20250305-001")
     assert rows["external_id"].to_list().count("later") == 1
     assert desk.tasks()["001"] == "later"

@@ -158,7 +158,7 @@ def test_the_pool_is_told_as_it_will_be_asked(tmp_path: Path) -> None:
         put(work.lake, "reflections", *(reflection(t, day=DAY, sources=[f"o-{t}"]) for t in texts))
         stage = work.stages[1]
         said = estimate_pool(stage, day_after(9))
-        reflect_pool(work.settings, work.lake, stage.reflector, MissingEncoder(), at(day=day_after(9)))
+        reflect_pool(Workspace(work.settings, work.lake), stage.reflector, MissingEncoder(), at(day=day_after(9)))
         assert (said.calls, said.input_tokens) == (1, work.asked().input_tokens)
         assert estimate_pool(stage, day_after(9)).calls == 0
 

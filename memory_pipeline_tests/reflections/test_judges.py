@@ -19,7 +19,7 @@ from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Fail, Script, openai_server
 from memory_pipeline_tests.loaded import REFLECTION_CHECKS, reflect
-from memory_pipeline_tests.rows import DAY, MissingEncoder, at, observation, put, reflection, workspace
+from memory_pipeline_tests.rows import DAY, MissingEncoder, at, changed, observation, put, reflection, workspace
 
 UV = "Use uv for all Python of parcels."
 ANSWER = f"* 🔴 Hard Rules | rule [o1] {UV}"
@@ -59,8 +59,8 @@ def test_quotes_in_place_of_a_models_lines_are_told(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path)
     put(lake, "reflections", reflection(UV))
     assert judge_silent_zero(Workspace(settings, lake), DAY).passed
-    asked = settings.model_copy(update={"reflector_model": "openai:scripted"})
-    (told,) = judge_silent_zero(lake, asked, DAY).offenders
+    asked = changed(settings, reflector_model="openai:scripted")
+    (told,) = judge_silent_zero(Workspace(asked, lake), DAY).offenders
     assert "1 lines are the extractive reflector's" in told
 
 

@@ -20,6 +20,7 @@ from memory_pipeline.reflections.pool import LEAST_TOKENS, MOST_TOKENS, Pooled, 
 from memory_pipeline.reflections.stage import reflector_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server
 from memory_pipeline_tests.reflections.language_model.test_reflector import lines_for
 from memory_pipeline_tests.rows import DAY, MissingEncoder, at, bytes_of, changed, day_after, put, reflection, workspace
@@ -34,8 +35,8 @@ class Work:
 
     def run(self, now: datetime = NOW, **changes: Any) -> Pooled:
         settings = changed(self.settings, **changes)
-        reflector = reflector_of(settings, self.lake)
-        return reflect_pool(settings, self.lake, reflector, MissingEncoder(), now)  # type: ignore[arg-type]
+        reflector = reflector_of(Workspace(settings, self.lake))
+        return reflect_pool(Workspace(settings, self.lake), reflector, MissingEncoder(), now)  # type: ignore[arg-type]
 
     def rows(self) -> list[dict[str, Any]]:
         return self.lake.read("pool_reflections").to_dicts()

@@ -171,11 +171,11 @@ def test_ids_stay_when_the_day_grows(work: Work) -> None:
 )
 def test_the_compression_band(work: Work, spent: int, tokens: int, passed: bool) -> None:
     put(work.lake, "reflections", reflection(UV, input_tokens=spent, tokens=tokens))
-    verdict = judge_compression(work.lake, work.settings, DAY)
+    verdict = judge_compression(Workspace(work.settings, work.lake), DAY)
     assert verdict.passed is passed
     assert bool(verdict.offenders) is not passed
 
 
 def test_an_empty_day_is_no_bad_compression(work: Work) -> None:
     work.run()
-    assert judge_compression(work.lake, work.settings, DAY).passed
+    assert judge_compression(Workspace(work.settings, work.lake), DAY).passed

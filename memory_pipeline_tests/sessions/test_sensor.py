@@ -217,7 +217,7 @@ def test_years_of_history_are_offered_for_a_backfill_and_recent_days_asked_for(s
 def test_a_tick_without_time_left_says_so_and_the_next_goes_on(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_session(sessions / "a.jsonl", *conversation(NINE))
     with monkeypatch.context() as patch:
-        patch.setattr(module, "SECONDS", -1.0)
+        patch.setattr(module, "REFRESH_SECONDS", -1.0)
         assert skipped() == "1 session files, 0 changed, 1 still to be read; no day is asked for."
     assert list(asked()) == [f"{DAY}"]
 
@@ -271,7 +271,7 @@ def test_a_failed_run_is_asked_for_again_under_another_key_three_times_in_all(se
     write_session(sessions / "a.jsonl", *conversation(NINE))
     (first,) = tick().run_requests or []  # type: ignore[union-attr]
     keys, failed = {first.run_key}, []
-    for _ in range(module.MOST_ATTEMPTS - 1):
+    for _ in range(module.MAX_ATTEMPTS - 1):
         failed.append(run_of(first, dg.DagsterRunStatus.FAILURE))
         (again,) = tick(*failed).run_requests or []  # type: ignore[union-attr]
         assert again.run_key not in keys
@@ -298,7 +298,7 @@ def test_days_that_fail_for_good_keep_no_other_day_waiting(sessions: Path) -> No
     for day in days:
         write_session(sessions / f"{day}.jsonl", *conversation(f"{day}T09:00", topic=f"{day}"))
     requests = tick().run_requests or []  # type: ignore[union-attr]
-    hopeless = [run_of(r, dg.DagsterRunStatus.FAILURE) for r in requests for _ in range(module.MOST_ATTEMPTS)]
+    hopeless = [run_of(r, dg.DagsterRunStatus.FAILURE) for r in requests for _ in range(module.MAX_ATTEMPTS)]
     (last,) = tick(*hopeless).run_requests or []  # type: ignore[union-attr]
     assert last.partition_key == f"{days[-1]}"
 

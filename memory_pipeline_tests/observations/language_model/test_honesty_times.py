@@ -22,6 +22,7 @@ from memory_pipeline.observations.parsing.answer import ParsedFact
 from memory_pipeline.observations.rows import rows_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.dates import clock_times
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.observations.talking import LONDON, talk
 from memory_pipeline_tests.rows import DAY
 
@@ -185,11 +186,13 @@ def test_the_rows_of_any_answer_pass_the_checks_that_block(
     window = {"day": DAY, "dedupe_key": "w", "session_id": "s"}
     tables: Any = Tables(messages, rows_of(window, [segment], "openai:gpt", ZoneInfo(zone)).observations)
     for judge in (judge_timestamps, judge_evidence):
-        verdict = judge(tables, SETTINGS[zone], DAY)
+        verdict = judge(Workspace(SETTINGS[zone], tables), DAY)
         assert (verdict.passed, verdict.offenders) == (True, [])
     flagged = sum("ungrounded_specifics" in f.flags for f in stored)
-    assert judge_specifics(tables, SETTINGS[zone], DAY).numbers["flagged"] == flagged
-    assert not [o for o in judge_specifics(tables, SETTINGS[zone], DAY).offenders if "which nobody said" in o]
+    assert judge_specifics(Workspace(SETTINGS[zone], tables), DAY).numbers["flagged"] == flagged
+    assert not [
+        o for o in judge_specifics(Workspace(SETTINGS[zone], tables), DAY).offenders if "which nobody said" in o
+    ]
 
 
 def test_the_property_can_fail() -> None:
@@ -198,7 +201,7 @@ def test_the_property_can_fail() -> None:
     segment = Segment("x", "m1", "m3", (fact,))
     rows = rows_of({"day": DAY, "dedupe_key": "w", "session_id": "s"}, [segment], "openai:gpt", LONDON)
     tables: Any = Tables(WINDOW, rows.observations)
-    assert not judge_timestamps(tables, SETTINGS["UTC"], DAY).passed
+    assert not judge_timestamps(Workspace(SETTINGS["UTC"], tables), DAY).passed
 
 
 @settings(max_examples=500, deadline=None)

@@ -29,10 +29,10 @@ from memory_pipeline.observations.evaluation import (
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
+from memory_pipeline.stage import INCOMPLETE, Built, bring_up_to_date, is_current
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, openai_server
-from memory_pipeline_tests.rows import DAY, say, workspace
+from memory_pipeline_tests.rows import DAY, changed, say, workspace
 
 TURNS = (
     "user: Never deploy parcels on a Friday, because nobody is there to watch it.",
@@ -66,13 +66,11 @@ class Work:
     def workspace(self) -> Workspace:
         return Workspace(self.settings, self.lake)
 
-    def stage(self, **changed: Any) -> ObservationsStage:
-        return ObservationsStage.of(self.settings.model_copy(update=changed), self.lake)
+    def stage(self, **changes: Any) -> ObservationsStage:
+        return ObservationsStage.of(Workspace(changed(self.settings, **changes), self.lake))
 
-    def run(self, **changed: Any) -> ObservationsStage:
-        stage = self.stage(**changed)
-        bring_up_to_date(stage, self.lake, DAY)
-        return stage
+    def run(self, **changes: Any) -> Built | None:
+        return bring_up_to_date(self.stage(**changes), self.lake, DAY)
 
     def texts(self) -> list[str]:
         return self.lake.read("observations", [DAY])["text"].to_list()
@@ -155,7 +153,8 @@ def test_an_edited_prompt_is_asked_anew(work: Make, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(prompts, "folder", lambda: tmp_path / "prompts")
     with openai_server(answer()) as server:
         w = work(server.url)
-        before = w.run().observer.version
+        w.run()
+        before = w.stage().observer.version
         with (tmp_path / "prompts/priorities.md").open("a") as file:
             file.write("- Deadlines are always high.\n")
         assert not is_current(w.stage(), w.lake, DAY)
@@ -244,7 +243,7 @@ def test_nothing_worth_keeping_is_an_answer(work: Make) -> None:
         w.run()
         assert len(server.requests) == 1
     assert w.texts() == []
-    assert is_current(w.stage(), w.lake, DAY) and judge_silent_zero(w.lake, w.settings, DAY).passed
+    assert is_current(w.stage(), w.lake, DAY) and judge_silent_zero(Workspace(w.settings, w.lake), DAY).passed
 
 
 @pytest.mark.parametrize(
@@ -275,7 +274,7 @@ def test_two_such_answers_are_told_and_not_asked_for_for_ever(work: Make) -> Non
     (segment,) = w.lake.read("segments").to_dicts()
     assert segment["parsed"] is False and segment["problem"] and segment["narrative"].startswith("Asked: Never deploy")
     assert w.texts() == []
-    assert not judge_silent_zero(w.lake, w.settings, DAY).passed
+    assert not judge_silent_zero(Workspace(w.settings, w.lake), DAY).passed
 
 
 def test_a_bad_answer_never_replaces_a_good_one(work: Make) -> None:
@@ -334,8 +333,8 @@ def test_a_dead_model_leaves_what_was_finished_and_says_so(work: Make) -> None:
 def test_by_setting_quotes_stand_in_until_the_model_is_back(work: Make) -> None:
     with openai_server(by_session) as server:
         w = work(server.url, TURNS, OTHER, observer_fallback=True)
-        stage = w.run()
-    assert "1 of 2 windows are left" in stage.left[DAY]
+        built = w.run()
+    assert built and "1 of 2 windows are left" in built.notes["left_for_later"]
     observers = dict(w.lake.read("observations").group_by("session_id").agg(pl.col("observer").first()).iter_rows())
     assert observers["s1"].startswith("openai:") and observers["s2"].startswith("extractive")
     assert not is_current(w.stage(), w.lake, DAY)
@@ -369,10 +368,11 @@ def test_a_missing_key_is_one_sentence_and_no_request(work: Make, monkeypatch: p
 def test_over_budget_the_day_is_partial_and_says_so(work: Make) -> None:
     with openai_server(Say(answer(), tokens=(5_000, 100))) as server:
         w = work(server.url, TURNS, OTHER, model_concurrency=1, daily_budget_tokens=14_000)
-        stage = w.run()
+        built = w.run()
         assert len(server.requests) == 1
     assert len(w.texts()) == 2
-    assert "1 of 2 windows are left" in stage.left[DAY] and "MEMORY_DAILY_BUDGET_TOKENS" in stage.left[DAY]
+    left = built.notes["left_for_later"] if built else ""
+    assert "1 of 2 windows are left" in left and "MEMORY_DAILY_BUDGET_TOKENS" in left
     assert not is_current(w.stage(), w.lake, DAY)
     spent = w.lake.read("ledger")
     assert spent["input_tokens"].sum() + spent["output_tokens"].sum() <= 14_000
@@ -505,10 +505,10 @@ def test_a_day_that_waits_is_red_also_where_older_rows_stand_in(work: Make) -> N
     with openai_server(answer()) as server:
         w = work(server.url)
         w.run(observer_model=None)
-        assert judge_silent_zero(w.lake, w.settings, DAY).passed
+        assert judge_silent_zero(Workspace(w.settings, w.lake), DAY).passed
         w.run(daily_budget_tokens=0)
         assert w.texts() and server.requests == []
-    verdict = judge_silent_zero(w.lake, w.settings, DAY)
+    verdict = judge_silent_zero(Workspace(w.settings, w.lake), DAY)
     assert not verdict.passed and "waits for the model" in verdict.offenders[0]
 
 

@@ -46,10 +46,10 @@ class Work:
         stage.encoder = MissingEncoder()  # type: ignore[assignment]
         return stage
 
-    def run(self, day: date = DAY, **changed: Any) -> ReflectionsStage:
-        stage = self.stage(**changed)
-        bring_up_to_date(stage, self.lake, day)
-        return stage
+    def run(self, day: date = DAY, **changes: Any) -> dict[str, Any]:
+        """What there is to say of the day beside its rows."""
+        built = bring_up_to_date(self.stage(**changes), self.lake, day)
+        return dict(built.notes) if built else {}
 
     def rows(self) -> list[dict[str, Any]]:
         return self.lake.read("reflections", [DAY]).sort("text").to_dicts()
@@ -93,7 +93,7 @@ def lines_for(asked: Asked, *, every: int = 1) -> str:
 def test_the_rows_of_a_day(work: Make) -> None:
     with openai_server(ANSWER) as server:
         w = work(server.url)
-        stage = w.run()
+        notes = w.run()
         assert len(server.requests) == 1
     friday, uv = w.rows()
     assert (friday["text"], uv["text"]) == (FRIDAY, UV)
@@ -101,7 +101,7 @@ def test_the_rows_of_a_day(work: Make) -> None:
     assert (uv["sources"], uv["support"], uv["sessions"]) == ([observation_id(UV)], 1, 1)
     assert (uv["item_type"], uv["trust"], uv["superseded"]) == ("behaviour", "user", [])
     assert uv["reflector"].startswith("openai:scripted#")
-    assert stage.numbers == {DAY: {"answers": 1, "dropped_lines": 0}} and not stage.left
+    assert notes == {"answers": 1, "dropped_lines": 0}
 
 
 def test_what_the_model_is_asked(work: Make) -> None:
@@ -166,14 +166,14 @@ def test_too_long_twice_then_good(work: Make) -> None:
     with openai_server(script) as server:
         w = work(server.url)
         many(w.lake)
-        stage = w.run()
+        notes = w.run()
         first, second, third = (asked.prompt for asked in server.requests)
     assert second.startswith(first) and third.startswith(first)
     characters = [int(n) for p in (second, third) for n in re.findall(r"at most about (\d+) characters", p)]
     assert "8/10" in second and "6/10" in third and characters[0] > characters[1]
     assert len(w.rows()) == 21
-    assert judge_compression(w.lake, w.settings, DAY).passed
-    assert stage.numbers[DAY]["answers"] == 3
+    assert judge_compression(Workspace(w.settings, w.lake), DAY).passed
+    assert notes["answers"] == 3
 
 
 def test_always_too_long_keeps_the_shortest_and_the_check_tells(work: Make) -> None:
@@ -189,7 +189,7 @@ def test_always_too_long_keeps_the_shortest_and_the_check_tells(work: Make) -> N
         w.run()
         assert len(server.requests) == 3
     assert len(w.rows()) == 42 and w.texts().count(UV) == 1
-    assert not judge_compression(w.lake, w.settings, DAY).passed
+    assert not judge_compression(Workspace(w.settings, w.lake), DAY).passed
 
 
 def test_of_attempts_in_the_band_the_one_that_rests_on_most_is_kept(work: Make) -> None:
@@ -221,12 +221,12 @@ USELESS = {
 def test_the_extractive_reflector_stands_in_for_what_cannot_be_used(work: Make, name: str) -> None:
     with openai_server(USELESS[name]) as server:
         w = work(server.url)
-        stage = w.run()
+        notes = w.run()
         assert len(server.requests) == 3
         assert "could not be used" in server.requests[1].prompt
         assert w.reflectors() == {"extractive-3"}
         assert w.texts() == [FRIDAY, UV]
-        assert "cannot be used" in stage.left[DAY]
+        assert "cannot be used" in notes["left_for_later"]
         w.run()
         assert len(server.requests) == 3  # nor asked again
 
@@ -248,8 +248,8 @@ def test_next_to_nothing_of_much_is_nothing(work: Make) -> None:
     with openai_server("* 🟢 Patterns | statement [o1] The worker w0x0.") as server:
         w = work(server.url)
         many(w.lake, 59)
-        stage = w.run()
-    assert "next to nothing was left" in stage.left[DAY]
+        notes = w.run()
+    assert "next to nothing was left" in notes["left_for_later"]
     assert w.reflectors() == {"extractive-3"}
 
 
@@ -266,10 +266,10 @@ def test_rows_of_before_whose_observations_are_gone_do_not_stay(work: Make) -> N
 def test_lines_that_are_not_carried_are_dropped_and_counted(work: Make) -> None:
     with openai_server(f"{ANSWER}* 🔴 Hard Rules | rule [o2] Never deploy parcels without `make release`.") as server:
         w = work(server.url)
-        stage = w.run()
+        notes = w.run()
         assert len(server.requests) == 1
     assert w.texts() == [FRIDAY, UV]
-    assert stage.numbers[DAY]["dropped_lines"] == 1
+    assert notes["dropped_lines"] == 1
 
 
 def test_where_most_lines_are_not_carried_it_is_asked_again(work: Make) -> None:
@@ -317,10 +317,10 @@ def test_a_missing_key_names_the_reflectors_setting(work: Make) -> None:
 def test_over_budget_the_day_is_left_without_an_error(work: Make) -> None:
     with openai_server(ANSWER) as server:
         w = work(server.url, daily_budget_tokens=100)
-        stage = w.run()
+        notes = w.run()
         assert server.requests == []
         assert w.reflectors() == {"extractive-3"}
-        assert "MEMORY_DAILY_BUDGET_TOKENS" in stage.left[DAY]
+        assert "MEMORY_DAILY_BUDGET_TOKENS" in notes["left_for_later"]
         assert is_incomplete(w.stage(), w.lake, DAY)
         w.run(daily_budget_tokens=1_000_000)
     assert w.reflectors() == {"openai:scripted"}
