@@ -18,6 +18,7 @@ check: setup-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
 	@MEMORY_WORKSPACE=$$(mktemp -d) $(BIN)/dagster definitions validate -m memory_pipeline.definitions --log-level warning
 
 setup: $(VENV)/.run
