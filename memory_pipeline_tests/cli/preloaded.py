@@ -5,26 +5,15 @@ Nothing of `memory_pipeline` may be here: some of its modules are made from the 
 
 from typing import Any
 
-import dagster
-import dagster_duckdb
-import duckdb
-import polars
-import pydantic_settings
-import rich.progress
-import sentence_transformers
-import typer
+import dagster  # noqa: F401
+import dagster_duckdb  # noqa: F401
+import pydantic_settings  # noqa: F401
+import rich.progress  # noqa: F401
+import sentence_transformers  # noqa: F401
+import torch
 from sqlalchemy import Engine, event
 
-__all__ = [
-    "dagster",
-    "dagster_duckdb",
-    "duckdb",
-    "polars",
-    "pydantic_settings",
-    "rich",
-    "sentence_transformers",
-    "typer",
-]
+torch.set_num_threads(1)  # the other cores have tests of their own
 
 
 @event.listens_for(Engine, "connect")

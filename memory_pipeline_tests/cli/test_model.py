@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -19,7 +16,7 @@ import pytest
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake import Lake
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.cli.command import Command, memory, memory_json
 from memory_pipeline_tests.conftest import SHARED
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, OpenAIServer, Say, openai_server
 
@@ -119,14 +116,11 @@ def test_a_killed_run_pays_nothing_twice(tmp_path: Path) -> None:
     call = ["run", "--all", "--sessions", str(EXAMPLES)]
     with openai_server(slow) as server:
         env = environment(server, MEMORY_MODEL_CONCURRENCY="2")
-        command = [sys.executable, "-m", "memory_pipeline.cli.main", *call]
-        tmp_path.mkdir(exist_ok=True)
-        everything = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TZ": "UTC", **env}
-        process = subprocess.Popen(command, env=everything, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        assert enough.wait(60)
+        run = Command(tmp_path, *call, env=env)
+        assert enough.wait(300)
         time.sleep(0.3)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        run.send_signal(signal.SIGKILL)
+        run.result()
         answered = {asked.prompt for asked in server.requests[:4]}
         reserved = lake(tmp_path).read("ledger").filter(pl.col("state") == "reserved")
     assert 1 <= reserved.height <= 2 and reserved["cost_usd"].min() > 0  # they may have been billed
@@ -146,18 +140,12 @@ def test_a_run_that_is_stopped_while_it_asks_asks_no_more(tmp_path: Path) -> Non
 
     call = ["run", "--all", "--sessions", str(EXAMPLES)]
     with openai_server(slow) as server:
-        everything = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TZ": "UTC"} | environment(
-            server, MEMORY_MODEL_CONCURRENCY="1"
-        )
-        command = [sys.executable, "-m", "memory_pipeline.cli.main", *call]
-        process = subprocess.Popen(
-            command, env=everything, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-        assert asked_once.wait(60)
+        run = Command(tmp_path, *call, env=environment(server, MEMORY_MODEL_CONCURRENCY="1"))
+        assert asked_once.wait(300)
         time.sleep(0.3)
-        process.send_signal(signal.SIGTERM)  # Dagster takes it for Ctrl-C, which a test in the background cannot send
-        stderr = process.communicate(timeout=60)[1]
-        assert process.returncode == 130 and "The run was stopped" in stderr
+        run.send_signal(signal.SIGTERM)  # Dagster takes it for Ctrl-C
+        ended = run.result()
+        assert ended.returncode == 130 and "The run was stopped" in ended.stderr
         assert len(server.requests) == 1
 
 

@@ -25,6 +25,7 @@ from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.proposals.states import EXPIRED, PENDING, with_status
 from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.rows import at, day_after, observation, put, reflection, workspace
 
 TOOLS = ("uv", "poetry", "conda", "hatch")
@@ -151,6 +152,4 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(
-    max_examples=15, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestLife.settings = settings(max_examples=times(0.15), stateful_step_count=20, suppress_health_check=list(HealthCheck))

@@ -22,6 +22,7 @@ from memory_pipeline.observations.parsing.answer import ParsedFact
 from memory_pipeline.observations.rows import rows_of
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Settings
+from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.talking import LONDON, talk
 from memory_pipeline_tests.rows import DAY
 
@@ -161,7 +162,7 @@ class Tables:
         return pl.DataFrame(self.rows[table], schema=TABLES[table].columns)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=times(2.5))
 @given(
     st.lists(TURNS, min_size=1, max_size=6),
     st.lists(FACTS, min_size=1, max_size=4),
@@ -201,7 +202,7 @@ def test_the_property_can_fail() -> None:
     assert not judge_timestamps(tables, SETTINGS["UTC"], DAY).passed
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=times(5))
 @given(TEXTS | st.text(alphabet="0123456789:() Tat-ampm", max_size=30))
 def test_nothing_but_said_times_is_left_and_the_second_time_nothing_changes(text: str) -> None:
     left, is_removed = HONESTY.without_invented_times(text)
