@@ -78,11 +78,10 @@ def test_a_long_window_of_the_same_words_again_and_again_grows_evenly() -> None:
     turns = [
         f"{'user' if i % 2 else 'assistant'}: "
         + " ".join(f"{' '.join(words[(i * j) % 97 + j :][:12])}." for j in range(6))
-        for i in range(2000)
+        for i in range(1200)
     ]
     messages = talk(*turns)
-    assert observe(messages)
-    takes_evenly(lambda: observe(messages[:500]), lambda: observe(messages))
+    takes_evenly(lambda: observe(messages[:300]), lambda: observe(messages))
 
 
 def test_what_tools_say_buys_no_room() -> None:
