@@ -44,6 +44,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_once(tmp_path_factory, "whole", undisturbed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["messages", "observations", "embeddings", "reflections"])
 def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path: Path, whole: Path, table: str) -> None:
     home = tmp_path / "home"
@@ -60,6 +61,7 @@ def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path: Path, whole: Pa
     assert rows(home) == rows(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["segments", "day_distillations"])
 def test_ctrl_c_ends_a_run_with_130_and_what_is_finished_stays(tmp_path: Path, whole: Path, table: str) -> None:
     home = tmp_path / "home"
@@ -91,6 +93,7 @@ def test_a_second_run_at_the_same_time_is_told_to_wait(tmp_path: Path) -> None:
     assert not (tmp_path / ".memory-pipeline" / "lake" / "sessions").exists()
 
 
+@pytest.mark.slow
 def test_two_first_runs_leave_a_workspace_that_works(tmp_path: Path) -> None:
     """Whoever comes second is told to wait or finds everything done; Dagster's databases are made once."""
     codes = [run.result().returncode for run in [Command(tmp_path, *RUN), Command(tmp_path, *RUN)]]
@@ -100,6 +103,7 @@ def test_two_first_runs_leave_a_workspace_that_works(tmp_path: Path) -> None:
     assert summary["checks"] == {"passed": 64, "failed": 0, "failing": {}}
 
 
+@pytest.mark.slow
 def test_what_a_session_says_later_is_there_after_the_next_run(tmp_path: Path) -> None:
     """A file grows, and shrinks again: each time its day is built anew and its checks are stored anew."""
     home, sessions = tmp_path / "home", tmp_path / "sessions"

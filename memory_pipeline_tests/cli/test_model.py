@@ -49,6 +49,7 @@ def lake(home: Path) -> Lake:
     return Lake(home / ".memory-pipeline" / "lake")
 
 
+@pytest.mark.slow
 def test_a_run_over_fixtures_and_the_same_again_asks_nothing(tmp_path: Path) -> None:
     if not SHARED.is_dir():
         pytest.skip("the shared fixtures are not there")
@@ -81,6 +82,7 @@ def both(asked: Asked) -> Say:
     return Say(text, tokens=(estimate(asked.system) + estimate(asked.prompt), estimate(text)))
 
 
+@pytest.mark.slow
 def test_what_both_models_were_said_to_cost_is_near_what_they_did(tmp_path: Path) -> None:
     """README.md names the factor."""
     call = ("--all", "--sessions", str(EXAMPLES))
@@ -104,6 +106,7 @@ def test_what_both_models_were_said_to_cost_is_near_what_they_did(tmp_path: Path
     assert said["stages"]["pool_reflections"]["calls"] == 0
 
 
+@pytest.mark.slow
 def test_a_killed_run_pays_nothing_twice(tmp_path: Path) -> None:
     enough = threading.Event()
 
@@ -131,12 +134,14 @@ def test_a_killed_run_pays_nothing_twice(tmp_path: Path) -> None:
     assert not answered & set(asked_again) and len(asked_again) == 11 - len(answered)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_while_it_asks_asks_no_more(tmp_path: Path) -> None:
-    asked_once = threading.Event()
+    asked_once, stopped = threading.Event(), threading.Event()
 
     def slow(asked: Asked) -> Any:
         asked_once.set()
-        return Say(quoting(asked), after=2)
+        stopped.wait(300)
+        return Say(quoting(asked), after=5)
 
     call = ["run", "--all", "--sessions", str(EXAMPLES)]
     with openai_server(slow) as server:
@@ -144,11 +149,13 @@ def test_a_run_that_is_stopped_while_it_asks_asks_no_more(tmp_path: Path) -> Non
         assert asked_once.wait(300)
         time.sleep(0.3)
         run.send_signal(signal.SIGTERM)  # Dagster takes it for Ctrl-C
+        stopped.set()
         ended = run.result()
         assert ended.returncode == 130 and "The run was stopped" in ended.stderr
         assert len(server.requests) == 1
 
 
+@pytest.mark.slow
 def test_what_observing_has_left_and_what_nothing_carries_is_told(tmp_path: Path) -> None:
     made_up = "<observations><facts>\n* 🔴 rule [#1] Zebras deploy on Fridays.\n</facts></observations>"
     call = ["run", "--all", "--sessions", str(EXAMPLES)]
@@ -165,6 +172,7 @@ def test_what_observing_has_left_and_what_nothing_carries_is_told(tmp_path: Path
     assert "ungrounded" in told and "trust model" in told and "Nothing that was said carries it" in told
 
 
+@pytest.mark.slow
 def test_a_day_whose_quotes_wait_for_a_model_is_not_finished(tmp_path: Path) -> None:
     call = ["run", "--all", "--sessions", str(EXAMPLES)]
     assert memory_json(tmp_path, *call, env={"MEMORY_TIMEZONE": "UTC"})["days_unfinished"] == []
@@ -176,6 +184,7 @@ def test_a_day_whose_quotes_wait_for_a_model_is_not_finished(tmp_path: Path) -> 
     assert summary["days_unfinished"] == summary["days"]
 
 
+@pytest.mark.slow
 def test_reflections_that_wait_for_a_model_are_told_everywhere(tmp_path: Path) -> None:
     call = ["run", "--all", "--sessions", str(EXAMPLES)]
     with openai_server(both) as server:
@@ -210,6 +219,7 @@ def test_a_dead_model_is_one_sentence_and_what_was_finished_stays(tmp_path: Path
     assert summary["failure"] is None
 
 
+@pytest.mark.slow
 def test_over_budget_the_run_says_what_is_left_and_a_higher_one_goes_on(tmp_path: Path) -> None:
     call = ("run", "--all", "--sessions", str(EXAMPLES))
     with openai_server(lambda asked: Say(quoting(asked), tokens=(3_000, 1_000))) as server:
