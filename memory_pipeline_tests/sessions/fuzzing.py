@@ -51,7 +51,7 @@ def check(data: bytes, name: str) -> ParsedSession | None:
     path = folder_of_checks() / name
     _write(path, data)
     with counted_bytes() as counted:
-        session, seconds = _read(path)
+        session, seconds = _parsed(path)
     assert counted[0] <= READ_AT_MOST * len(data), f"read {counted[0]} bytes of {len(data)}"
     if seconds > SUSPICIOUS:
         _compare_with_an_honest_file(path, len(data))
@@ -187,7 +187,7 @@ def counted_bytes() -> Iterator[list[int]]:
         yield counted
 
 
-def _read(path: Path) -> tuple[ParsedSession | str, float]:
+def _parsed(path: Path) -> tuple[ParsedSession | str, float]:
     """The session or why it is none, and the seconds of this process that it took."""
     started = time.process_time()
     session = session_or_reason(lambda: parse_file(path, tool_text_limit=LIMIT, redactor=REDACTOR))
@@ -205,7 +205,7 @@ def _compare_with_an_honest_file(path: Path, size: int) -> None:
         length += len(lines[-1])
     honest = path.with_name("honest.jsonl")
     _write(honest, "\n".join(lines).encode())
-    seconds, proper = (min(_read(each)[1] for _ in range(3)) for each in (path, honest))
+    seconds, proper = (min(_parsed(each)[1] for _ in range(3)) for each in (path, honest))
     honest.unlink()
     assert seconds <= MAX_TIMES_AN_HONEST_FILE * proper, f"{size} bytes took {seconds / proper:.0f} times a proper file"
 
