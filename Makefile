@@ -2,14 +2,20 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# More than four processes of tests are no faster, and each may need 2 GB.
+PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: run test ui check bench bench-all setup setup-dev chromium harnesses clean
+.PHONY: run test test-all ui check bench bench-all setup setup-dev chromium harnesses clean
 
 run: setup
 	@$(BIN)/memory run
 
-test: setup-dev chromium harnesses
-	@$(BIN)/python -m pytest
+# Without what takes long: browsers, kills, three weeks, real sessions and real coding agents.
+test: setup-dev
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
+
+test-all: setup-dev chromium harnesses
+	@$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile=thorough
 
 ui: setup
 	@$(BIN)/memory ui
@@ -18,6 +24,7 @@ check: setup-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
 	@MEMORY_WORKSPACE=$$(mktemp -d) $(BIN)/dagster definitions validate -m memory_pipeline.definitions --log-level warning
 
 # Figures beside their baselines, those that take minutes in all; see benchmarks/README.md.

@@ -31,9 +31,10 @@ from memory_pipeline.embeddings.checks import embedding_checks
 from memory_pipeline.friction.assets import friction_assets
 from memory_pipeline.observations.assets import observation_assets
 from memory_pipeline.observations.checks import observation_checks
+from memory_pipeline.operations.checks import identity_files
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.proposals.assets import memory_file, proposal_assets
-from memory_pipeline.proposals.checks import identity_files, one_decision_each
+from memory_pipeline.proposals.checks import one_decision_each
 from memory_pipeline.reflections.assets import pool_reflections, reflection_assets
 from memory_pipeline.reflections.checks import reflection_checks
 from memory_pipeline.sessions.assets import session_assets

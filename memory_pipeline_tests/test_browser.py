@@ -31,12 +31,13 @@ AUTOMATIONS = ("session_sensor", "review_sensor", "reflect_at_six", "friction_at
 EXAMPLE_DAYS = ("2026-03-02", "2026-03-03", "2026-03-04", "2026-03-05")
 DAY = EXAMPLE_DAYS[0]
 ROW_COUNT = "dagster/row_count"
-START_SECONDS, STOP_SECONDS, PAGE_MS, RUNS_MS = 120, 30, 30_000, 180_000
+START_SECONDS, STOP_SECONDS, PAGE_MS, RUNS_MS = 500, 120, 120_000, 600_000
 BROWSER_ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 BROWSER_ARGS += ["--disable-background-networking", "--disable-component-update"]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_day_from_the_graph_to_its_checks(tmp_path: Path) -> None:
     chromium = find_chromium()
     with running_ui(tmp_path) as base, open_browser(chromium, tmp_path, base) as page:

@@ -202,7 +202,7 @@ def in_a_new_process(code: str, home: Path, **env: str) -> object:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("MEMORY_", "DAGSTER_"))}
     place = {"HOME": str(home), "MEMORY_WORKSPACE": str(home / "w")}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=clean | place | env, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", code], env=clean | place | env, capture_output=True, text=True, check=False, timeout=500
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

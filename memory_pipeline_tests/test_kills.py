@@ -14,7 +14,7 @@ import pytest
 from memory_pipeline_tests.killing.chain import Trial, trials
 from memory_pipeline_tests.rows import day_after
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")]
 DAYS = [day_after(number) for number in range(6)]
 KILLS, IN_PLACE = 25, 8
 

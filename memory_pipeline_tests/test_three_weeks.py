@@ -48,6 +48,7 @@ def weeks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreeWeek
     made.instance.dispose()
 
 
+@pytest.mark.slow
 def test_three_weeks(weeks: ThreeWeeks, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monday_is_the_first_day(weeks)
     private = tuesday_four_lines_are_decided_on(weeks)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 _STYLES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-SECONDS = 60.0
+SECONDS = 300.0
 
 
 class Terminal:

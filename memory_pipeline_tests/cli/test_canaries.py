@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.sessions.redaction.canaries import CANARIES
@@ -195,6 +196,7 @@ def run(home: Path, *harnesses: Callable[[Path], None], redact: str = "true") ->
     return [*printed, *left_behind(home)]
 
 
+@pytest.mark.slow
 def test_no_canary_reaches_anything(tmp_path: Path) -> None:
     texts = run(tmp_path, pi, claude, codex, gemini, opencode)
     workspace = tmp_path / ".memory-pipeline"
@@ -208,6 +210,7 @@ def test_no_canary_reaches_anything(tmp_path: Path) -> None:
     assert found_in(texts) == set()
 
 
+@pytest.mark.slow
 def test_the_search_finds_them_where_redaction_is_off(tmp_path: Path) -> None:
     texts = run(tmp_path, pi, redact="false")
     assert found_in(texts) == set(CANARIES)  # what is marked private stays out in any case

@@ -13,6 +13,7 @@ import pytest
 
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.prepared import made_once
 
 FAKE_SECRETS = ("ghp_M4deUpT0kenN0tRea11234567890abcdefgh", "n0t-a-real-pw-7731")
 
@@ -20,10 +21,15 @@ FAKE_SECRETS = ("ghp_M4deUpT0kenN0tRea11234567890abcdefgh", "n0t-a-real-pw-7731"
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """The home after the first run, with what it printed."""
-    home = tmp_path_factory.mktemp("demo")
-    result = memory(home, "run")
-    assert result.returncode == 0, result.stderr
-    return home, result.stdout, result.stderr
+
+    def first_run(folder: Path) -> None:
+        result = memory(folder / "home", "run")
+        assert result.returncode == 0, result.stderr
+        (folder / "out").write_text(result.stdout, "utf-8")
+        (folder / "err").write_text(result.stderr, "utf-8")
+
+    folder = made_once(tmp_path_factory, "demo", first_run)
+    return folder / "home", (folder / "out").read_text("utf-8"), (folder / "err").read_text("utf-8")
 
 
 @pytest.fixture

@@ -5,23 +5,36 @@ benchmark is `benchmarks/chain.py`.
 """
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.prepared import made_once
 
 FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
-pytestmark = pytest.mark.skipif(not FIXTURES.is_dir(), reason="../shared/fixtures, the real sessions, are not there")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not FIXTURES.is_dir(), reason="../shared/fixtures, the real sessions, are not there"),
+]
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("fixtures")
-    result = memory(home, "run", "--all", "--sessions", str(FIXTURES))
-    assert result.returncode == 0, result.stderr
-    return home
+    """To look at; what runs again takes `own`."""
+
+    def run(home: Path) -> None:
+        result = memory(home, "run", "--all", "--sessions", str(FIXTURES))
+        assert result.returncode == 0, result.stderr
+
+    return made_once(tmp_path_factory, "fixtures", run)
+
+
+@pytest.fixture
+def own(home: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(home, tmp_path / "home"))
 
 
 def rows(home: Path, query: str) -> list[dict[str, Any]]:
@@ -44,9 +57,9 @@ def test_every_read_file_has_messages_in_the_tables(home: Path) -> None:
     assert len(copies) == 4
 
 
-def test_every_check_passed_on_every_day(home: Path) -> None:
+def test_every_check_passed_on_every_day(own: Path) -> None:
     env = {"MEMORY_SESSION_DIRS": str(FIXTURES), "MEMORY_DEFAULT_SESSION_DIRS": "false"}
-    summary = memory_json(home, "run", "--all", env=env)
+    summary = memory_json(own, "run", "--all", env=env)
     days = len(summary["days"])
     assert days > 40
     assert summary["checks"] == {"passed": 16 * days, "failed": 0, "failing": {}}
@@ -81,10 +94,10 @@ def test_every_observation_stands_word_for_word_in_its_message(home: Path) -> No
         assert text in said[row["observation_id"]]
 
 
-def test_again_changes_no_byte_of_any_table(home: Path) -> None:
-    lake = home / ".memory-pipeline" / "lake"
+def test_again_changes_no_byte_of_any_table(own: Path) -> None:
+    lake = own / ".memory-pipeline" / "lake"
     before = {p: p.read_bytes() for p in lake.rglob("*.parquet")}
-    result = memory(home, "run", "--all", "--sessions", str(FIXTURES))
+    result = memory(own, "run", "--all", "--sessions", str(FIXTURES))
     assert result.returncode == 0
     assert "all up to date" in result.stderr
     assert {p: p.read_bytes() for p in lake.rglob("*.parquet")} == before

@@ -1,11 +1,9 @@
 """Runs that were killed or started twice: the next one goes on where they ended and nothing is lost."""
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +13,13 @@ from filelock import FileLock
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.cli.command import Command, memory, memory_json
+from memory_pipeline_tests.prepared import made_once
 
-COMMAND = [sys.executable, "-m", "memory_pipeline.cli.main", "run", "--all", "--sessions", str(EXAMPLES)]
-
-
-def start(home: Path) -> subprocess.Popen[bytes]:
-    home.mkdir(parents=True, exist_ok=True)
-    env = {"PATH": os.environ["PATH"], "HOME": str(home), "TZ": "UTC"}
-    return subprocess.Popen(COMMAND, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+RUN = ("run", "--all", "--sessions", str(EXAMPLES))
 
 
-def may_be_interrupted() -> None:
-    """What runs in the background of a shell inherits that Ctrl-C is ignored."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def wait_for(found: Any, seconds: float = 60.0) -> None:
+def wait_for(found: Callable[[], bool], seconds: float = 300.0) -> None:
     end = time.monotonic() + seconds
     while not found():
         assert time.monotonic() < end, "it never came so far"
@@ -46,53 +34,50 @@ def rows(home: Path) -> dict[str, list[Any]]:
     }
 
 
+def undisturbed(home: Path) -> None:
+    assert memory(home, *RUN).returncode == 0
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that nobody disturbed."""
-    home = tmp_path_factory.mktemp("whole")
-    assert memory(home, "run", "--all", "--sessions", str(EXAMPLES)).returncode == 0
-    return home
+    return made_once(tmp_path_factory, "whole", undisturbed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["messages", "observations", "embeddings", "reflections"])
 def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path: Path, whole: Path, table: str) -> None:
     home = tmp_path / "home"
     lake = home / ".memory-pipeline" / "lake"
     lake.mkdir(parents=True)
     shutil.copy(whole / ".memory-pipeline/lake/salt", lake / "salt")  # ids of messages that have none depend on it
-    process = start(home)
+    run = Command(home, *RUN)
     wait_for(lambda: any((home / ".memory-pipeline" / "lake" / table).glob("*.parquet")))
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    summary = memory_json(home, "run", "--all", "--sessions", str(EXAMPLES))
+    run.send_signal(signal.SIGKILL)
+    assert run.result().returncode == -signal.SIGKILL
+    summary = memory_json(home, *RUN)
     assert summary["failure"] is None
     assert summary["checks"] == {"passed": 64, "failed": 0, "failing": {}}
     assert rows(home) == rows(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["segments", "day_distillations"])
 def test_ctrl_c_ends_a_run_with_130_and_what_is_finished_stays(tmp_path: Path, whole: Path, table: str) -> None:
     home = tmp_path / "home"
     lake = home / ".memory-pipeline" / "lake"
     lake.mkdir(parents=True)
     shutil.copy(whole / ".memory-pipeline/lake/salt", lake / "salt")
-    process = subprocess.Popen(
-        COMMAND,
-        env={"PATH": os.environ["PATH"], "HOME": str(home), "TZ": "UTC"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=may_be_interrupted,
-    )
+    run = Command(home, *RUN)
     wait_for(lambda: any((lake / table).glob("*.parquet")))
     done = {path.name for path in (lake / table).glob("*.parquet")}
-    process.send_signal(signal.SIGINT)
-    stderr = process.communicate(timeout=60)[1]
-    assert process.returncode == 130, stderr
-    assert "The run was stopped" in stderr and "Traceback" not in stderr
+    run.send_signal(signal.SIGINT)
+    ended = run.result()
+    assert ended.returncode == 130, ended.stderr
+    assert "The run was stopped" in ended.stderr and "Traceback" not in ended.stderr
     assert done <= {path.name for path in (lake / table).glob("*.parquet")}
     assert not list(lake.rglob("*.tmp"))
-    summary = memory_json(home, "run", "--all", "--sessions", str(EXAMPLES))
+    summary = memory_json(home, *RUN)
     assert summary["failure"] is None and summary["checks"]["failed"] == 0
     assert rows(home) == rows(whole)
 
@@ -102,21 +87,23 @@ def test_a_second_run_at_the_same_time_is_told_to_wait(tmp_path: Path) -> None:
     dagster_home = tmp_path / ".memory-pipeline" / "dagster"
     dagster_home.mkdir(parents=True)
     with FileLock(dagster_home / "run.lock"):
-        told = memory(tmp_path, "run", "--all", "--sessions", str(EXAMPLES))
+        told = memory(tmp_path, *RUN)
     assert told.returncode == 1
     assert "Another `memory run` works on" in told.stderr
     assert not (tmp_path / ".memory-pipeline" / "lake" / "sessions").exists()
 
 
+@pytest.mark.slow
 def test_two_first_runs_leave_a_workspace_that_works(tmp_path: Path) -> None:
     """Whoever comes second is told to wait or finds everything done; Dagster's databases are made once."""
-    codes = [process.wait(timeout=120) for process in [start(tmp_path), start(tmp_path)]]
+    codes = [run.result().returncode for run in [Command(tmp_path, *RUN), Command(tmp_path, *RUN)]]
     assert 0 in codes
-    summary = memory_json(tmp_path, "run", "--all", "--sessions", str(EXAMPLES))
+    summary = memory_json(tmp_path, *RUN)
     assert summary["failure"] is None
     assert summary["checks"] == {"passed": 64, "failed": 0, "failing": {}}
 
 
+@pytest.mark.slow
 def test_what_a_session_says_later_is_there_after_the_next_run(tmp_path: Path) -> None:
     """A file grows, and shrinks again: each time its day is built anew and its checks are stored anew."""
     home, sessions = tmp_path / "home", tmp_path / "sessions"

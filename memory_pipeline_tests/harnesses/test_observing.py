@@ -18,6 +18,7 @@ from memory_pipeline_tests.harnesses.model_server import SCRIPTED, ModelServer, 
 from memory_pipeline_tests.observations.language_model.test_observer import FACTS, TURNS, answer
 from memory_pipeline_tests.rows import say, workspace
 
+pytestmark = pytest.mark.slow
 PI = f"{PROGRAMS}/pi --offline --provider scripted --model {SCRIPTED} --print --no-tools"
 COMMANDS = {
     "pi": f"{PI} --no-session",

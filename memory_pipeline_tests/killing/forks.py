@@ -20,7 +20,7 @@ from typing import Any
 
 import polars as pl
 
-HANGS_AFTER = 120.0
+HANGS_AFTER = 500.0
 MOST_TOLD = 8000
 """Characters that fit into a pipe which nobody reads yet."""
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 from memory_pipeline.markdown import safe_write
 from memory_pipeline.proposals import events, review
+from memory_pipeline.proposals.events import OpenLog
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
@@ -57,7 +59,7 @@ def runs_over(days: Sequence[date]) -> list[Run]:
     half = len(days) // 2
     first, second, third, last = days[:half], days[half : half + 1], days[half : half + 2], days[half + 2 :]
     return [
-        Run(tuple(first), _morning(first[-1]), lambda workspace: None),
+        Run(tuple(first), _morning(first[-1]), lambda settings, lake: None),
         Run(tuple(second), _morning(second[-1]), _marks("xx-xe")),
         Run(tuple(third), _morning(third[-1]), _grown(second[0])),
         Run(tuple(last), max(_morning(last[-1]), _morning(third[-1]) + timedelta(days=8)), _marks("x e d")),
@@ -142,10 +144,14 @@ def carry_out(run: Run, folder: Path, plain: bool = False, told: mmap.mmap | Non
     proposals = ProposalsStage(Workspace(settings, lake))
     for day in run.days:
         bring_up_to_date(proposals, lake, day)
-    for _asset in ("propose", "memory_file"):
-        step("review")
-        reconcile(Workspace(settings, lake), run.now)
+    step("review")
+    promote = review._promote
+
+    def promoting(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
         step("promote")
+        return promote(workspace, log, now)
+
+    with patch.object(review, "_promote", promoting):
         reconcile(Workspace(settings, lake), run.now)
 
 
@@ -153,8 +159,8 @@ def judge(folder: Path) -> None:
     """The chain is worth killing: everything that can become of a proposal did, once each."""
     settings, lake = workspace_of(folder)
     ends = ProposalIntegrity.from_lake(lake, settings.memory_file)
-    verdicts = [ends.judge(day) for day in lake.days("proposals")]
-    assert all(v.passed for v in verdicts), [v.offenders for v in verdicts]
+    verdict = ends.judge()
+    assert verdict.passed, verdict.offenders
     decided = set(lake.read("decisions")["decision"])
     assert decided == {"approved", "rejected", "expired", "invalid", "superseded"}, decided
     memory = settings.memory_file.read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import subprocess
@@ -22,7 +23,7 @@ from memory_pipeline.text.tokens import estimate
 
 KEY = "sk-test-0123456789abcdef"
 SHOW = "import os, sys; print([sys.stdin.read(), *sys.argv[1:]], os.listdir(), os.environ['MEMORY_PIPELINE_INSIDE'])"
-SLOW_SECONDS = 60
+SLOW_SECONDS = 3600
 
 
 @pytest.fixture
@@ -180,19 +181,27 @@ time.sleep({SLOW_SECONDS})
 
 
 def test_when_the_time_is_up_all_that_it_started_is_killed(program: Path, tmp_path: Path) -> None:
-    began = time.monotonic()
-    with pytest.raises(Transient, match=r"no answer within 2 s, so it was stopped") as caught:
-        ask(program, STUBBORN, str(tmp_path / "pids"), timeout=2)
-    assert caught.value.may_be_billed
-    assert time.monotonic() - began < 20
-    assert_gone(tmp_path / "pids")
+    pids = tmp_path / "pids"
+    for seconds in (2, 20, 200):  # a busy machine may need long until the program has begun
+        with pytest.raises(Transient, match=rf"no answer within {seconds} s, so it was stopped") as caught:
+            ask(program, STUBBORN, str(pids), timeout=seconds)
+        assert caught.value.may_be_billed
+        if pids.exists() and pids.read_text():
+            break
+    assert_gone(pids)
 
 
-def test_a_grandchild_that_keeps_the_output_open_does_not_keep_us_waiting(program: Path) -> None:
-    code = "import subprocess; print('answer', flush=True); subprocess.Popen(['sleep', '10'], start_new_session=True)"
-    began = time.monotonic()
+def test_a_grandchild_that_keeps_the_output_open_does_not_keep_us_waiting(program: Path, tmp_path: Path) -> None:
+    code = f"""
+import subprocess
+print("answer", flush=True)
+left = subprocess.Popen(["sleep", "{SLOW_SECONDS}"], start_new_session=True)
+open({str(tmp_path / "pid")!r}, "w").write(str(left.pid))
+"""
     assert ask(program, code).text == "answer"
-    assert time.monotonic() - began < 8
+    left = int((tmp_path / "pid").read_text())
+    assert is_running(left)
+    os.kill(left, signal.SIGKILL)
 
 
 def test_an_interrupt_kills_the_program(program: Path, tmp_path: Path) -> None:
@@ -202,7 +211,7 @@ def test_an_interrupt_kills_the_program(program: Path, tmp_path: Path) -> None:
     assert main
 
     def interrupt() -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 300
         while not (pids.exists() and pids.read_text()) and time.monotonic() < deadline:
             time.sleep(0.02)
         signal.pthread_kill(main, signal.SIGINT)
@@ -213,7 +222,7 @@ def test_an_interrupt_kills_the_program(program: Path, tmp_path: Path) -> None:
     thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            backend_for(program, str(pids), timeout=30).send(Request("", "", "Hello?"))
+            backend_for(program, str(pids), timeout=600).send(Request("", "", "Hello?"))
     finally:
         thread.join()
         signal.signal(signal.SIGINT, before)
@@ -222,7 +231,7 @@ def test_an_interrupt_kills_the_program(program: Path, tmp_path: Path) -> None:
 
 def assert_gone(pids: Path) -> None:
     for pid in map(int, pids.read_text().split()):
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while is_running(pid) and time.monotonic() < deadline:
             time.sleep(0.02)
         assert not is_running(pid)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -120,13 +119,11 @@ def test_how_long_to_wait_is_passed_on() -> None:
     assert caught.value.retry_after == 7
 
 
-@pytest.mark.parametrize("turn", [Say("Late.", after=10), Drip()], ids=str)
+@pytest.mark.parametrize("turn", [Say("Late.", after=3600), Drip()], ids=str)
 def test_a_slow_answer_is_given_up_on_time(turn: Say | Drip) -> None:
-    began = time.monotonic()
     with pytest.raises(Transient, match=r"no answer within 0\.3 s") as caught:
         send(turn, timeout=0.3)
     assert caught.value.may_be_billed
-    assert time.monotonic() - began < 5
 
 
 def test_a_server_that_is_not_there_has_billed_nothing() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from memory_pipeline.operations.checks import judge_identity
 from memory_pipeline.operations.identity import IDENTITY_FILES, Looked, look_at_identity
-from memory_pipeline.proposals.checks import judge_identity
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.rows import DAY, bytes_of, workspace

@@ -18,6 +18,7 @@ from memory_pipeline.proposals.review import UnknownProposalError, decide, on_di
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.rows import at, day_after, observation, put, reflection, workspace
 
 TOOLS = ("uv", "poetry", "conda", "hatch")
@@ -143,6 +144,4 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(
-    max_examples=15, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestLife.settings = settings(max_examples=times(0.15), stateful_step_count=20, suppress_health_check=list(HealthCheck))

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.proposals.memory_file import MemoryLine, Promotion, add_lines, lines_of, normalised
+from memory_pipeline_tests.examples import times
 
 DAY = date(2026, 3, 5)
 SECTIONS = ["User", "Hard Rules", "System Architecture", "Patterns"]
@@ -220,7 +221,7 @@ def is_kept_in(old: bytes, new: bytes) -> bool:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(3))
 @given(FILES, PROMOTIONS)
 def test_no_byte_is_lost_and_adding_again_adds_nothing(current: bytes, promotions: list[Promotion]) -> None:
     data, added, present = add_lines(current, promotions, SECTIONS)
@@ -232,7 +233,7 @@ def test_no_byte_is_lost_and_adding_again_adds_nothing(current: bytes, promotion
     assert (again.data, again.added) == (data, [])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(1.5))
 @given(FILES, PROMOTIONS)
 def test_taking_the_inserted_lines_out_gives_back_the_file(current: bytes, promotions: list[Promotion]) -> None:
     """Byte for byte, for each line by itself: what was inserted is one contiguous run that ends or begins a line."""
@@ -245,7 +246,7 @@ def test_taking_the_inserted_lines_out_gives_back_the_file(current: bytes, promo
         current = data
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(1))
 @given(FILES)
 def test_any_file_can_be_read_as_lines(current: bytes) -> None:
     lines = lines_of(current)

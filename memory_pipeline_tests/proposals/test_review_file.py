@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.proposals.review_file import Proposal, last_updated_in, read_decisions, update_review
+from memory_pipeline_tests.examples import times
 
 DAY = date(2026, 3, 5)
 NOW = datetime(2026, 3, 5, 18, 0, tzinfo=UTC)
@@ -308,7 +309,7 @@ def is_ours(line: str) -> bool:
     return line.startswith(ours)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(2))
 @given(persons_files(), SUBSETS, SUBSETS)
 def test_updating_keeps_foreign_lines_and_happens_once(
     current: str, pending: list[Proposal], decided: list[Proposal]
@@ -325,7 +326,7 @@ def test_updating_keeps_foreign_lines_and_happens_once(
     assert not set(reading.rejected) - {PAST.proposal_id}, "only the line that a person marked [-]"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(1.5))
 @given(persons_files(), st.data())
 def test_a_damaged_file_never_decides(current: str, data: st.DataObject) -> None:
     cut = current[: data.draw(st.integers(0, len(current)))]

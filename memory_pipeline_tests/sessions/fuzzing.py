@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import tempfile
 import time
@@ -39,7 +40,10 @@ MODIFIED_NS = 1_780_000_000 * 10**9
 # To tell what a file is it is read once or twice, then read, then its edges are read to know it again; each may fill
 # a buffer that holds all of a small file.
 READ_AT_MOST = 6
-SECONDS_PER_100_KB = 2.0
+MAX_TIMES_AN_HONEST_FILE = 200
+"""How much longer than a proper file of its size, at least of 100 KB, a file may take to be read."""
+SUSPICIOUS = 0.2
+"""Seconds of reading from which on it is compared with a proper file."""
 
 
 def check(data: bytes, name: str) -> ParsedSession | None:
@@ -47,11 +51,10 @@ def check(data: bytes, name: str) -> ParsedSession | None:
     path = folder_of_checks() / name
     _write(path, data)
     with counted_bytes() as counted:
-        started = time.process_time()
-        session = session_or_reason(lambda: parse_file(path, tool_text_limit=LIMIT, redactor=REDACTOR))
-        seconds = time.process_time() - started
+        session, seconds = _parsed(path)
     assert counted[0] <= READ_AT_MOST * len(data), f"read {counted[0]} bytes of {len(data)}"
-    assert seconds <= SECONDS_PER_100_KB * max(1, len(data) / 100_000), f"took {seconds:.1f} s for {len(data)} bytes"
+    if seconds > SUSPICIOUS:
+        _compare_with_an_honest_file(path, len(data))
     _check_growth(path, data, session)
     if isinstance(session, str):
         return None
@@ -182,6 +185,29 @@ def counted_bytes() -> Iterator[list[int]]:
     real = io.open
     with patch.object(io, "open", opened):
         yield counted
+
+
+def _parsed(path: Path) -> tuple[ParsedSession | str, float]:
+    """The session or why it is none, and the seconds of this process that it took."""
+    started = time.process_time()
+    session = session_or_reason(lambda: parse_file(path, tool_text_limit=LIMIT, redactor=REDACTOR))
+    return session, time.process_time() - started
+
+
+def _compare_with_an_honest_file(path: Path, size: int) -> None:
+    """Each at its quickest of a few times, so that a busy machine makes no difference."""
+    header = {"type": "session", "version": 3, "id": "honest", "timestamp": "2026-03-02T10:00:00.000Z", "cwd": "/r"}
+    said = {"role": "user", "content": [{"type": "text", "text": "Please look at the parcel service again. " * 5}]}
+    entry = {"type": "message", "timestamp": "2026-03-02T10:00:00.000Z", "message": said}
+    lines, length = [json.dumps(header)], 0
+    while length < max(size, 100_000):
+        lines.append(json.dumps(entry | {"id": f"{len(lines)}", "parentId": f"{len(lines) - 1}"}))
+        length += len(lines[-1])
+    honest = path.with_name("honest.jsonl")
+    _write(honest, "\n".join(lines).encode())
+    seconds, proper = (min(_parsed(each)[1] for _ in range(3)) for each in (path, honest))
+    honest.unlink()
+    assert seconds <= MAX_TIMES_AN_HONEST_FILE * proper, f"{size} bytes took {seconds / proper:.0f} times a proper file"
 
 
 def _check_growth(path: Path, data: bytes, whole: ParsedSession | str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -206,16 +205,18 @@ def test_when_the_time_is_up_the_rest_is_left_for_the_next_look(workspace: Works
     assert len(catalogue.files_of(DAY)) == 3
 
 
-def test_what_was_read_before_the_time_was_up_is_kept(workspace: Workspace) -> None:
+def test_what_was_read_before_the_time_was_up_is_kept(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [write_session(workspace.sessions / f"{name}.jsonl", *conversation(NINE)) for name in "ab"]
     catalogue = workspace.catalogue()
 
     def slowly() -> Iterator[Source]:
         yield reading.source_of(paths[0])
-        time.sleep(0.3)
+        clock[0] += 3600
         yield reading.source_of(paths[1])
 
-    assert catalogue.refresh(slowly(), seconds=0.2) == Refresh(files=2, changed=1, left=1)
+    clock = [0.0]
+    monkeypatch.setattr("memory_pipeline.sessions.catalogue.time.monotonic", lambda: clock[0])
+    assert catalogue.refresh(slowly(), seconds=60) == Refresh(files=2, changed=1, left=1)
     assert list(workspace.catalogue().rows) == [str(paths[0])]
 
 

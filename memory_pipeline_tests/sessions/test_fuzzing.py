@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.sessions.model import ParsedSession
 from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.sessions.fuzzing import (
     CORPUS,
     FOLDERS,
@@ -185,7 +186,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 def many(examples: int) -> settings:
     """The same examples in each run."""
     return settings(
-        max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+        max_examples=times(examples / 100), derandomize=True, database=None, suppress_health_check=list(HealthCheck)
     )
 
 

@@ -52,7 +52,7 @@ def machine(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def call_model(machine: Machine, number: int, prompt: str, env: Mapping[str, str]) -> list[Any]:
     """Call the command as a stage does; how the run ended that its hook started: exit code, stdout, stderr."""
     command = [sys.executable, "-c", MODEL_COMMAND, str(machine.sessions), f"{number}", prompt]
-    answer = subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=120)
+    answer = subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=500)
     told: list[Any] = json.loads(answer.stdout)
     return told
 
@@ -92,7 +92,7 @@ def test_without_marker_and_environment_there_would_be_one(machine: Machine) -> 
 @pytest.mark.parametrize("args", [["run"], ["status", "--json"], ["review"], ["sql", "select 1"]], ids=" ".join)
 def test_no_command_starts_below_a_model_command(args: list[str], machine: Machine, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "memory_pipeline.cli.main", *args]
-    answer = subprocess.run(command, env=own_environment(), capture_output=True, text=True, timeout=120, check=False)
+    answer = subprocess.run(command, env=own_environment(), capture_output=True, text=True, timeout=500, check=False)
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", NOT_STARTED)
     assert not (tmp_path / "workspace").exists()
 

@@ -15,6 +15,7 @@ from memory_pipeline.observations.language_model.alignment import (
     stems,
 )
 from memory_pipeline.observations.model import Said
+from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.talking import START, quotes, talk
 
 WINDOW = talk(
@@ -156,7 +157,7 @@ TEXT = st.text(alphabet="ab cd\n.。…`*|:1-é字\u2028\x1c\t", max_size=80) | 
 ROLES = st.sampled_from(["user", "assistant", "tool", "injected"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(2))
 @given(st.lists(st.tuples(ROLES, TEXT), max_size=6), TEXT, st.sets(st.integers(0, 6)), st.booleans())
 def test_spans_lie_in_their_messages_and_have_words(
     turns: list[tuple[str, str]], text: str, named: set[int], is_named: bool

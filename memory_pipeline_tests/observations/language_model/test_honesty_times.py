@@ -23,6 +23,7 @@ from memory_pipeline.observations.rows import rows_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.dates import clock_times
 from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.talking import LONDON, talk
 from memory_pipeline_tests.rows import DAY
 
@@ -162,7 +163,7 @@ class Tables:
         return pl.DataFrame(self.rows[table], schema=TABLES[table].columns)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=times(2.5))
 @given(
     st.lists(TURNS, min_size=1, max_size=6),
     st.lists(FACTS, min_size=1, max_size=4),
@@ -204,7 +205,7 @@ def test_the_property_can_fail() -> None:
     assert not judge_timestamps(Workspace(SETTINGS["UTC"], tables), DAY).passed
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=times(5))
 @given(TEXTS | st.text(alphabet="0123456789:() Tat-ampm", max_size=30))
 def test_nothing_but_said_times_is_left_and_the_second_time_nothing_changes(text: str) -> None:
     left, is_removed = HONESTY.without_invented_times(text)

@@ -382,7 +382,7 @@ def test_sessions_are_asked_for_at_once_within_the_limit(work: Make) -> None:
     import threading
 
     running, most, lock = [0], [0], threading.Lock()
-    meet = threading.Barrier(3, timeout=20)
+    meet = threading.Barrier(3, timeout=300)
 
     def slow(asked: Asked) -> Any:
         with lock:

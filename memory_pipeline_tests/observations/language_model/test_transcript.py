@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memory_pipeline.observations.language_model.transcript import FENCE, INJECTED, PASTED, chunks, rendered
 from memory_pipeline.observations.model import Said
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.talking import LONDON, START, talk
 
 TOKYO = ZoneInfo("Asia/Tokyo")
@@ -152,7 +153,7 @@ def window(turns: Sequence[tuple[str, str, bool]]) -> list[Said]:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(1.5))
 @given(st.lists(TURN, max_size=12), st.lists(TURN, max_size=6), st.sampled_from([LEAST, 700, 2000, 35_000]))
 def test_parts_stay_as_they_are_when_a_session_goes_on(
     said: list[tuple[str, str, bool]], more: list[tuple[str, str, bool]], cap: int
@@ -163,7 +164,7 @@ def test_parts_stay_as_they_are_when_a_session_goes_on(
         assert after[len(before) - 1].start == before[-1].start  # it may end elsewhere
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(1.5))
 @given(st.lists(TURN, max_size=12), st.sampled_from([LEAST, 700, 2000, 35_000]))
 def test_parts_hold_every_message_once_and_are_small_enough(said: list[tuple[str, str, bool]], cap: int) -> None:
     parts = chunks(window(said), cap, LONDON)

@@ -12,6 +12,7 @@ from memory_pipeline.observations.parsing.answer import (
     parse_answer,
 )
 from memory_pipeline.text.priorities import PRIORITIES
+from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.parsing.test_answer import MOVED, NPM, TESTS, WELL_FORMED
 
 PIECES = st.sampled_from(
@@ -35,13 +36,13 @@ def is_sound(answer: ParsedAnswer) -> bool:
 
 
 @given(st.text(st.characters(codec=None)) | st.lists(PIECES | st.text(max_size=9)).map("".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(3))
 def test_any_text_is_read(text: str) -> None:
     assert is_sound(parse_answer(text))
 
 
 @given(st.lists(st.tuples(st.integers(0, len(WELL_FORMED)), st.integers(0, 40), PIECES | st.just("")), max_size=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(3))
 def test_a_damaged_answer_is_read(edits: list[tuple[int, int, str]]) -> None:
     text = WELL_FORMED
     for place, length, piece in edits:
@@ -50,7 +51,6 @@ def test_a_damaged_answer_is_read(edits: list[tuple[int, int, str]]) -> None:
 
 
 @given(st.integers(0, len(WELL_FORMED)))
-@settings(deadline=None)
 def test_a_cut_answer_has_no_fact_that_the_whole_one_has_not(end: int) -> None:
     read = parse_answer(WELL_FORMED[:end])
     assert {f for s in read.segments for f in s.facts} <= {NPM, TESTS, MOVED}
@@ -66,7 +66,6 @@ LINES = st.tuples(
 
 
 @given(st.lists(LINES, max_size=6, unique_by=lambda line: line[0]))
-@settings(deadline=None)
 def test_what_is_written_in_the_format_is_read_back(lines: list[tuple]) -> None:  # type: ignore[type-arg]
     emoji = {"high": "🔴", "medium": "🟡", "low": "🟢"}
     facts = tuple(ParsedFact(f"The {w}", p, k, f"{t:%H:%M}", tuple(refs)) for w, p, k, t, refs in lines)

@@ -4,7 +4,7 @@ from itertools import product
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.observations.parsing.answer import ParsedAnswer, parse_answer
@@ -148,7 +148,6 @@ def test_what_is_only_alike_is_no_loop(text: str) -> None:
 
 
 @given(st.text(), st.integers(2, 5))
-@settings(deadline=None)
 def test_taking_loops_out_adds_nothing(text: str, times: int) -> None:
     shorter, has_loops = without_loops(text * times)
     assert len(shorter) <= len(text * times)

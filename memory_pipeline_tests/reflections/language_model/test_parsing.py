@@ -1,10 +1,9 @@
 """The lines of a reflector's answer, whatever of the format it kept to."""
 
-import time
-
 import pytest
 
 from memory_pipeline.reflections.language_model.parsing import MOST_LINES, ParsedLine, parse_reflection
+from memory_pipeline_tests.growth import grows_evenly
 from memory_pipeline_tests.rows import SECTIONS
 
 TEXT = "In shop-api packages are installed with uv."
@@ -111,10 +110,8 @@ def test_a_loop_is_told() -> None:
     ["[", "* [o1", "[o1 " * 3, "* 🔴 ", "| ", "o1 ", "(o1)", "* Hard Rules ", "-o", "[o1-o", "\n  x", "# ", "🔴"],
 )
 def test_a_long_answer_takes_no_time(noise: str) -> None:
-    began = time.perf_counter()
-    parse_reflection(noise * (400_000 // len(noise)), SECTIONS)
-    parse_reflection("\n".join(f"* [o{i}] {noise}{i}" for i in range(5_000)), SECTIONS)
-    assert time.perf_counter() - began < 10
+    grows_evenly(lambda size: parse_reflection(noise * (size // len(noise)), SECTIONS), 100_000)
+    grows_evenly(lambda size: parse_reflection("\n".join(f"* [o{i}] {noise}{i}" for i in range(size)), SECTIONS), 1_250)
 
 
 def test_there_is_an_end_to_lines() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +11,8 @@ from hypothesis import strategies as st
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.redaction.library import FOLDED_LIBRARY, LIBRARY
 from memory_pipeline.sessions.redaction.tokens import TOKENS
+from memory_pipeline_tests.examples import times
+from memory_pipeline_tests.growth import grows_evenly
 from memory_pipeline_tests.sessions.redaction.canaries import A36, CANARIES, JWT
 
 REDACTOR = Redactor(b"salt")
@@ -64,7 +65,7 @@ def test_text_around_a_secret_stays() -> None:
 
 
 @given(pieces=st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=14))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=times(4))
 def test_redacting_twice_changes_nothing_and_nothing_raises(pieces: list[str]) -> None:
     text = "".join(pieces)
     redacted = REDACTOR.redact(text)
@@ -74,18 +75,15 @@ def test_redacting_twice_changes_nothing_and_nothing_raises(pieces: list[str]) -
 
 
 @given(text=st.text(max_size=400), limit=st.integers(0, 300))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(2))
 def test_an_excerpt_is_never_longer_than_the_text_or_the_limit_and_its_mark(text: str, limit: int) -> None:
     assert len(REDACTOR.excerpt(text, limit)) <= max(limit, 60) or len(text) <= limit
 
 
 @pytest.mark.parametrize("piece", [piece for piece in PIECES if piece.isascii()], ids=repr)
 @pytest.mark.parametrize("gap", ["", " "], ids=repr)
-def test_no_text_takes_long(piece: str, gap: str) -> None:
-    text = (piece + gap) * (100_000 // len(piece + gap))
-    started = time.perf_counter()
-    REDACTOR.redact(text)
-    assert time.perf_counter() - started < 1
+def test_no_text_takes_longer_than_its_length(piece: str, gap: str) -> None:
+    grows_evenly(lambda size: REDACTOR.redact((piece + gap) * (size // len(piece + gap))), 25_000)
 
 
 def test_an_excerpt_has_head_and_tail_and_says_how_much_is_gone() -> None:

@@ -1,0 +1,22 @@
+"""Workspaces that are made once for all workers of a test run; a test that changes one takes a copy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """The folder of that name as `make` has filled it, by whichever worker of pytest-xdist asked first."""
+    root = factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    folder, done = root / name, root / f"{name}.made"
+    with FileLock(f"{folder}.lock"):
+        if not done.exists():
+            make(folder)
+            done.touch()
+    return folder
