@@ -1,6 +1,6 @@
 """How long the command takes to start: `--help`, `--version`, and `status` of the bundled examples.
 
-    python benchmarks/startup.py [--runs N] [CHECKOUT ...]
+    python -m benchmarks.startup [--runs N] [CHECKOUT ...]
 
 Each checkout (this one when none is named) runs with this Python and its packages, in a home of its own; `status`
 shows the examples, which are run once before. The checkouts take turns, so that a busy minute falls on all of them.
@@ -8,7 +8,6 @@ Wall seconds, minimum and median, and the least processor seconds, which other w
 floor is Python doing nothing. Name an older checkout first to have a baseline.
 """
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -16,6 +15,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from benchmarks.common import parser
 
 COMMANDS = (("--help",), ("--version",), ("status",))
 HERE = Path(__file__).resolve().parents[1]
@@ -33,10 +34,10 @@ def call(checkout: Path, home: Path, *args: str) -> tuple[float, float, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkouts", nargs="*", type=Path, default=[HERE])
-    parser.add_argument("--runs", type=int, default=10)
-    chosen = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("checkouts", nargs="*", type=Path, default=[HERE])
+    options.add_argument("--runs", type=int, default=10)
+    chosen = options.parse_args()
     checkouts = [checkout.resolve() for checkout in chosen.checkouts]
     seconds: dict[tuple[Path, tuple[str, ...]], list[tuple[float, float]]] = {}
     with tempfile.TemporaryDirectory() as folder:

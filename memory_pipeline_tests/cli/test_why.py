@@ -133,17 +133,17 @@ def events(lake: Lake) -> list[tuple[str, str]]:
 def test_all_that_became_of_a_line_is_told_in_order(often: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """Offered, said again, shown, approved with other words, in MEMORY.md, then struck through for a newer one."""
     settings = load_settings()
-    record_showings(settings, often, {P1: None}, at("12:00", TUESDAY), surface="REVIEW.md")
-    decide(settings, often, {P1: "approved"}, at("13:00", TUESDAY), texts={P1: f"{RULE} Always."})
-    reconcile(settings, often, at("14:00", TUESDAY))
+    record_showings(Workspace(settings, often), {P1: None}, at("12:00", TUESDAY), surface="REVIEW.md")
+    decide(Workspace(settings, often), {P1: "approved"}, at("13:00", TUESDAY), texts={P1: f"{RULE} Always."})
+    reconcile(Workspace(settings, often), at("14:00", TUESDAY))
     begin = [("offered", "Hard Rules"), ("said again", "once"), ("said again", "once"), ("shown", "REVIEW.md")]
     begin += [("approved", "command, edited"), ("in MEMORY.md", "Hard Rules")]
     assert events(often) == begin
 
     put(often, "proposals", proposal(1, "The depot is asked every second.", day=TUESDAY, supersedes=[P1], evidence=[]))
     assert events(often) == [*begin, ("may be replaced", f"{P2} is pending")]
-    decide(settings, often, {P2: "approved"}, at("15:00", TUESDAY))
-    reconcile(settings, often, at("16:00", TUESDAY))
+    decide(Workspace(settings, often), {P2: "approved"}, at("15:00", TUESDAY))
+    reconcile(Workspace(settings, often), at("16:00", TUESDAY))
     assert events(often) == [*begin, ("struck through", f"superseded by {P2}")]
     lines = [line for line in told(P1, capsys).splitlines() if line.startswith("2025-03-0") and "(" in line]
     assert lines[0] == f"{MONDAY}        offered (Hard Rules)"
@@ -151,7 +151,7 @@ def test_all_that_became_of_a_line_is_told_in_order(often: Lake, capsys: pytest.
         lines[-1]
         == f"{at('16:00', TUESDAY).astimezone(settings.zone):%Y-%m-%d %H:%M}  struck through (superseded by {P2})"
     )
-    assert history(settings, often, P2)[0]["detail"] == f"Hard Rules, in the place of {P1}"
+    assert history(Workspace(settings, often), P2)[0]["detail"] == f"Hard Rules, in the place of {P1}"
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_all_that_became_of_a_line_is_told_in_order(often: Lake, capsys: pytest.
 )
 def test_what_a_person_did_to_the_line_since_is_told(often: Lake, old: str, new: str, event: str) -> None:
     settings = load_settings()
-    decide(settings, often, {P1: "approved"}, at("13:00", TUESDAY))
-    reconcile(settings, often, at("14:00", TUESDAY))
+    decide(Workspace(settings, often), {P1: "approved"}, at("13:00", TUESDAY))
+    reconcile(Workspace(settings, often), at("14:00", TUESDAY))
     text = settings.memory_file.read_text("utf-8")
     assert old in text
     settings.memory_file.write_text(text.replace(old, new), "utf-8")

@@ -259,7 +259,7 @@ def test_running_again_changes_no_byte(work: Work, tmp_path: Path) -> None:
     before = bytes_of(tmp_path / "lake")
     assert work.run_all() == []
     for day in (MONDAY, SUNDAY, date(2025, 3, 31)):
-        frames = work.stage.build(day)
+        frames = work.stage.build(day).frames
         for table, frame in frames.items():
             work.lake.replace(table, frame, [day], {day: work.stage.fingerprint(day)})
     assert bytes_of(tmp_path / "lake") == before

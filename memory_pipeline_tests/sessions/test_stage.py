@@ -23,6 +23,7 @@ from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.stage import NAMES, SessionsStage
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, tool, user, utc, write_session
 from memory_pipeline_tests.sessions.harnesses.test_claude_code import record
 from memory_pipeline_tests.sessions.harnesses.test_codex import FORKED, copied, line, prompt, turns
@@ -45,7 +46,7 @@ def build(
     lake = Lake(chosen.lake_dir)
     known = Catalogue(lake, chosen)
     known.refresh(find_sources(list(directories)))
-    stage = SessionsStage(chosen, lake, known, now)
+    stage = SessionsStage(Workspace(chosen, lake), known, now)
     built = [day for day in days if bring_up_to_date(stage, lake, day)]
     for day in days:
         verdict = judge_windows(lake, day)
