@@ -34,7 +34,7 @@ def call(checkout: Path, home: Path, *args: str) -> tuple[float, float, int]:
 
 
 def main() -> None:
-    options = parser(__doc__)
+    options = parser("startup", __doc__)
     options.add_argument("checkouts", nargs="*", type=Path, default=[HERE])
     options.add_argument("--runs", type=int, default=10)
     chosen = options.parse_args()

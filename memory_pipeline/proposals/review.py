@@ -16,7 +16,7 @@ from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import decode, encode, update_file, write_atomically
-from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, automatic_promotions, recently_promoted
+from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, OFF, automatic_promotions, recently_promoted
 from memory_pipeline.proposals.events import (
     APPROVED,
     AUTO_SURFACE,
@@ -101,25 +101,18 @@ def reconcile(
 
         def edit(current: bytes | None) -> bytes:
             text = decode(current) if current is not None else None
-            made = _read_back(workspace, log, text, result)
-            made += _commanded(workspace, log.after(made, now), decisions or {}, result)
-            made += _ended(workspace, log.after(made, now), now, result, tasks_are_read=tasks_are_read)
-            if not result.damaged:
-                found = automatic_promotions(
-                    workspace, log.after(made, now), now, unread=_unread(workspace, log, tasks_are_read)
-                )
-                log.append("auto_promotions", found.rows, now)  # first: what is decided is not looked at again
-                result.automatic += [d.proposal_id for d in found.decisions]
-                made += found.decisions
-            log.record_decisions(made, now)
+            log.record_decisions(
+                _new_decisions(workspace, log, text, decisions or {}, now, result, tasks_are_read), now
+            )
             status = log.status
-            waiting = _first(log.pending(), offered_in(text or ""), settings.pending_limit)
-            offered = as_offered(workspace, log, waiting, now=now)
             kept = None if result.damaged or text is None else without_notice(text)
+            waiting = _first(log.pending(), offered_in(text or ""), settings.pending_limit)
+            offered = _offered(workspace, log, waiting, offered_in(kept or ""), now)
             decided = {p for p, state in status.items() if state != PENDING}
             new = update_review(kept, offered, decided, day=day_of(now, settings.zone), now=now)
-            recent = recently_promoted(workspace, log, now)
-            new = with_notice(new, list(dict.fromkeys([*recent, *result.automatic])))
+            if AUTO_SURFACE in log.table("decisions")["surface"]:
+                recent = recently_promoted(workspace, log, now)
+                new = with_notice(new, list(dict.fromkeys([*recent, *result.automatic])))
             # first the copy that has what was shown, then the file: never a line in the file that we do not know of
             _write_shown(settings, new)
             shown[:] = [p for p in offered_in(new) if status.get(p) == PENDING]
@@ -175,11 +168,27 @@ def as_offered(
 ) -> list[Proposal]:
     """Rows of `ProposalLog.frame` as they stand in REVIEW.md."""
     rows, now = list(rows), now or now_utc()
+    if not rows:
+        return []
     olds = {old for r in rows for old in r["supersedes"] or []}
     texts = log.table("promotions").select("proposal_id", "text") if olds else pl.DataFrame()
     lines = evidence_lines(workspace, rows, {p: t for p, t in texts.iter_rows() if p in olds})
     expires = {r["proposal_id"]: expiring_on(workspace.settings, r, now) for r in rows}
     return [Proposal(p := r["proposal_id"], r["section"], r["text"], lines[p], expires[p]) for r in rows]
+
+
+def _offered(
+    workspace: Workspace, log: ProposalLog, rows: Sequence[Row], on_file: Collection[str], now: datetime
+) -> list[Proposal]:
+    """Likewise, without evidence for those that stand in the file: theirs is there, and may be the user's by now."""
+    new = as_offered(workspace, log, [r for r in rows if r["proposal_id"] not in on_file], now=now)
+    evidence = {proposal.proposal_id: proposal.evidence for proposal in new}
+    return [
+        Proposal(
+            p := r["proposal_id"], r["section"], r["text"], evidence.get(p, ""), expiring_on(workspace.settings, r, now)
+        )
+        for r in rows
+    ]
 
 
 def _first(waiting: list[Row], on_file: Collection[str], limit: int) -> list[Row]:
@@ -202,6 +211,28 @@ def _reading(settings: Settings, log: ProposalLog, text: str | None) -> tuple[Re
 
 def _undecided(status: Mapping[str, str], ids: Iterable[str]) -> list[str]:
     return [p for p in ids if status.get(p, PENDING) == PENDING]
+
+
+def _new_decisions(
+    workspace: Workspace,
+    log: OpenLog,
+    text: str | None,
+    commanded: Mapping[str, str],
+    now: datetime,
+    result: Reconciled,
+    tasks_are_read: bool,
+) -> list[Decision]:
+    """What the user decided, then what ends by itself, each looked at as if those before it were on record."""
+    made = _read_back(workspace, log, text, result)
+    made += _commanded(workspace, log.after(made, now), commanded, result)
+    made += _ended(workspace, log.after(made, now), now, result, tasks_are_read=tasks_are_read)
+    if not result.damaged and workspace.settings.auto_promote != OFF:
+        unread = _unread(workspace, log, tasks_are_read)
+        found = automatic_promotions(workspace, log.after(made, now), now, unread=unread)
+        log.append("auto_promotions", found.rows, now)  # before the decisions: what has one is not looked at again
+        result.automatic += [d.proposal_id for d in found.decisions]
+        made += found.decisions
+    return made
 
 
 def _read_back(workspace: Workspace, log: ProposalLog, text: str | None, result: Reconciled) -> list[Decision]:
