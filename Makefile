@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test ui check bench bench-all setup setup-dev chromium harnesses clean
+.PHONY: run test ui check docs check-docs bench bench-all setup setup-dev chromium harnesses clean
 
 run: setup
 	@$(BIN)/memory run
@@ -14,11 +14,21 @@ test: setup-dev chromium harnesses
 ui: setup
 	@$(BIN)/memory ui
 
-check: setup-dev
+check: setup-dev check-docs
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@MEMORY_WORKSPACE=$$(mktemp -d) $(BIN)/dagster definitions validate -m memory_pipeline.definitions --log-level warning
+
+# Tables and lists of the documentation are made from the code: `make docs` writes them, `make check` compares them.
+COG := $(BIN)/python -m cogapp -I . -p 'from docs import generate'
+DOCS := README.md $(wildcard docs/*.md)
+
+docs: setup-dev
+	@$(COG) -r $(DOCS)
+
+check-docs: setup-dev
+	@$(COG) --check --diff $(DOCS) || { echo "The documentation is not what the code says; \`make docs\` writes it anew." >&2; exit 1; }
 
 # Figures beside their baselines, those that take minutes in all; see benchmarks/README.md.
 bench: setup-dev
