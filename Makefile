@@ -14,20 +14,21 @@ test: setup-dev chromium harnesses
 ui: setup
 	@$(BIN)/memory ui
 
-check: setup-dev check-docs
+check: setup-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(MAKE) -s --no-print-directory check-docs
 	@MEMORY_WORKSPACE=$$(mktemp -d) $(BIN)/dagster definitions validate -m memory_pipeline.definitions --log-level warning
 
 # Tables and lists of the documentation are made from the code: `make docs` writes them, `make check` compares them.
-COG := $(BIN)/python -m cogapp -I . -p 'from docs import generate'
+COG := $(BIN)/python -m cogapp --verbosity=1 -I docs -p 'import generate'
 DOCS := README.md $(wildcard docs/*.md)
 
 docs: setup-dev
 	@$(COG) -r $(DOCS)
 
-check-docs: setup-dev
+check-docs:
 	@$(COG) --check --diff $(DOCS) || { echo "The documentation is not what the code says; \`make docs\` writes it anew." >&2; exit 1; }
 
 # Figures beside their baselines, those that take minutes in all; see benchmarks/README.md.
