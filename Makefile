@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 # More than four processes of tests are no faster, and each may need 2 GB.
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: run test test-all ui check bench bench-all setup setup-dev chromium harnesses clean
+.PHONY: run test test-all ui check docs check-docs bench bench-all setup setup-dev chromium harnesses clean
 
 run: setup
 	@$(BIN)/memory run
@@ -25,7 +25,18 @@ check: setup-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@$(MAKE) -s --no-print-directory check-docs
 	@MEMORY_WORKSPACE=$$(mktemp -d) $(BIN)/dagster definitions validate -m memory_pipeline.definitions --log-level warning
+
+# Tables and lists of the documentation are made from the code: `make docs` writes them, `make check` compares them.
+COG := $(BIN)/python -m cogapp --verbosity=1 -I docs -p 'import generate'
+DOCS := README.md $(wildcard docs/*.md)
+
+docs: setup-dev
+	@$(COG) -r $(DOCS)
+
+check-docs:
+	@$(COG) --check --diff $(DOCS) || { echo "The documentation is not what the code says; \`make docs\` writes it anew." >&2; exit 1; }
 
 # Figures beside their baselines, those that take minutes in all; see benchmarks/README.md.
 bench: setup-dev

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from memory_pipeline.settings import Settings
 
 __all__ = ["Lake", "Settings", "__version__"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {"Lake": "memory_pipeline.lake.store", "Settings": "memory_pipeline.settings"}
 

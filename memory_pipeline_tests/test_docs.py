@@ -1,69 +1,152 @@
-"""README.md tells the truth: every asset, check, job, schedule, sensor, command, setting and table is in it."""
+"""The documentation tells the truth: all that there is, is named in it, and all that it names is there.
+
+That its tables are what the code says is checked by `make check`, which makes them anew.
+"""
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
-from memory_pipeline.cli.main import app
+import memory_pipeline
+from memory_pipeline.cli.main import COMMANDS, app, load_command
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.setting_sources import settings_of
-from memory_pipeline.settings import Settings, variable
+from memory_pipeline.settings import Settings
 from memory_pipeline_tests.loaded import defs
 
 TOP = Path(__file__).resolve().parents[1]
-README = (TOP / "README.md").read_text("utf-8")
+PAGES = sorted(
+    [
+        *(TOP / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md", "prompts/README.md")),
+        *(TOP / "docs").glob("*.md"),
+    ]
+)
+TEXT = "\n".join(page.read_text("utf-8") for page in PAGES)
+OF_THE_TREE = ("memory_pipeline/", "memory_pipeline_tests/", "docs/", "prompts/", "benchmarks/")
 
 
-def names_of_definitions() -> list[str]:
+def names_of_definitions() -> set[str]:
     repository = defs.get_repository_def()
     assets = [key.to_user_string() for key in repository.asset_graph.get_all_asset_keys()]
     checks = [key.name for key in repository.asset_graph.asset_check_keys]
     jobs = [job.name for job in repository.get_all_jobs() if not job.name.startswith("__")]
     automation = [s.name for s in [*repository.schedule_defs, *repository.sensor_defs]]
-    return sorted({*assets, *checks, *jobs, *automation})
+    return {*assets, *checks, *jobs, *automation}
 
 
-@pytest.mark.parametrize("name", names_of_definitions())
-def test_what_dagster_loads_is_in_the_readme(name: str) -> None:
-    assert f"`{name}`" in README
+NAMES = {
+    "assets, checks, jobs, schedules and sensors": names_of_definitions(),
+    "settings": {setting.variable for setting in settings_of(Settings).values()},
+    "tables": set(TABLES),
+    "columns": {column for table in TABLES.values() for column in table.columns},
+    "commands": {f"memory {name}" for name in COMMANDS},
+    "prompts": {path.name for path in (TOP / "prompts").glob("*.md") if path.name != "README.md"},
+}
 
 
-@pytest.mark.parametrize("field", sorted(settings_of(Settings)))
-def test_every_setting_is_in_the_readme(field: str) -> None:
-    assert f"`{variable(field)}`" in README
+@pytest.mark.parametrize("sort", NAMES)
+def test_everything_has_its_place_in_the_documentation(sort: str) -> None:
+    assert len(NAMES[sort]) > 5
+    assert sorted(name for name in NAMES[sort] if f"`{name}`" not in TEXT) == []
 
 
-@pytest.mark.parametrize("table", sorted(TABLES))
-def test_every_table_is_in_the_readme(table: str) -> None:
-    assert f"`{table}`" in README
+def test_the_readme_is_a_page_that_people_read() -> None:
+    assert len((TOP / "README.md").read_text("utf-8").splitlines()) <= 150
 
 
-def test_every_command_is_in_the_readme() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert set(commands) == {
-        "run",
-        "estimate",
-        "status",
-        "review",
-        "why",
-        "log",
-        "archive",
-        "identity",
-        "settings",
-        "sql",
-        "ui",
-    }
-    for name in commands:
-        assert f"memory {name}" in README
+def prose(page: Path) -> str:
+    """A page without its blocks of code and without comments."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S)
+    return re.sub(r"<!--.*?-->", "", text, flags=re.S)
 
 
-def test_the_version_has_an_entry_in_the_changelog() -> None:
-    import memory_pipeline
+def code_in(page: Path) -> list[str]:
+    """What stands between single backticks, on one line each."""
+    return [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", prose(page))]
 
-    assert f"## {memory_pipeline.__version__}" in (TOP / "CHANGELOG.md").read_text("utf-8")
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub makes of the headings."""
+    titles = re.findall(r"^#+ (.+)$", prose(page), re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if not target.startswith("https://"):
+            path, _, anchor = target.partition("#")
+            found = (page.parent / path).resolve() if path else page
+            if not found.exists() or (anchor and anchor not in anchors(found)):
+                broken.append(target)
+    assert broken == []
+
+
+def is_in_the_tree(name: str) -> bool:
+    """Whether it is a path from the top or below the package, or, without a folder, the name of something there."""
+    if "/" in name.rstrip("/"):
+        return any(any(base.glob(name)) for base in (TOP, TOP / "memory_pipeline"))
+    return (TOP / name).exists() or any((TOP / "memory_pipeline").rglob(name.rstrip("/")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
+def test_every_file_that_is_named_exists(page: Path) -> None:
+    named = [code for code in code_in(page) if code.startswith(OF_THE_TREE) or re.fullmatch(r"[\w*/]+\.py", code)]
+    if page.name == "architecture.md":
+        named += [code for code in code_in(page) if re.fullmatch(r"[a-z_/]+/", code) and code != "index/"]
+    assert sorted(name for name in named if not is_in_the_tree(name)) == []
+    modules = re.findall(r"python -m\s+benchmarks\.(\w+)", page.read_text("utf-8"))
+    assert sorted(m for m in modules if m != "NAME" and not (TOP / f"benchmarks/{m}.py").exists()) == []
+
+
+def test_architecture_names_the_files_of_every_stage() -> None:
+    page = TOP / "docs/architecture.md"
+    assert len([code for code in code_in(page) if is_in_the_tree(code)]) > 80
+
+
+def commands_in(page: Path) -> list[list[str]]:
+    """The calls of `memory` that a page shows, in blocks and between backticks, as their words."""
+    blocks = re.findall(r"^```\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    lines = [line for block in blocks for line in block.splitlines()] + code_in(page)
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("memory ")]
+
+
+def parse(words: list[str]) -> None:
+    """Read the words as the command would, without doing anything. Raises where it would refuse them."""
+    name, *rest = words
+    if name.startswith("--"):
+        known = {option for parameter in typer.main.get_command(app).params for option in parameter.opts}
+        assert name in {*known, "--help"}, name
+        return
+    command: Any = load_command(name)
+    while rest and hasattr(command, "commands") and not rest[0].startswith("--"):
+        command, rest = command.commands[rest[0]], rest[1:]
+    if len(words) > 1:  # else it is only spoken of
+        command.make_context(name, list(rest))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
+def test_every_command_that_is_shown_can_be_called(page: Path) -> None:
+    for words in commands_in(page):
+        parse(words)
+
+
+def test_wrong_commands_would_be_noticed() -> None:
+    assert sum(len(commands_in(page)) for page in PAGES) > 50
+    for wrong in (["rum"], ["run", "--al"], ["settings", "put", "a", "b"], ["--versions"]):
+        with pytest.raises(Exception):  # noqa: B017 - of the libraries below typer, which have changed before
+            parse(wrong)
+
+
+def test_the_version_has_a_dated_entry_in_the_changelog() -> None:
+    versions = re.findall(r"^## (\S+) - \d{4}-\d{2}-\d{2}$", (TOP / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert versions[0] == memory_pipeline.__version__
 
 
 def test_every_dependency_is_pinned() -> None:

@@ -68,12 +68,31 @@ def test_the_summary_says_what_came_of_it(demo: tuple[Path, str, str]) -> None:
     assert "`memory ui`" in out
 
 
+def shown_in_the_readme(what: str) -> list[str]:
+    """The lines of the block below this comment."""
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+    block = readme.partition(f"<!-- {what} -->\n```")[2].partition("\n```")[0]
+    return [line for line in block.splitlines()[1:] if line]
+
+
 def test_the_readme_shows_just_this_summary(demo: tuple[Path, str, str]) -> None:
     """All of it but the places, which begin with the person's home."""
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8").splitlines()
+    readme = shown_in_the_readme("output of `make run`")
     shown = [line for line in demo[1].splitlines() if "/" not in line and line]
     assert len(shown) > 8
     assert [line for line in shown if line not in readme] == []
+
+
+def test_the_readme_shows_what_becomes_of_the_examples(home: Path) -> None:
+    """Lines as they stand in REVIEW.md, and in MEMORY.md once those are approved."""
+    review = (workspace(home) / "REVIEW.md").read_text("utf-8").splitlines()
+    shown = shown_in_the_readme("of REVIEW.md of the examples")
+    assert len(shown) > 3 and [line for line in shown if line not in review] == []
+    shown = shown_in_the_readme("of MEMORY.md of the examples, once the lines are approved")
+    approved = [option for line in shown for p in re.findall(r"<!-- (p-\S+) -->", line) for option in ("--approve", p)]
+    assert len(approved) > 2 and memory(home, "review", *approved).returncode == 0
+    written = (workspace(home) / "MEMORY.md").read_text("utf-8").splitlines()
+    assert [line for line in shown if line not in written] == []
 
 
 def test_nothing_is_written_outside_of_the_workspace(demo: tuple[Path, str, str]) -> None:

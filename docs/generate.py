@@ -1,0 +1,160 @@
+"""The parts of the documentation that are made from the code. `make docs` writes them, `make check` compares them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+import memory_pipeline.definitions
+from memory_pipeline.cli.main import COMMANDS
+from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
+from memory_pipeline.setting_sources import Setting, settings_of
+from memory_pipeline.settings import Settings
+
+OTHER_NAMES = {"qdrant": "Qdrant server", "identity": "Files that agents read first"}
+"""Titles of groups of settings that are not just their name."""
+
+
+@cache
+def _repository() -> dg.RepositoryDefinition:
+    """What Dagster loads in a workspace where nothing is set."""
+    settings = Settings(
+        workspace=Path(tempfile.gettempdir()) / "nobody",
+        timezone="UTC",
+        start_date=date(2025, 1, 1),
+        default_session_dirs=False,
+    )
+    return memory_pipeline.definitions.build_definitions(settings).get_repository_def()
+
+
+def graph() -> str:
+    """The asset graph as the page of definitions draws it."""
+    text = memory_pipeline.definitions.__doc__ or ""
+    drawn = text.partition("::\n\n")[2].partition("\n\n")[0]
+    return "```\n" + "\n".join(line.removeprefix("    ") for line in drawn.splitlines()) + "\n```\n"
+
+
+def commands() -> str:
+    return _table(("command", "does"), ((f"`memory {name}`", does) for name, does in COMMANDS.items()))
+
+
+def assets() -> str:
+    """Every asset, in the order of the graph."""
+    found = _repository().asset_graph
+    rows = []
+    for key in found.toposorted_asset_keys:
+        node, name = found.get(key), key.to_user_string()
+        about = TABLES[name].row if name in TABLES else _first_sentence(node.description)
+        checks = sorted(f"`{check.name}`" for check in node.check_keys)
+        parents = sorted(f"`{parent.to_user_string()}`" for parent in node.parent_keys)
+        rows.append((f"`{name}`", about, _partition(node.partitions_def), ", ".join(parents), ", ".join(checks)))
+    return _table(("asset", "one row is", "partition", "made from", "checks"), rows)
+
+
+def checks() -> str:
+    """Every check, by asset."""
+    found = _repository().asset_graph
+    rows = []
+    for key in sorted(found.asset_check_keys, key=lambda key: (key.asset_key, key.name)):
+        node = found.get(key)
+        stops = "stops the run" if node.blocking else ""
+        rows.append((f"`{key.asset_key.to_user_string()}`", f"`{key.name}`", _first_paragraph(node.description), stops))
+    return _table(("asset", "check", "holds when", "else"), rows)
+
+
+def jobs() -> str:
+    """Every job with what starts it."""
+    repository = _repository()
+    order = [key.to_user_string() for key in repository.asset_graph.toposorted_asset_keys]
+    started: dict[str, list[str]] = {}
+    for schedule in repository.schedule_defs:
+        started.setdefault(schedule.job_name, []).append(f"`{schedule.name}`")
+    for sensor in repository.sensor_defs:
+        started.setdefault(sensor.job_name or "", []).append(f"`{sensor.name}`")
+    rows = []
+    for job in sorted(repository.get_all_jobs(), key=lambda job: job.name):
+        if job.name.startswith("__"):
+            continue
+        made = {key.to_user_string() for key in job.asset_layer.executable_asset_keys}
+        names = ", ".join(f"`{name}`" for name in order if name in made)
+        rows.append((f"`{job.name}`", ", ".join(started.get(job.name, ["you"])), job.description or "", names))
+    return _table(("job", "started by", "does", "assets"), rows)
+
+
+def automation() -> str:
+    """Every schedule and sensor."""
+    repository = _repository()
+    rows = [
+        (f"`{s.name}`", f"schedule, {_clock(f'{s.cron_schedule}')}", f"`{s.job_name}`", s.description or "")
+        for s in sorted(repository.schedule_defs, key=lambda s: f"{s.cron_schedule}".split()[1])
+    ]
+    rows += [
+        (f"`{s.name}`", f"sensor, every {s.minimum_interval_seconds} s", f"`{s.job_name}`", s.description or "")
+        for s in sorted(repository.sensor_defs, key=lambda s: s.name)
+    ]
+    return _table(("name", "looks", "starts", "when"), rows)
+
+
+def tables() -> str:
+    """Every table of the lake with its columns."""
+    parts = []
+    for name, table in TABLES.items():
+        kept = "one file per day" if table.daily else "one file"
+        made = "made from the session files" if table.is_derived else "cannot be made again: keep it"
+        rows = ((f"`{c}`", duckdb_type(kind), COLUMN_NOTES[c]) for c, kind in table.columns.items())
+        head = f"## `{name}`\n\nOne row is {table.row}. {kept[0].upper()}{kept[1:]}; {made}.\n\n"
+        parts.append(head + _table(("column", "type", "what it is"), rows))
+    return "\n".join(parts)
+
+
+def settings() -> str:
+    """Every setting: those that people change first, then the others by table of settings.toml."""
+    found = list(settings_of(Settings).values())
+    groups: dict[str, list[Setting]] = {"Most used": [s for s in found if s.is_front]}
+    for setting in found:
+        group = setting.key.rpartition(".")[0]
+        title = OTHER_NAMES.get(group, group.capitalize()) if group else "Others"
+        if not setting.is_front:
+            groups.setdefault(title, []).append(setting)
+    return "\n".join(f"## {title}\n\n" + _settings_table(members) for title, members in groups.items())
+
+
+def _settings_table(members: Iterable[Setting]) -> str:
+    rows = []
+    for s in members:
+        secret = " Secret: never printed." if s.is_secret else ""
+        rows.append((f"`{s.key}`", f"`{s.variable}`", _default(s), s.meaning + secret))
+    return _table(("key in settings.toml", "variable", "default", "meaning"), rows)
+
+
+def _default(setting: Setting) -> str:
+    """As code where it is a value, as words where it is a description of one."""
+    return f"`{setting.default}`" if setting.default and " " not in setting.default else setting.default
+
+
+def _partition(partitions: Any) -> str:
+    return {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month"}[partitions.schedule_type.name] if partitions else "-"
+
+
+def _clock(cron: str) -> str:
+    minute, hour = cron.split()[:2]
+    return f"{int(hour):02}:{int(minute):02}"
+
+
+def _first_paragraph(text: str | None) -> str:
+    return " ".join((text or "").partition("\n\n")[0].split())
+
+
+def _first_sentence(text: str | None) -> str:
+    return _first_paragraph(text).partition(". ")[0].rstrip(".")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
