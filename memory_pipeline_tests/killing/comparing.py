@@ -48,7 +48,7 @@ def differences_but_for_times(folder: Path, wanted: Path) -> list[str]:
         if _without_times(folder / name) != _without_times(wanted / name):
             wrong.append(f"{name} differs in more than times")
     ends = ProposalIntegrity.from_lake(lake, settings.memory_file)
-    wrong += [offence for day in lake.days("proposals") for offence in ends.judge(day).offenders]
+    wrong += ends.judge().offenders
     told = {
         (date.fromisoformat(path.stem), found[1])
         for path in settings.daily_log(date.min).parent.glob("*.md")
