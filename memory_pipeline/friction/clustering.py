@@ -15,15 +15,11 @@ from memory_pipeline.friction.patterns import (
     kind_of_failure,
     signature,
 )
-from memory_pipeline.text.sameness import groups
+from memory_pipeline.text.sameness import BROKEN_RULE, SAME_CORRECTION, groups
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.similarity import content_words, overlap
-from memory_pipeline.text.wording import breaks_with, named_as_gone, takes_place_of
+from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.wording import breaks_with, retracted_names, takes_place_of
 
-SAME_COSINE = 0.6
-"""MiniLM cosine from which two corrections are about the same thing, though worded freely."""
-SAME_OVERLAP = 0.34
-SAME_RULE = 0.34
 MIN_SESSIONS = 2
 
 
@@ -67,7 +63,7 @@ def corrections(
     ordered = sorted(standing, key=_age, reverse=True)
     by_id = {s.sign_id: s for s in ordered}
     texts = {i: s.text for i, s in by_id.items()}
-    found = groups(list(by_id), texts, vectors, min_cosine=SAME_COSINE, min_overlap=SAME_OVERLAP)
+    found = groups(list(by_id), texts, vectors, SAME_CORRECTION)
     rules = [(line, content_words(line)) for line in memory_lines]
     clusters = []
     for ids in found:
@@ -97,7 +93,7 @@ def failures(signs: Sequence[Sign]) -> list[Cluster]:
 
 def _standing(signs: Sequence[Sign], said: Sequence[Sign]) -> list[Sign]:
     """The signs whose place nothing took that was said later."""
-    ending = [s for s in said if named_as_gone(s.text)]
+    ending = [s for s in said if retracted_names(s.text)]
     return [s for s in signs if not any(_age(s) < _age(e) and takes_place_of(e.text, s.text) for e in ending)]
 
 
@@ -113,7 +109,7 @@ def _age(sign: Sign) -> tuple[datetime, str]:
 def _correction(members: tuple[Sign, ...], rules: Sequence[tuple[str, frozenset[str]]]) -> Cluster:
     newest = members[-1]
     said = content_words(newest.text)
-    alike = (line for line, words in rules if overlap(said, words) >= SAME_RULE)
+    alike = (line for line, words in rules if BROKEN_RULE.by_words(said, words))
     known = next((line for line in alike if not breaks_with(newest.text, line)), None)
     if known:
         return Cluster(

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from memory_pipeline.text.specifics import VARYING
+
 REPEATED_CORRECTION = "repeated_correction"
 RECURRING_FAILURE = "recurring_failure"
 TOOL_MISUSE = "tool_misuse"
@@ -31,10 +33,6 @@ _CONFIGURATION = re.compile(
     r"command not found|no module named|modulenotfounderror|cannot find module|permission denied|eacces|not installed|"
     r"already (in use|allocated)|address already|connection refused|could not connect|environment variable|"
     r"version mismatch",
-    re.I,
-)
-_NOISE = re.compile(
-    r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*|(?:/|\b[A-Za-z]:\\)[^\s:'\"]+|['\"`][^'\"`]{1,80}['\"`]",
     re.I,
 )
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -70,7 +68,7 @@ def error_line(text: str) -> str | None:
 def signature(line: str) -> str:
     """The error without what differs from time to time: numbers, hashes, paths, quoted values. Without the
     tool too: every harness names its shell differently."""
-    return " ".join(_NOISE.sub("…", _COLOUR.sub("", line)).lower().split())[:160]
+    return " ".join(VARYING.sub("…", _COLOUR.sub("", line)).lower().split())[:160]
 
 
 def kind_of_failure(line: str) -> str:

@@ -19,11 +19,8 @@ from memory_pipeline.reflections.model import (
 )
 from memory_pipeline.reflections.superseding import superseded_by
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM, RANK
-from memory_pipeline.text.sameness import groups
+from memory_pipeline.text.sameness import OBSERVED, groups
 
-SAME_COSINE = 0.75
-"""MiniLM cosine from which two short sentences say the same; paraphrased rules lie above, neighbours below."""
-SAME_OVERLAP = 0.5
 RECENT_DAYS = 1
 """Up to this age in days an observation is kept nearly verbatim: everything but low."""
 CORE_DAYS = 3
@@ -83,8 +80,7 @@ def _lines(
     replaced = superseded_by(observed)
     by_id = {o.observation_id: o for o in sorted(observed, key=order) if o.observation_id not in replaced}
     texts = {i: o.text for i, o in by_id.items()}
-    merged = groups(list(by_id), texts, vectors, min_cosine=SAME_COSINE, min_overlap=SAME_OVERLAP)
-    for ids in merged:
+    for ids in groups(list(by_id), texts, vectors, OBSERVED):
         members = [by_id[i] for i in ids]
         if members[0].may_lead and keep(members):
             yield _line(members, tuple(sorted(older for older, newer in replaced.items() if newer in ids)))

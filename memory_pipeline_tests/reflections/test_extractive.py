@@ -6,7 +6,8 @@ import pytest
 
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.model import ARCHITECTURE, ITEM_TYPES, PATTERNS, RULES, USER, Line, Observed
-from memory_pipeline.reflections.superseding import given_up, superseded_by
+from memory_pipeline.reflections.superseding import superseded_by
+from memory_pipeline.text.wording import retracted_words
 from memory_pipeline_tests.rows import DAY, FakeEncoder, at, day_after
 
 ENCODER = FakeEncoder("uv", "friday", "tabs", "queue")
@@ -273,7 +274,7 @@ def test_what_is_not_replaced(older: Observed, newer: Observed) -> None:
     ],
 )
 def test_what_a_text_gives_up(text: str, gone: set[str]) -> None:
-    assert given_up(text) == gone
+    assert retracted_words(text) == gone
 
 
 def test_the_order_of_observations_does_not_matter_to_what_is_replaced() -> None:

@@ -22,6 +22,8 @@ from memory_pipeline.observations.extractive.units import Unit, answers, units
 from memory_pipeline.text import cues
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import is_question, kind_of_model, kind_of_user
+from memory_pipeline.text.momentary import is_momentary_step
+from memory_pipeline.text.sameness import SAYS_NOTHING_NEW
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 
@@ -150,13 +152,9 @@ def _judge_model(unit: Unit, window: Window) -> Candidate:
     kind = kind_of_model(unit.text)
     doubts = (cues.HEDGE, cues.VERDICT, cues.FOR_NOW, cues.PROPOSAL)
     is_firm = kind in TOLD_AS_FACT and window.is_english["assistant"] and window.is_confirmed(unit.position)
-    if kind == "statement" and any(cues.MOMENTARY.search(part) for part in unit.parts):  # steps of a plan
+    if kind == "statement" and any(map(is_momentary_step, unit.parts)):  # steps of a plan
         is_firm = False
     return Candidate(unit, kind, "assistant", 0.0, is_firm and not any(c.search(unit.text) for c in doubts))
-
-
-REPEATS = 0.85
-"""Share of a unit's words, by their rarity, that another has already, from which it says nothing new."""
 
 
 class Selection:
@@ -217,7 +215,7 @@ def select(pool: Sequence[Candidate], weights: Weights, rarity: Mapping[str, flo
             continue
         repeated[i] = max(repeated[i], chosen.repeated(words[i], looked_at[i]))
         looked_at[i] = len(chosen.kept)
-        if repeated[i] >= REPEATS:
+        if repeated[i] >= SAYS_NOTHING_NEW:
             continue
         now = -worth[i] * (1 - weights.redundancy * repeated[i])
         if now > value:

@@ -17,6 +17,7 @@ from memory_pipeline.text.cues import is_english
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import kind_of_user
 from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.specifics import COUNTED
 from memory_pipeline.text.tokens import estimate
 
 FEATURES: Mapping[str, str] = {
@@ -147,7 +148,7 @@ def _of_words(unit: Unit, window: Window) -> dict[str, float]:
     count = max(1, len(words))
     return {
         "length": math.log1p(estimate(unit.text)) / 5,
-        "named": min(FULL, len(cues.SPECIFIC.findall(unit.text))) / FULL,
+        "named": min(FULL, len(COUNTED.findall(unit.text))) / FULL,
         "new_words": sum(window.first_said.get(w, unit.position) >= unit.position for w in words) / count,
         "final_words": len(words & window.final) / count if unit.position != window.last_answer else 0.0,
         "later_words": sum(window.last_said.get(w, unit.position) > unit.position for w in words) / count,

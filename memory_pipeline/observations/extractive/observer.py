@@ -8,7 +8,6 @@ its rarest words: the weights were fitted on coding sessions and do no better th
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +39,7 @@ from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import NORMATIVE, is_passing, is_prose
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 from memory_pipeline.text.sentences import sentences, squeeze
+from memory_pipeline.text.specifics import CODE
 from memory_pipeline.text.tokens import estimate
 
 LEAST_SAID = 10
@@ -47,9 +47,6 @@ LEAST_SAID = 10
 MOST_WORK = 0.2
 """Share of the messages that may name files, identifiers or options, or announce what is done next. Between people it
 is below .05, in coding sessions mostly above .3."""
-_CODE = re.compile(
-    r"`|\b[\w.-]+/[\w./-]+\w|\b\w+\.(?:py|ts|js|go|rs|md|json|sh|ya?ml|toml)\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--\w+"
-)
 
 
 def is_talk(window: Window) -> bool:
@@ -57,7 +54,7 @@ def is_talk(window: Window) -> bool:
     said = [m.text for m in window.messages if m.role in ("user", "assistant")]
     if len(said) < LEAST_SAID or any(m.role == "tool" for m in window.messages):
         return False
-    return sum(bool(_CODE.search(text) or cues.PLAN.search(text)) for text in said) < MOST_WORK * len(said)
+    return sum(bool(CODE.search(text) or cues.PLAN.search(text)) for text in said) < MOST_WORK * len(said)
 
 
 def rarest(window: Window, tokens: int) -> list[Unit]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from memory_pipeline.observations.model import Said
 from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import is_noise, is_passing, is_prose, is_question, length_of
+from memory_pipeline.text.momentary import is_momentary_offer
 from memory_pipeline.text.sentences import Sentence, sentences, squeeze
 from memory_pipeline.text.similarity import content_words
 
@@ -164,7 +165,6 @@ CHARACTERS = 3
 _CHOICE = re.compile(r"^\W*(?:(?:ok|yes|go with|option|let'?s do|number|take)\W+)*([1-9]|[a-d])\W*$", re.I)
 _OPTION = re.compile(r"\b(?:option|choice|variant|number)\s*#?([1-9]|[a-d])\b|(?:方案|选项|選項)\s*([1-9]|[a-d])", re.I)
 """A choice within a few words: "I like option C"."""
-_ASKED = re.compile(r"^\W*((me|us|you|i|we|to|that|and|also)\W+)*", re.I)
 _MARK = re.compile(r"^[\s#*•-]*(?:option\s+([1-9]|[a-d])\b|([1-9]|[a-d])[.):])", re.I)
 
 
@@ -252,9 +252,3 @@ def _mark_of(text: str, sentence: Sentence) -> str:
     line = text[text.rfind("\n", 0, sentence.start) + 1 : sentence.end]
     mark = _MARK.match(line)
     return (mark[1] or mark[2]).lower() if mark else ""
-
-
-def is_momentary_offer(words: str) -> bool:
-    """An offer to do something right away: "Would you like me to commit this?"."""
-    asked = words.rsplit(". ", 1)[-1]
-    return asked.endswith("?") and bool(cues.MOMENTARY.match(_ASKED.sub("", cues.OFFER.sub("", asked))))

@@ -11,8 +11,7 @@ from dataclasses import replace
 from memory_pipeline.observations.model import Fact, Segment
 from memory_pipeline.observations.parsing.answer import ParsedAnswer, ParsedSegment
 from memory_pipeline.text.priorities import RANK
-from memory_pipeline.text.similarity import content_words, overlap
-from memory_pipeline.text.specifics import specifics
+from memory_pipeline.text.sameness import WRITTEN_TWICE_BY_OBSERVER as SAME
 from memory_pipeline.text.tokens import estimate
 
 NO_SEGMENT = ParsedSegment(None, None, None, None, ())
@@ -55,21 +54,19 @@ def _joined(one: ParsedSegment, other: ParsedSegment) -> ParsedSegment:
     return ParsedSegment(one.title or other.title, told, one.first, other.last, (*one.facts, *other.facts))
 
 
-SAME = 0.9
-"""Shared words per word of both from which two facts with the same names and numbers are one."""
 SLACK = 1.5
 """How far facts may pass the room before some are dropped: a model counts tokens badly."""
 
 
 def without_repeats(segments: Iterable[Segment], earlier: Iterable[Fact]) -> list[Segment]:
     """The segments without facts that say nothing, or stand in an earlier one or in `earlier`; the first stays."""
-    known = [_signature(fact) for fact in earlier]
+    known = [SAME.signature(fact.text) for fact in earlier]
     found = []
     for segment in segments:
         facts = []
         for fact in segment.facts:
-            signature = _signature(fact)
-            if fact.text and not any(_is_same(signature, other) for other in known):
+            signature = SAME.signature(fact.text)
+            if fact.text and not any(SAME.holds(signature, other) for other in known):
                 facts.append(fact)
                 known.append(signature)
         found.append(replace(segment, facts=tuple(facts)))
@@ -93,11 +90,3 @@ def trimmed(segments: Sequence[Segment], room: int) -> list[Segment]:
         replace(segment, facts=tuple(fact for f, fact in enumerate(segment.facts) if (s, f) in kept))
         for s, segment in enumerate(segments)
     ]
-
-
-def _signature(fact: Fact) -> tuple[frozenset[str], frozenset[str]]:
-    return content_words(fact.text) or frozenset({fact.text}), frozenset(specifics(fact.text))
-
-
-def _is_same(one: tuple[frozenset[str], frozenset[str]], other: tuple[frozenset[str], frozenset[str]]) -> bool:
-    return one[1] == other[1] and overlap(one[0], other[0]) >= SAME

@@ -11,14 +11,9 @@ from memory_pipeline.reflections.language_model.parsing import ParsedLine
 from memory_pipeline.reflections.model import PATTERNS, SECTION_OF, Line, Observed, best_priority, best_trust
 from memory_pipeline.text.dates import clock_times
 from memory_pipeline.text.priorities import MEDIUM, RANK
+from memory_pipeline.text.sameness import CARRIED, SAYING
 from memory_pipeline.text.specifics import Words, missing_specifics
 
-COVERED = 0.4
-"""Share of a line's words, by their rarity, that its observations must have. The rest is how it is told. Of facts that
-two careful readers wrote down of the same session, each in their own words, 97 % pass beside the other's, and under 1 %
-beside another fact."""
-SHARED = 0.15
-"""Share of a line's words that an observation must have to count as one that says it."""
 OF_A_PERSON = ("rule", "preference", "correction")
 """Kinds that only a person's words can give a line."""
 
@@ -39,7 +34,7 @@ class Checker:
         if not any(self.observed[i].may_lead for i in named) or not self._is_carried(parsed.text, [*named, *replaced]):
             return None
         shares = {i: self._share(parsed.text, [i]) for i in named}
-        saying = [i for i in named if shares[i] >= SHARED]
+        saying = [i for i in named if shares[i] >= SAYING]
         leading = [i for i in saying if self.observed[i].may_lead]
         if not leading:
             return None
@@ -67,7 +62,7 @@ class Checker:
         texts = [self.observed[i].text for i in positions]
         if not clock_times(text) <= set().union(*map(clock_times, texts)):
             return False
-        return not missing_specifics(text, Words(texts)) and self._share(text, positions) >= COVERED
+        return not missing_specifics(text, Words(texts)) and self._share(text, positions) >= CARRIED
 
     def _share(self, text: str, positions: Sequence[int]) -> float:
         """Share of the text's words, by their rarity, that these observations have."""

@@ -21,25 +21,22 @@ from memory_pipeline.reflections.language_model.parsing import parse_reflection
 from memory_pipeline.reflections.language_model.rendering import Batch, batches
 from memory_pipeline.reflections.model import TRUSTS, Line, Observed, Reflection, Unusable
 from memory_pipeline.text.priorities import RANK
-from memory_pipeline.text.similarity import content_words, overlap
-from memory_pipeline.text.specifics import specifics
+from memory_pipeline.text.sameness import WRITTEN_TWICE_BY_REFLECTOR as SAME
+from memory_pipeline.text.sameness import Signature
 from memory_pipeline.text.tokens import PROSE, estimate
-
-SAME = 0.6
-"""Shared words per word of both from which two lines of a section with the same names and numbers are one."""
 
 
 def merged(lines: Iterable[Line]) -> list[Line]:
     """Each thing once, with the newest wording and all of its sources."""
     found: list[Line] = []
-    signatures: list[tuple[int, frozenset[str], frozenset[str]]] = []
+    known: list[tuple[int, Signature]] = []
     for line in sorted(lines, key=lambda line: (-line.last_seen.timestamp(), RANK[line.priority], line.text)):
-        section, names, words = line.section, frozenset(specifics(line.text)), content_words(line.text)
-        same = (i for i, (s, n, w) in enumerate(signatures) if (s, n) == (section, names) and overlap(w, words) >= SAME)
+        signature = SAME.signature(line.text)
+        same = (i for i, (s, other) in enumerate(known) if s == line.section and SAME.holds(signature, other))
         place = next(same, None)
         if place is None:
             found.append(line)
-            signatures.append((section, names, words))
+            known.append((line.section, signature))
         else:
             found[place] = _joined(found[place], line)
     return found

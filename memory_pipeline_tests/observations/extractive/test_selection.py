@@ -2,8 +2,9 @@
 
 import random
 
-from memory_pipeline.observations.extractive.candidates import REPEATS, Candidate, Weights, select
+from memory_pipeline.observations.extractive.candidates import Candidate, Weights, select
 from memory_pipeline.observations.extractive.units import Unit
+from memory_pipeline.text.sameness import SAYS_NOTHING_NEW
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 
@@ -31,7 +32,7 @@ def slowly(candidates: list[Candidate], room: float) -> list[Candidate]:
     kept: list[Candidate] = []
     left = list(candidates)
     while left:
-        left = [c for c in left if estimate(c.unit.text) <= room and share(c, kept) < REPEATS]
+        left = [c for c in left if estimate(c.unit.text) <= room and share(c, kept) < SAYS_NOTHING_NEW]
         if not left:
             break
         best = max(
