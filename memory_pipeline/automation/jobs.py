@@ -8,7 +8,7 @@ from memory_pipeline.daily_log.archive import archive_logs
 from memory_pipeline.days import today
 from memory_pipeline.distillation.periods import LEVELS, TABLE_OF
 from memory_pipeline.orchestration import WorkspaceResource
-from memory_pipeline.proposals.todoist.client import TodoistBusy, TodoistRefused, open_todoist
+from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
 from memory_pipeline.proposals.todoist.review import Reviewed, sync
 from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
 
@@ -59,7 +59,7 @@ def sync_todoist(context: dg.OpExecutionContext, workspace: WorkspaceResource) -
     try:
         with open_todoist(opened.settings) as todoist:
             done = sync(opened, todoist, datetime.now(UTC))
-    except (TodoistBusy, TodoistRefused) as error:
+    except (TodoistBusyError, TodoistRefusedError) as error:
         raise dg.Failure(str(error), allow_retries=False) from None
     context.add_output_metadata({name: len(ids) for name, ids in vars(done).items()})
     context.log.info(_summary(done))

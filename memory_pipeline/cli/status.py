@@ -16,7 +16,7 @@ from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.settings import WrongSetting
+from memory_pipeline.settings import SettingError
 from memory_pipeline.workspace import Workspace
 
 SHOWN = 10
@@ -29,7 +29,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     settings = active_settings()
     lake = Lake(settings.lake_dir)
     catalogue = Catalogue(lake, settings)
-    with one_sentence(WrongSetting, code=MISUSED):
+    with one_sentence(SettingError, code=MISUSED):
         directories = roots(settings)
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS).left
     stages = Stages.of(settings, catalogue)

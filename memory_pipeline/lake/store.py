@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.markdown.safe_write import remove_strays
 
@@ -29,7 +30,7 @@ FEW_FILES = 2
 """More are read at once: over two years of small files that is five times as fast, over two days it is slower."""
 
 
-class DamagedTable(Exception):
+class DamagedTableError(MemoryPipelineError):
     """A file of a table cannot be read; the message names it and says what to do."""
 
 
@@ -57,7 +58,7 @@ class Lake:
     ) -> pl.DataFrame:
         """The rows of these days (None: all), typed also when there are none; only some columns where named.
 
-        Raises `DamagedTable` when a file cannot be read.
+        Raises `DamagedTableError` when a file cannot be read.
         """
         if not TABLES[table].daily:
             paths = [self.path(table)]
@@ -150,7 +151,7 @@ class Lake:
             wanted = [name for name in columns if name in stored] if columns else None
             return self._conform(table, pl.read_parquet(path, glob=False, columns=wanted)).select(columns or pl.all())
         except pl.exceptions.PolarsError as error:
-            raise DamagedTable(f"{path} cannot be read ({type(error).__name__}). {TABLES[table].mend}") from error
+            raise DamagedTableError(f"{path} cannot be read ({type(error).__name__}). {TABLES[table].mend}") from error
 
     def _conform(self, table: str, frame: pl.DataFrame) -> pl.DataFrame:
         """The frame with the table's columns in order; columns added since a file was written are null."""

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from memory_pipeline.errors import MemoryPipelineError
+
 BACKUPS_KEPT = 20
 # An edit takes milliseconds; whoever holds the lock for longer hangs, and waiting for ever would hang us too.
 LOCK_SECONDS = 60.0
@@ -23,7 +25,7 @@ LOCK_SECONDS = 60.0
 STRAY_SECONDS = 3600.0
 
 
-class ChangedMeanwhile(Exception):
+class ChangedMeanwhileError(MemoryPipelineError):
     """Somebody else wrote the file between our reading and our writing; nothing was written."""
 
     def __init__(self, path: Path) -> None:
@@ -49,7 +51,7 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
     which the newest 20 are kept. A symbolic link stays and its target is written; permissions are kept; missing
     folders are made.
 
-    Raises ChangedMeanwhile when the file no longer holds ``expected``, PermissionError when its owner made it
+    Raises ChangedMeanwhileError when the file no longer holds ``expected``, PermissionError when its owner made it
     read-only. What a killed process leaves beside the file (``.memory-*.tmp``) is removed by a later write.
     """
     target = path.resolve()
@@ -57,7 +59,7 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
     if old == data:
         return False
     if old != expected:
-        raise ChangedMeanwhile(path)
+        raise ChangedMeanwhileError(path)
     if old is not None:
         # a rename would get past the file's own permissions, so they are asked here
         if not os.access(target, os.W_OK):
@@ -69,7 +71,7 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
     try:
         # Limit: a writer that strikes in the microseconds between this look and the rename goes unnoticed.
         if _bytes_or_none(target) != expected:
-            raise ChangedMeanwhile(path)
+            raise ChangedMeanwhileError(path)
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -84,7 +86,7 @@ def update_file(path: Path, edit: Callable[[bytes | None], bytes], *, backups: P
     When a person saves the file in between, the edit is made again on what they saved. Our own processes take turns
     under a lock that lies in ``backups``. ``edit`` may be called several times and must depend on its argument alone.
 
-    Raises ChangedMeanwhile after ``attempts``, filelock.Timeout after a minute, and whatever ``edit`` raises.
+    Raises ChangedMeanwhileError after ``attempts``, filelock.Timeout after a minute, and whatever ``edit`` raises.
     """
 
     def once() -> bool:
@@ -94,7 +96,7 @@ def update_file(path: Path, edit: Callable[[bytes | None], bytes], *, backups: P
     backups.mkdir(parents=True, exist_ok=True)
     with FileLock(backups / f"{path.name}.lock", timeout=LOCK_SECONDS):
         for _ in range(attempts - 1):
-            with contextlib.suppress(ChangedMeanwhile):
+            with contextlib.suppress(ChangedMeanwhileError):
                 return once()
         return once()
 

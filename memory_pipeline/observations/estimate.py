@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.cache import NotRecorded
+from memory_pipeline.llm.cache import NotRecordedError
 from memory_pipeline.llm.client import Client, tokens_of
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Answer, Request
@@ -53,7 +53,7 @@ class _Replay:
     def complete(self, request: Request, for_day: date) -> Answer:
         known = self._cache.get(request.key)
         if known is None:
-            raise NotRecorded(request.key)
+            raise NotRecordedError(request.key)
         self.answered += request.attempt == 0
         return known
 
@@ -73,7 +73,7 @@ def estimate_day(lake: Lake, day: date, observer: LanguageModelObserver) -> Esti
             replay = _Replay(observer.client)
             try:
                 segments = replace(observer, client=replay).observe(job.messages, context)  # type: ignore[arg-type]
-            except NotRecorded:
+            except NotRecordedError:
                 segments = []
             earlier += [(observation_id(window, fact), fact) for segment in segments for fact in segment.facts]
             total += _of_window(observer, job.messages, context, replay.answered)

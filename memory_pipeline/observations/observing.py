@@ -12,11 +12,11 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable
+from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.observations.model import Context, Fact, Observer, Said, Segment, Shown, observation_id
 from memory_pipeline.sessions.quoting_cues import IMAGE
 
-Stopped = BudgetReached | ModelMisconfigured | ModelUnavailable
+Stopped = BudgetReachedError | ModelMisconfiguredError | ModelUnavailableError
 """Why an observer may leave a window for later."""
 
 
@@ -73,7 +73,7 @@ def observe_session(jobs: Iterable[Job], observer: Observer) -> list[Outcome]:
         context = Context(job.window["day"], key, job.project, tuple(earlier))
         try:
             segments = observer.observe(job.messages, context)
-        except (BudgetReached, ModelMisconfigured, ModelUnavailable) as stopped:
+        except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError) as stopped:
             found.append(Outcome(job, [], stopped))
             continue
         found.append(Outcome(job, segments))

@@ -8,7 +8,7 @@ from typing import Self
 from memory_pipeline.daily_log.render import write_daily_log
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.config import observer_model, of_messages, of_observations, room
-from memory_pipeline.llm.errors import BudgetReached
+from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Observer
 from memory_pipeline.observations.observing import Outcome, jobs_of, observe, observe_session
@@ -50,7 +50,7 @@ class ObservationsStage:
         if not stopped:
             return Built(total.frames(), warnings=tuple(warnings))
         left = f"{len(stopped)} of {len(outcomes)} windows are left: {stopped[0]}"
-        waits = isinstance(stopped[0], BudgetReached) or self.settings.observer.fallback
+        waits = isinstance(stopped[0], BudgetReachedError) or self.settings.observer.fallback
         return Built(
             total.frames(),
             is_complete=False,

@@ -8,9 +8,9 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.days import today
-from memory_pipeline.errors import CannotGoOn
+from memory_pipeline.errors import CannotGoOnError
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.errors import BudgetReached
+from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.orchestration import (
     GROUP,
     MODEL_RETRY,
@@ -24,7 +24,7 @@ from memory_pipeline.orchestration import (
     table_schema,
     table_spec,
 )
-from memory_pipeline.reflections.model import Unusable
+from memory_pipeline.reflections.model import UnusableAnswerError
 from memory_pipeline.reflections.pool import reflect_pool
 from memory_pipeline.reflections.stage import VERSION, ReflectionsStage, reflector_of
 from memory_pipeline.settings import Settings
@@ -93,7 +93,7 @@ def pool_reflections(context: dg.AssetExecutionContext, workspace: WorkspaceReso
     except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
         # the retry policy would count it as a failure and begin the step again
         raise dg.Failure(STOPPED, allow_retries=False) from None
-    except (Unusable, BudgetReached, CannotGoOn) as error:
+    except (UnusableAnswerError, BudgetReachedError, CannotGoOnError) as error:
         raise dg.Failure(f"Nothing was added: {error}", allow_retries=False) from error
     context.log.info(f"{done.rows} rows of {done.lines} lines were added; {done.waiting} lines wait")
     return dg.MaterializeResult(

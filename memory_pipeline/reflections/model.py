@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
+from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.observations.flags import DOUBTED
 from memory_pipeline.text.priorities import HIGH, MEDIUM, RANK
 
@@ -101,7 +102,7 @@ class Reflection:
     """Lines of the model that were not kept, because their sources do not carry them."""
 
 
-class Unusable(Exception):
+class UnusableAnswerError(MemoryPipelineError):
     """A model's answers were empty, degenerate or next to nothing; the message says which."""
 
 

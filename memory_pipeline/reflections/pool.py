@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from memory_pipeline.days import day_of
 from memory_pipeline.embeddings.stage import vectors_of
-from memory_pipeline.errors import TryAgainLater
+from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.model import row_id
@@ -56,7 +56,7 @@ def reflect_pool(workspace: Workspace, reflector: Reflector, encoder: Encoder, n
     """Condense what was not yet, and add it to the table.
 
     Raises what the reflector raises; then nothing is added, and what a model answered is not paid again. Raises
-    `TryAgainLater` while another one runs: each would add the same.
+    `TryAgainLaterError` while another one runs: each would add the same.
     """
     lock = FileLock(workspace.settings.lake_dir / "pool_reflections.lock", timeout=0)
     workspace.settings.lake_dir.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def reflect_pool(workspace: Workspace, reflector: Reflector, encoder: Encoder, n
         with lock:
             return _reflect(workspace, reflector, encoder, now)
     except Timeout:
-        raise TryAgainLater("Another pool-wide reflection is under way; wait for it to end.") from None
+        raise TryAgainLaterError("Another pool-wide reflection is under way; wait for it to end.") from None
 
 
 def _reflect(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: datetime) -> Pooled:

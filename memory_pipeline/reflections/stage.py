@@ -15,10 +15,10 @@ from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import of_observations, reflector_model
-from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable
+from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.observations.model import row_id
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.model import EXTRACTIVE, ITEM_TYPES, Line, Observed, Reflector, Unusable
+from memory_pipeline.reflections.model import EXTRACTIVE, ITEM_TYPES, Line, Observed, Reflector, UnusableAnswerError
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.stage import INCOMPLETE, Built, is_current
 from memory_pipeline.text.encoder import Encoder, encoder_of
@@ -65,12 +65,12 @@ class ReflectionsStage:
         vectors = self._vectors(day, observed)
         try:
             reflection = self.reflector.reflect(day, observed, vectors)
-        except Unusable as unusable:  # the same would be answered again
+        except UnusableAnswerError as unusable:  # the same would be answered again
             why = f"What {self.reflector.name} answered cannot be used: {unusable}."
             return _without_model(day, self._instead(day, observed, vectors), why)
-        except (BudgetReached, ModelMisconfigured, ModelUnavailable) as stopped:
+        except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError) as stopped:
             found = _without_model(day, self._instead(day, observed, vectors), str(stopped))
-            failure = None if isinstance(stopped, BudgetReached) else stopped
+            failure = None if isinstance(stopped, BudgetReachedError) else stopped
             return replace(found, is_complete=False, failure=failure)
         notes = {"answers": reflection.asked, "dropped_lines": reflection.dropped} if reflection.asked else {}
         return Built(_frames(self._rows(day, reflection.lines, observed, self.reflector.name)), notes=notes)

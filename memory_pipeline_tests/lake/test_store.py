@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.lake.store import FEW_FILES, DamagedTable, Lake, fingerprint_of
+from memory_pipeline.lake.store import FEW_FILES, DamagedTableError, Lake, fingerprint_of
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 
 MONDAY, TUESDAY, WEDNESDAY = date(2025, 3, 3), date(2025, 3, 4), date(2025, 3, 5)
@@ -115,7 +115,7 @@ def test_of_many_days_the_damaged_one_is_named(lake: Lake) -> None:
     days = [MONDAY + timedelta(days=n) for n in range(FEW_FILES + 3)]
     lake.replace("ledger", calls(*((day, f"{day}") for day in days)), days)
     lake.path("ledger", TUESDAY).write_bytes(b"PAR1")
-    with pytest.raises(DamagedTable, match=f"{TUESDAY}"):
+    with pytest.raises(DamagedTableError, match=f"{TUESDAY}"):
         lake.read("ledger")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.llm.cache import AnswerCache, NotRecorded, RecordedAnswers
+from memory_pipeline.llm.cache import AnswerCache, NotRecordedError, RecordedAnswers
 from memory_pipeline.llm.request import Answer, Picture, Request
 
 DAY = date(2025, 3, 5)
@@ -67,7 +67,7 @@ def test_only_the_text_of_a_recorded_answer_must_be_there(tmp_path: Path, more: 
 
 def test_what_is_not_recorded_is_not_asked(tmp_path: Path) -> None:
     other = replace(REQUEST, prompt="Who are you?")
-    with pytest.raises(NotRecorded, match=other.key):
+    with pytest.raises(NotRecordedError, match=other.key):
         RecordedAnswers(tmp_path).complete(other, DAY)
     assert not RecordedAnswers(tmp_path).is_cached(other)
 

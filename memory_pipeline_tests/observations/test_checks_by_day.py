@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.lake.store import DamagedTable, Lake
+from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Context, Fact, Said, Segment, Span
 from memory_pipeline_tests.rows import DAY, FakeEncoder, MissingEncoder, at, day_after, say, use_encoder, workspace
@@ -115,7 +115,9 @@ def test_a_damaged_table_is_a_sentence_and_a_derived_one_can_be_deleted(three_da
         assert three_days.read("reflections", [day_after(1)]).height
     three_days.path("decisions", day_after(0)).parent.mkdir()
     three_days.path("decisions", day_after(0)).write_bytes(b"")
-    with pytest.raises(DamagedTable, match=r"decisions/2025-03-05.parquet cannot be read .* Put a copy of it back"):
+    with pytest.raises(
+        DamagedTableError, match=r"decisions/2025-03-05.parquet cannot be read .* Put a copy of it back"
+    ):
         three_days.read("decisions")
 
 

@@ -11,11 +11,11 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.errors import TryAgainLater
+from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.errors import BudgetReached, ModelUnavailable
+from memory_pipeline.llm.errors import BudgetReachedError, ModelUnavailableError
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.model import Line, Unusable
+from memory_pipeline.reflections.model import Line, UnusableAnswerError
 from memory_pipeline.reflections.pool import LEAST_TOKENS, MOST_TOKENS, Pooled, eligible_rows, pack, reflect_pool
 from memory_pipeline.reflections.stage import reflector_of
 from memory_pipeline.settings import Settings
@@ -146,7 +146,10 @@ def test_nothing_to_reflect_on_writes_nothing(work: Work) -> None:
 
 def test_two_at_once_would_add_the_same_twice(work: Work) -> None:
     lines_of(work.lake, day_after(-5))
-    with FileLock(work.lake.root / "pool_reflections.lock"), pytest.raises(TryAgainLater, match="wait for it to end"):
+    with (
+        FileLock(work.lake.root / "pool_reflections.lock"),
+        pytest.raises(TryAgainLaterError, match="wait for it to end"),
+    ):
         work.run()
     assert work.rows() == []
 
@@ -200,7 +203,10 @@ def test_a_model_condenses_batch_by_batch(work: Work, monkeypatch: pytest.Monkey
     assert not kept & left and len(kept | left) == 40
 
 
-@pytest.mark.parametrize(("last", "raised"), [(Fail(500), ModelUnavailable), ("", Unusable), ("nothing", Unusable)])
+@pytest.mark.parametrize(
+    ("last", "raised"),
+    [(Fail(500), ModelUnavailableError), ("", UnusableAnswerError), ("nothing", UnusableAnswerError)],
+)
 def test_where_one_batch_fails_nothing_is_added_and_nothing_paid_again(
     work: Work, monkeypatch: pytest.MonkeyPatch, last: Any, raised: type[Exception]
 ) -> None:
@@ -217,7 +223,7 @@ def test_where_one_batch_fails_nothing_is_added_and_nothing_paid_again(
             work.run(**settings)
         assert len(server.requests) >= 3
     assert {p: b for p, b in work.bytes().items() if p in before} == before and work.rows() == []
-    if raised is ModelUnavailable:
+    if raised is ModelUnavailableError:
         with openai_server(lambda asked: lines_for(asked, every=2)) as server:
             work.run(**settings | {"daily_budget_tokens": 10_000_000, "reflector_base_url": server.url})
             assert 1 <= len(server.requests) < 5
@@ -226,7 +232,7 @@ def test_where_one_batch_fails_nothing_is_added_and_nothing_paid_again(
 
 def test_over_budget_nothing_is_added(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     lines_of(work.lake, day_after(-9))
-    with openai_server("") as server, pytest.raises(BudgetReached):
+    with openai_server("") as server, pytest.raises(BudgetReachedError):
         work.run(**with_model(work, server.url, monkeypatch) | {"daily_budget_tokens": 100})
     assert work.rows() == []
 

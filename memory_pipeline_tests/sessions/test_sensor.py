@@ -16,7 +16,7 @@ from memory_pipeline.days import day_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.planning import Stages
-from memory_pipeline.settings import WrongSetting, load_settings
+from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.conftest import conversation, user, utc, write_session
 from memory_pipeline_tests.llm.openai_server import openai_server
@@ -234,7 +234,7 @@ def test_no_session_directory_is_a_skip(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_named_directory_that_is_missing_fails_the_tick(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It shows red in the UI; a skip would look as if there were nothing to do."""
     monkeypatch.setenv("MEMORY_SESSION_DIRS", f"{sessions}:{sessions}/gone")
-    with pytest.raises(WrongSetting, match="/gone is not a directory that can be read"):
+    with pytest.raises(SettingError, match="/gone is not a directory that can be read"):
         tick()
 
 

@@ -33,7 +33,7 @@ class Backend(Protocol):
     """One way to reach a model. May be called from several threads at once."""
 
     def send(self, request: Request) -> Reply:
-        """The model's answer. Raises `Transient`, `RequestRefused` or `ModelMisconfigured`."""
+        """The model's answer. Raises `TransientError`, `RequestRefusedError` or `ModelMisconfiguredError`."""
 
 
 def backend_of(config: ModelConfig) -> Backend:

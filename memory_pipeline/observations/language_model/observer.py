@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.backends.provider import sees
 from memory_pipeline.llm.client import Client
-from memory_pipeline.llm.errors import RequestRefused
+from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Picture, Request
 from memory_pipeline.observations.budget import room
@@ -122,7 +122,7 @@ class LanguageModelObserver:
                 return parsed, request.key
             again = replace(request, attempt=1, prompt=f"{request.prompt}\n{text_of('ask_again').strip()}\n")
             second = parse_answer(self.client.complete(again, context.day).text)
-        except RequestRefused as refused:
+        except RequestRefusedError as refused:
             return ParsedAnswer(form="refused", problem=str(refused)), request.key
         if (second.parsed, _facts(second)) >= (parsed.parsed, _facts(parsed)):
             return second, again.key

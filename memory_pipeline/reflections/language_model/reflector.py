@@ -12,14 +12,14 @@ from functools import cached_property
 
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.client import Client
-from memory_pipeline.llm.errors import RequestRefused
+from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.reflections.evaluation import GUIDANCE, is_too_little, is_too_long
 from memory_pipeline.reflections.language_model.checking import Checker
 from memory_pipeline.reflections.language_model.parsing import parse_reflection
 from memory_pipeline.reflections.language_model.rendering import Batch, batches
-from memory_pipeline.reflections.model import TRUSTS, Line, Observed, Reflection, Unusable
+from memory_pipeline.reflections.model import TRUSTS, Line, Observed, Reflection, UnusableAnswerError
 from memory_pipeline.text.priorities import RANK
 from memory_pipeline.text.sameness import WRITTEN_TWICE_BY_REFLECTOR as SAME
 from memory_pipeline.text.sameness import Signature
@@ -106,7 +106,7 @@ class LanguageModelReflector:
     def reflect(
         self, day: date, observations: Sequence[Observed], vectors: Mapping[str, Sequence[float]]
     ) -> Reflection:
-        """Raises `Unusable` when the answers to a batch are, and what `Client.complete` raises."""
+        """Raises `UnusableAnswerError` when the answers to a batch are, and what `Client.complete` raises."""
         return self._condensed(day, batches(observations, self.batch_tokens, day), _today(day))
 
     def pool(self, day: date, lines: Sequence[Observed], vectors: Mapping[str, Sequence[float]]) -> Reflection:
@@ -141,7 +141,7 @@ class LanguageModelReflector:
         for number, (share, said) in enumerate((*GUIDANCE, (0.0, "")), 1):
             try:
                 answer = self.client.complete(self._request(batch, where, guidance, number - 1), day)
-            except RequestRefused as refused:
+            except RequestRefusedError as refused:
                 best = best or Attempt((), 0, UNUSABLE, str(refused))
                 break
             attempt = self._read(answer, batch, checker)
@@ -150,7 +150,7 @@ class LanguageModelReflector:
                 break
             guidance = self._guidance(attempt, batch, share, said) if said else ""
         if best is None or best.quality == UNUSABLE:
-            raise Unusable(f"{best.problem if best else 'nothing was asked'}, in {number} answer(s)")
+            raise UnusableAnswerError(f"{best.problem if best else 'nothing was asked'}, in {number} answer(s)")
         return best, number
 
     def _request(self, batch: Batch, where: str, guidance: str, attempt: int) -> Request:

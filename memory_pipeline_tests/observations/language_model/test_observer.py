@@ -16,7 +16,7 @@ import pytest
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.client import PICTURE_TOKENS
-from memory_pipeline.llm.errors import ModelMisconfigured, ModelUnavailable
+from memory_pipeline.llm.errors import ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.llm.request import Picture
 from memory_pipeline.observations.estimate import estimate_day
 from memory_pipeline.observations.evaluation import (
@@ -321,7 +321,7 @@ def by_session(asked: Asked) -> Any:
 def test_a_dead_model_leaves_what_was_finished_and_says_so(work: Make) -> None:
     with openai_server(by_session) as server:
         w = work(server.url, TURNS, OTHER, model_concurrency=1)
-        with pytest.raises(ModelUnavailable, match="did not answer"):
+        with pytest.raises(ModelUnavailableError, match="did not answer"):
             w.run()
         assert len(w.texts()) == 2
         assert w.lake.fingerprint("observations", DAY) == INCOMPLETE and not is_current(w.stage(), w.lake, DAY)
@@ -349,7 +349,7 @@ def test_a_model_that_dies_again_does_not_take_its_rows_back(work: Make) -> None
         w = work(server.url)
         w.run()
         before = w.lake.read("observations")
-    with openai_server(Fail(503)) as dead, pytest.raises(ModelUnavailable):
+    with openai_server(Fail(503)) as dead, pytest.raises(ModelUnavailableError):
         w.run(observer_base_url=dead.url, observer_temperature=0.9)
     assert w.lake.read("observations").equals(before)
     with openai_server(Fail(503)) as dead:
@@ -361,7 +361,7 @@ def test_a_missing_key_is_one_sentence_and_no_request(work: Make, monkeypatch: p
     with openai_server(answer()) as server:
         w = work(server.url)
         monkeypatch.delenv("OPENAI_API_KEY")
-        with pytest.raises(ModelMisconfigured, match="OPENAI_API_KEY"):
+        with pytest.raises(ModelMisconfiguredError, match="OPENAI_API_KEY"):
             w.run(observer_base_url=None)
         assert server.requests == []
 
@@ -427,7 +427,7 @@ def test_slow_is_waited_for_until_the_time_limit(work: Make) -> None:
         w = work(server.url)
         w.run()
         assert len(w.texts()) == 2
-    with openai_server([Say(answer(), after=30)]) as server, pytest.raises(ModelUnavailable):
+    with openai_server([Say(answer(), after=30)]) as server, pytest.raises(ModelUnavailableError):
         w.run(observer_base_url=server.url, observer_temperature=0.8, model_timeout=0.2)
 
 
