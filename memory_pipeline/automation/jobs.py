@@ -84,7 +84,7 @@ def archive_daily_logs(context: dg.OpExecutionContext, workspace: WorkspaceResou
     settings = opened.settings
     if not settings.archive_after_days:
         raise dg.Failure(ARCHIVING_IS_OFF, allow_retries=False)
-    stage = ReflectionsStage.of(opened)
+    stage = ReflectionsStage.from_workspace(opened)
     done = archive_logs(settings, today(settings.zone), lambda day: why_not_reflected(stage, day))
     context.add_output_metadata({"moved": len(done.moved), "waiting": len(done.waiting), "stuck": len(done.stuck)})
     context.log.info(f"{len(done.moved)} logs were archived: {', '.join(map(str, done.moved)) or 'none'}")

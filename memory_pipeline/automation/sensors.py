@@ -59,7 +59,7 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
         settings = opened.settings
         catalogue = Catalogue(opened.lake, settings)
         seen = catalogue.refresh(find_sources(roots(settings)), seconds=REFRESH_SECONDS)
-        stages = Stages.of(settings, catalogue, now, for_planning=True)
+        stages = Stages.from_settings(settings, catalogue, now, for_planning=True)
         due = {
             day: state_of(stages, day, day_of(now, settings.zone))
             for day in settled_days(catalogue, now)

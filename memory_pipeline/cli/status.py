@@ -32,7 +32,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     with one_sentence(SettingError, code=MISUSED):
         directories = roots(settings)
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS).left
-    stages = Stages.of(settings, catalogue)
+    stages = Stages.from_settings(settings, catalogue)
     planning = Lake(settings.lake_dir, for_planning=True)
     days, log = catalogue.days(), ProposalLog(lake)
     data = {
@@ -46,7 +46,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
         **_observing(Workspace(settings, lake)),
         "reflections_waiting": _waiting(lake),
-        "days_to_distil": [f"{day}" for day in due_days(DistillationStage.of(Workspace(settings, planning)))],
+        "days_to_distil": [
+            f"{day}" for day in due_days(DistillationStage.from_workspace(Workspace(settings, planning)))
+        ],
         "proposals": dict(log.frame.group_by("status").len().sort("status").iter_rows()),
         "auto_promotion": report(Workspace(settings, lake), log),
     }

@@ -92,7 +92,7 @@ class DistillationStage:
         self.settings, self.lake, self.now = workspace.settings, workspace.lake, now
 
     @classmethod
-    def of(cls, workspace: Workspace) -> Self:
+    def from_workspace(cls, workspace: Workspace) -> Self:
         return cls(workspace, today(workspace.settings.zone))
 
     @property

@@ -36,7 +36,7 @@ class EmbeddingsStage:
         self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
 
     @classmethod
-    def of(cls, workspace: Workspace) -> Self:
+    def from_workspace(cls, workspace: Workspace) -> Self:
         return cls(workspace, encoder_of(workspace.settings.embedding_model))
 
     def fingerprint(self, day: date) -> str:

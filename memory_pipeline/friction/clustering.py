@@ -11,7 +11,7 @@ from memory_pipeline.friction.patterns import (
     IMPACT,
     REPEATED_CORRECTION,
     STALE_MEMORY,
-    Sign,
+    FrictionEvent,
     kind_of_failure,
     signature,
 )
@@ -31,7 +31,7 @@ class Cluster:
     title: str
     target_file: str
     change: str
-    members: tuple[Sign, ...]
+    members: tuple[FrictionEvent, ...]
 
     @property
     def sessions(self) -> int:
@@ -49,19 +49,19 @@ class Cluster:
 
 
 def corrections(
-    signs: Sequence[Sign],
+    events: Sequence[FrictionEvent],
     vectors: Mapping[str, Sequence[float]],
     memory_lines: Sequence[str],
-    changes: Sequence[Sign] = (),
+    changes: Sequence[FrictionEvent] = (),
 ) -> list[Cluster]:
     """Clusters of what people had to say again. `vectors` by sign id; `memory_lines` are what was promoted.
 
     A changed mind is no recurrence: what was said later, also in `changes` (decisions that are no corrections), ends
     what it takes the place of, and a cluster has nothing that its later members give up.
     """
-    standing = _standing(signs, [*signs, *changes])
+    standing = _standing(events, [*events, *changes])
     ordered = sorted(standing, key=_age, reverse=True)
-    by_id = {s.sign_id: s for s in ordered}
+    by_id = {s.event_id: s for s in ordered}
     texts = {i: s.text for i, s in by_id.items()}
     found = groups(list(by_id), texts, vectors, SAME_CORRECTION)
     rules = [(line, content_words(line)) for line in memory_lines]
@@ -73,11 +73,11 @@ def corrections(
     return clusters
 
 
-def failures(signs: Sequence[Sign]) -> list[Cluster]:
+def failures(events: Sequence[FrictionEvent]) -> list[Cluster]:
     """Clusters of tool failures with one and the same error, apart from numbers and names in it."""
-    same: dict[str, list[Sign]] = defaultdict(list)
-    for sign in sorted(signs, key=_age):
-        same[signature(sign.text)].append(sign)
+    same: dict[str, list[FrictionEvent]] = defaultdict(list)
+    for event in sorted(events, key=_age):
+        same[signature(event.text)].append(event)
     return [
         Cluster(
             kind=kind_of_failure(members[-1].text),
@@ -91,22 +91,22 @@ def failures(signs: Sequence[Sign]) -> list[Cluster]:
     ]
 
 
-def _standing(signs: Sequence[Sign], said: Sequence[Sign]) -> list[Sign]:
+def _standing(events: Sequence[FrictionEvent], said: Sequence[FrictionEvent]) -> list[FrictionEvent]:
     """The signs whose place nothing took that was said later."""
     ending = [s for s in said if retracted_names(s.text)]
-    return [s for s in signs if not any(_age(s) < _age(e) and takes_place_of(e.text, s.text) for e in ending)]
+    return [s for s in events if not any(_age(s) < _age(e) and takes_place_of(e.text, s.text) for e in ending)]
 
 
-def _of_one_mind(members: Sequence[Sign]) -> tuple[Sign, ...]:
+def _of_one_mind(members: Sequence[FrictionEvent]) -> tuple[FrictionEvent, ...]:
     """Without those that hold on to what a later one gives up; oldest first, as they come."""
     return tuple(m for i, m in enumerate(members) if not any(breaks_with(n.text, m.text) for n in members[i + 1 :]))
 
 
-def _age(sign: Sign) -> tuple[datetime, str]:
-    return sign.at, sign.sign_id
+def _age(event: FrictionEvent) -> tuple[datetime, str]:
+    return event.at, event.event_id
 
 
-def _correction(members: tuple[Sign, ...], rules: Sequence[tuple[str, frozenset[str]]]) -> Cluster:
+def _correction(members: tuple[FrictionEvent, ...], rules: Sequence[tuple[str, frozenset[str]]]) -> Cluster:
     newest = members[-1]
     said = content_words(newest.text)
     alike = (line for line, words in rules if BROKEN_RULE.by_words(said, words))

@@ -43,10 +43,10 @@ _CANCELLED = re.compile(r"doesn't want to proceed|rejected by user|request inter
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class FrictionEvent:
     """One occurrence of friction: a person's correction, or a tool's failure."""
 
-    sign_id: str
+    event_id: str
     day: date
     session_id: str
     at: datetime

@@ -43,7 +43,7 @@ class Table:
     """Whether the rows can be made again from the session files."""
 
     @property
-    def mend(self) -> str:
+    def fix(self) -> str:
         """What to do when a file of the table cannot be read."""
         if self.is_derived:
             return "Delete it and run `memory run --all`: it is made again from the session files."

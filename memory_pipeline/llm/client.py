@@ -26,9 +26,9 @@ from memory_pipeline.settings import variable
 from memory_pipeline.text.tokens import PROSE, estimate
 from memory_pipeline.workspace import Workspace
 
-PICTURE_TOKENS = 1600
+IMAGE_TOKENS = 1600
 """What providers count for an image at most, about."""
-_LONGEST_WAIT = 120.0
+_MAX_WAIT = 120.0
 _MARGIN = 1.2
 _backoff = wait_exponential_jitter(initial=1, max=60, jitter=1)
 
@@ -151,7 +151,7 @@ class Client:
     def _worst(self, request: Request) -> Usage:
         # Bytes, not characters: of Chinese a token has one, of English four.
         said = len(f"{request.system}{request.prompt}".encode())
-        asked = math.ceil(_MARGIN * said / PROSE) + PICTURE_TOKENS * len(request.pictures)
+        asked = math.ceil(_MARGIN * said / PROSE) + IMAGE_TOKENS * len(request.images)
         return Usage(asked, request.max_output_tokens, cost_of(self.config, asked, request.max_output_tokens))
 
     def _retrying(self) -> Retrying:
@@ -179,11 +179,11 @@ class Client:
 
 def tokens_of(request: Request) -> int:
     """Tokens that a request has, about."""
-    return estimate(request.system) + estimate(request.prompt) + PICTURE_TOKENS * len(request.pictures)
+    return estimate(request.system) + estimate(request.prompt) + IMAGE_TOKENS * len(request.images)
 
 
 def _wait(state: RetryCallState) -> float:
     """What the provider asked for, within two minutes, or longer each time."""
     error = state.outcome.exception() if state.outcome else None
     asked = error.retry_after if isinstance(error, TransientError) else None
-    return _backoff(state) if asked is None else min(max(asked, 0.0), _LONGEST_WAIT)
+    return _backoff(state) if asked is None else min(max(asked, 0.0), _MAX_WAIT)

@@ -22,7 +22,7 @@ BACKUPS_KEPT = 20
 # An edit takes milliseconds; whoever holds the lock for longer hangs, and waiting for ever would hang us too.
 LOCK_SECONDS = 60.0
 # A temporary file lives for milliseconds; an hour is beyond doubt.
-STRAY_SECONDS = 3600.0
+TEMPORARY_FILE_SECONDS = 3600.0
 
 
 class ChangedMeanwhileError(MemoryPipelineError):
@@ -128,7 +128,7 @@ def _back_up(name: str, data: bytes, backups: Path) -> None:
 
 def _temporary_in(folder: Path, data: bytes, *, like: Path | None, mode: int = 0o666) -> Path:
     """A new file in ``folder`` that holds ``data`` on disk, with the permissions of ``like`` (None: by ``mode``)."""
-    remove_strays(folder, ".memory-*.tmp")
+    remove_temporary_files(folder, ".memory-*.tmp")
     temporary = folder / f".memory-{secrets.token_hex(8)}.tmp"
     # not tempfile.mkstemp: it makes every file 0600, and the umask cannot be read without setting it for all threads
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode if like is None else 0o600)
@@ -169,9 +169,9 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def remove_strays(folder: Path, pattern: str) -> None:
+def remove_temporary_files(folder: Path, pattern: str) -> None:
     """Removes what killed processes left there; what is younger than an hour may be in use."""
-    for stray in folder.glob(pattern):
+    for path in folder.glob(pattern):
         with contextlib.suppress(OSError):
-            if time.time() - stray.stat().st_mtime > STRAY_SECONDS:
-                stray.unlink()
+            if time.time() - path.stat().st_mtime > TEMPORARY_FILE_SECONDS:
+                path.unlink()

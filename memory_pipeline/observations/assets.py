@@ -61,7 +61,7 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
     )
     def observe(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
-        stage, calls_for = ObservationsStage.of(opened), calls_by_day(opened)
+        stage, calls_for = ObservationsStage.from_workspace(opened), calls_by_day(opened)
         yield from run_stage(context, opened, stage, lambda table, day: describe(opened, table, day, calls_for))
 
     return observe

@@ -11,9 +11,9 @@ from memory_pipeline.llm.cache import NotRecordedError
 from memory_pipeline.llm.client import Client, tokens_of
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.observations.budget import room
+from memory_pipeline.observations.budget import token_budget
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
-from memory_pipeline.observations.model import Context, Fact, Said, observation_id
+from memory_pipeline.observations.model import Context, Fact, WindowMessage, observation_id
 from memory_pipeline.observations.observing import jobs_of
 
 AROUND_FACTS = 300
@@ -80,12 +80,14 @@ def estimate_day(lake: Lake, day: date, observer: LanguageModelObserver) -> Esti
     return total
 
 
-def _of_window(observer: LanguageModelObserver, messages: Sequence[Said], context: Context, answered: int) -> Estimate:
+def _of_window(
+    observer: LanguageModelObserver, messages: Sequence[WindowMessage], context: Context, answered: int
+) -> Estimate:
     client, config = observer.client, observer.client.config
     found = Estimate(windows=1)
     shown = 0
     for number, (request, chunk) in enumerate(observer.requests(messages, context)):
-        facts = room(messages[chunk.start : chunk.end], observer.budget)
+        facts = token_budget(messages[chunk.start : chunk.end], observer.budget)
         asked = tokens_of(request) + min(shown, observer.prior_tokens)
         told = min(facts + AROUND_FACTS, config.max_output_tokens)
         shown += facts

@@ -63,7 +63,9 @@ def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
     )
     def reflect(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
-        yield from run_stage(context, opened, ReflectionsStage.of(opened), lambda _, day: describe(opened, day))
+        yield from run_stage(
+            context, opened, ReflectionsStage.from_workspace(opened), lambda _, day: describe(opened, day)
+        )
 
     return reflect
 

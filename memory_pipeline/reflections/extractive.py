@@ -11,9 +11,9 @@ from typing import Any
 from memory_pipeline.reflections.model import (
     PATTERNS,
     SECTION_OF,
-    Line,
-    Observed,
+    Observation,
     Reflection,
+    ReflectionLine,
     best_priority,
     best_trust,
 )
@@ -30,7 +30,7 @@ PASSING = ("progress", "statement")
 """Kinds of the model's words that matter for the day's log and to nobody later, unless they are high."""
 
 Vectors = Mapping[str, Sequence[float]]
-Members = Sequence[Observed]
+Members = Sequence[Observation]
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class ExtractiveReflector:
     def version(self) -> str:
         return self.name
 
-    def reflect(self, day: date, observations: Sequence[Observed], vectors: Vectors) -> Reflection:
+    def reflect(self, day: date, observations: Sequence[Observation], vectors: Vectors) -> Reflection:
         usable = [o for o in observations if o.kind != "question" and not _passes(o)]
-        return Reflection(tuple(_lines(usable, vectors, _authority, lambda members: _is_kept(day, members))))
+        return Reflection(tuple(_lines(usable, vectors, _lead_order, lambda members: _is_kept(day, members))))
 
-    def pool(self, day: date, lines: Sequence[Observed], vectors: Vectors) -> Reflection:
-        by_section: dict[int | None, list[Observed]] = defaultdict(list)
+    def pool(self, day: date, lines: Sequence[Observation], vectors: Vectors) -> Reflection:
+        by_section: dict[int | None, list[Observation]] = defaultdict(list)
         for line in lines:
             if line.kind != "question":
                 by_section[line.section].append(line)
@@ -54,11 +54,11 @@ class ExtractiveReflector:
         return Reflection(tuple(line for found in merged for line in found))
 
 
-def _passes(observed: Observed) -> bool:
+def _passes(observed: Observation) -> bool:
     return observed.trust != "user" and observed.kind in PASSING and observed.weight != HIGH
 
 
-def _authority(observed: Observed) -> tuple[bool, bool, int, float, str]:
+def _lead_order(observed: Observation) -> tuple[bool, bool, int, float, str]:
     """Who leads a group gives it the words: the person before the model, high before low, the newest first."""
     return (
         not observed.may_lead,
@@ -69,13 +69,16 @@ def _authority(observed: Observed) -> tuple[bool, bool, int, float, str]:
     )
 
 
-def _newest(observed: Observed) -> tuple[bool, float, str]:
+def _newest(observed: Observation) -> tuple[bool, float, str]:
     return not observed.may_lead, -observed.observed_at.timestamp(), observed.observation_id
 
 
 def _lines(
-    observed: Sequence[Observed], vectors: Vectors, order: Callable[[Observed], Any], keep: Callable[[Members], bool]
-) -> Iterator[Line]:
+    observed: Sequence[Observation],
+    vectors: Vectors,
+    order: Callable[[Observation], Any],
+    keep: Callable[[Members], bool],
+) -> Iterator[ReflectionLine]:
     """What says the same as one line, without what is replaced by newer state; that is named where it was."""
     replaced = superseded_by(observed)
     by_id = {o.observation_id: o for o in sorted(observed, key=order) if o.observation_id not in replaced}
@@ -98,10 +101,10 @@ def _is_kept(day: date, members: Members) -> bool:
     return priority != LOW or repeated
 
 
-def _line(members: Members, superseded: tuple[str, ...]) -> Line:
+def _line(members: Members, superseded: tuple[str, ...]) -> ReflectionLine:
     lead = members[0]
     kind = "rule" if lead.kind == "correction" and len({o.session_id for o in members}) > 1 else lead.kind
-    return Line(
+    return ReflectionLine(
         section=SECTION_OF.get(kind, PATTERNS) if lead.section is None else lead.section,
         text=lead.text,
         priority=best_priority(members),

@@ -44,7 +44,7 @@ TRUSTS = ("user", "assistant", "tool", "paste", "injected", "model")
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class Observation:
     """An observation as a reflector sees it; for a pool of reflections, one of these."""
 
     observation_id: str
@@ -72,7 +72,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReflectionLine:
     """One condensed line. `sources` are observation ids, the one that gave the words first."""
 
     section: int
@@ -95,7 +95,7 @@ class Line:
 class Reflection:
     """What a reflector made of some observations."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ReflectionLine, ...]
     asked: int = 0
     """Answers of a model that it took."""
     dropped: int = 0
@@ -117,17 +117,17 @@ class Reflector(Protocol):
         """All that would give other lines of the same observations."""
 
     def reflect(
-        self, day: date, observations: Sequence[Observed], vectors: Mapping[str, Sequence[float]]
+        self, day: date, observations: Sequence[Observation], vectors: Mapping[str, Sequence[float]]
     ) -> Reflection:
         """The lines for the days that end with `day`; `vectors` by observation id, possibly few or none."""
 
-    def pool(self, day: date, lines: Sequence[Observed], vectors: Mapping[str, Sequence[float]]) -> Reflection:
+    def pool(self, day: date, lines: Sequence[Observation], vectors: Mapping[str, Sequence[float]]) -> Reflection:
         """What is left of lines of long ago, however old they are: said the same, they are one."""
 
 
-def best_priority(observed: Iterable[Observed]) -> str:
+def best_priority(observed: Iterable[Observation]) -> str:
     return min((o.weight for o in observed), key=RANK.__getitem__)
 
 
-def best_trust(observed: Iterable[Observed]) -> str:
+def best_trust(observed: Iterable[Observation]) -> str:
     return min((o.trust for o in observed), key=lambda t: TRUSTS.index(t) if t in TRUSTS else len(TRUSTS))

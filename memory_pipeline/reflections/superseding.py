@@ -10,9 +10,9 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from memory_pipeline.reflections.model import Observed
+from memory_pipeline.reflections.model import Observation
 from memory_pipeline.text.kinds import NORMATIVE, RULES
-from memory_pipeline.text.sameness import MOST_OF_IT
+from memory_pipeline.text.sameness import MIN_SHARE_IN_CLAUSE
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.wording import COMMON_TO_CHANGES, refused_words, retracted_words
 
@@ -25,9 +25,9 @@ STEM = 6
 _CLAUSE = re.compile(r"(?<=[.;:!?])\s+|\n|\s[-–—]\s")
 
 
-def superseded_by(observed: Sequence[Observed]) -> dict[str, str]:
+def superseded_by(observed: Sequence[Observation]) -> dict[str, str]:
     """For each observation that is replaced, by its id: the id of the newest one in the chain that replaces it."""
-    by_word: dict[str, list[Observed]] = defaultdict(list)
+    by_word: dict[str, list[Observation]] = defaultdict(list)
     for o in observed:
         if o.kind in STATE:
             for word in content_words(o.text):
@@ -37,34 +37,40 @@ def superseded_by(observed: Sequence[Observed]) -> dict[str, str]:
         if newer.kind not in NEWER or newer.trust not in TRUSTED or not newer.may_lead:
             continue
         for clause in _CLAUSE.split(newer.text):
-            gone = retracted_words(clause)
-            for older in (o for word in sorted(gone) for o in by_word[word]):
-                if older.observation_id not in direct and _may_end(newer, older) and _is_ended(older, clause, gone):
+            retracted = retracted_words(clause)
+            for older in (o for word in sorted(retracted) for o in by_word[word]):
+                if (
+                    older.observation_id not in direct
+                    and _may_end(newer, older)
+                    and _is_ended(older, clause, retracted)
+                ):
                     direct[older.observation_id] = newer.observation_id
     return {older: _end_of(older, direct) for older in direct}
 
 
-def _may_end(newer: Observed, older: Observed) -> bool:
+def _may_end(newer: Observation, older: Observation) -> bool:
     """What a person laid down is ended by a person only."""
-    is_persons = older.trust == "user" and older.kind in NORMATIVE
-    return _age(older) < _age(newer) and (newer.trust == "user" or not is_persons)
+    is_users = older.trust == "user" and older.kind in NORMATIVE
+    return _age(older) < _age(newer) and (newer.trust == "user" or not is_users)
 
 
-def _is_ended(older: Observed, by: str, gone: frozenset[str]) -> bool:
+def _is_ended(older: Observation, by: str, retracted: frozenset[str]) -> bool:
     """Whether the clause ends what the observation mostly says."""
-    if gone & (retracted_words(older.text) | refused_words(older.text)):  # it does without the same thing itself
+    if retracted & (retracted_words(older.text) | refused_words(older.text)):  # it does without the same thing itself
         return False
     whole = content_words(older.text)
     clauses = (content_words(clause) for clause in _CLAUSE.split(older.text))
     return any(
-        clause & gone and len(clause) >= MOST_OF_IT * len(whole) and _same_subject(content_words(by), clause, gone)
+        clause & retracted
+        and len(clause) >= MIN_SHARE_IN_CLAUSE * len(whole)
+        and _same_subject(content_words(by), clause, retracted)
         for clause in clauses
     )
 
 
-def _same_subject(newer: frozenset[str], older: frozenset[str], gone: frozenset[str]) -> bool:
+def _same_subject(newer: frozenset[str], older: frozenset[str], retracted: frozenset[str]) -> bool:
     """Whether they share a word beside what is given up, or the older one says nothing else."""
-    mine, others = (_stems(words - gone - COMMON_TO_CHANGES) for words in (newer, older))
+    mine, others = (_stems(words - retracted - COMMON_TO_CHANGES) for words in (newer, older))
     return not others or bool(mine & others)
 
 
@@ -72,7 +78,7 @@ def _stems(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word[:STEM] if word.isalpha() else word for word in words)
 
 
-def _age(observed: Observed) -> tuple[float, str]:
+def _age(observed: Observation) -> tuple[float, str]:
     return observed.observed_at.timestamp(), observed.observation_id
 
 

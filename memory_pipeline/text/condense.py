@@ -38,13 +38,13 @@ def condense(texts: Sequence[str], share: float, rarity: Mapping[str, float] | N
     words = [content_words(text) for text in texts]
     costs = [estimate(text) for text in texts]
     known = rarity if rarity is not None else rarity_in(words)
-    worth = [_worth(*each, known) for each in zip(texts, words, costs, strict=True)]
-    room = share * sum(costs)
+    scores = [_score(*each, known) for each in zip(texts, words, costs, strict=True)]
+    budget = share * sum(costs)
     said: set[frozenset[str]] = set()
     kept = []
-    for i in sorted(range(len(texts)), key=lambda i: -worth[i]):
-        if 0 < costs[i] <= room and words[i] not in said:
-            room -= costs[i]
+    for i in sorted(range(len(texts)), key=lambda i: -scores[i]):
+        if 0 < costs[i] <= budget and words[i] not in said:
+            budget -= costs[i]
             said.add(words[i])
             kept.append(i)
     return sorted(kept)
@@ -56,7 +56,7 @@ def rarity_in(texts: Sequence[frozenset[str]]) -> dict[str, float]:
     return {word: math.log((1 + len(texts)) / count) for word, count in counts.items()}
 
 
-def _worth(text: str, words: frozenset[str], cost: int, rarity: Mapping[str, float]) -> float:
+def _score(text: str, words: frozenset[str], cost: int, rarity: Mapping[str, float]) -> float:
     names = frozenset[str]().union(*(content_words(name) for name in CAPITALISED.findall(text)))
     rare = math.fsum(  # exact, so that the order of a set's words does not matter
         math.pow(rarity.get(word, 0.0), RARE) * (NAMED if word in names or not word.replace("-", "").isalpha() else 1.0)

@@ -142,7 +142,7 @@ RETRACTION = any_of(
     r"diagnosis)|"
     r"not the (cause|problem|issue|reason|culprit)|is innocent|had nothing to do|i misread|i was mistaken|ruled out)\b"
 )
-LAYING_DOWN = any_of(
+NORMATIVE_START = any_of(
     r"^\W*((ok(ay)?|yes|no|then|so|and|actually)\W+)*(let'?s|we('ll| will| should)) "
     r"(go with|use|keep|drop|stick|switch|move to|adopt)\b"
 )
@@ -152,7 +152,7 @@ IN_PLACE_OF = any_of(
     r"don'?t use|never|undo|revert|remove[ds]?)\s+(?:the |a |an |any |use |using |in |on |with )*[`\"']?([\w./@-]+)"
 )
 """What is given up, as its first word: "Postgres instead of *Redis*"."""
-UNSAID = any_of(
+RETRACTED_MESSAGE = any_of(
     r"\b(scratch that|forget (that|it|what i)|never ?mind (that|it|what)|i was (wrong|mistaken)|my (mistake|bad)|"
     r"ignore (that|what i)|i take (that|it) back|(undo|revert) (that|it))\b|^\W*never ?mind\W*$"
 )
@@ -184,7 +184,7 @@ _ENGLISH = frozenset(
 )
 SHARE = 0.2
 """Share of the commonest English words above which a text is English; in others it is below a tenth."""
-FEW_WORDS = 12
+MIN_WORDS = 12
 """Below so many words a share means nothing, and only the script tells."""
 LOOKED_AT = 20_000
 """Characters that are enough to tell."""
@@ -202,4 +202,4 @@ def is_english(texts: Iterable[str]) -> bool:
     latin = sum(word.isascii() for word in words)
     if latin < 0.6 * len(words):
         return False
-    return len(words) < FEW_WORDS or sum(word in _ENGLISH for word in words) >= SHARE * len(words)
+    return len(words) < MIN_WORDS or sum(word in _ENGLISH for word in words) >= SHARE * len(words)

@@ -35,7 +35,7 @@ _KINDS = ("statement", "state_change", "progress", "decision", "convention", "ro
 
 def is_momentary_claim(kind: str, words: str) -> bool:
     """An order for this moment; a decision ("let's go with Postgres"), or one with its reason, outlasts it."""
-    decides = kind == "decision" and bool(cues.REASON.search(words) or cues.LAYING_DOWN.match(words))
+    decides = kind == "decision" and bool(cues.REASON.search(words) or cues.NORMATIVE_START.match(words))
     return kind in _KINDS and not decides and is_momentary_step(words)
 
 

@@ -77,7 +77,7 @@ facts that two careful readers wrote down of the same session, each in their own
 and under 1 % beside another fact."""
 SAYING = 0.15
 """Share of a model's line that one observation must have to count as one that says it."""
-MOST_OF_IT = 0.5
+MIN_SHARE_IN_CLAUSE = 0.5
 """Share of its words that an older observation must have in the clause that has ended: the rest is lost with it."""
 
 

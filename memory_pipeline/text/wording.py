@@ -56,11 +56,11 @@ _VERBS = frozenset(
     go goes everything everywhere we're we'll it's let's
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )
-MOST_NAMED = 4
+MAX_NAME_WORDS = 4
 """Words that the thing which is replaced may have; a longer phrase is a clause and names nothing."""
 MIN_STEM = 3
 """Letters of a word that is not shortened."""
-MOST_BESIDE = 2
+MAX_WORDS_BESIDE = 2
 """Words beside it with which a line is still about that thing alone."""
 
 
@@ -107,7 +107,7 @@ def takes_place_of(text: str, older: str) -> bool:
     for words in retracted_names(text):
         named = frozenset(map(_stem, words))
         beside = said - named - _VERB_STEMS
-        about = len(beside) <= MOST_BESIDE or 2 * len(beside & of_text) >= len(beside)
+        about = len(beside) <= MAX_WORDS_BESIDE or 2 * len(beside & of_text) >= len(beside)
         if named <= said and not named & gone_before and about:
             return True
     return False
@@ -131,7 +131,7 @@ def retracted_names(text: str) -> list[frozenset[str]]:
     for pattern in _REPLACES:
         for match in pattern.finditer(text):
             words = content_words(_END.split(match["old"].strip(), maxsplit=1)[0]) - _VERBS
-            if 0 < len(words) <= MOST_NAMED:
+            if 0 < len(words) <= MAX_NAME_WORDS:
                 found.append(words)
     return found
 

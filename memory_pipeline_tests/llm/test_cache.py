@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.llm.cache import AnswerCache, NotRecordedError, RecordedAnswers
-from memory_pipeline.llm.request import Answer, Picture, Request
+from memory_pipeline.llm.request import Answer, Request, RequestImage
 
 DAY = date(2025, 3, 5)
 REQUEST = Request("openai:gpt", "Be brief.", "Hello?")
@@ -80,8 +80,8 @@ def test_everything_that_goes_in_is_in_the_key() -> None:
         replace(REQUEST, temperature=0.1),
         replace(REQUEST, max_output_tokens=1),
         replace(REQUEST, attempt=1),
-        replace(REQUEST, pictures=(Picture("image/png", b"1"),)),
-        replace(REQUEST, pictures=(Picture("image/png", b"2"),)),
+        replace(REQUEST, images=(RequestImage("image/png", b"1"),)),
+        replace(REQUEST, images=(RequestImage("image/png", b"2"),)),
     ]
     assert len({request.key for request in [REQUEST, *others]}) == 9
     assert replace(REQUEST).key == REQUEST.key

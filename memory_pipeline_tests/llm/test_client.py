@@ -373,16 +373,16 @@ def test_a_limit_of_money_needs_a_price(settings: Settings, model: str) -> None:
 
 
 def test_the_worst_case_is_counted_in_bytes_and_pictures(settings: Settings) -> None:
-    from memory_pipeline.llm.request import Picture
+    from memory_pipeline.llm.request import RequestImage
 
     client = client_of(settings, backend=Scripted(reply()))
 
-    def worst(prompt: str, *pictures: Picture) -> int:
-        return client.worst_case(Request(MODEL, "", prompt, pictures, max_output_tokens=1000))[0]
+    def worst(prompt: str, *images: RequestImage) -> int:
+        return client.worst_case(Request(MODEL, "", prompt, images, max_output_tokens=1000))[0]
 
     assert worst("x" * 3500) == 1000 + 1200
     assert worst("記憶" * 500) >= 1000 + 1000  # a token a character
-    assert worst("x" * 3500, Picture("image/png", b"1"), Picture("image/png", b"2")) == 1000 + 1200 + 3200
+    assert worst("x" * 3500, RequestImage("image/png", b"1"), RequestImage("image/png", b"2")) == 1000 + 1200 + 3200
 
 
 def test_threads_never_pass_the_budget_together(settings: Settings) -> None:

@@ -14,7 +14,7 @@ from memory_pipeline.llm.backends.opening import Reply, backend_of
 from memory_pipeline.llm.backends.provider import ProviderBackend
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
-from memory_pipeline.llm.request import Picture, Request
+from memory_pipeline.llm.request import Request, RequestImage
 from memory_pipeline_tests.llm.openai_server import Body, Cut, Drip, Fail, OpenAIServer, Say, Script, openai_server
 
 KEY = "sk-test-0123456789abcdef"
@@ -66,9 +66,9 @@ def test_models_that_think_get_no_temperature_and_the_limit_by_its_new_name() ->
 
 def test_pictures_go_along() -> None:
     with openai_server("A cat.") as server:
-        at(server).send(request_to(pictures=(Picture("image/png", PNG), Picture("image/jpeg", b"jpeg"))))
+        at(server).send(request_to(images=(RequestImage("image/png", PNG), RequestImage("image/jpeg", b"jpeg"))))
     [asked] = server.requests
-    assert (asked.prompt, asked.pictures) == ("Hello?", [PNG, b"jpeg"])
+    assert (asked.prompt, asked.images) == ("Hello?", [PNG, b"jpeg"])
 
 
 def test_tokens_that_a_server_does_not_count_are_unknown() -> None:
@@ -243,7 +243,7 @@ def at_root(server: OpenAIServer, model: str) -> ProviderBackend:
 @pytest.mark.parametrize("model", OTHERS)
 def test_other_protocols_answer_alike(model: str) -> None:
     with openai_server(Say("Hello.", tokens=(12, 3))) as server:
-        reply = at_root(server, model).send(request_to(model, pictures=(Picture("image/png", PNG),)))
+        reply = at_root(server, model).send(request_to(model, images=(RequestImage("image/png", PNG),)))
     assert (reply.text, reply.input_tokens, reply.output_tokens, reply.truncated) == ("Hello.", 12, 3, False)
     assert "Be brief." in str(server.requests[0].body)
     assert len(server.requests) == 1

@@ -67,7 +67,7 @@ def skipped() -> str:
 
 def materialize(*days: date) -> None:
     """What a run of these days does to the tables, in every stage."""
-    stages = Stages.of(load_settings())
+    stages = Stages.from_settings(load_settings())
     stages.sessions.look()
     for stage in stages.all():
         for day in days:
@@ -284,7 +284,7 @@ def test_a_failed_run_is_asked_for_again_under_another_key_three_times_in_all(se
 def test_a_day_that_failed_after_its_sessions_were_stored_is_asked_for_again(sessions: Path) -> None:
     """The tables of the first stage are right; a later stage of the run was not."""
     write_session(sessions / "a.jsonl", *conversation(NINE))
-    stages = Stages.of(load_settings())
+    stages = Stages.from_settings(load_settings())
     stages.sessions.look()
     bring_up_to_date(stages.sessions, stages.sessions.lake, DAY)
     assert list(asked()) == [f"{DAY}"]

@@ -31,8 +31,8 @@ from memory_pipeline.llm.own_sessions import mark_prompt, own_environment
 from memory_pipeline.llm.request import Request
 from memory_pipeline.text.tokens import estimate
 
-_LONGEST_ARGUMENT = 128 * 1024  # bytes, of Linux, the ending NUL included
-_LONGEST_ANSWER = 4_000_000  # bytes that are read of what it printed
+_MAX_ARGUMENT = 128 * 1024  # bytes, of Linux, the ending NUL included
+_MAX_ANSWER = 4_000_000  # bytes that are read of what it printed
 _GRACE_SECONDS = 1.0
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
@@ -113,7 +113,7 @@ class CommandBackend:
         if any("\0" in argument for argument in arguments):
             raise RequestRefusedError("The prompt holds a NUL, which no argument may; use a command that reads stdin.")
         longest = max((len(os.fsencode(argument)) for argument in arguments), default=0)
-        if sys.platform == "linux" and longest >= _LONGEST_ARGUMENT:
+        if sys.platform == "linux" and longest >= _MAX_ARGUMENT:
             raise self._too_long()
 
     def _too_long(self) -> RequestRefusedError:
@@ -144,7 +144,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def _text(file: IO[bytes]) -> str:
     file.seek(0)
-    return file.read(_LONGEST_ANSWER).decode("utf-8", "replace")
+    return file.read(_MAX_ANSWER).decode("utf-8", "replace")
 
 
 def _plain(text: str) -> str:

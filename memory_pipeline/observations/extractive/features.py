@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_pipeline.observations.extractive.units import Unit
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.text import cues
 from memory_pipeline.text.cues import is_english
 from memory_pipeline.text.encoder import Encoder
@@ -50,10 +50,10 @@ NEAR = 6
 
 
 @dataclass(frozen=True)
-class Window:
+class Conversation:
     """What the features need to know about the messages around a unit."""
 
-    messages: Sequence[Said]
+    messages: Sequence[WindowMessage]
     reply: Sequence[int]
     """For each message the position of the next one by the person, or the number of messages."""
     ends_turn: Sequence[bool]
@@ -69,7 +69,7 @@ class Window:
     final: frozenset[str]
 
     @classmethod
-    def of(cls, messages: Sequence[Said]) -> Window:
+    def from_messages(cls, messages: Sequence[WindowMessage]) -> Conversation:
         spoken = [i for i, m in enumerate(messages) if m.role in ("user", "assistant")]
         frequency: Counter[str] = Counter()
         first: dict[str, int] = {}
@@ -124,7 +124,7 @@ class Window:
         return bool(cues.NEGATIVE_REPLY.search(self.messages[reply].own.lstrip("\n")))
 
 
-def rows(found: Sequence[Unit], window: Window) -> list[list[float]]:
+def rows(found: Sequence[Unit], window: Conversation) -> list[list[float]]:
     """The features of each unit, in the order of `FEATURES`."""
     known: dict[str, Mapping[str, float]] = {}
     answers = []
@@ -143,7 +143,7 @@ def rows(found: Sequence[Unit], window: Window) -> list[list[float]]:
     return answers
 
 
-def _of_words(unit: Unit, window: Window) -> dict[str, float]:
+def _of_words(unit: Unit, window: Conversation) -> dict[str, float]:
     words = content_words(unit.text)
     count = max(1, len(words))
     return {
@@ -155,7 +155,7 @@ def _of_words(unit: Unit, window: Window) -> dict[str, float]:
     }
 
 
-def _of_user(unit: Unit, window: Window) -> dict[str, float]:
+def _of_user(unit: Unit, window: Conversation) -> dict[str, float]:
     values = {
         "whole": unit.form in ("whole", "answer"),
         "user_claim": unit.form == "answer",
@@ -188,7 +188,7 @@ BLOCK = 512
 """Units that are compared at once: a window of any length stays within some megabytes."""
 
 
-def novelty(found: Sequence[Unit], messages: Sequence[Said], encoder: Encoder) -> list[float]:
+def novelty(found: Sequence[Unit], messages: Sequence[WindowMessage], encoder: Encoder) -> list[float]:
     """1 - the closest cosine to a message before the unit's own; 1 where nothing was said before.
 
     The vector of a unit is the mean of its sentences', so each sentence is encoded once.

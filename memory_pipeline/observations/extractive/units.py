@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import is_noise, is_passing, is_prose, is_question, length_of
 from memory_pipeline.text.momentary import is_momentary_offer
@@ -52,7 +52,7 @@ class Unit:
         return (self.before, own) if self.before else (own,)
 
 
-def units(messages: Sequence[Said]) -> Iterator[Unit]:
+def units(messages: Sequence[WindowMessage]) -> Iterator[Unit]:
     """Every span of the window that might be kept, in order."""
     for position, message in enumerate(messages):
         if message.role == "user":
@@ -62,7 +62,7 @@ def units(messages: Sequence[Said]) -> Iterator[Unit]:
             yield from _of_assistant(position, message)
 
 
-def _of_user(position: int, message: Said) -> Iterator[Unit]:
+def _of_user(position: int, message: WindowMessage) -> Iterator[Unit]:
     text = message.own
     places = [0, *(place for span in message.quoted for place in span), len(text)]
     parts = [text[start:end].strip() for start, end in zip(places[::2], places[1::2], strict=True)]
@@ -75,7 +75,7 @@ def _of_user(position: int, message: Said) -> Iterator[Unit]:
             yield Unit(position, found.start, found.end, words, form, (words,))
 
 
-def _of_paste(position: int, message: Said) -> Iterator[Unit]:
+def _of_paste(position: int, message: WindowMessage) -> Iterator[Unit]:
     """How each longer paste begins. It tells what the person passed on, and whatever it says is no more than that."""
     for start, end in message.quoted:
         first = next(sentences(message.text[start : min(end, start + OPENING)]), None)
@@ -84,7 +84,7 @@ def _of_paste(position: int, message: Said) -> Iterator[Unit]:
             yield Unit(position, start + first.start, start + first.end, words, "paste", (words,))
 
 
-def _spans_of_user(message: Said, is_short: bool) -> list[Sentence]:
+def _spans_of_user(message: WindowMessage, is_short: bool) -> list[Sentence]:
     """A short message as one span, without the consent and the orders around what it says; of a longer one,
     which is mostly pasted, the first sentences and a short last paragraph. A question stands alone, and so does
     what is above, between and below what is known to be pasted."""
@@ -109,11 +109,11 @@ def _spans_of_user(message: Said, is_short: bool) -> list[Sentence]:
     return spans
 
 
-def _is_paste_between(message: Said, run: Sequence[Sentence], sentence: Sentence) -> bool:
+def _is_paste_between(message: WindowMessage, run: Sequence[Sentence], sentence: Sentence) -> bool:
     return bool(run) and any(run[-1].end <= start < sentence.start for start, _ in message.quoted)
 
 
-def _is_mark(message: Said, sentence: Sentence) -> bool:
+def _is_mark(message: WindowMessage, sentence: Sentence) -> bool:
     """Whether it is no more than an image, or says that something is pasted below it: "the log:"."""
     if cues.IMAGE.fullmatch(message.text, sentence.start, sentence.end):
         return True
@@ -129,7 +129,7 @@ def _joined(text: str, run: Sequence[Sentence]) -> list[Sentence]:
     return [Sentence(kept[0].start, kept[-1].end, "prose", kept[0].paragraph)] if kept else []
 
 
-def _of_assistant(position: int, message: Said) -> Iterator[Unit]:
+def _of_assistant(position: int, message: WindowMessage) -> Iterator[Unit]:
     """Sentences, and two or three neighbours: what follows a claim often makes it clear. Plans, offers and praise
     are in none of them."""
     text = message.text
@@ -168,7 +168,7 @@ _OPTION = re.compile(r"\b(?:option|choice|variant|number)\s*#?([1-9]|[a-d])\b|(?
 _MARK = re.compile(r"^[\s#*•-]*(?:option\s+([1-9]|[a-d])\b|([1-9]|[a-d])[.):])", re.I)
 
 
-def answers(messages: Sequence[Said], *, has_cues: bool) -> list[Unit]:
+def answers(messages: Sequence[WindowMessage], *, has_cues: bool) -> list[Unit]:
     """Each short acceptance of the person, joined with the proposal before it.
 
     Without cues for the language, any few words that answer a question are taken for one; in Chinese, those of
@@ -187,7 +187,7 @@ def answers(messages: Sequence[Said], *, has_cues: bool) -> list[Unit]:
     return found
 
 
-def _answer(position: int, message: Said, proposing: int, text: str, has_cues: bool) -> Unit | None:
+def _answer(position: int, message: WindowMessage, proposing: int, text: str, has_cues: bool) -> Unit | None:
     own = message.own
     start, end = len(own) - len(own.lstrip()), len(own.rstrip())
     words = squeeze(own[start:end])

@@ -73,14 +73,14 @@ def without_repeats(segments: Iterable[Segment], earlier: Iterable[Fact]) -> lis
     return found
 
 
-def trimmed(segments: Sequence[Segment], room: int) -> list[Segment]:
+def trimmed(segments: Sequence[Segment], token_budget: int) -> list[Segment]:
     """The segments with as many facts as fit into `SLACK` times the room: lowest priority goes first, then the last.
 
     One is kept however long it is, or a short window would be lost.
     """
     places = [(s, f) for s, segment in enumerate(segments) for f in range(len(segment.facts))]
     places.sort(key=lambda place: RANK[segments[place[0]].facts[place[1]].priority])  # stable: first said, first kept
-    left, kept = SLACK * room, set[tuple[int, int]]()
+    left, kept = SLACK * token_budget, set[tuple[int, int]]()
     for s, f in places:
         left -= estimate(segments[s].facts[f].text)
         if left < 0 and kept:

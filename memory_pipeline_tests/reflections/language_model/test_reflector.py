@@ -42,7 +42,7 @@ class Work:
     lake: Lake
 
     def stage(self, **changes: Any) -> ReflectionsStage:
-        stage = ReflectionsStage.of(Workspace(changed(self.settings, **changes), self.lake))
+        stage = ReflectionsStage.from_workspace(Workspace(changed(self.settings, **changes), self.lake))
         stage.encoder = MissingEncoder()  # type: ignore[assignment]
         return stage
 
