@@ -21,7 +21,7 @@ IMPACT = {
     TOOL_MISUSE: 1.0,
     CONFIGURATION_DRIFT: 2.0,
 }
-"""What one occurrence costs a person: a correction interrupts, a rule that is there and not kept annoys,
+"""What one occurrence costs a user: a correction interrupts, a rule that is there and not kept annoys,
 a failing tool costs a turn, a misused tool part of one."""
 
 _MISUSE = re.compile(
@@ -44,7 +44,7 @@ _CANCELLED = re.compile(r"doesn't want to proceed|rejected by user|request inter
 
 @dataclass(frozen=True, slots=True)
 class FrictionEvent:
-    """One occurrence of friction: a person's correction, or a tool's failure."""
+    """One occurrence of friction: a user's correction, or a tool's failure."""
 
     event_id: str
     day: date
@@ -54,11 +54,11 @@ class FrictionEvent:
     evidence: tuple[tuple[str, int, int], ...]
     """(message id, start, end)"""
     tool: str | None = None
-    """The tool that failed; None for words of a person."""
+    """The tool that failed; None for words of a user."""
 
 
 def error_line(text: str) -> str | None:
-    """The line of a failed tool's output that tells what went wrong; None when a person stopped it."""
+    """The line of a failed tool's output that tells what went wrong; None when a user stopped it."""
     if _CANCELLED.search(text):
         return None
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -28,7 +28,7 @@ Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 VERSION = "2"
 CORRECTING = ("correction", "rule", "preference")
 CHANGING = ("decision", "state_change")
-"""Kinds with which a person ends what they said before, without correcting anybody."""
+"""Kinds with which a user ends what they said before, without correcting anybody."""
 MAX_PER_DAY = 10
 _FAILED = """
     SELECT message_id, day, session_id, said_at, text, tool_name FROM messages

@@ -1,6 +1,6 @@
-"""Writing a person's files so that no crash and no second writer can lose a byte.
+"""Writing a user's files so that no crash and no second writer can lose a byte.
 
-Text is UTF-8 with ``surrogateescape``: whatever bytes a person's file holds (a byte order mark, ``\\r\\n``, broken
+Text is UTF-8 with ``surrogateescape``: whatever bytes a user's file holds (a byte order mark, ``\\r\\n``, broken
 UTF-8), ``encode(decode(data)) == data``.
 """
 
@@ -83,7 +83,7 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
 def update_file(path: Path, edit: Callable[[bytes | None], bytes], *, backups: Path, attempts: int = 5) -> bool:
     """Read the file, ``edit`` its bytes (None: no file), write them back; True when the file changed.
 
-    When a person saves the file in between, the edit is made again on what they saved. Our own processes take turns
+    When a user saves the file in between, the edit is made again on what they saved. Our own processes take turns
     under a lock that lies in ``backups``. ``edit`` may be called several times and must depend on its argument alone.
 
     Raises ChangedMeanwhileError after ``attempts``, filelock.Timeout after a minute, and whatever ``edit`` raises.

@@ -41,7 +41,7 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
                 "segments",
                 deps=["messages", "windows"],
                 version=version,
-                description="A topic ends where the person goes on behind something finished, where the words change "
+                description="A topic ends where the user goes on behind something finished, where the words change "
                 "or after a pause. The narrative tells what was asked, what was done and how it ended.",
             ),
             table_spec(

@@ -28,7 +28,7 @@ class WindowMessage:
     text: str
     is_error: bool = False
     quoted: tuple[tuple[int, int], ...] = ()
-    """`text[start:end]` of what the person pasted, in order: not their words."""
+    """`text[start:end]` of what the user pasted, in order: not their words."""
     tool_name: str | None = None
     images: tuple[ImagePlace, ...] = ()
     """Images that stand in the text as marks."""

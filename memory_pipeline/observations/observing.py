@@ -49,7 +49,7 @@ class WindowOutcome:
 def jobs_of(lake: Lake, day: date) -> list[list[Job]]:
     """The windows to be observed of each session, in the order in which they began."""
     windows = lake.read("windows", [day]).filter(pl.col("observed"))
-    standing = lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))  # what was taken back is no fact
+    standing = lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))  # what was retracted is no fact
     messages = standing.partition_by("dedupe_key", as_dict=True)
     folders = {s["session_id"]: Path(s["cwd"] or "").name for s in lake.read("sessions", [day]).iter_rows(named=True)}
     sessions: dict[str, list[Job]] = {}
@@ -111,7 +111,7 @@ def _said(row: Mapping[str, Any]) -> WindowMessage:
 
 
 def _not_typed(text: str, quoted: Sequence[Mapping[str, int]]) -> tuple[tuple[int, int], ...]:
-    """What a person pasted, with the marks that stand for images."""
+    """What a user pasted, with the marks that stand for images."""
     pasted = [(span["start"], span["end"]) for span in quoted]
     marks = (mark.span() for mark in IMAGE.finditer(text))
     alone = [mark for mark in marks if not any(start < mark[1] and mark[0] < end for start, end in pasted)]

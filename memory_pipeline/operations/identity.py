@@ -1,6 +1,6 @@
 """The identity files that an agent reads first, in order, and the links by which every harness finds them.
 
-They are a person's own, written by hand; here they are looked at and never written. What is broken is told with what
+They are a user's own, written by hand; here they are looked at and never written. What is broken is told with what
 to do about it: an agent that starts without its instructions, or with an old copy of them, says nothing itself.
 """
 
@@ -69,7 +69,7 @@ def look_at_identity(settings: Settings, today: date) -> Identity | None:
 
 
 def _look_at_file(path: Path, *, is_needed: bool) -> CheckedPath:
-    """`is_needed`: a person has to write it; the others are made when there is something to write."""
+    """`is_needed`: a user has to write it; the others are made when there is something to write."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never answer
             return CheckedPath(path, "unreadable", True, "it is no file", "Put a file in its place.")

@@ -52,7 +52,7 @@ def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
                 description="Over a lookback of days that ends with the partition, what says the same is one line "
                 "with its support; what is older than a day is condensed, from three days on to what "
                 "was laid down or said again. Newer state replaces older. With REFLECTOR_MODEL a model "
-                "writes the lines, and those stay that their observations carry. What a person wrote "
+                "writes the lines, and those stay that their observations carry. What a user wrote "
                 "into a day's log is reflected on with it (`notes`). A day without observations or "
                 "notes has no rows.",
             )
@@ -113,7 +113,7 @@ def pool_reflections(context: dg.AssetExecutionContext, workspace: WorkspaceReso
 
 
 def is_alone(context: dg.AssetExecutionContext) -> bool:
-    """Whether the run was started for this asset and no other, by a person."""
+    """Whether the run was started for this asset and no other, by a user."""
     return not (context.run.asset_selection or set()) - {context.asset_key} and _BACKFILL not in context.run.tags
 
 

@@ -59,7 +59,7 @@ def _passes(observed: Observation) -> bool:
 
 
 def _lead_order(observed: Observation) -> tuple[bool, bool, int, float, str]:
-    """Who leads a group gives it the words: the person before the model, high before low, the newest first."""
+    """Who leads a group gives it the words: the user before the model, high before low, the newest first."""
     return (
         not observed.may_lead,
         observed.trust != "user",
@@ -90,7 +90,7 @@ def _lines(
 
 
 def _is_kept(day: date, members: Members) -> bool:
-    """The gradient of time: what was said again or laid down stays, the rest fades with its age."""
+    """The gradient of time: what was said again or set stays, the rest fades with its age."""
     age = min((day - o.day).days for o in members)
     priority = best_priority(members)
     repeated = len({o.session_id for o in members}) >= MIN_SUPPORT_OF_LOW

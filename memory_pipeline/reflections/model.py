@@ -40,7 +40,7 @@ ITEM_TYPES = {
 EXTRACTIVE = "extractive"
 """What the names of reflectors begin with that ask no model."""
 TRUSTS = ("user", "assistant", "tool", "paste", "injected", "model")
-"""Whose words an observation may be, the person's first."""
+"""Whose words an observation may be, the user's first."""
 
 
 @dataclass(frozen=True, slots=True)

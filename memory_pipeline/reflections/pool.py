@@ -153,7 +153,7 @@ def _text(lines: Sequence[ReflectionLine]) -> str:
 def observed_of(row: Row, settings: Settings) -> Observation:
     """A row of `reflections` as a reflector of the pool sees it."""
     sections = settings.sections
-    section = sections.index(row["section"]) if row["section"] in sections else 0  # named otherwise then: the person's
+    section = sections.index(row["section"]) if row["section"] in sections else 0  # named otherwise then: the user's
     return Observation(
         observation_id=row["reflection_id"],
         day=day_of(row["last_seen"], settings.zone),

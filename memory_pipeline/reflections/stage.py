@@ -36,7 +36,7 @@ VERSION = "2"
 
 
 class ReflectionsStage:
-    """Reflects on a lookback of days that ends with the day: on what was observed, and on what a person wrote into the
+    """Reflects on a lookback of days that ends with the day: on what was observed, and on what a user wrote into the
     logs. A day without either has nothing new to say.
 
     What a model gives replaces the day's rows only when there is something to it. Else those that a model gave before

@@ -49,7 +49,7 @@ def superseded_by(observed: Sequence[Observation]) -> dict[str, str]:
 
 
 def _may_end(newer: Observation, older: Observation) -> bool:
-    """What a person laid down is ended by a person only."""
+    """What a user set is ended by a user only."""
     is_users = older.trust == "user" and older.kind in NORMATIVE
     return _age(older) < _age(newer) and (newer.trust == "user" or not is_users)
 

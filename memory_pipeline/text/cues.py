@@ -23,7 +23,7 @@ RULE = any_of(
     r"think|mind|worry)\w+",
     r"\b(only|every) (use|run|commit|push|write|change|\w+ must)\b",
     r"\b(should|shall|may|can) (always|never|not|only)\b(?! happen)",
-    # rules told as how things are: "no log files inside containers", "one pr per carrier", "every export writes …"
+    # rules reported as how things are: "no log files inside containers", "one pr per carrier", "every export writes …"
     r"\bno (?!need)\w+( \w+)? (in|inside|for|from|between|by|at|outside)\b|\bone \w+ per \w+",
     r"\b(each|every) \w+ (gets?|has|writes?|needs?|runs?|goes|is)\b|\b(has|have) to \w+|\bnot acceptable\b",
 )
@@ -77,7 +77,7 @@ FOUND = any_of(
     r"\b(root cause|turn(s|ed) out|(real|actual) (cause|problem|issue|reason)|was caused by)\b",
     r"\bthe (problem|issue|bug|reason|failure|error|cause) was\b",
 )
-"""A cause told as found, not as one that is just being looked at."""
+"""A cause reported as found, not as one that is just being looked at."""
 REASON = any_of(r"\b(because|so that|since|otherwise|in order to|reason)\b")
 
 ACCEPTANCE = re.compile(
@@ -125,10 +125,10 @@ HEDGE = any_of(
     r"presumably|should be able|my (guess|hypothesis|assumption))\b"
 )
 DOUBT = any_of(r"\b(maybe|perhaps|might|may be|could be|possibly|probably|not sure|my (guess|hypothesis))\b")
-"""Of a person, whose "I think" and "it seems" are no more than polite."""
+"""Of a user, whose "I think" and "it seems" are no more than polite."""
 LATER = any_of(r"\b(maybe later|at some point|some day|someday|for later|one day|eventually|out of scope|not now)\b")
 COMPLAINT = any_of(r"\b(should|must)(n'?t| not| never) (\w+ )?happen\b|^\W*never ?mind\b")
-"""About what happened, or what does not matter: nothing is laid down."""
+"""About what happened, or what does not matter: nothing normative."""
 FOR_NOW = any_of(r"\b(yet|(for|right|just) now|this time|(for|at) the moment)\b")
 """What makes also a rule one for this moment."""
 NEGATIVE_REPLY = any_of(
@@ -156,17 +156,17 @@ RETRACTED_MESSAGE = any_of(
     r"\b(scratch that|forget (that|it|what i)|never ?mind (that|it|what)|i was (wrong|mistaken)|my (mistake|bad)|"
     r"ignore (that|what i)|i take (that|it) back|(undo|revert) (that|it))\b|^\W*never ?mind\W*$"
 )
-"""A person takes back what they have just said."""
+"""A user retracts what they have just said."""
 REPLACING = any_of(
     r"\b(changed my mind|on second thoughts?|after all|instead of|rather than|no longer|away from|stop using|"
     r"let'?s not|replaces?)\b|^\W*(no,? )?(wait,? )?actually\b"
 )
-"""A person lays down something else than before."""
+"""A user sets something else than before."""
 FINISHING = any_of(r"\bgit (commit|push|merge)\b|\btests? pass|\b[1-9]\d* passed\b")
 FINISHED = any_of(r"\b(committed|pushed|merged|released|deployed)\b|\btests? (now )?pass")
 """What a tool does, and what the model says, when a piece of work is done."""
 NEXT_THING = any_of(r"\W*((ok(ay)?|good|great|cool|nice)\W+)?(now|next)\W+(let'?s|we|i|can|could|please|the|for)\b")
-"""A person turns to another thing: "now let's …"."""
+"""A user turns to another thing: "now let's …"."""
 IMAGE = re.compile(r"\W*\[image: [^\]]*\]\W*")
 """The mark that reading leaves in the place of an image."""
 CHINESE = re.compile(r"[一-鿿]")

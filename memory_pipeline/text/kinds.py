@@ -8,7 +8,7 @@ from memory_pipeline.text import cues
 from memory_pipeline.text.momentary import is_momentary_claim
 
 MIN_SAID = 12
-"""Characters below which a person's sentence says nothing by itself."""
+"""Characters below which a user's sentence says nothing by itself."""
 PROSE = 0.7
 """Share of letters and spaces in what reads as a sentence."""
 RULES = ("rule", "preference", "correction")
@@ -28,7 +28,7 @@ CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 
 def kind_of_user(words: str) -> str:
-    """What a person's words are. A question is a question whatever else is in it, unless it corrects."""
+    """What a user's words are. A question is a question whatever else is in it, unless it corrects."""
     if is_question(words):
         return "correction" if cues.CORRECTING_QUESTION.search(words) else "question"
     if cues.OPEN.search(words):

@@ -77,12 +77,12 @@ class Candidate:
     trust: str
     probability: float
     is_firm: bool
-    """May be high: a person's own words without doubt, or the model's that the person or a result confirmed."""
+    """May be high: a user's own words without doubt, or the model's that the user or a result confirmed."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Every unit of a window that nothing later takes back, with its features: all that does not depend on weights."""
+    """Every unit of a window that nothing later retracts, with its features: all that does not depend on weights."""
 
     window: Conversation
     units: Sequence[Unit]

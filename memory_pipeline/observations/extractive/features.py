@@ -26,16 +26,16 @@ FEATURES: Mapping[str, str] = {
     "new_words": "share of its words that nobody said before",
     "final_words": "share of its words that the model's last message has too",
     "later_words": "share of its words that are said again later",
-    "whole": "a person's short message, or their acceptance with the proposal that it answers",
-    "pasted": "what a person only passed on",
-    "first_wish": "in the first message of the person",
-    "user_rule": "a person's rule or preference",
-    "user_correction": "a person's correction",
-    "user_claim": "a person's decision, cause, change or convention",
-    "user_question": "a person's question",
+    "whole": "a user's short message, or their acceptance with the proposal that it answers",
+    "pasted": "what a user only passed on",
+    "first_wish": "in the first message of the user",
+    "user_rule": "a user's rule or preference",
+    "user_correction": "a user's correction",
+    "user_claim": "a user's decision, cause, change or convention",
+    "user_question": "a user's question",
     "found": "the model tells a cause",
     "changed": "the model tells of a decision, a change or how things are kept",
-    "rejected": "the person's next message says no",
+    "rejected": "the user's next message says no",
     "hedge": "the model doubts it",
     "praise": "the model's verdict, not a fact: great, ready, successfully",
 }
@@ -55,10 +55,10 @@ class Conversation:
 
     messages: Sequence[WindowMessage]
     reply: Sequence[int]
-    """For each message the position of the next one by the person, or the number of messages."""
+    """For each message the position of the next one by the user, or the number of messages."""
     ends_turn: Sequence[bool]
     is_english: Mapping[str, bool]
-    """Whether the person, and the model, speak English."""
+    """Whether the user, and the model, speak English."""
     frequency: Mapping[str, int]
     """In how many messages that were said a word is."""
     first_said: Mapping[str, int]
@@ -110,7 +110,7 @@ class Conversation:
         return {word: math.log((1 + self.said) / count) for word, count in self.frequency.items()}
 
     def is_confirmed(self, position: int) -> bool:
-        """Whether a result after the model's message, or the person's reply to it, lets it stand."""
+        """Whether a result after the model's message, or the user's reply to it, lets it stand."""
         if self.is_rejected(position):
             return False
         reply = self.reply[position]

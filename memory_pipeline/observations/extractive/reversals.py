@@ -1,4 +1,4 @@
-"""Claims that the session takes back later. They are not kept as true; what takes them back is."""
+"""Claims that the session retracts later. They are not kept as true; what retracts them is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory_pipeline.text.sentences import sentences
 from memory_pipeline.text.similarity import content_words
 
 CLAIMS = ("root_cause", "statement", "decision")
-"""Kinds of the model's words that a retraction takes back."""
+"""Kinds of the model's words that a retraction can end."""
 _WEAK = content_words(
     "use using used let let's go going with make made do done don't no not yes ok actually instead rather than back "
     "after all always never only now one thing again really still mind want need change changed keep it's it "
@@ -35,15 +35,15 @@ class Reversal:
     retracts: bool = False
     """It says that something was wrong."""
     retracts_message: int = -1
-    """Position of the person's message that it takes back as a whole."""
+    """Position of the user's message that it retracts as a whole."""
     replaces: bool = False
-    """It lays down something else."""
+    """It sets something else in its place."""
     retracted: frozenset[str] = frozenset()
     """X of "instead of X"."""
 
 
 def reversed_units(found: Sequence[Unit], window: Conversation) -> dict[int, Reversal]:
-    """For each unit that is taken back later, by its number: what takes it back first."""
+    """For each unit that is retracted later, by its number: what retracts it first."""
     retracting: dict[str, list[Reversal]] = defaultdict(list)
     replacing: dict[str, list[Reversal]] = defaultdict(list)
     retracted_messages: dict[int, Reversal] = {}
@@ -123,7 +123,7 @@ def _retracted(unit: Unit, retracting: Mapping[str, Sequence[Reversal]]) -> Reve
 
 
 def _replaced(unit: Unit, replacing: Mapping[str, Sequence[Reversal]]) -> Reversal | None:
-    """What a person laid down in place of this."""
+    """What a user set in place of this."""
     words = content_words(unit.text)
     shared = {r for w in words for r in replacing.get(w, ()) if r.position > unit.position}
     against = {w for m in cues.IN_PLACE_OF.finditer(unit.text) for w in content_words(m[1])} if shared else set()

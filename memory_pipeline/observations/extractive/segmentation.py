@@ -80,7 +80,7 @@ def _peaks(likeness: Sequence[float]) -> list[float]:
 
 SPEAKERS = ("user", "assistant")
 MIN_MESSAGES, MAX_MESSAGES = 10, 50
-"""Messages that a topic has before other words end it, and after which the person's next message does."""
+"""Messages that a topic has before other words end it, and after which the user's next message does."""
 MAX_WINDOW = 2 * MAX_MESSAGES
 """Messages after which a segment is cut whoever speaks."""
 AFTER_BREAKPOINT = 4
@@ -89,7 +89,7 @@ GAP = timedelta(minutes=30)
 COHESION = 0.2
 """Below this share of words in common between what came before and after, a user message opens a new topic."""
 MIN_WISH = 12
-"""Characters below which a person's message goes on with what is going on."""
+"""Characters below which a user's message goes on with what is going on."""
 LOOKED_AT = 3000
 """Characters of a message in which a natural end shows."""
 ENCODED = 1000
@@ -99,7 +99,7 @@ ENCODED = 1000
 def segment_starts(messages: Sequence[WindowMessage], vectors: Sequence[Vector | None] | None = None) -> list[int]:
     """Positions at which a segment begins; the first is 0. `vectors` are those of `said_vectors`.
 
-    A segment begins with a message of the person that is more than consent: after a pause, behind something
+    A segment begins with a message of the user that is more than consent: after a pause, behind something
     finished, where they turn to the next thing, or where the topic shifts, which vectors tell better than words do.
     Only one that grows without end is cut whoever speaks. The numbers were set with the labelled sessions in view,
     but for those of `topic_shifts.py`.
@@ -144,7 +144,7 @@ def _finishes(message: WindowMessage) -> bool:
 
 
 def _word_changes(messages: Sequence[WindowMessage]) -> frozenset[int]:
-    """Positions of the person's messages before and after which the words differ."""
+    """Positions of the user's messages before and after which the words differ."""
     vocabulary = [content_words(m.own) if m.role in SPEAKERS else frozenset() for m in messages]
     return frozenset(i for i, m in enumerate(messages) if m.role == "user" and _cohesion(vocabulary, i) < COHESION)
 

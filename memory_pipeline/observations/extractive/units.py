@@ -17,9 +17,9 @@ from memory_pipeline.text.sentences import Sentence, sentences, squeeze
 from memory_pipeline.text.similarity import content_words
 
 WHOLE_MESSAGE = 400
-"""Characters up to which a person's message is taken as a whole; what is longer is mostly pasted."""
+"""Characters up to which a user's message is taken as a whole; what is longer is mostly pasted."""
 CLOSING = 200
-"""Characters of a last paragraph below a paste that can still be the person's own."""
+"""Characters of a last paragraph below a paste that can still be the user's own."""
 NEIGHBOURS, UNIT = 3, 420
 """Sentences, and characters, that may stand together in one unit of the model's words."""
 MIN_ASSISTANT = 30
@@ -27,7 +27,7 @@ MIN_ASSISTANT = 30
 OPENING = 400
 """Characters of a paste that are looked at."""
 OWN_LINES = 3
-"""Line breaks that a person types; a message with more of them holds something pasted."""
+"""Line breaks that a user types; a message with more of them holds something pasted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Unit:
     end: int
     text: str
     form: str
-    """`whole`: a person's short message; `own`: their words around a paste; `dense`: a message of many lines;
+    """`whole`: a user's short message; `own`: their words around a paste; `dense`: a message of many lines;
     `answer`: acceptance with its proposal; `paste`; `said`: by the model."""
     parts: tuple[str, ...] = ()
     before: tuple[int, int, int] | None = None
@@ -76,7 +76,7 @@ def _of_user(position: int, message: WindowMessage) -> Iterator[Unit]:
 
 
 def _of_paste(position: int, message: WindowMessage) -> Iterator[Unit]:
-    """How each longer paste begins. It tells what the person passed on, and whatever it says is no more than that."""
+    """How each longer paste begins. It tells what the user passed on, and whatever it says is no more than that."""
     for start, end in message.quoted:
         first = next(sentences(message.text[start : min(end, start + OPENING)]), None)
         words = squeeze(message.text[start + first.start : start + first.end]) if first else ""
@@ -169,7 +169,7 @@ _MARK = re.compile(r"^[\s#*•-]*(?:option\s+([1-9]|[a-d])\b|([1-9]|[a-d])[.):])
 
 
 def answers(messages: Sequence[WindowMessage], *, has_cues: bool) -> list[Unit]:
-    """Each short acceptance of the person, joined with the proposal before it.
+    """Each short acceptance of the user, joined with the proposal before it.
 
     Without cues for the language, any few words that answer a question are taken for one; in Chinese, those of
     consent.

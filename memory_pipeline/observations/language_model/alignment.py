@@ -23,7 +23,7 @@ MAX_SPANS = 3
 GAIN = 0.08
 """Least share of the words that another span must add."""
 SPEAKER_SCORE = {"user": 1.0, "assistant": 0.95, "tool": 0.8, "paste": 0.7, "injected": 0.6}
-"""The closer to a person's own words, the better the evidence."""
+"""The closer to a user's own words, the better the evidence."""
 MAX_SPAN = 600
 """Characters of one span. A message that is not longer may be one as a whole; longer lines are cut."""
 LENGTH = 2000

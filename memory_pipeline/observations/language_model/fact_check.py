@@ -1,4 +1,4 @@
-"""Makes what a model wrote honest: evidence found, times and names checked against what was said, claims held down."""
+"""Makes what a model wrote honest: evidence found, times and names checked against what was said, claims capped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ language than the session."""
 SAID_BY = 0.4
 """Share of a fact's words that makes it somebody's: more than any long message has of a fact that it does not tell."""
 STEERED = 0.12
-"""Share of a fact's words that shows that the person spoke of it."""
+"""Share of a fact's words that shows that the user spoke of it."""
 MAX_PRIORITY = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
 """Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
 SHOWN_BY_RESULTS = ("root_cause", "state_change")
@@ -126,7 +126,7 @@ class FactCheck:
         return Fact(text, LOW, parsed.kind, moment, "model", (), tuple(flags))
 
     def _consents(self, named: list[int], aligned: Aligned) -> Iterator[EvidenceSpan]:
-        """The person's short answers that the model named: "ok" has no word of what it agrees to."""
+        """The user's short answers that the model named: "ok" has no word of what it agrees to."""
         for position in named:
             message = self.messages[position]
             own = message.own
@@ -141,9 +141,9 @@ class FactCheck:
         return next((p for p, time in zip(positions, times, strict=True) if time == clock), positions[0])
 
     def _trust(self, text: str, aligned: Aligned, named: list[int]) -> str:
-        """Whose words it is: the person's or the model's where these say much of it, else what carries it best.
+        """Whose words it is: the user's or the model's where these say much of it, else what carries it best.
 
-        What the model did at a person's word counts as the model's, though the words may be a tool's.
+        What the model did at a user's word counts as the model's, though the words may be a tool's.
         """
         positions = {*aligned.positions, *named}
         by_user = self.alignment.coverage(text, positions, ["user"])
@@ -165,6 +165,6 @@ class FactCheck:
         return replace(fact, priority=most) if most and RANK[most] > RANK[fact.priority] else fact
 
     def _is_confirmed(self, aligned: Aligned) -> bool:
-        """Whether the person said some of it too, or a result or their reply let the claim stand."""
+        """Whether the user said some of it too, or a result or their reply let the claim stand."""
         speakers = set(map(self.alignment.speaker, aligned.spans, aligned.positions))
         return "user" in speakers or any(self.window.is_confirmed(p) for p in aligned.positions)

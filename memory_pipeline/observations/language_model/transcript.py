@@ -13,7 +13,7 @@ from memory_pipeline.text.tokens import estimate
 INJECTED = 300
 """Characters shown of what a program put in: enough to see what it is."""
 PASTED = 1_500
-"""Characters shown of one thing that a person pasted."""
+"""Characters shown of one thing that a user pasted."""
 MIN_FULL = 0.7
 """Share of the cap that a part has at least where it is cut earlier for a better place."""
 FENCE = "transcript"
@@ -34,7 +34,7 @@ class Chunk:
 def chunks(messages: Sequence[WindowMessage], cap: int, zone: ZoneInfo) -> list[Chunk]:
     """The window in parts of at most `cap` estimated tokens, cut between messages and counted from its start.
 
-    So the parts of a window that grows stay as they are, all but the last. A part ends before a message of the person
+    So the parts of a window that grows stay as they are, all but the last. A part ends before a message of the user
     where one is near, else before one of the model, so that a call is not cut from its result. A single message that
     is longer than the cap loses its middle.
     """

@@ -98,7 +98,7 @@ def key_of(fact: ParsedFact) -> str:
 
 def tidy(text: str) -> str:
     """On one line, with XML's entities resolved outside of code, without bold type and without the brackets of tags:
-    what a person reads cannot open or close anything in a later prompt. Generics like `Vec<u8>` stay as they are."""
+    what a user reads cannot open or close anything in a later prompt. Generics like `Vec<u8>` stay as they are."""
     words = " ".join(text[:MAX_ENTRY].split())
     words = "".join(part if part[:1] == "`" else _TYPE.sub("", unescaped(part)) for part in _CODE.split(words))
     words = _ANY_TAG.sub(_without_brackets, words)

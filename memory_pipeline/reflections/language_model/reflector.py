@@ -83,7 +83,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class LanguageModelReflector:
-    """`sections` are the names of the sections of MEMORY.md, the person's own first."""
+    """`sections` are the names of the sections of MEMORY.md, the user's own first."""
 
     client: Client
     sections: tuple[str, ...]
