@@ -89,11 +89,11 @@ def _of_window(
     for number, (request, chunk) in enumerate(observer.requests(messages, context)):
         facts = token_budget(messages[chunk.start : chunk.end], observer.budget)
         asked = tokens_of(request) + min(shown, observer.prior_tokens)
-        told = min(facts + AROUND_FACTS, config.max_output_tokens)
+        reported = min(facts + AROUND_FACTS, config.max_output_tokens)
         shown += facts
         if number < answered:
             found += Estimate(calls=1, answered=1)
             continue
-        cost, most = cost_of(config, asked, told), client.worst_case(request)[1]
-        found += Estimate(0, 1, 0, asked, told, cost, most)
+        cost, most = cost_of(config, asked, reported), client.worst_case(request)[1]
+        found += Estimate(0, 1, 0, asked, reported, cost, most)
     return found

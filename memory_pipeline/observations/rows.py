@@ -85,7 +85,7 @@ def log_window(window: Mapping[str, Any], rows: Rows, session: Mapping[str, Any]
         clock = f"{o['observed_at'].astimezone(zone):%H:%M}"
         doubt = " (nothing that was said carries it)" if {UNGROUNDED, UNGROUNDED_SPECIFICS} & set(o["flags"]) else ""
         facts.setdefault(o["segment_id"], []).append(LogFact(o["priority"], clock, o["text"] + doubt))
-    told = [s["current_task"] for s in rows.segments if s["current_task"]]
+    reported = [s["current_task"] for s in rows.segments if s["current_task"]]
     return LogWindow(
         key=window["dedupe_key"],
         session_name=session["name"],
@@ -98,7 +98,7 @@ def log_window(window: Mapping[str, Any], rows: Rows, session: Mapping[str, Any]
             for s in rows.segments
             if s["segment_id"] in facts
         ],
-        current_task=told[-1] if told else window["current_task"],
+        current_task=reported[-1] if reported else window["current_task"],
         marks=settings.marks,
     )
 

@@ -42,8 +42,8 @@ class CheckedPath:
 
     @property
     def line(self) -> str:
-        told = f"{self.path}: {self.state}" + (f" ({self.detail})" if self.detail else "")
-        return f"{told}. {self.remedy}" if self.remedy else told
+        reported = f"{self.path}: {self.state}" + (f" ({self.detail})" if self.detail else "")
+        return f"{reported}. {self.remedy}" if self.remedy else reported
 
 
 @dataclass(frozen=True)

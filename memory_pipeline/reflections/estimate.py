@@ -130,6 +130,6 @@ def _of_call(reflector: LanguageModelReflector, request: Request, more: int, sho
     """Of a request that will show so much more than it does; `shown` is all of the observations in it."""
     config = reflector.client.config
     asked = tokens_of(request) + more
-    told = min(int(ANSWERED * shown), config.max_output_tokens)
+    reported = min(int(ANSWERED * shown), config.max_output_tokens)
     most = cost_of(config, asked, config.max_output_tokens)
-    return Estimate(0, 1, 0, asked, told, cost_of(config, asked, told), most)
+    return Estimate(0, 1, 0, asked, reported, cost_of(config, asked, reported), most)

@@ -50,8 +50,8 @@ def _start(segment: ParsedSegment, before: tuple[int, ParsedSegment], whole: ran
 
 
 def _joined(one: ParsedSegment, other: ParsedSegment) -> ParsedSegment:
-    told = " ".join(filter(None, (one.narrative, other.narrative))) or None
-    return ParsedSegment(one.title or other.title, told, one.first, other.last, (*one.facts, *other.facts))
+    reported = " ".join(filter(None, (one.narrative, other.narrative))) or None
+    return ParsedSegment(one.title or other.title, reported, one.first, other.last, (*one.facts, *other.facts))
 
 
 SLACK = 1.5

@@ -133,8 +133,8 @@ class LanguageModelObserver:
         first = messages[0].said_at.astimezone(self.zone)
         project = f"The session worked in the folder {context.project}. " if context.project else ""
         # nothing but the words: whatever else is shown would have the rest paid again when it is judged otherwise
-        told = "\n".join(f"o{number} {fact.text}" for number, (_, fact) in enumerate(earlier, 1))
-        prior = filled("prior_observations", {"fence": chunk.fence, "observations": told}) if earlier else ""
+        reported = "\n".join(f"o{number} {fact.text}" for number, (_, fact) in enumerate(earlier, 1))
+        prior = filled("prior_observations", {"fence": chunk.fence, "observations": reported}) if earlier else ""
         turn = {
             "where": f"{project}It is {first:%A %Y-%m-%d}.\n\n",
             "prior": prior,

@@ -101,9 +101,9 @@ def parse_answer(text: str) -> ParsedAnswer:
 def _answer(text: str, guesses: list[str]) -> ParsedAnswer:
     structure = read_json(text) or read_structure(text)
     guesses = [*guesses, *structure.guesses]
-    told = ParsedAnswer(
-        current_task=_told(structure.texts.get("currenttask"), MAX_TASK),
-        suggested_response=_told(structure.texts.get("suggestedresponse"), MAX_TASK),
+    reported = ParsedAnswer(
+        current_task=_reported(structure.texts.get("currenttask"), MAX_TASK),
+        suggested_response=_reported(structure.texts.get("suggestedresponse"), MAX_TASK),
         used=_named(structure.texts.get("used")),
         ended=_named(structure.texts.get("ended")),
     )
@@ -112,37 +112,37 @@ def _answer(text: str, guesses: list[str]) -> ParsedAnswer:
     loose = _build(structure.outside, only_listed=True)
     has_marks = found.unmarked + loose.unmarked < found.count + loose.count
     if not has_marks and (is_refusal(content) or is_refusal(text)):
-        return _ended(replace(told, form="refusal"), ["the model declines to answer"])
+        return _ended(replace(reported, form="refusal"), ["the model declines to answer"])
     if not has_marks and is_echo(content or text):
-        return _ended(replace(told, form="degenerate"), ["the answer repeats the transcript"])
+        return _ended(replace(reported, form="degenerate"), ["the answer repeats the transcript"])
     if found.count or (found.segments and not loose.count):
         form = "segments" if structure.has_segments or found.segments[0].narrative else "flat"
-        return _ended(replace(told, segments=tuple(found.segments), form=form), guesses + found.guesses)
+        return _ended(replace(reported, segments=tuple(found.segments), form=form), guesses + found.guesses)
     if loose.count:
         why = "the facts stand outside of the tags" if structure.has_tags else "there are no tags"
-        return _ended(replace(told, segments=tuple(loose.segments), form="lines"), [why, *guesses, *loose.guesses])
-    return _without_lists(text, content, structure, told, guesses)
+        return _ended(replace(reported, segments=tuple(loose.segments), form="lines"), [why, *guesses, *loose.guesses])
+    return _without_lists(text, content, structure, reported, guesses)
 
 
 def _without_lists(
-    text: str, content: str, structure: Structure, told: ParsedAnswer, guesses: list[str]
+    text: str, content: str, structure: Structure, reported: ParsedAnswer, guesses: list[str]
 ) -> ParsedAnswer:
     """What is said where there is no fact in a list: nothing, prose, or noise."""
     is_empty_list = structure.has_observations and structure.is_closed and not content
     if is_empty_list or is_nothing(content or without_tags(text)):
-        return _ended(replace(told, form="nothing"), guesses)
+        return _ended(replace(reported, form="nothing"), guesses)
     if is_noise_only(text):
-        return _ended(replace(told, form="degenerate"), ["the answer has no words"])
+        return _ended(replace(reported, form="degenerate"), ["the answer has no words"])
     facts = _of_prose(content if structure.has_tags else without_tags(text))
     if not facts:
-        return _ended(replace(told, form="empty"), ["there is no fact in the answer", *guesses])
+        return _ended(replace(reported, form="empty"), ["there is no fact in the answer", *guesses])
     segment = ParsedSegment(None, None, None, None, tuple(facts))
-    return _ended(replace(told, segments=(segment,), form="raw"), ["the answer is prose", *guesses])
+    return _ended(replace(reported, segments=(segment,), form="raw"), ["the answer is prose", *guesses])
 
 
-def _named(told: str | None) -> tuple[str, ...]:
+def _named(reported: str | None) -> tuple[str, ...]:
     """The numbers of earlier observations in the words, each once."""
-    words = "" if not told or told.startswith(_TEMPLATE) else told
+    words = "" if not reported or reported.startswith(_TEMPLATE) else reported
     return tuple(dict.fromkeys(f"o{int(n)}" for n in _USED.findall(words)))
 
 
@@ -176,7 +176,7 @@ def _build(drafts: list[Draft], *, only_listed: bool, is_last_cut: bool = False)
             built.guesses.append(f"only the first {MAX_FACTS} facts are kept")
         built.count += len(facts)
         built.unmarked += min(found.unmarked, len(facts))
-        title, narrative = _told(draft.title, MAX_TITLE), _told(draft.narrative, MAX_NARRATIVE)
+        title, narrative = _reported(draft.title, MAX_TITLE), _reported(draft.narrative, MAX_NARRATIVE)
         if found.unlisted and facts:
             built.guesses.append("facts stand on lines without bullets")
         if facts or narrative:
@@ -195,7 +195,7 @@ def _end_cut(lists: list[FactList]) -> None:
         facts.append(replace(last, text=f"{last.text} …"))
 
 
-def _told(text: str | None, limit: int) -> str | None:
+def _reported(text: str | None, limit: int) -> str | None:
     """The words on one line; None where they say that there are none, or are those of the instructions."""
     words = tidy(text or "")
     return None if not words or _NONE.fullmatch(words) or words.startswith(_TEMPLATE) else shortened(words, limit)

@@ -84,14 +84,14 @@ class Checker:
         return [o.observation_id for o in older if o.observation_id not in ids]
 
 
-def _kind(told: str | None, sources: Sequence[Observation]) -> str:
+def _kind(reported: str | None, sources: Sequence[Observation]) -> str:
     """The kind that the model gives, if its sources can be that; else that of the source with its words."""
     lead = sources[0]
     if all(o.kind == "question" for o in sources):
         return "question"
     of_person = any(o.trust == "user" and o.kind in (*RULES, "decision", "convention") for o in sources)
-    if told and (told not in RULES or of_person):
-        return told
+    if reported and (reported not in RULES or of_person):
+        return reported
     if lead.kind in RULES and lead.trust != "user":
         return "statement"
     return next(o.kind for o in sources if o.kind != "question") if lead.kind == "question" else lead.kind

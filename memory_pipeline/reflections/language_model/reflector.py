@@ -155,11 +155,11 @@ class LanguageModelReflector:
 
     def _request(self, batch: Batch, where: str, guidance: str, attempt: int) -> Request:
         config = self.client.config
-        told = filled("observer", {"priorities": text_of("priorities").strip()})
+        reported = filled("observer", {"priorities": text_of("priorities").strip()})
         turn = {"where": where, "fence": batch.fence, "observations": batch.text}
         return Request(
             model=config.model,
-            system=filled("reflector", {"observer": told.strip(), "user": self.sections[0]}),
+            system=filled("reflector", {"observer": reported.strip(), "user": self.sections[0]}),
             prompt=filled("reflector_turn", turn) + guidance,
             temperature=config.temperature,
             max_output_tokens=config.max_output_tokens,

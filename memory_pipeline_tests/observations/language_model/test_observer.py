@@ -481,7 +481,7 @@ def test_neither_name_nor_version_tells_a_key(work: Make) -> None:
 
 def test_what_images_take_is_estimated(work: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     picture = RequestImage("image/png", PNG)
-    monkeypatch.setattr("memory_pipeline.observations.language_model.observer._pictures", lambda *_: [picture])
+    monkeypatch.setattr("memory_pipeline.observations.language_model.observer._images", lambda *_: [picture])
     w = work("http://localhost/v1", observer_model="openai:gpt-4o-mini")
     with_images, without = (w.stage(observer_images=sees).observer for sees in (True, False))
     assert isinstance(with_images, LanguageModelObserver) and isinstance(without, LanguageModelObserver)
