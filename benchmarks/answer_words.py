@@ -36,7 +36,7 @@ from pathlib import Path
 
 from benchmarks.common import BENCH, parser
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.text import condense as condensing
 from memory_pipeline.text.condense import condense, rarity_in
 from memory_pipeline.text.sentences import sentences
@@ -188,7 +188,9 @@ def _observed(conversation: Conversation, windows: Iterable[Iterable[str]], shar
     user = next(iter(conversation.speakers.values()))
     for session in windows:
         said = [
-            Said(i, "user" if conversation.speakers[i] == user else "assistant", START, conversation.messages[i])
+            WindowMessage(
+                i, "user" if conversation.speakers[i] == user else "assistant", START, conversation.messages[i]
+            )
             for i in session
         ]
         for segment in ExtractiveObserver(budget=share, min_budget=0).observe(said):

@@ -41,7 +41,7 @@ from memory_pipeline.distillation.recall import recall
 from memory_pipeline.distillation.stage import DistillationStage, Levels
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.observations.rows import rows_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
@@ -88,7 +88,7 @@ def observe(messages: Sequence[Mapping[str, Any]], lake: Lake, settings: Setting
     for day, (session, said) in zip(days, sessions.items(), strict=True):
         start = datetime.combine(day, time(9), UTC)
         shown = [
-            Said(m["id"], "user" if m["speaker"] == messages[0]["speaker"] else "assistant", at, m["text"])
+            WindowMessage(m["id"], "user" if m["speaker"] == messages[0]["speaker"] else "assistant", at, m["text"])
             for m, at in zip(said, (start + timedelta(minutes=n) for n in range(len(said))), strict=True)
         ]
         window = {"day": day, "dedupe_key": session, "session_id": session, "started_at": start}

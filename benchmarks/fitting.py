@@ -14,7 +14,7 @@ from benchmarks.common import FIXTURES
 from benchmarks.labels import scorer
 from benchmarks.observing import Session
 from memory_pipeline.observations.extractive.candidates import Measured, Weights, measured
-from memory_pipeline.observations.extractive.features import Window
+from memory_pipeline.observations.extractive.features import Conversation
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Fact, Segment
 from memory_pipeline.text.encoder import Encoder
@@ -47,7 +47,7 @@ class Labelled:
 
 
 def labelled(session: Session, encoder: Encoder | None) -> Labelled:
-    found = measured(Window.of(session.said), encoder)
+    found = measured(Conversation.from_messages(session.said), encoder)
     hits = _finder(session)
     texts = [m.text for m in session.said]
     facts = [hits(u.text, tuple(texts[i][start:end] for i, start, end in u.places))[0] for u in found.units]

@@ -73,7 +73,7 @@ def walk_to_proposal(sessions: Path, settings: Settings) -> None:
     lake = Lake(settings.lake_dir)
     catalogue = Catalogue(lake, settings)
     catalogue.refresh(find_sources([sessions]))
-    stages = Stages.of(settings, catalogue, NOW)
+    stages = Stages.from_settings(settings, catalogue, NOW)
     for name in STAGES:
         bring_up_to_date(getattr(stages, name), lake, SAID_ON)
 

@@ -78,8 +78,8 @@ def killed(chain: Chain, whole: Sequence[Left], seed: str, numbers: Sequence[int
     print(f"  unequal      {len(wrong)}")
     for trial in wrong[: 3 if plain else None]:
         explain(trial)
-    strays = Counter(Path(stray).parts[0] for trial in trials for stray in trial.strays)
-    print(f"  left behind  {', '.join(f'{n} files in {where}/' for where, n in strays.items()) or 'nothing'}")
+    temporary_files = Counter(Path(path).parts[0] for trial in trials for path in trial.temporary_files)
+    print(f"  left behind  {', '.join(f'{n} files in {where}/' for where, n in temporary_files.items()) or 'nothing'}")
     return len(wrong)
 
 
@@ -100,7 +100,7 @@ def observed(sessions: Path, workspace: Path) -> list[str]:
     catalogue.refresh(find_sources([sessions]))
     stages = (
         SessionsStage(Workspace(settings, lake), catalogue, datetime.now(UTC)),
-        ObservationsStage.of(Workspace(settings, lake)),
+        ObservationsStage.from_workspace(Workspace(settings, lake)),
     )
     found: list[str] = []
     for day in catalogue.days():

@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.common import FIXTURES, GOLD, parser
 from benchmarks.labels import label_folder
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import Said, Segment
+from memory_pipeline.observations.model import Segment, WindowMessage
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.text.encoder import Encoder
@@ -38,7 +38,7 @@ class Session:
 
     file: str
     gold: dict[str, Any]
-    said: tuple[Said, ...]
+    said: tuple[WindowMessage, ...]
     lines: dict[str, int]
     """Line in the file of each message id."""
 
@@ -48,7 +48,7 @@ def sessions(labels: Path, fixtures: Path = FIXTURES) -> Iterator[Session]:
         labelled = json.loads(label.read_text("utf-8"))
         messages = parse_file(fixtures / labelled["file"]).messages
         said = (
-            Said(
+            WindowMessage(
                 m.message_id,
                 m.role,
                 m.said_at,

@@ -34,7 +34,7 @@ from pathlib import Path
 
 from benchmarks.common import ROOT, SESSIONS, parser
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.sessions.model import NotASessionError
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.reading import parse_file
@@ -49,9 +49,9 @@ COMMON, REPLACED = 50, 0.8
 _LONGER = re.compile(r"[A-Za-z]{4,}")
 
 
-def messages(folder: Path) -> list[Said]:
+def messages(folder: Path) -> list[WindowMessage]:
     """Of all sessions in this folder that can be read, in order."""
-    found: list[Said] = []
+    found: list[WindowMessage] = []
     for path in sorted(p for p in folder.rglob("*.json*") if p.is_file()):
         try:
             session = parse_file(path)
@@ -59,17 +59,17 @@ def messages(folder: Path) -> list[Said]:
             continue
         for m in session.messages:
             quoted = tuple(quoted_spans(m.text)) if m.role == "user" else ()
-            found.append(Said(m.message_id, m.role, m.said_at, m.text, m.is_error, quoted))
+            found.append(WindowMessage(m.message_id, m.role, m.said_at, m.text, m.is_error, quoted))
     return found
 
 
-def is_said(message: Said) -> bool:
+def is_said(message: WindowMessage) -> bool:
     return message.role in ("user", "assistant") and bool(message.text.strip())
 
 
-def window(known: list[Said], size: int, kind: str) -> list[Said]:
+def window(known: list[WindowMessage], size: int, kind: str) -> list[WindowMessage]:
     """Messages until so many were said."""
-    found: list[Said] = []
+    found: list[WindowMessage] = []
     common = most_common(known)
     said = 0
     for number, message in enumerate(cycle(known)):
@@ -82,7 +82,7 @@ def window(known: list[Said], size: int, kind: str) -> list[Said]:
     return found
 
 
-def most_common(known: list[Said]) -> list[str]:
+def most_common(known: list[WindowMessage]) -> list[str]:
     counts = Counter(w for m in known if is_said(m) for w in content_words(m.text) if _LONGER.fullmatch(w))
     return [word for word, _ in sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:COMMON]]
 

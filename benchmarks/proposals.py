@@ -34,10 +34,10 @@ from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import encoder_of
+from memory_pipeline.text.sameness import OBSERVED
 from memory_pipeline.text.similarity import content_words, overlap
 from memory_pipeline.workspace import Workspace
 
-SAME_WORDS, SAME_COSINE = 0.5, 0.75
 CLOSEST = 5
 BAR = 2.0
 DAYS = 730
@@ -74,7 +74,7 @@ def duplicates(settings: Settings) -> None:
     pairs = [
         (float(vectors[a] @ vectors[b]), overlap(words[a], words[b]), a, b) for a, b in itertools.combinations(texts, 2)
     ]
-    near = [pair for pair in pairs if pair[0] >= SAME_COSINE or pair[1] >= SAME_WORDS]
+    near = [pair for pair in pairs if pair[0] >= OBSERVED.cosine or pair[1] >= OBSERVED.overlap]
     merged = lake.read("supports")
     print(f"{len(texts)} proposals on {lake.read('proposals')['day'].n_unique()} days; {merged.height} lines merged")
     print(f"near-duplicates: {len(near)} of {len(pairs)} pairs")

@@ -18,7 +18,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from benchmarks.observing import Session, line, rows, score, sessions
-from memory_pipeline.llm.cache import NotRecorded, RecordedAnswers
+from memory_pipeline.llm.cache import NotRecordedError, RecordedAnswers
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
@@ -40,7 +40,7 @@ class Recorder(RecordedAnswers):
         path = self.requests / f"{request.key}.md"
         try:
             answer = super().complete(request, for_day)
-        except NotRecorded:
+        except NotRecordedError:
             self.requests.mkdir(parents=True, exist_ok=True)
             path.write_text(f"# Instructions\n\n{request.system}\n\n# Request\n\n{request.prompt}\n", "utf-8")
             raise
@@ -53,7 +53,7 @@ def observe(session: Session, observer: LanguageModelObserver) -> list[Segment] 
     first = min(m.said_at for m in session.said)
     try:
         return observer.observe(session.said, Context(first.astimezone(UTC).date(), session.file))
-    except NotRecorded as missing:
+    except NotRecordedError as missing:
         print(f"  {session.file}: {missing}", file=sys.stderr)
         return None
 

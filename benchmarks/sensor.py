@@ -82,7 +82,7 @@ def pretend_up_to_date() -> int:
     from memory_pipeline.planning import Stages
     from memory_pipeline.settings import load_settings
 
-    stages = Stages.of(load_settings())
+    stages = Stages.from_settings(load_settings())
     days = stages.sessions.catalogue.days()
     for stage in stages.all():
         fingerprints = {day: stage.fingerprint(day) for day in days}

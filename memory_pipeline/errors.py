@@ -3,14 +3,32 @@
 ::
 
     MemoryPipelineError
-    ├─ TryAgainLater     something else is in the way for now: a lock, a server
-    ├─ CannotGoOn        the same would happen on every other day, now and later: a setting is wrong
-    ├─ SettingError           a setting cannot be used                                    settings.py
-    ├─ DamagedTableError      a file of a table cannot be read                            lake/store.py
-    ├─ ChangedMeanwhileError  somebody else wrote the file between reading and writing    markdown/safe_write.py
-    ├─ EncoderUnavailableError  the embedding model is not there                          text/encoder.py
-    ├─ UnknownProposalError   no pending proposal has that id                             proposals/review.py
-    └─ ...                    those that a room raises and catches itself stand where they are raised
+    ├─ TryAgainLaterError           something else is in the way for now: a lock, a server
+    │  ├─ IndexUnavailableError     the vector index cannot be used                           embeddings/index.py
+    │  ├─ ModelUnavailableError     the model did not answer, however often it was asked      llm/errors.py
+    │  └─ TodoistBusyError          Todoist did not answer                            proposals/todoist/client.py
+    ├─ CannotGoOnError              the same would happen on every other day, now and later
+    │  ├─ ModelMisconfiguredError   no request to the model can succeed                       llm/errors.py
+    │  ├─ NoSuchPromptError         a prompt is not there, or misses a place                  llm/prompts.py
+    │  └─ TodoistRefusedError       Todoist does not take what it is told             proposals/todoist/client.py
+    ├─ SettingError                 a setting cannot be used                                  settings.py
+    ├─ WrongFileError               a file of settings or marks cannot be read                memory_json.py
+    ├─ DamagedTableError            a file of a table cannot be read                          lake/store.py
+    ├─ ChangedMeanwhileError        somebody else wrote the file between reading and writing  markdown/safe_write.py
+    ├─ EncoderUnavailableError      the embedding model is not there                          text/encoder.py
+    ├─ NotASessionError             the file is not a session that can be read                sessions/model.py
+    │  └─ NotReadableNowError       … but may be one later                                    sessions/model.py
+    ├─ NoSuchImageError             an image is not where its message says                    sessions/images.py
+    ├─ TransientError               the model was busy: caught by the client                  llm/errors.py
+    ├─ RequestRefusedError          the model does not answer this one request                llm/errors.py
+    ├─ BudgetReachedError           the next call might pass the day's budget                 llm/errors.py
+    ├─ NotRecordedError             no answer is recorded, and no model may be asked          llm/cache.py
+    ├─ UnusableAnswerError          a model's answers say next to nothing                     reflections/model.py
+    ├─ RecallLostError              a distillation lost too much of what it should keep       distillation/stage.py
+    ├─ UnknownProposalError         no pending proposal has that id                           proposals/review.py
+    └─ NoMoreKeysError              the terminal gives no more keys                           cli/keys.py
+
+One that a module raises and catches itself has a name with an underscore and is not listed.
 """
 
 from __future__ import annotations
@@ -20,9 +38,9 @@ class MemoryPipelineError(Exception):
     """The root of all of them: catching it catches nothing that is a mistake in the code."""
 
 
-class TryAgainLater(MemoryPipelineError):
+class TryAgainLaterError(MemoryPipelineError):
     """Something else is in the way for now: a lock, a server. The message says what to do if it stays."""
 
 
-class CannotGoOn(MemoryPipelineError):
+class CannotGoOnError(MemoryPipelineError):
     """The same would happen on every other day, now and later: a setting is wrong. The message says which."""

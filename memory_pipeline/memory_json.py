@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from memory_pipeline.errors import MemoryPipelineError
+
 KNOWN = ("provider", "model", "command", "baseUrl", "temperature", "maxOutputTokens", "price")
 OWN_ONLY = ("command", "baseUrl", "price")
 PARTS = ("observer", "reflector")
@@ -37,7 +39,7 @@ REFUSED = {
 """Keys of the extension that can mean nothing here, and why."""
 
 
-class WrongFile(Exception):
+class WrongFileError(MemoryPipelineError):
     """A memory.json cannot be used; the message names the file, the key and what was expected."""
 
 
@@ -48,7 +50,7 @@ def paths() -> tuple[Path, Path]:
 
 
 def found() -> dict[str, tuple[Any, Path]]:
-    """Settings by key, such as `observer.model`, each with the file that says it. Raises `WrongFile`."""
+    """Settings by key, such as `observer.model`, each with the file that says it. Raises `WrongFileError`."""
     everyones, projects = paths()
     merged = _read(everyones)
     project = _read(projects)
@@ -57,7 +59,9 @@ def found() -> dict[str, tuple[Any, Path]]:
     for part in PARTS:
         own, theirs = merged.get(part, {}), project.get(part, {})
         if forbidden := [key for key in OWN_ONLY if key in theirs]:
-            raise WrongFile(f"{projects}: {part}.{forbidden[0]} counts only in {everyones} or as a variable; move it.")
+            raise WrongFileError(
+                f"{projects}: {part}.{forbidden[0]} counts only in {everyones} or as a variable; move it."
+            )
         both, said_by = own | theirs, {key: projects if key in theirs else everyones for key in (*own, *theirs)}
         mine = _model(part, own, everyones)
         model = _model(part, both, said_by.get("model", everyones))
@@ -67,7 +71,9 @@ def found() -> dict[str, tuple[Any, Path]]:
                 values["reflect_early_tokens"] = both[EARLY], said_by[EARLY]
         if is_enabled and mine and model:
             if not own.get("command") and model.partition(":")[0] != mine.partition(":")[0]:
-                raise WrongFile(f"{projects}: {part} may be another model of {mine.partition(':')[0]}, not {model!r}.")
+                raise WrongFileError(
+                    f"{projects}: {part} may be another model of {mine.partition(':')[0]}, not {model!r}."
+                )
             values[f"{part}.model"] = model, said_by.get("command", said_by.get("model", everyones))
     return values
 
@@ -81,25 +87,25 @@ def _read(path: Path) -> dict[str, Any]:
     except PermissionError as error:
         if not os.access(path.parent, os.X_OK):
             return {}  # a home that this user may not look into holds nothing for them
-        raise WrongFile(f"{path} cannot be read: {error.strerror}. Let it be read or remove it.") from None
+        raise WrongFileError(f"{path} cannot be read: {error.strerror}. Let it be read or remove it.") from None
     except (OSError, ValueError) as error:
-        raise WrongFile(f"{path} cannot be read: {error}. Mend it or remove it.") from None
+        raise WrongFileError(f"{path} cannot be read: {error}. Mend it or remove it.") from None
     if not isinstance(content, dict) or not isinstance(content.get("enabled", True), bool):
-        raise WrongFile(f'{path}: expected an object like {{"enabled": true, "observer": {{…}}}}.')
+        raise WrongFileError(f'{path}: expected an object like {{"enabled": true, "observer": {{…}}}}.')
     if unknown := sorted(set(content) - set(TOP)):
-        raise WrongFile(f"{path}: {unknown[0]} is not known; expected {_expected(unknown[0], TOP)}.")
+        raise WrongFileError(f"{path}: {unknown[0]} is not known; expected {_expected(unknown[0], TOP)}.")
     for part in PARTS:
         values = content.get(part, {})
         if not isinstance(values, dict):
-            raise WrongFile(f"{path}: {part} should be an object with provider and model.")
+            raise WrongFileError(f"{path}: {part} should be an object with provider and model.")
         known = (*KNOWN, EARLY) if part == "reflector" else KNOWN
         for key in set(values) & set(REFUSED):
-            raise WrongFile(f"{path}: {part}.{key} {REFUSED[key]}.")
+            raise WrongFileError(f"{path}: {part}.{key} {REFUSED[key]}.")
         for key in NUMBERS:
             if isinstance(values.get(key, 0), bool) or not isinstance(values.get(key, 0), int | float):
-                raise WrongFile(f"{path}: {part}.{key} should be a number, not {values[key]!r}.")
+                raise WrongFileError(f"{path}: {part}.{key} should be a number, not {values[key]!r}.")
         if unknown := sorted(set(values) - set(known)):
-            raise WrongFile(f"{path}: {part}.{unknown[0]} is not known; expected {_expected(unknown[0], known)}.")
+            raise WrongFileError(f"{path}: {part}.{unknown[0]} is not known; expected {_expected(unknown[0], known)}.")
     return content
 
 
@@ -113,13 +119,15 @@ def _model(part: str, values: dict[str, Any], path: Path) -> str | None:
     command, model, provider = (values.get(key) for key in ("command", "model", "provider"))
     for key, value in (("command", command), ("model", model), ("provider", provider)):
         if value is not None and not (isinstance(value, str) and value.strip()):
-            raise WrongFile(f"{path}: {part}.{key} should be a text, not {value!r}.")
+            raise WrongFileError(f"{path}: {part}.{key} should be a text, not {value!r}.")
         if key != "command" and value and value.split() != [value]:  # it would be taken for a command and run
-            raise WrongFile(f"{path}: {part}.{key} should be a name without spaces, not {value!r}.")
+            raise WrongFileError(f"{path}: {part}.{key} should be a name without spaces, not {value!r}.")
     if command:
         return str(command)
     if not model:
         return None
     if not provider and ":" not in model:
-        raise WrongFile(f"{path}: {part}.model is {model!r} and there is no {part}.provider; name it, like google.")
+        raise WrongFileError(
+            f"{path}: {part}.model is {model!r} and there is no {part}.provider; name it, like google."
+        )
     return f"{provider}:{model}" if provider else str(model)

@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.errors import CannotGoOn, TryAgainLater
+from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.stage import Stage, bring_up_to_date
@@ -100,7 +100,7 @@ def run_stage(
         except Exception as caught:
             context.log.exception(f"{stage.tables[-1]} of {day} failed")
             failed[day] = caught
-            if isinstance(caught, (TryAgainLater, CannotGoOn)):
+            if isinstance(caught, (TryAgainLaterError, CannotGoOnError)):
                 break  # it would be the same for every other day
             continue
         rebuilt += built is not None
@@ -118,7 +118,7 @@ def run_stage(
         raise dg.Failure(
             f"{len(failed)} of {len(days_of(context))} days failed, first {first}: {type(error).__name__}: {error}",
             metadata={"failed_days": dg.MetadataValue.json([f"{d}: {e}" for d, e in failed.items()])},
-            allow_retries=isinstance(error, TryAgainLater),
+            allow_retries=isinstance(error, TryAgainLaterError),
         ) from error
     context.log.info(f"{', '.join(stage.tables)}: {rebuilt} of {len(days_of(context))} days were out of date")
     schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}

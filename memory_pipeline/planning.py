@@ -36,7 +36,7 @@ class Stages:
     friction_clusters: FrictionStage
 
     @classmethod
-    def of(
+    def from_settings(
         cls,
         settings: Settings,
         catalogue: Catalogue | None = None,
@@ -48,11 +48,11 @@ class Stages:
         lake = Lake(settings.lake_dir, for_planning=for_planning)
         return cls(
             SessionsStage(Workspace(settings, lake), catalogue or Catalogue(lake, settings), now or datetime.now(UTC)),
-            ObservationsStage.of(Workspace(settings, lake)),
-            EmbeddingsStage.of(Workspace(settings, lake)),
-            ReflectionsStage.of(Workspace(settings, lake)),
+            ObservationsStage.from_workspace(Workspace(settings, lake)),
+            EmbeddingsStage.from_workspace(Workspace(settings, lake)),
+            ReflectionsStage.from_workspace(Workspace(settings, lake)),
             ProposalsStage(Workspace(settings, lake)),
-            FrictionStage.of(Workspace(settings, lake)),
+            FrictionStage.from_workspace(Workspace(settings, lake)),
         )
 
     def all(self) -> tuple[Stage, ...]:

@@ -21,7 +21,7 @@ from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConfigSettingsSource
 
 from memory_pipeline import memory_json
-from memory_pipeline.memory_json import WrongFile
+from memory_pipeline.memory_json import WrongFileError
 
 FILE_NAME = "settings.toml"
 PREFIXES = ("MEMORY_", "OBSERVER_", "REFLECTOR_")
@@ -141,7 +141,7 @@ def _environment() -> dict[str, str]:
 
 
 class SettingsFile(TomlConfigSettingsSource):
-    """A workspace's settings.toml. Raises `WrongFile` where it cannot be read or has a name that nothing reads."""
+    """A workspace's settings.toml. Raises `WrongFileError` where it cannot be read or has a name that nothing reads."""
 
     def __init__(self, cls: type[BaseSettings], workspace: Path) -> None:
         path = workspace / FILE_NAME
@@ -149,22 +149,22 @@ class SettingsFile(TomlConfigSettingsSource):
             super().__init__(cls, path)
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
-            raise WrongFile(f"{path} cannot be read: {reason}. Fix it or remove it.") from None
+            raise WrongFileError(f"{path} cannot be read: {reason}. Fix it or remove it.") from None
         if self.toml_data:
             refuse_unknown(cls, path, path.read_text("utf-8"), self.toml_data)
 
 
 def refuse_unknown(cls: type[BaseSettings], path: Path, text: str, data: Mapping[str, Any]) -> None:
-    """Raises `WrongFile` for a name in the file that nothing reads, and for what a file may not say."""
+    """Raises `WrongFileError` for a name in the file that nothing reads, and for what a file may not say."""
     known = settings_of(cls)
     for key, value in flat(data).items():
         place = f"{path}:{line_of(text, key)}"
         if key == "workspace":
-            raise WrongFile(f"{place}: the file lies in the workspace and cannot name it; set MEMORY_WORKSPACE.")
+            raise WrongFileError(f"{place}: the file lies in the workspace and cannot name it; set MEMORY_WORKSPACE.")
         if key not in known:
-            raise WrongFile(f"{place}: {no_such(key, known)} Correct the name or take it out.")
+            raise WrongFileError(f"{place}: {no_such(key, known)} Correct the name or take it out.")
         if key == "session_dirs" and (relative := [p for p in _paths(value) if not p.startswith(("~", os.sep))]):
-            raise WrongFile(
+            raise WrongFileError(
                 f"{place}: expected absolute paths or ones that begin with ~, but {relative[0]!r} is neither."
             )
 

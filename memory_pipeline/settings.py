@@ -22,6 +22,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from memory_pipeline import memory_json, workspace_marks
 from memory_pipeline.days import today
+from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.extras import missing_extras
 from memory_pipeline.setting_sources import (
     FILE_NAME,
@@ -45,7 +46,7 @@ from memory_pipeline.text.priorities import MARKS
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 
 
-class WrongSetting(Exception):
+class SettingError(MemoryPipelineError):
     """A setting cannot be used. The message names it, its value, and what was expected."""
 
 
@@ -339,20 +340,20 @@ def variable(key: str) -> str:
 def load_settings() -> Settings:
     """The settings as the environment of this process and the files have them.
 
-    Raises `WrongSetting` with one sentence per wrong value, per name that nothing reads and per extra that is needed
+    Raises `SettingError` with one sentence per wrong value, per name that nothing reads and per extra that is needed
     and not installed, and when another time zone is asked for than the workspace's: its tables are cut by that zone's
     days, and two zones would hold every message twice.
     """
     if unknown := unknown_variables(Settings):
-        raise WrongSetting(" ".join(unknown))
+        raise SettingError(" ".join(unknown))
     try:
         settings = Settings()
     except ValidationError as error:
-        raise WrongSetting(sentences(Settings, error, given(Settings, named_workspace()))) from None
-    except memory_json.WrongFile as error:
-        raise WrongSetting(str(error)) from None
+        raise SettingError(sentences(Settings, error, given(Settings, named_workspace()))) from None
+    except memory_json.WrongFileError as error:
+        raise SettingError(str(error)) from None
     if missing := missing_extras(settings):
-        raise WrongSetting(" ".join(missing))
+        raise SettingError(" ".join(missing))
     _refuse_another_zone(settings, lambda: given(Settings, settings.workspace))
     return settings
 
@@ -370,7 +371,7 @@ class _FileOnly(Settings):
 def check_file(workspace: Path, text: str) -> Settings:
     """The settings that this text would give as the workspace's settings.toml, without the environment.
 
-    Raises `WrongSetting` as `load_settings` does.
+    Raises `SettingError` as `load_settings` does.
     """
     path = workspace / FILE_NAME
     try:
@@ -378,11 +379,11 @@ def check_file(workspace: Path, text: str) -> Settings:
         refuse_unknown(Settings, path, text, data)
         settings = _FileOnly(**{"workspace": workspace} | data)
     except tomllib.TOMLDecodeError as error:
-        raise WrongSetting(f"{path} cannot be read: {error}. Fix it or remove it.") from None
+        raise SettingError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
     except ValidationError as error:
-        raise WrongSetting(sentences(Settings, error, in_file(path, text, data))) from None
-    except memory_json.WrongFile as error:
-        raise WrongSetting(str(error)) from None
+        raise SettingError(sentences(Settings, error, in_file(path, text, data))) from None
+    except memory_json.WrongFileError as error:
+        raise SettingError(str(error)) from None
     _refuse_another_zone(settings, lambda: in_file(path, text, data))
     return settings
 
@@ -404,7 +405,7 @@ def _refuse_another_zone(settings: Settings, places: Callable[[], Given]) -> Non
     zone = workspace_marks.kept_zone(settings.workspace)
     if zone and zone != settings.timezone:
         asked = assignment(Settings, "timezone", settings.timezone, places())
-        raise WrongSetting(
+        raise SettingError(
             f"{asked}: the workspace {settings.workspace} was made with {zone}; keep that zone, or name another "
             "MEMORY_WORKSPACE."
         )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
 
-from memory_pipeline.memory_json import WrongFile
+from memory_pipeline.memory_json import WrongFileError
 
 ZONE, FIRST_DAY, SALT = "timezone", "start_date", "salt"
 _SALT_BYTES = 16
@@ -29,13 +29,15 @@ def keep_zone(workspace: Path, zone: str) -> None:
 
 
 def kept_first_day(workspace: Path) -> date | None:
-    """The first day that the workspace was made with; None while it has no mark. Raises `WrongFile`."""
+    """The first day that the workspace was made with; None while it has no mark. Raises `WrongFileError`."""
     path = workspace / "lake" / FIRST_DAY
     text = _read(path)
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
-        raise WrongFile(f"{path} should hold one day like 2025-01-31, not {text!r}. Fix it or remove it.") from None
+        raise WrongFileError(
+            f"{path} should hold one day like 2025-01-31, not {text!r}. Fix it or remove it."
+        ) from None
 
 
 def first_day(workspace: Path, today: date) -> date:

@@ -24,7 +24,7 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.proposals.events import Decision, OpenLog
 from memory_pipeline.setting_sources import nested, settings_of
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.encoder import EncoderUnavailable
+from memory_pipeline.text.encoder import EncoderUnavailableError
 from memory_pipeline.text.similarity import words
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
@@ -249,10 +249,10 @@ class MissingEncoder(FakeEncoder):
 
     @property
     def dimension(self) -> int:  # type: ignore[override]
-        raise EncoderUnavailable("EMBEDDING_MODEL='missing' cannot be loaded from this machine.")
+        raise EncoderUnavailableError("EMBEDDING_MODEL='missing' cannot be loaded from this machine.")
 
     def encode(self, texts: Sequence[str]) -> list[list[float]]:
-        raise EncoderUnavailable("EMBEDDING_MODEL='missing' cannot be loaded from this machine.")
+        raise EncoderUnavailableError("EMBEDDING_MODEL='missing' cannot be loaded from this machine.")
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:

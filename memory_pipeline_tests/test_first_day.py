@@ -15,7 +15,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
-from memory_pipeline.settings import WrongSetting, load_settings
+from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.conftest import conversation, user, utc, write_session
 from memory_pipeline_tests.loaded import session_sensor
@@ -164,7 +164,7 @@ def test_a_mark_that_is_no_day_is_named(sessions: Path) -> None:
     look(sessions)
     path = mark()
     path.write_text("soon\n")
-    with pytest.raises(WrongSetting, match=rf"^{path} should hold one day like 2025-01-31, not 'soon'\."):
+    with pytest.raises(SettingError, match=rf"^{path} should hold one day like 2025-01-31, not 'soon'\."):
         load_settings()
 
 

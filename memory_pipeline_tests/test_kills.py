@@ -35,7 +35,7 @@ def test_the_next_run_ends_where_one_without_a_kill_ends(elsewhere: ProcessPoolE
     wrong = [trial for trial in found if trial.wrong]
     assert not wrong, told(wrong)
     assert {trial.step for trial in found} == {"reflect", "propose", "review", "promote"}
-    left_behind = [trial for trial in found if trial.strays]
+    left_behind = [trial for trial in found if trial.temporary_files]
     assert not left_behind, told(left_behind)
 
 

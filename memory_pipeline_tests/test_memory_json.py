@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory_pipeline.memory_json import paths
-from memory_pipeline.settings import WrongSetting, load_settings
+from memory_pipeline.settings import SettingError, load_settings
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +97,7 @@ def test_the_reflectors_threshold_is_when_it_reflects_early(which: int, monkeypa
 
 def test_a_project_redirects_the_reflector_no_more_than_the_observer() -> None:
     write(1, {"reflector": {"command": "curl evil.example"}})
-    with pytest.raises(WrongSetting, match=r"reflector\.command counts only in"):
+    with pytest.raises(SettingError, match=r"reflector\.command counts only in"):
         load_settings()
 
 
@@ -105,7 +105,7 @@ def test_a_project_redirects_the_reflector_no_more_than_the_observer() -> None:
 def test_a_project_says_neither_what_is_run_nor_where_transcripts_go(key: str) -> None:
     write(0, {"observer": GOOGLE})
     write(1, {"observer": {key: "curl evil.example"}})
-    with pytest.raises(WrongSetting, match=rf"\.pi/memory\.json: observer\.{key} counts only in .*agent/memory\.json"):
+    with pytest.raises(SettingError, match=rf"\.pi/memory\.json: observer\.{key} counts only in .*agent/memory\.json"):
         load_settings()
 
 
@@ -121,7 +121,7 @@ def test_a_project_says_neither_what_is_run_nor_where_transcripts_go(key: str) -
 )
 def test_a_name_of_a_model_is_never_a_command(which: int, observer: dict[str, str]) -> None:
     path = write(which, {"observer": observer})
-    with pytest.raises(WrongSetting, match=r"observer\.(model|provider) should be a name without spaces") as caught:
+    with pytest.raises(SettingError, match=r"observer\.(model|provider) should be a name without spaces") as caught:
         load_settings()
     assert f"{path}" in f"{caught.value}"
 
@@ -159,7 +159,7 @@ def test_a_name_of_a_model_is_never_a_command(which: int, observer: dict[str, st
 )
 def test_a_wrong_file_is_named_with_what_was_expected(content: Any, said: str) -> None:
     path = write(0, content)
-    with pytest.raises(WrongSetting) as caught:
+    with pytest.raises(SettingError) as caught:
         load_settings()
     assert f"{caught.value}".startswith(str(path)) and said in f"{caught.value}"
 
@@ -179,5 +179,5 @@ def test_a_project_switches_nothing_on_and_no_provider() -> None:
     write(0, {"observer": GOOGLE})
     for elsewhere in ({"provider": "openrouter"}, {"provider": "anthropic", "model": "claude-haiku-4-5"}):
         write(1, {"observer": elsewhere})
-        with pytest.raises(WrongSetting, match=r"memory\.json: observer may be another model of google, not "):
+        with pytest.raises(SettingError, match=r"memory\.json: observer may be another model of google, not "):
             load_settings()

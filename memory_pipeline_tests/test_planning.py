@@ -30,7 +30,7 @@ def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def stages() -> Stages:
     """As a new process makes them."""
-    made = Stages.of(load_settings(), now=NOW)
+    made = Stages.from_settings(load_settings(), now=NOW)
     made.sessions.look()
     return made
 

@@ -8,7 +8,7 @@ import pytest
 import tomlkit
 
 from memory_pipeline.setting_sources import FOREIGN, nested, settings_of
-from memory_pipeline.settings import Settings, WrongSetting, keep_timezone, load_settings, variable
+from memory_pipeline.settings import SettingError, Settings, keep_timezone, load_settings, variable
 
 EVERY = [
     # field, its variable, what is written, what is read
@@ -115,7 +115,7 @@ def test_an_empty_variable_is_an_unset_one(name: str, monkeypatch: pytest.Monkey
 )
 def test_a_wrong_value_is_one_sentence(name: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
-    with pytest.raises(WrongSetting) as caught:
+    with pytest.raises(SettingError) as caught:
         load_settings()
     sentence = str(caught.value)
     assert sentence.startswith(f"{name}={value!r}: ")
@@ -127,14 +127,14 @@ def test_a_wrong_value_is_one_sentence(name: str, value: str, expected: str, mon
 def test_two_wrong_values_are_two_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_TIMEZONE", "Mars/Olympus")
     monkeypatch.setenv("MEMORY_LOOKBACK_DAYS", "0")
-    with pytest.raises(WrongSetting, match=r"MEMORY_TIMEZONE=.*MEMORY_LOOKBACK_DAYS="):
+    with pytest.raises(SettingError, match=r"MEMORY_TIMEZONE=.*MEMORY_LOOKBACK_DAYS="):
         load_settings()
 
 
 def test_a_workspace_that_is_a_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "notes.md").write_text("mine")
     monkeypatch.setenv("MEMORY_WORKSPACE", str(tmp_path / "notes.md"))
-    with pytest.raises(WrongSetting, match="expected a directory"):
+    with pytest.raises(SettingError, match="expected a directory"):
         load_settings()
 
 
@@ -208,7 +208,7 @@ def test_a_workspace_keeps_the_time_zone_that_it_was_made_with(monkeypatch: pyte
     monkeypatch.setattr("memory_pipeline.settings.tzlocal.get_localzone_name", lambda: "Asia/Tokyo")
     assert load_settings().timezone == "Europe/London"
     monkeypatch.setenv("MEMORY_TIMEZONE", "Asia/Tokyo")
-    with pytest.raises(WrongSetting, match=r"MEMORY_TIMEZONE='Asia/Tokyo'.* was made with Europe/London"):
+    with pytest.raises(SettingError, match=r"MEMORY_TIMEZONE='Asia/Tokyo'.* was made with Europe/London"):
         load_settings()
 
 
@@ -216,7 +216,7 @@ def test_a_workspace_keeps_the_time_zone_that_it_was_made_with(monkeypatch: pyte
 def test_a_workspace_that_cannot_be_made_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     for place in ("/etc/passwd/memory", "/memory"):
         monkeypatch.setenv("MEMORY_WORKSPACE", place)
-        with pytest.raises(WrongSetting, match="expected a directory that can be written to"):
+        with pytest.raises(SettingError, match="expected a directory that can be written to"):
             load_settings()
 
 
@@ -301,7 +301,7 @@ def test_the_file_counts_before_what_pi_has() -> None:
 )
 def test_a_wrong_line_of_the_file_is_named(text: str, line: int, sentence: str) -> None:
     path = write_file(text)
-    with pytest.raises(WrongSetting) as caught:
+    with pytest.raises(SettingError) as caught:
         load_settings()
     assert str(caught.value).startswith(f"{path}:{line}: {sentence}")
     assert "\n" not in str(caught.value)
@@ -309,13 +309,13 @@ def test_a_wrong_line_of_the_file_is_named(text: str, line: int, sentence: str) 
 
 def test_a_file_that_is_no_toml_is_named() -> None:
     path = write_file("user_name = Mira\n")
-    with pytest.raises(WrongSetting, match=rf"^{path} cannot be read: .*line 1.*\. Fix it or remove it\.$"):
+    with pytest.raises(SettingError, match=rf"^{path} cannot be read: .*line 1.*\. Fix it or remove it\.$"):
         load_settings()
 
 
 def test_a_secret_that_is_wrong_is_not_told() -> None:
     write_file("[todoist]\napi_token = 1234567\n")
-    with pytest.raises(WrongSetting, match=r"settings\.toml:2: todoist\.api_token='…': should be a valid string"):
+    with pytest.raises(SettingError, match=r"settings\.toml:2: todoist\.api_token='…': should be a valid string"):
         load_settings()
 
 
@@ -323,7 +323,7 @@ def test_the_zone_of_the_file_is_the_workspaces_too(monkeypatch: pytest.MonkeyPa
     keep_timezone(load_settings())
     monkeypatch.delenv("MEMORY_TIMEZONE")
     path = write_file('timezone = "Asia/Tokyo"\n')
-    with pytest.raises(WrongSetting) as caught:
+    with pytest.raises(SettingError) as caught:
         load_settings()
     assert str(caught.value).startswith(f"{path}:1: timezone='Asia/Tokyo': the workspace")
 
@@ -345,7 +345,7 @@ def test_the_zone_of_the_file_is_the_workspaces_too(monkeypatch: pytest.MonkeyPa
 )
 def test_a_variable_that_nothing_reads_is_an_error(name: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "1")
-    with pytest.raises(WrongSetting) as caught:
+    with pytest.raises(SettingError) as caught:
         load_settings()
     assert str(caught.value).startswith(name) and sentence in str(caught.value)
     assert str(caught.value).endswith(f"where it is another program's, `env -u {name} memory …` leaves it out.")

@@ -8,7 +8,7 @@ from memory_pipeline.daily_log.archive import archive_logs
 from memory_pipeline.days import today
 from memory_pipeline.distillation.periods import LEVELS, TABLE_OF
 from memory_pipeline.orchestration import WorkspaceResource
-from memory_pipeline.proposals.todoist.client import TodoistBusy, TodoistRefused, open_todoist
+from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
 from memory_pipeline.proposals.todoist.review import Reviewed, sync
 from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
 
@@ -60,7 +60,7 @@ def sync_todoist(context: dg.OpExecutionContext, workspace: WorkspaceResource) -
     try:
         with open_todoist(opened.settings) as todoist:
             done = sync(opened, todoist, datetime.now(UTC))
-    except (TodoistBusy, TodoistRefused) as error:
+    except (TodoistBusyError, TodoistRefusedError) as error:
         raise dg.Failure(str(error), allow_retries=False) from None
     context.add_output_metadata({name: len(ids) for name, ids in vars(done).items()})
     context.log.info(_summary(done))
@@ -85,7 +85,7 @@ def archive_daily_logs(context: dg.OpExecutionContext, workspace: WorkspaceResou
     settings = opened.settings
     if not settings.archive_after_days:
         raise dg.Failure(ARCHIVING_IS_OFF, allow_retries=False)
-    stage = ReflectionsStage.of(opened)
+    stage = ReflectionsStage.from_workspace(opened)
     done = archive_logs(settings, today(settings.zone), lambda day: why_not_reflected(stage, day))
     context.add_output_metadata({"moved": len(done.moved), "waiting": len(done.waiting), "stuck": len(done.stuck)})
     context.log.info(f"{len(done.moved)} logs were archived: {', '.join(map(str, done.moved)) or 'none'}")

@@ -17,7 +17,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import is_inside
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.planning import Stages
-from memory_pipeline.proposals.todoist.client import TodoistBusy, TodoistRefused, open_todoist
+from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
 from memory_pipeline.proposals.todoist.planning import plan
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
@@ -59,7 +59,7 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
         settings = opened.settings
         catalogue = Catalogue(opened.lake, settings)
         seen = catalogue.refresh(find_sources(roots(settings)), seconds=REFRESH_SECONDS)
-        stages = Stages.of(settings, catalogue, now, for_planning=True)
+        stages = Stages.from_settings(settings, catalogue, now, for_planning=True)
         due = {
             day: state_of(stages, day, day_of(now, settings.zone))
             for day in settled_days(catalogue, now)
@@ -199,10 +199,10 @@ def sensors(settings: Settings) -> list[dg.SensorDefinition]:
         try:
             with open_todoist(opened.settings, patience=0, seconds=TODOIST_SECONDS) as todoist:
                 due = plan(opened, todoist.review_tasks()).due
-        except TodoistBusy as busy:
+        except TodoistBusyError as busy:
             context.update_cursor((now + timedelta(seconds=busy.wait)).isoformat(timespec="seconds"))
             return dg.SkipReason(str(busy))
-        except TodoistRefused as error:
+        except TodoistRefusedError as error:
             raise dg.Failure(str(error)) from None  # a red tick: nothing will work until a person does something
         if not due:
             return dg.SkipReason("Every proposal in review is a task, and none of them was decided.")

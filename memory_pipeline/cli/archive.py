@@ -23,7 +23,7 @@ def archive(
     settings = active_settings()
     if not settings.archive_after_days:
         raise fail("Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old.", MISUSED)
-    stage = ReflectionsStage.of(Workspace.open(settings))
+    stage = ReflectionsStage.from_workspace(Workspace.open(settings))
     done = archive_logs(settings, today(settings.zone), lambda day: why_not_reflected(stage, day), dry_run=dry_run)
     if as_json:
         left = {name: {f"{d}": why for d, why in getattr(done, name).items()} for name in ("waiting", "stuck")}

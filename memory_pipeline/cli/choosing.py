@@ -15,7 +15,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Source
-from memory_pipeline.settings import Settings, WrongSetting, keep_first_day
+from memory_pipeline.settings import SettingError, Settings, keep_first_day
 from memory_pipeline.workspace import Workspace
 from memory_pipeline.workspace_marks import kept_first_day
 
@@ -59,7 +59,7 @@ def sessions_of_call(sessions: list[Path] | None) -> tuple[Settings, Catalogue]:
     Where there is none at all and none were named, they are those of the bundled examples.
     """
     settings = settings_of_call(sessions or [])
-    with one_sentence(WrongSetting, code=MISUSED):
+    with one_sentence(SettingError, code=MISUSED):
         directories = roots(settings)
     sources = list(find_sources(directories))
     named = bool(sessions or settings.session_dirs)
@@ -82,7 +82,7 @@ def look_before_dagster(settings: Settings) -> None:
     """Have the workspace's first day kept before Dagster makes partitions of it: that of the oldest session, today
     where there is none."""
     if kept_first_day(settings.workspace) is None:
-        with one_sentence(WrongSetting, code=MISUSED):
+        with one_sentence(SettingError, code=MISUSED):
             sources = list(find_sources(roots(settings)))
         keep_first_day(_look(settings, sources).settings, ())
 

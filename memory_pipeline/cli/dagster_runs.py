@@ -14,7 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 import memory_pipeline
-from memory_pipeline.errors import TryAgainLater
+from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.settings import Settings
 
 _START, _END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
@@ -55,12 +55,12 @@ def instance_of(settings: Settings) -> Iterator[Any]:
 
 @contextmanager
 def only_run(settings: Settings) -> Iterator[None]:
-    """One `memory run` at a time on a workspace. Raises `TryAgainLater`; a killed run leaves no lock behind."""
+    """One `memory run` at a time on a workspace. Raises `TryAgainLaterError`; a killed run leaves no lock behind."""
     lock = FileLock(prepare_home(settings) / "run.lock", timeout=0)
     try:
         lock.acquire()
     except Timeout:
-        raise TryAgainLater(f"Another `memory run` works on {settings.workspace}; wait for it to end.") from None
+        raise TryAgainLaterError(f"Another `memory run` works on {settings.workspace}; wait for it to end.") from None
     try:
         yield
     finally:

@@ -64,7 +64,7 @@ def estimate(
     span = span_of(first, last, everything)
     settings, catalogue = sessions_of_call(sessions)
     with only_run(settings):
-        stages = Stages.of(settings, catalogue, datetime.now(UTC))
+        stages = Stages.from_settings(settings, catalogue, datetime.now(UTC))
         costs = _costs(stages, days_in(catalogue, span, everything))
     print_json(_as_json(settings, costs)) if as_json else _print(settings, costs)
 

@@ -7,7 +7,7 @@ import typer
 from memory_pipeline.cli.console import FAILED, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.days import today
-from memory_pipeline.operations.identity import NOT_SET, Looked, look_at_identity
+from memory_pipeline.operations.identity import NOT_SET, CheckedPath, look_at_identity
 
 
 def identity(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
@@ -33,6 +33,6 @@ def identity(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON
         raise typer.Exit(FAILED)
 
 
-def vars_of(looked: Looked) -> dict[str, object]:
+def vars_of(looked: CheckedPath) -> dict[str, object]:
     names = ("path", "state", "is_broken", "detail", "remedy")
     return {name: getattr(looked, name) for name in names}

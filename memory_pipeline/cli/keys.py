@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.markdown.blocks import one_line
 
 try:
@@ -28,7 +29,7 @@ ENTER, ESCAPE = "\n", "\x1b"
 _STOPS = [s for s in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", None)) if s is not None]
 
 
-class NoMoreKeys(Exception):
+class NoMoreKeysError(MemoryPipelineError):
     """Ctrl-C, the end of input, a lost terminal or a polite kill; `code` is the exit code that tells which."""
 
     def __init__(self, code: int) -> None:
@@ -36,7 +37,7 @@ class NoMoreKeys(Exception):
         self.code = code
 
 
-class _Cancelled(Exception):
+class _CancelledError(MemoryPipelineError):
     """Ctrl-C while a line is edited."""
 
 
@@ -84,14 +85,14 @@ class Keys:
     def key(self) -> str:
         """The next key: one character in lower case, `ENTER` or `ESCAPE`; arrows and the like are `ESCAPE`.
 
-        Raises `NoMoreKeys`.
+        Raises `NoMoreKeysError`.
         """
         with self._waits():
             if self._modes is None:
                 return (input("> ").strip()[:1] or ENTER).lower()
             first = self._byte()
             if first == b"\x04":  # Ctrl-D ends the input here as it does in lines
-                raise NoMoreKeys(0)
+                raise NoMoreKeysError(0)
             if first == b"\x1b":
                 return self._escape()
             following = sum(first[0] >= least for least in (0xC0, 0xE0, 0xF0))
@@ -105,7 +106,7 @@ class Keys:
         try:
             with self._waits(), _prefilled(text):
                 return one_line(_as_utf8(input("> "))) or None
-        except (_Cancelled, EOFError):
+        except (_CancelledError, EOFError):
             return None
         finally:
             self._editing = False
@@ -137,26 +138,26 @@ class Keys:
         try:
             self._waiting = True
             if self._stopped is not None:
-                raise NoMoreKeys(self._stopped)
+                raise NoMoreKeysError(self._stopped)
             yield
         except EOFError:
             if self._editing:
                 raise
-            raise NoMoreKeys(LOST if self._modes else 0) from None
+            raise NoMoreKeysError(LOST if self._modes else 0) from None
         except OSError:
-            raise NoMoreKeys(LOST) from None
+            raise NoMoreKeysError(LOST) from None
         finally:
             self._waiting = False
 
     def _stop(self, number: int, _: FrameType | None) -> None:
         if self._editing and number == signal.SIGINT:
             if self._waiting:
-                raise _Cancelled
+                raise _CancelledError
             return
         self._stopped = 128 + number
         if self._waiting:
             self._waiting = False  # a second signal must not meet the way out of here
-            raise NoMoreKeys(self._stopped)
+            raise NoMoreKeysError(self._stopped)
 
     def _continue(self, *_: object) -> None:
         if not self._editing:

@@ -81,11 +81,11 @@ def _expected_errors() -> tuple[type[Exception], ...]:
     """What a person can fix. A function, because the modules that define them are imported by what raises them."""
     from filelock import Timeout
 
-    from memory_pipeline.errors import CannotGoOn, TryAgainLater
-    from memory_pipeline.lake.store import DamagedTable
-    from memory_pipeline.markdown.safe_write import ChangedMeanwhile
+    from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
+    from memory_pipeline.lake.store import DamagedTableError
+    from memory_pipeline.markdown.safe_write import ChangedMeanwhileError
 
-    return DamagedTable, TryAgainLater, CannotGoOn, ChangedMeanwhile, Timeout
+    return DamagedTableError, TryAgainLaterError, CannotGoOnError, ChangedMeanwhileError, Timeout
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from datetime import date
 import typer
 
 from memory_pipeline.cli.console import out
-from memory_pipeline.cli.keys import ENTER, LOST, Keys, NoMoreKeys, can_prefill
+from memory_pipeline.cli.keys import ENTER, LOST, Keys, NoMoreKeysError, can_prefill
 from memory_pipeline.cli.review_cards import Card, cards_of, show, show_card
 from memory_pipeline.cli.why import why
 from memory_pipeline.markdown.blocks import one_line
@@ -73,7 +73,7 @@ class Review:
         try:
             while (page := self._next_page()) and self._go_through(page):
                 self._record_last()
-        except NoMoreKeys as end:
+        except NoMoreKeysError as end:
             self.outcome.exit_code = end.code
         finally:
             self._record_last()
@@ -180,11 +180,11 @@ class Review:
         try:
             problem = self._record(step.card.proposal_id, step.decision, step.text)
         except Exception:
-            with suppress(NoMoreKeys), _printing():
+            with suppress(NoMoreKeysError), _printing():
                 show(f"{step.card.proposal_id} could not be recorded and is still pending.", "red")
             raise
         if problem:
-            with suppress(NoMoreKeys), _printing():
+            with suppress(NoMoreKeysError), _printing():
                 show(problem, "yellow")
 
     def _record(self, proposal_id: str, decision: str, text: str | None) -> str | None:
@@ -235,4 +235,4 @@ def _printing() -> Iterator[None]:
     except OSError as error:
         if error.errno not in (errno.EIO, errno.EPIPE, errno.EBADF):
             raise
-        raise NoMoreKeys(LOST) from None
+        raise NoMoreKeysError(LOST) from None

@@ -60,7 +60,7 @@ def _bring_up_to_date(
 ) -> tuple[str | None, list[date]]:
     """Run what is out of date of the days asked for; returns what failed, if anything, and the days."""
     days = days_in(catalogue, span, everything)
-    ranges = Stages.of(settings, catalogue, datetime.now(UTC)).runs_for(days)
+    ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
     out_of_date = sum((last - first).days + 1 for first, last in ranges)
     todo = f"{len(ranges)} run(s) over {out_of_date} days to do" if ranges else "all up to date"
     outside = len(catalogue.days_outside())
@@ -85,7 +85,7 @@ def _distil(
     settings: Settings, instance: object, days: list[date] | None, is_pressed: Callable[[], bool]
 ) -> list[str | None]:
     """Distil what these days (None: all) have made due; without a model, so it costs nothing."""
-    stage = DistillationStage.of(Workspace.open(settings, for_planning=True))
+    stage = DistillationStage.from_workspace(Workspace.open(settings, for_planning=True))
     due = due_days(stage, days)
     if not due:
         return []

@@ -12,7 +12,7 @@ from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.markdown.safe_write import decode, encode, update_file
 from memory_pipeline.setting_sources import FILE_NAME, Setting, given, no_such, settings_of, unknown_variables, written
-from memory_pipeline.settings import Settings, WrongSetting, check_file, named_workspace
+from memory_pipeline.settings import SettingError, Settings, check_file, named_workspace
 from memory_pipeline.workspace_marks import kept_first_day, kept_zone
 
 HEADER = (
@@ -60,7 +60,7 @@ def set_(key: KEY, value: Annotated[str, typer.Argument(help="As it would stand 
     def put(document: Any) -> None:
         table, name = _table(document, setting.key, make=True)
         if not isinstance(table, dict):
-            raise WrongSetting(f"{named_workspace() / FILE_NAME}: {setting.key.partition('.')[0]} should be a table.")
+            raise SettingError(f"{named_workspace() / FILE_NAME}: {setting.key.partition('.')[0]} should be a table.")
         table[name] = _as_toml(setting, value)
 
     path = _edit(put, is_secret=setting.is_secret)
@@ -79,7 +79,7 @@ def unset(key: KEY) -> None:
     def take_out(document: Any) -> None:
         table, name = _table(document, named, make=False)
         if not isinstance(table, dict) or name not in table:
-            raise WrongSetting(f"{named} is not set in {named_workspace() / FILE_NAME}.")
+            raise SettingError(f"{named} is not set in {named_workspace() / FILE_NAME}.")
         del table[name]
 
     say(f"{named} is taken out of {_edit(take_out)}")
@@ -146,9 +146,9 @@ def _edit(change: Callable[[Any], None], *, is_secret: bool = False) -> Path:
         check_file(workspace, text)
         return encode(text)
 
-    with one_sentence(WrongSetting, code=MISUSED):
+    with one_sentence(SettingError, code=MISUSED):
         if unknown := unknown_variables(Settings):
-            raise WrongSetting(" ".join(unknown))
+            raise SettingError(" ".join(unknown))
         try:
             edited(path.read_bytes() if path.exists() else None)  # before a directory is made for it
             if is_secret:
@@ -157,7 +157,7 @@ def _edit(change: Callable[[Any], None], *, is_secret: bool = False) -> Path:
                 path.chmod(0o600)
             update_file(path, edited, backups=workspace / "backups")
         except TOMLKitError as error:
-            raise WrongSetting(f"{path} cannot be read: {error}. Fix it or remove it.") from None
+            raise SettingError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
     return path
 
 

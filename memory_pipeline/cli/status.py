@@ -16,7 +16,7 @@ from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.settings import WrongSetting
+from memory_pipeline.settings import SettingError
 from memory_pipeline.workspace import Workspace
 
 SHOWN = 10
@@ -29,10 +29,10 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     settings = active_settings()
     lake = Lake(settings.lake_dir)
     catalogue = Catalogue(lake, settings)
-    with one_sentence(WrongSetting, code=MISUSED):
+    with one_sentence(SettingError, code=MISUSED):
         directories = roots(settings)
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS).left
-    stages = Stages.of(settings, catalogue)
+    stages = Stages.from_settings(settings, catalogue)
     planning = Lake(settings.lake_dir, for_planning=True)
     days, log = catalogue.days(), ProposalLog(lake)
     data = {
@@ -46,7 +46,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
         **_observing(Workspace(settings, lake)),
         "reflections_waiting": _waiting(lake),
-        "days_to_distil": [f"{day}" for day in due_days(DistillationStage.of(Workspace(settings, planning)))],
+        "days_to_distil": [
+            f"{day}" for day in due_days(DistillationStage.from_workspace(Workspace(settings, planning)))
+        ],
         "proposals": dict(log.frame.group_by("status").len().sort("status").iter_rows()),
         "auto_promotion": report(Workspace(settings, lake), log),
     }

@@ -75,7 +75,7 @@ def _waits(lake: Lake, day: date) -> bool:
 
 def _distilled(workspace: Workspace, days: Sequence[date]) -> dict[str, int]:
     """Lines of each level, of the periods that have one of these days in them."""
-    ends = ends_of(days, DistillationStage.of(workspace).newest)
+    ends = ends_of(days, DistillationStage.from_workspace(workspace).newest)
     return {NAMES[level]: workspace.lake.read(TABLE_OF[level], ends).height for level in LEVELS}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import memory_pipeline
 from memory_pipeline.cli.console import MISUSED, err, one_sentence
-from memory_pipeline.settings import Settings, WrongSetting, load_settings
+from memory_pipeline.settings import SettingError, Settings, load_settings
 
 EXAMPLES = Path(memory_pipeline.__file__).parent / "examples"
 """As installed. They are read from a copy, because an installation is moved and removed while tables name files."""
@@ -22,7 +22,7 @@ def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:
     if sessions:
         os.environ["MEMORY_SESSION_DIRS"] = os.pathsep.join(map(str, sessions))  # made absolute there
         os.environ["MEMORY_DEFAULT_SESSION_DIRS"] = "false"
-    with one_sentence(WrongSetting, code=MISUSED):
+    with one_sentence(SettingError, code=MISUSED):
         return load_settings()
 
 

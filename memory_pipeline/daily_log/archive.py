@@ -70,7 +70,7 @@ def why_stuck(settings: Settings, day: date) -> str | None:
 def move_log(settings: Settings, day: date) -> str | None:
     """Move the day's log; returns why it stays, if it does. Safe to repeat, also after a crash between any two calls.
 
-    It is a rename, so what a person saves up to the last moment goes along. Our own writers hold the same lock. A
+    It is a rename, so what a user saves up to the last moment goes along. Our own writers hold the same lock. A
     writer of ours that asked for the log's place before the move and writes after it begins a second log, which the
     next run names: days that are done with are not written to, so that takes a day that has just changed.
     """

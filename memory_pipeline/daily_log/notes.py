@@ -135,7 +135,7 @@ def _read(settings: Settings, day: date) -> list[Row]:
                 "line": note.line,
                 "text": text,
                 "kind": kind,
-                "priority": HIGH if kind in NORMATIVE else MEDIUM,  # a person took the trouble to write it
+                "priority": HIGH if kind in NORMATIVE else MEDIUM,  # a user took the trouble to write it
                 "source_file": str(path),
             },
         )

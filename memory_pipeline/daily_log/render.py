@@ -1,4 +1,4 @@
-"""The daily log ``YYYY-MM-DD.md``: what was observed on a day, for a person to read and to write around.
+"""The daily log ``YYYY-MM-DD.md``: what was observed on a day, for a user to read and to write around.
 
 Each window is one block (see `blocks`), so a re-run replaces what we wrote and nothing else.
 """
@@ -78,7 +78,7 @@ class LogDecision:
 
 @dataclass(frozen=True)
 class LogResult:
-    """Whether the file was changed, and the keys of the blocks that a person edited and that were therefore left."""
+    """Whether the file was changed, and the keys of the blocks that a user edited and that were therefore left."""
 
     changed: bool
     edited_by_hand: list[str]
@@ -109,7 +109,7 @@ def render_observations(window: LogWindow, day: date) -> str:
 def write_daily_log(path: Path, day: date, windows: Sequence[LogWindow], *, backups: Path) -> LogResult:
     """Bring the blocks ``observations:<first 12 of the key>`` of the log file up to date, new ones in the given order.
 
-    Text by hand stays as it is. Blocks of windows that are not given are taken out unless a person edited them.
+    Text by hand stays as it is. Blocks of windows that are not given are taken out unless a user edited them.
     ``edited_by_hand`` holds window keys. Raises what `safe_write.update_file` raises.
     """
     blocks = {f"{_OBSERVATIONS}{window.key[:12]}": render_observations(window, day) for window in windows}
@@ -134,7 +134,7 @@ def write_reflection(path: Path, day: date, reflection: LogReflection | None, *,
 
 
 def write_decisions(path: Path, day: date, decisions: Sequence[LogDecision], *, backups: Path) -> LogResult:
-    """Bring the blocks ``decisions`` (what a person decided) and ``expiries`` (what ended by itself) up to date."""
+    """Bring the blocks ``decisions`` (what a user decided) and ``expiries`` (what ended by itself) up to date."""
     taken = [d for d in decisions if d.decision not in _BY_ITSELF]
     ended = [d for d in decisions if d.decision in _BY_ITSELF]
     parts = (

@@ -1,7 +1,7 @@
-"""What a person wrote into a daily log: its paragraphs and list items, without our blocks and without what is no note.
+"""What a user wrote into a daily log: its paragraphs and list items, without our blocks and without what is no note.
 
 No notes are headings, code, tables, quotes of others, comments, front matter, to-do boxes, and links or tags alone.
-Our own words must never come back as a person's: a block that lost one of its fences counts as ours as far as it may
+Our own words must never come back as a user's: a block that lost one of its fences counts as ours as far as it may
 reach, and so does everything under one of our headings without any fence.
 """
 

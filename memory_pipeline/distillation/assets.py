@@ -58,7 +58,7 @@ def distillation_assets(settings: Settings) -> dg.AssetsDefinition:
     )
     def distil(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
-        stage = DistillationStage.of(opened)
+        stage = DistillationStage.from_workspace(opened)
         yield from run_stage(context, opened, stage, lambda table, day: describe(stage, table, day))
 
     return distil

@@ -23,7 +23,7 @@ def distillation_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
 def _judge_of(table: str) -> Callable[[Workspace, date], Verdict]:
     def judge(workspace: Workspace, day: date) -> Verdict:
         """What was high is found among the lines nearly as often as among the observations, by the same questions."""
-        return judge_recall(DistillationStage.of(workspace), table, day)
+        return judge_recall(DistillationStage.from_workspace(workspace), table, day)
 
     return judge
 

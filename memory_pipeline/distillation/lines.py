@@ -15,12 +15,10 @@ from statistics import fmean
 from typing import NamedTuple
 
 from memory_pipeline.text.priorities import HIGH
-from memory_pipeline.text.sameness import groups
+from memory_pipeline.text.sameness import DISTILLED, groups
 from memory_pipeline.text.similarity import words
 
 NARRATIVE = "narrative"
-SAME_OVERLAP = 0.5
-"""Shared words per word of both from which two lines say the same; as for reflections without vectors."""
 HIGH_COUNTS = 1.25
 """How much more a word counts in a high line. With 1 a week of three conversations of LoCoMo loses a ninth of the
 questions about highs and one of coding sessions a third, with 1.25 a twentieth and a fiftieth; of what LoCoMo's own
@@ -84,7 +82,7 @@ def _merged(highs: Sequence[Line]) -> Iterator[Line]:
     newest = sorted(highs, key=lambda line: (-line.last_seen.timestamp(), line.sources))
     by_id = {line.sources[0]: line for line in newest}
     texts = {i: line.text for i, line in by_id.items()}
-    for ids in groups(list(by_id), texts, {}, min_cosine=1.0, min_overlap=SAME_OVERLAP):
+    for ids in groups(list(by_id), texts, {}, DISTILLED):
         members = [by_id[i] for i in ids]
         yield replace(
             members[0],

@@ -28,6 +28,7 @@ from memory_pipeline.distillation.periods import (
     last_days_touched_by,
 )
 from memory_pipeline.distillation.recall import Recall, recall
+from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.stage import Built, bring_up_to_date, is_current
@@ -78,7 +79,7 @@ WIDER = (1.0, 1.5, 2.0)
 PREFIX = {DAY: "d", WEEK: "w", MONTH: "m"}
 
 
-class RecallLost(Exception):
+class RecallLostError(MemoryPipelineError):
     """A distillation would lose too much of what was high, so the level stays as it was. The message says how much."""
 
 
@@ -91,7 +92,7 @@ class DistillationStage:
         self.settings, self.lake, self.now = workspace.settings, workspace.lake, now
 
     @classmethod
-    def of(cls, workspace: Workspace) -> Self:
+    def from_workspace(cls, workspace: Workspace) -> Self:
         return cls(workspace, today(workspace.settings.zone))
 
     @property
@@ -133,7 +134,7 @@ class DistillationStage:
         frames = {table: pl.DataFrame(rows.get(table, []), schema=TABLES[table].columns) for table in self.tables}
         if lost:
             most = f"MEMORY_MAX_RECALL_LOSS={self.settings.max_recall_loss}"
-            failure = RecallLost(f"{'; '.join(lost)}; more than {most}, so what was there is kept.")
+            failure = RecallLostError(f"{'; '.join(lost)}; more than {most}, so what was there is kept.")
             return Built(frames, failure=failure)
         return Built(frames)
 
@@ -143,7 +144,7 @@ class DistillationStage:
             places = [self.lake.path(period.table, period.last)]
             places += [self.lake.path("observations", day) for day in period.days]
             if any(place.exists() for place in places):
-                with contextlib.suppress(RecallLost):  # a run of that day tells it
+                with contextlib.suppress(RecallLostError):  # a run of that day tells it
                     bring_up_to_date(self, self.lake, period.last)
 
 

@@ -43,7 +43,7 @@ def embedding_assets(settings: Settings) -> dg.AssetsDefinition:
     )
     def embed(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
-        stage = EmbeddingsStage.of(opened)
+        stage = EmbeddingsStage.from_workspace(opened)
         yield from run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day))
 
     return embed

@@ -7,7 +7,7 @@ import dagster as dg
 from memory_pipeline.embeddings.opening import open_index
 from memory_pipeline.orchestration import WorkspaceResource, daily_partitions, days_of, report_by_day
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.encoder import EncoderUnavailable, encoder_of
+from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of
 from memory_pipeline.verdict import Verdict
 
 PARITY = "points_equal_rows"
@@ -22,7 +22,7 @@ def embedding_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
         try:
             with open_index(opened.settings, encoder_of(opened.settings.embedding_model)) as index:
                 points = {day: index.ids(day) for day in days_of(context)}
-        except EncoderUnavailable:
+        except EncoderUnavailableError:
             context.log.warning("Without the embedding model nobody can say what the index holds.")
 
         def judge(day: date) -> Verdict:

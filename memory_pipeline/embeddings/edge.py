@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from memory_pipeline.embeddings.index import (
     DAY_NUMBER,
     Hit,
-    IndexUnavailable,
+    IndexUnavailableError,
     Point,
     batches,
     check_points,
@@ -41,8 +41,8 @@ class EdgeIndex:
     """A `VectorIndex` in a folder on this machine, held by one process at a time: open late, close early.
 
     Opening makes the folder when it is missing and waits up to `lock_timeout` seconds for another holder, then raises
-    `IndexUnavailable`. A folder that the engine cannot load, or that holds vectors of another dimension, is renamed to
-    `<folder>.broken-<n>`; the index then starts empty and `set_aside` names the renamed folder (else it is None).
+    `IndexUnavailableError`. A folder that the engine cannot load, or that holds vectors of another dimension, is
+    renamed to `<folder>.broken-<n>`; the index then starts empty and `set_aside` names that folder (else it is None).
     Missing points that the engine itself does not notice are left for the count-parity check.
     """
 
@@ -67,9 +67,9 @@ class EdgeIndex:
         except BaseException as error:
             self._lock.release()
             if isinstance(error, Timeout):
-                raise IndexUnavailable(self._busy) from None
+                raise IndexUnavailableError(self._busy) from None
             if isinstance(error, OSError):
-                raise IndexUnavailable(
+                raise IndexUnavailableError(
                     f"The vector index in {folder} cannot be opened: {error}. Check its permissions and the disk."
                 ) from error
             raise
@@ -153,13 +153,13 @@ class EdgeIndex:
     @contextmanager
     def _engine(self) -> Iterator[EdgeShard]:
         if self._shard is None:
-            raise IndexUnavailable(f"The vector index in {self.folder} is closed. Open it again.")
+            raise IndexUnavailableError(f"The vector index in {self.folder} is closed. Open it again.")
         try:
             yield self._shard
         except BaseException as error:
             if not _engine_failed(error):
                 raise
-            raise IndexUnavailable(
+            raise IndexUnavailableError(
                 f"The vector index in {self.folder} failed: {error}. Check the disk; if it is sound, delete the folder "
                 "and embed again: the index is rebuilt from the lake."
             ) from error
@@ -175,7 +175,7 @@ class EdgeIndex:
                 if "WouldBlock" not in str(error):
                     return self._start_afresh(error)
                 if time.monotonic() >= deadline:
-                    raise IndexUnavailable(self._busy) from error
+                    raise IndexUnavailableError(self._busy) from error
             time.sleep(_RETRY_SECONDS)
 
     def _load(self) -> EdgeShard:
@@ -201,7 +201,7 @@ class EdgeIndex:
             aside.rename(self.folder)
             if not _engine_failed(error):
                 raise
-            raise IndexUnavailable(
+            raise IndexUnavailableError(
                 f"The vector index in {self.folder} cannot be opened ({reason}), nor can a new one be made ({error}). "
                 "Check the disk and the limits of this process."
             ) from error

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Protocol, TypeVar
 
-from memory_pipeline.errors import TryAgainLater
+from memory_pipeline.errors import TryAgainLaterError
 
 COLLECTION = "memory_observations"
 
@@ -48,12 +48,12 @@ class Hit:
     payload: dict[str, Any]
 
 
-class IndexUnavailable(TryAgainLater):
+class IndexUnavailableError(TryAgainLaterError):
     """The index cannot be opened or reached; the message says why and what to do."""
 
 
 class VectorIndex(Protocol):
-    """What the pipeline asks of an index. All methods raise `IndexUnavailable` when it is out of reach."""
+    """What the pipeline asks of an index. All methods raise `IndexUnavailableError` when it is out of reach."""
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Store the points durably; a point with a known id is replaced."""

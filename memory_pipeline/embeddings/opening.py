@@ -20,7 +20,7 @@ def index_folder(settings: Settings) -> Path:
 
 @contextmanager
 def open_index(settings: Settings, encoder: Encoder) -> Iterator[VectorIndex]:
-    """The server of `QDRANT_URL`, else the embedded index. Raises `IndexUnavailable`."""
+    """The server of `QDRANT_URL`, else the embedded index. Raises `IndexUnavailableError`."""
     index: VectorIndex
     if settings.qdrant.url:
         from memory_pipeline.embeddings.server import ServerIndex

@@ -12,7 +12,7 @@ from memory_pipeline.embeddings.index import (
     COLLECTION,
     DAY_NUMBER,
     Hit,
-    IndexUnavailable,
+    IndexUnavailableError,
     Point,
     batches,
     check_points,
@@ -34,7 +34,7 @@ _TIMEOUT_SECONDS = 8  # for one request, connecting included
 class ServerIndex:
     """A `VectorIndex` in one collection of a Qdrant server; the collection is made when it is missing.
 
-    Raises `IndexUnavailable` when the server cannot be reached or refuses, or when the collection holds vectors of
+    Raises `IndexUnavailableError` when the server cannot be reached or refuses, or when the collection holds vectors of
     another dimension or distance. A `client` that is handed in is used as it is and left open by `close`.
     """
 
@@ -65,7 +65,7 @@ class ServerIndex:
                     check_compatibility=False,  # would ask the server from a second thread and only print a warning
                 )
             except ValueError:  # its text may quote the whole address
-                raise IndexUnavailable(
+                raise IndexUnavailableError(
                     f"No Qdrant server can be addressed as {self._shown_url!r}. Check QDRANT_URL (something like "
                     "http://127.0.0.1:6333) and QDRANT_API_KEY (plain characters only)."
                 ) from None
@@ -159,7 +159,7 @@ class ServerIndex:
             found = info.config.params.vectors
             if not isinstance(found, VectorParams) or (found.size, found.distance) != (wanted.size, wanted.distance):
                 what = f"{found.size} ({found.distance.value})" if isinstance(found, VectorParams) else "several kinds"
-                raise IndexUnavailable(
+                raise IndexUnavailableError(
                     f"The collection {self.collection!r} on {self._shown_url} holds vectors of dimension {what}, the "
                     f"embedding model makes {self.dimension} ({wanted.distance.value}). Delete the collection and "
                     "embed again, or set the embedding model that it was made with."
@@ -174,7 +174,7 @@ class ServerIndex:
         from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
         if self._client is None:
-            raise IndexUnavailable(f"The connection to {self._shown_url} is closed. Open the index again.")
+            raise IndexUnavailableError(f"The connection to {self._shown_url} is closed. Open the index again.")
         try:
             yield self._client
         except (ApiException, QdrantException) as error:
@@ -187,7 +187,7 @@ class ServerIndex:
                     "QDRANT_URL the embedded index is used."
                 )
             # The cause may quote a header with the key: it stays out of the traceback.
-            raise IndexUnavailable(message) from None
+            raise IndexUnavailableError(message) from None
 
     def _redact(self, text: str) -> str:
         # A key with a line break in it is quoted escaped.

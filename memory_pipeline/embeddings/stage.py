@@ -15,7 +15,7 @@ from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import Built
-from memory_pipeline.text.encoder import Encoder, EncoderUnavailable, encoder_of
+from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
 from memory_pipeline.workspace import Workspace
 
 VERSION = "1"
@@ -36,7 +36,7 @@ class EmbeddingsStage:
         self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
 
     @classmethod
-    def of(cls, workspace: Workspace) -> Self:
+    def from_workspace(cls, workspace: Workspace) -> Self:
         return cls(workspace, encoder_of(workspace.settings.embedding_model))
 
     def fingerprint(self, day: date) -> str:
@@ -51,7 +51,7 @@ class EmbeddingsStage:
         try:
             rows = [self._row(day, o) for o in observations]
             encoded = self._store(day, observations, rows, old)
-        except EncoderUnavailable as error:
+        except EncoderUnavailableError as error:
             return Built(_frames([]), is_complete=False, warnings=(f"No vectors, by words only: {error}",))
         return Built(_frames(rows), notes={"encoded": encoded})
 
@@ -116,5 +116,5 @@ def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str])
     try:
         with open_index(settings, encoder) as index:
             return {by_point[p]: v for p, v in index.vectors(by_point.keys()).items()}
-    except EncoderUnavailable:  # rows from days before the model went missing
+    except EncoderUnavailableError:  # rows from days before the model went missing
         return {}

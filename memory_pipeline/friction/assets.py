@@ -45,7 +45,7 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, workspace: WorkspaceResource, duckdb: DuckDBResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
-        stage = FrictionStage.of(opened, duckdb.get_connection)
+        stage = FrictionStage.from_workspace(opened, duckdb.get_connection)
         yield from run_stage(context, opened, stage, lambda _, day: describe(opened.lake, day))
 
     return find_friction

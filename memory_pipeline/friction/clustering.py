@@ -11,19 +11,15 @@ from memory_pipeline.friction.patterns import (
     IMPACT,
     REPEATED_CORRECTION,
     STALE_MEMORY,
-    Sign,
+    FrictionEvent,
     kind_of_failure,
     signature,
 )
-from memory_pipeline.text.sameness import groups
+from memory_pipeline.text.sameness import BROKEN_RULE, SAME_CORRECTION, groups
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.similarity import content_words, overlap
-from memory_pipeline.text.wording import breaks_with, named_as_gone, takes_place_of
+from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.wording import breaks_with, retracted_names, takes_place_of
 
-SAME_COSINE = 0.6
-"""MiniLM cosine from which two corrections are about the same thing, though worded freely."""
-SAME_OVERLAP = 0.34
-SAME_RULE = 0.34
 MIN_SESSIONS = 2
 
 
@@ -35,7 +31,7 @@ class Cluster:
     title: str
     target_file: str
     change: str
-    members: tuple[Sign, ...]
+    members: tuple[FrictionEvent, ...]
 
     @property
     def sessions(self) -> int:
@@ -53,21 +49,21 @@ class Cluster:
 
 
 def corrections(
-    signs: Sequence[Sign],
+    events: Sequence[FrictionEvent],
     vectors: Mapping[str, Sequence[float]],
     memory_lines: Sequence[str],
-    changes: Sequence[Sign] = (),
+    changes: Sequence[FrictionEvent] = (),
 ) -> list[Cluster]:
     """Clusters of what people had to say again. `vectors` by sign id; `memory_lines` are what was promoted.
 
     A changed mind is no recurrence: what was said later, also in `changes` (decisions that are no corrections), ends
     what it takes the place of, and a cluster has nothing that its later members give up.
     """
-    standing = _standing(signs, [*signs, *changes])
+    standing = _standing(events, [*events, *changes])
     ordered = sorted(standing, key=_age, reverse=True)
-    by_id = {s.sign_id: s for s in ordered}
+    by_id = {s.event_id: s for s in ordered}
     texts = {i: s.text for i, s in by_id.items()}
-    found = groups(list(by_id), texts, vectors, min_cosine=SAME_COSINE, min_overlap=SAME_OVERLAP)
+    found = groups(list(by_id), texts, vectors, SAME_CORRECTION)
     rules = [(line, content_words(line)) for line in memory_lines]
     clusters = []
     for ids in found:
@@ -77,11 +73,11 @@ def corrections(
     return clusters
 
 
-def failures(signs: Sequence[Sign]) -> list[Cluster]:
+def failures(events: Sequence[FrictionEvent]) -> list[Cluster]:
     """Clusters of tool failures with one and the same error, apart from numbers and names in it."""
-    same: dict[str, list[Sign]] = defaultdict(list)
-    for sign in sorted(signs, key=_age):
-        same[signature(sign.text)].append(sign)
+    same: dict[str, list[FrictionEvent]] = defaultdict(list)
+    for event in sorted(events, key=_age):
+        same[signature(event.text)].append(event)
     return [
         Cluster(
             kind=kind_of_failure(members[-1].text),
@@ -95,25 +91,25 @@ def failures(signs: Sequence[Sign]) -> list[Cluster]:
     ]
 
 
-def _standing(signs: Sequence[Sign], said: Sequence[Sign]) -> list[Sign]:
+def _standing(events: Sequence[FrictionEvent], said: Sequence[FrictionEvent]) -> list[FrictionEvent]:
     """The signs whose place nothing took that was said later."""
-    ending = [s for s in said if named_as_gone(s.text)]
-    return [s for s in signs if not any(_age(s) < _age(e) and takes_place_of(e.text, s.text) for e in ending)]
+    ending = [s for s in said if retracted_names(s.text)]
+    return [s for s in events if not any(_age(s) < _age(e) and takes_place_of(e.text, s.text) for e in ending)]
 
 
-def _of_one_mind(members: Sequence[Sign]) -> tuple[Sign, ...]:
+def _of_one_mind(members: Sequence[FrictionEvent]) -> tuple[FrictionEvent, ...]:
     """Without those that hold on to what a later one gives up; oldest first, as they come."""
     return tuple(m for i, m in enumerate(members) if not any(breaks_with(n.text, m.text) for n in members[i + 1 :]))
 
 
-def _age(sign: Sign) -> tuple[datetime, str]:
-    return sign.at, sign.sign_id
+def _age(event: FrictionEvent) -> tuple[datetime, str]:
+    return event.at, event.event_id
 
 
-def _correction(members: tuple[Sign, ...], rules: Sequence[tuple[str, frozenset[str]]]) -> Cluster:
+def _correction(members: tuple[FrictionEvent, ...], rules: Sequence[tuple[str, frozenset[str]]]) -> Cluster:
     newest = members[-1]
     said = content_words(newest.text)
-    alike = (line for line, words in rules if overlap(said, words) >= SAME_RULE)
+    alike = (line for line, words in rules if BROKEN_RULE.by_words(said, words))
     known = next((line for line in alike if not breaks_with(newest.text, line)), None)
     if known:
         return Cluster(

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from memory_pipeline.text.specifics import VARYING
+
 REPEATED_CORRECTION = "repeated_correction"
 RECURRING_FAILURE = "recurring_failure"
 TOOL_MISUSE = "tool_misuse"
@@ -19,7 +21,7 @@ IMPACT = {
     TOOL_MISUSE: 1.0,
     CONFIGURATION_DRIFT: 2.0,
 }
-"""What one occurrence costs a person: a correction interrupts, a rule that is there and not kept annoys,
+"""What one occurrence costs a user: a correction interrupts, a rule that is there and not kept annoys,
 a failing tool costs a turn, a misused tool part of one."""
 
 _MISUSE = re.compile(
@@ -33,10 +35,6 @@ _CONFIGURATION = re.compile(
     r"version mismatch",
     re.I,
 )
-_NOISE = re.compile(
-    r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*|(?:/|\b[A-Za-z]:\\)[^\s:'\"]+|['\"`][^'\"`]{1,80}['\"`]",
-    re.I,
-)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _TELLING = re.compile(
     r"error|fail|denied|not found|refused|in use|cannot|exception|invalid|missing|unknown|no such", re.I
@@ -45,10 +43,10 @@ _CANCELLED = re.compile(r"doesn't want to proceed|rejected by user|request inter
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
-    """One occurrence of friction: a person's correction, or a tool's failure."""
+class FrictionEvent:
+    """One occurrence of friction: a user's correction, or a tool's failure."""
 
-    sign_id: str
+    event_id: str
     day: date
     session_id: str
     at: datetime
@@ -56,11 +54,11 @@ class Sign:
     evidence: tuple[tuple[str, int, int], ...]
     """(message id, start, end)"""
     tool: str | None = None
-    """The tool that failed; None for words of a person."""
+    """The tool that failed; None for words of a user."""
 
 
 def error_line(text: str) -> str | None:
-    """The line of a failed tool's output that tells what went wrong; None when a person stopped it."""
+    """The line of a failed tool's output that tells what went wrong; None when a user stopped it."""
     if _CANCELLED.search(text):
         return None
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -70,7 +68,7 @@ def error_line(text: str) -> str | None:
 def signature(line: str) -> str:
     """The error without what differs from time to time: numbers, hashes, paths, quoted values. Without the
     tool too: every harness names its shell differently."""
-    return " ".join(_NOISE.sub("…", _COLOUR.sub("", line)).lower().split())[:160]
+    return " ".join(VARYING.sub("…", _COLOUR.sub("", line)).lower().split())[:160]
 
 
 def kind_of_failure(line: str) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.friction.clustering import Cluster, corrections, failures
-from memory_pipeline.friction.patterns import Sign, error_line
+from memory_pipeline.friction.patterns import FrictionEvent, error_line
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.stage import Built
@@ -28,8 +28,8 @@ Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 VERSION = "2"
 CORRECTING = ("correction", "rule", "preference")
 CHANGING = ("decision", "state_change")
-"""Kinds with which a person ends what they said before, without correcting anybody."""
-MOST_A_DAY = 10
+"""Kinds with which a user ends what they said before, without correcting anybody."""
+MAX_PER_DAY = 10
 _FAILED = """
     SELECT message_id, day, session_id, said_at, text, tool_name FROM messages
     WHERE day BETWEEN ? AND ? AND role = 'tool' AND is_error AND NOT coalesce(voided, false)
@@ -53,7 +53,7 @@ class FrictionStage:
         self.connect = connect or _connect
 
     @classmethod
-    def of(
+    def from_workspace(
         cls,
         workspace: Workspace,
         connect: Connect | None = None,
@@ -69,10 +69,10 @@ class FrictionStage:
         days = lookback(day, self.settings.lookback_days)
         said, changes = list(self._said(days, CORRECTING)), list(self._said(days, CHANGING))
         has_vector = set(self.lake.read("embeddings", days)["source_id"])
-        vectors = vectors_of(self.settings, self.encoder, [s.sign_id for s in said if s.sign_id in has_vector])
+        vectors = vectors_of(self.settings, self.encoder, [s.event_id for s in said if s.event_id in has_vector])
         clusters = [*corrections(said, vectors, self._rules(day), changes), *failures(list(self._failures(days)))]
         of_day = [c for c in clusters if any(m.day == day for m in c.members)]
-        worst = sorted(of_day, key=lambda c: (-c.severity, c.title))[:MOST_A_DAY]
+        worst = sorted(of_day, key=lambda c: (-c.severity, c.title))[:MAX_PER_DAY]
         numbers = self._numbers(day, worst)
         rows = [_row(day, number, cluster) for number, cluster in zip(numbers, worst, strict=True)]
         return Built({"friction_clusters": pl.DataFrame(rows, schema=TABLES["friction_clusters"].columns)})
@@ -100,14 +100,14 @@ class FrictionStage:
         days = [promoted for promoted in self.lake.days("promotions") if promoted <= day]
         return sorted(self.lake.read("promotions", days)["text"]) if days else []
 
-    def _said(self, days: list[date], kinds: tuple[str, ...]) -> Iterator[Sign]:
+    def _said(self, days: list[date], kinds: tuple[str, ...]) -> Iterator[FrictionEvent]:
         """What people said of these kinds."""
         frame = self.lake.read("observations", days).filter((pl.col("trust") == "user") & pl.col("kind").is_in(kinds))
         for o in frame.iter_rows(named=True):
             spans = tuple((s["message_id"], s["start"], s["end"]) for s in o["evidence"])
-            yield Sign(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans)
+            yield FrictionEvent(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans)
 
-    def _failures(self, days: list[date]) -> Iterator[Sign]:
+    def _failures(self, days: list[date]) -> Iterator[FrictionEvent]:
         with self.connect() as connection:
             self.lake.attach_views(connection)
             rows = connection.execute(_FAILED, [days[0], days[-1]]).fetchall()
@@ -116,7 +116,7 @@ class FrictionStage:
             if line:
                 start = text.find(line)
                 spans = ((message_id, start, start + len(line)),)
-                yield Sign(message_id, day, session_id, said_at, line, spans, tool or "a tool")
+                yield FrictionEvent(message_id, day, session_id, said_at, line, spans, tool or "a tool")
 
 
 def _row(day: date, number: int, cluster: Cluster) -> dict[str, object]:

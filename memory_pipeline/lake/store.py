@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.tables import TABLES, duckdb_type
-from memory_pipeline.markdown.safe_write import remove_strays
+from memory_pipeline.markdown.safe_write import remove_temporary_files
 
 if TYPE_CHECKING:
     import duckdb
 
 _FINGERPRINT = "fingerprint"
-FEW_FILES = 2
+MIN_FILES_AT_ONCE = 2
 """More are read at once: over two years of small files that is five times as fast, over two days it is slower."""
 
 
-class DamagedTable(Exception):
+class DamagedTableError(MemoryPipelineError):
     """A file of a table cannot be read; the message names it and says what to do."""
 
 
@@ -57,14 +58,14 @@ class Lake:
     ) -> pl.DataFrame:
         """The rows of these days (None: all), typed also when there are none; only some columns where named.
 
-        Raises `DamagedTable` when a file cannot be read.
+        Raises `DamagedTableError` when a file cannot be read.
         """
         if not TABLES[table].daily:
             paths = [self.path(table)]
         else:
             paths = [self.path(table, day) for day in (self.days(table) if days is None else sorted(set(days)))]
         paths = [path for path in paths if path.exists()]
-        if len(paths) > FEW_FILES and (at_once := self._at_once(table, paths, columns)) is not None:
+        if len(paths) > MIN_FILES_AT_ONCE and (at_once := self._at_once(table, paths, columns)) is not None:
             return at_once
         empty = pl.DataFrame(schema=TABLES[table].columns).select(columns or pl.all())
         return pl.concat([empty, *(self._frame(table, path, columns) for path in paths)])
@@ -150,7 +151,7 @@ class Lake:
             wanted = [name for name in columns if name in stored] if columns else None
             return self._conform(table, pl.read_parquet(path, glob=False, columns=wanted)).select(columns or pl.all())
         except pl.exceptions.PolarsError as error:
-            raise DamagedTable(f"{path} cannot be read ({type(error).__name__}). {TABLES[table].mend}") from error
+            raise DamagedTableError(f"{path} cannot be read ({type(error).__name__}). {TABLES[table].fix}") from error
 
     def _conform(self, table: str, frame: pl.DataFrame) -> pl.DataFrame:
         """The frame with the table's columns in order; columns added since a file was written are null."""
@@ -163,7 +164,7 @@ class Lake:
 
     def _write(self, table: str, frame: pl.DataFrame, path: Path, fingerprint: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        remove_strays(path.parent, ".*.parquet.*.tmp")
+        remove_temporary_files(path.parent, ".*.parquet.*.tmp")
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             frame.sort(list(TABLES[table].order)).write_parquet(temporary, metadata={_FINGERPRINT: fingerprint})

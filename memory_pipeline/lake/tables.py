@@ -43,7 +43,7 @@ class Table:
     """Whether the rows can be made again from the session files."""
 
     @property
-    def mend(self) -> str:
+    def fix(self) -> str:
         """What to do when a file of the table cannot be read."""
         if self.is_derived:
             return "Delete it and run `memory run --all`: it is made again from the session files."
@@ -188,7 +188,7 @@ TABLES: dict[str, Table] = {
         ("observed_at", "observation_id"),
     ),
     "notes": Table(
-        "a paragraph or list item that a person wrote into the day's log by hand",
+        "a paragraph or list item that a user wrote into the day's log by hand",
         {
             "day": pl.Date(),
             "note_id": pl.String(),
@@ -417,7 +417,7 @@ COLUMN_NOTES = {
     "started_at": "when the first message was said, UTC",
     "ended_at": "when the last message was said, UTC",
     "messages": "how many messages",
-    "user_messages": "how many of them a person typed",
+    "user_messages": "how many of them a user typed",
     "files_read": "paths that the agent read",
     "files_modified": "paths that the agent wrote to",
     "message_id": "id of the message, the same in every copy of its session",
@@ -434,7 +434,7 @@ COLUMN_NOTES = {
     "trigger": "compaction or shutdown",
     "tokens": "estimated tokens",
     "tokens_said": "estimated tokens of people and the model, without tools",
-    "voided": "whether the person took the turn back (rewind, rollback); it is kept, not observed",
+    "voided": "whether the user retracted the turn (rewind, rollback); it is kept, not observed",
     "quoted": "spans of a user's message that were pasted, not typed",
     "images": "images in the message: line and number within the record, for the source file",
     "captured_at": "when the window was complete: at its compaction, or with its last message",
@@ -444,7 +444,7 @@ COLUMN_NOTES = {
     "parent_id": "the session that this one continues or forks",
     "observed": "whether the window is observed; if not, `reason` says why",
     "reason": "why: a file was not read, a window not observed, a proposal decided so",
-    "current_task": "what the person asked for last",
+    "current_task": "what the user asked for last",
     "suggested_response": "the question of the model that still waits for its answer",
     "segment_id": "id of the segment",
     "position": "place of the segment in its window, from 0",
@@ -513,7 +513,7 @@ COLUMN_NOTES = {
     "already_there": "the line stood in MEMORY.md before",
     "pattern_id": "id of the friction pattern",
     "occurrences": "how often it happened",
-    "severity": "occurrences times what one costs a person",
+    "severity": "occurrences times what one costs a user",
     "confidence": "that it is a pattern and no accident, 0 to 1",
     "change": "what would end it",
     "target_file": "where the change belongs",

@@ -20,11 +20,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.settings import Settings
 
 
-class NotRecorded(Exception):
+class NotRecordedError(MemoryPipelineError):
     """There is no recorded answer to a request, and no model may be asked."""
 
     def __init__(self, key: str) -> None:
@@ -83,7 +84,7 @@ class AnswerCache:
 
 
 class RecordedAnswers:
-    """Stands in for a `Client` where no model may be asked: what is not recorded raises `NotRecorded`."""
+    """Stands in for a `Client` where no model may be asked: what is not recorded raises `NotRecordedError`."""
 
     def __init__(self, directory: Path) -> None:
         self._cache = AnswerCache(directory)
@@ -91,7 +92,7 @@ class RecordedAnswers:
     def complete(self, request: Request, for_day: date) -> Answer:
         if answer := self._cache.get(request.key):
             return answer
-        raise NotRecorded(request.key)
+        raise NotRecordedError(request.key)
 
     def is_cached(self, request: Request) -> bool:
         return self._cache.get(request.key) is not None

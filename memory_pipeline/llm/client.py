@@ -14,16 +14,21 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 from memory_pipeline.llm.backends.opening import Backend, Reply, backend_of
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.llm.config import ModelConfig
-from memory_pipeline.llm.errors import ModelMisconfigured, ModelUnavailable, RequestRefused, Transient
+from memory_pipeline.llm.errors import (
+    ModelMisconfiguredError,
+    ModelUnavailableError,
+    RequestRefusedError,
+    TransientError,
+)
 from memory_pipeline.llm.ledger import Ledger, Reservation, Usage, cost_of
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.settings import variable
 from memory_pipeline.text.tokens import PROSE, estimate
 from memory_pipeline.workspace import Workspace
 
-PICTURE_TOKENS = 1600
+IMAGE_TOKENS = 1600
 """What providers count for an image at most, about."""
-_LONGEST_WAIT = 120.0
+_MAX_WAIT = 120.0
 _MARGIN = 1.2
 _backoff = wait_exponential_jitter(initial=1, max=60, jitter=1)
 
@@ -57,14 +62,15 @@ class Client:
         """The model as it may be told: a command may have a key among its arguments."""
         self._stopped = threading.Event()
         self._sleep = sleep or self._stopped.wait
-        self._verdict: ModelUnavailable | ModelMisconfigured | None = None
+        self._verdict: ModelUnavailableError | ModelMisconfiguredError | None = None
         self._mutex = threading.Lock()
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def complete(self, request: Request, for_day: date) -> Answer:
         """The model's answer, or the one that it gave before.
 
-        Raises `RequestRefused`, `BudgetReached`, and for good `ModelUnavailable` or `ModelMisconfigured`.
+        Raises `RequestRefusedError`, `BudgetReachedError`, and for good `ModelUnavailableError` or
+        `ModelMisconfiguredError`.
         """
         with self._mutex:
             turn = self._turns[request.key]
@@ -75,15 +81,15 @@ class Client:
                 return known
             try:
                 return self._retrying()(self._ask, request, for_day)
-            except Transient as error:
+            except TransientError as error:
                 tries = self._settings.model_retries + 1
-                dead = ModelUnavailable(
+                dead = ModelUnavailableError(
                     f"The model did not answer in {tries} {'try' if tries == 1 else 'tries'}; the last time: "
                     f"{str(error).rstrip('.')}. Run it again later; what was answered is kept."
                 )
                 self._stop(dead)
                 raise dead from None
-            except (ModelMisconfigured, ModelUnavailable) as error:
+            except (ModelMisconfiguredError, ModelUnavailableError) as error:
                 self._stop(error)
                 raise
 
@@ -98,14 +104,14 @@ class Client:
 
     def stop(self) -> None:
         """Let calls of other threads give up before their next try, as when a run is interrupted."""
-        self._stop(ModelUnavailable("The run was stopped. Run it again; what was answered is kept."))
+        self._stop(ModelUnavailableError("The run was stopped. Run it again; what was answered is kept."))
 
     def _ask(self, request: Request, for_day: date) -> Answer:
         """One try, which is reserved and settled on its own."""
         self._raise_if_stopped()
         worst = self._worst(request)
         if worst.cost_usd is None and "daily_budget_usd" in self._settings.model_fields_set:
-            raise ModelMisconfigured(
+            raise ModelMisconfiguredError(
                 f"{variable('daily_budget_usd')} limits what may be spent, but what {self.model!r} costs is not "
                 f"known; set {self.config.role}_PRICE to USD per million tokens in and out, like 0.25/2, or 0/0."
             )
@@ -113,9 +119,9 @@ class Client:
         began = time.monotonic()
         try:
             reply = self._backend.send(request)
-        except (Transient, RequestRefused, ModelMisconfigured) as error:
+        except (TransientError, RequestRefusedError, ModelMisconfiguredError) as error:
             error.args = (self._redact(str(error)),)
-            may_be_billed = not isinstance(error, ModelMisconfigured) and error.may_be_billed
+            may_be_billed = not isinstance(error, ModelMisconfiguredError) and error.may_be_billed
             self._settle_failed(place, worst if may_be_billed else None, began, str(error))
             raise
         except Exception as error:
@@ -145,12 +151,12 @@ class Client:
     def _worst(self, request: Request) -> Usage:
         # Bytes, not characters: of Chinese a token has one, of English four.
         said = len(f"{request.system}{request.prompt}".encode())
-        asked = math.ceil(_MARGIN * said / PROSE) + PICTURE_TOKENS * len(request.pictures)
+        asked = math.ceil(_MARGIN * said / PROSE) + IMAGE_TOKENS * len(request.images)
         return Usage(asked, request.max_output_tokens, cost_of(self.config, asked, request.max_output_tokens))
 
     def _retrying(self) -> Retrying:
         return Retrying(
-            retry=retry_if_exception_type(Transient),
+            retry=retry_if_exception_type(TransientError),
             stop=stop_after_attempt(self._settings.model_retries + 1),
             wait=_wait,
             sleep=self._pause,
@@ -161,7 +167,7 @@ class Client:
         self._raise_if_stopped()
         self._sleep(seconds)
 
-    def _stop(self, verdict: ModelUnavailable | ModelMisconfigured) -> None:
+    def _stop(self, verdict: ModelUnavailableError | ModelMisconfiguredError) -> None:
         with self._mutex:
             self._verdict = self._verdict or verdict
         self._stopped.set()
@@ -173,11 +179,11 @@ class Client:
 
 def tokens_of(request: Request) -> int:
     """Tokens that a request has, about."""
-    return estimate(request.system) + estimate(request.prompt) + PICTURE_TOKENS * len(request.pictures)
+    return estimate(request.system) + estimate(request.prompt) + IMAGE_TOKENS * len(request.images)
 
 
 def _wait(state: RetryCallState) -> float:
     """What the provider asked for, within two minutes, or longer each time."""
     error = state.outcome.exception() if state.outcome else None
-    asked = error.retry_after if isinstance(error, Transient) else None
-    return _backoff(state) if asked is None else min(max(asked, 0.0), _LONGEST_WAIT)
+    asked = error.retry_after if isinstance(error, TransientError) else None
+    return _backoff(state) if asked is None else min(max(asked, 0.0), _MAX_WAIT)

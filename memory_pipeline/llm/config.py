@@ -46,7 +46,7 @@ def observer_model(settings: Settings) -> ModelConfig | None:
         settings.observer.model,
         settings.observer.base_url,
         settings.observer.temperature,
-        of_answer(settings, settings.observer),
+        answer_budget(settings, settings.observer),
         settings.model_timeout,
         _price(settings.observer.price),
         settings.observer.images,
@@ -61,7 +61,7 @@ def reflector_model(settings: Settings) -> ModelConfig | None:
         settings.reflector.model,
         settings.reflector.base_url,
         settings.reflector.temperature,
-        of_answer(settings, settings.reflector),
+        answer_budget(settings, settings.reflector),
         settings.model_timeout,
         _price(settings.reflector.price),
         sees=False,
@@ -78,34 +78,34 @@ MESSAGES = 0.60
 """For a transcript."""
 OBSERVATIONS = 0.325
 """For observations: those of earlier parts beside a transcript, those that are reflected on, and those of an answer."""
-LEAST = 500
+MIN_TOKENS = 500
 """Tokens below which a request shows next to nothing."""
 
 
-def of_answer(settings: Settings, asked: ModelSettings) -> int:
+def answer_budget(settings: Settings, asked: ModelSettings) -> int:
     """Most tokens of an answer of this model: what is set, else the default or less."""
     if "max_output_tokens" in asked.model_fields_set:
         return asked.max_output_tokens
     return min(asked.max_output_tokens, int(OBSERVATIONS * settings.effective_context))
 
 
-def of_messages(settings: Settings, answer: int, prompts: Iterable[str]) -> int:
+def messages_budget(settings: Settings, answer: int, prompts: Iterable[str]) -> int:
     """Tokens of a transcript in one request: `MEMORY_CHUNK_TOKENS` where it is set, else that or less."""
     if "chunk_tokens" in settings.model_fields_set:
         return settings.chunk_tokens
     return min(settings.chunk_tokens, _share(MESSAGES, settings, answer, prompts))
 
 
-def of_observations(settings: Settings, answer: int, prompts: Iterable[str]) -> int:
+def observations_budget(settings: Settings, answer: int, prompts: Iterable[str]) -> int:
     """Tokens of observations in one request."""
     return _share(OBSERVATIONS, settings, answer, prompts)
 
 
-def room(settings: Settings, answer: int, prompts: Iterable[str]) -> int:
+def token_budget(settings: Settings, answer: int, prompts: Iterable[str]) -> int:
     """Tokens that these prompts and the answer leave of the context."""
     instructions = sum(estimate(text_of(name)) for name in prompts)
     return settings.effective_context - answer - instructions
 
 
 def _share(share: float, settings: Settings, answer: int, prompts: Iterable[str]) -> int:
-    return max(LEAST, int(share * room(settings, answer, prompts)))
+    return max(MIN_TOKENS, int(share * token_budget(settings, answer, prompts)))

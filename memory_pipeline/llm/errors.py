@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memory_pipeline.errors import CannotGoOn, TryAgainLater
+from memory_pipeline.errors import CannotGoOnError, MemoryPipelineError, TryAgainLaterError
 
 
-class Transient(Exception):
+class TransientError(MemoryPipelineError):
     """The model was busy, broken or out of reach this time; worth another try. Never leaves the client."""
 
     def __init__(self, message: str, retry_after: float | None = None, *, may_be_billed: bool = False) -> None:
@@ -16,7 +16,7 @@ class Transient(Exception):
         """Whether the model may have worked on it, as when it was cut off."""
 
 
-class RequestRefused(Exception):
+class RequestRefusedError(MemoryPipelineError):
     """The model does not answer this one request (too long, filtered, malformed); others may do."""
 
     def __init__(self, message: str, *, may_be_billed: bool = False) -> None:
@@ -25,13 +25,13 @@ class RequestRefused(Exception):
         """Whether the model may have worked on it, as when its answer was filtered."""
 
 
-class ModelUnavailable(TryAgainLater):
+class ModelUnavailableError(TryAgainLaterError):
     """The model did not answer however often it was asked: it is taken for dead until the next run."""
 
 
-class ModelMisconfigured(CannotGoOn):
+class ModelMisconfiguredError(CannotGoOnError):
     """No request can succeed: the key is missing or wrong, the model or the command is not there."""
 
 
-class BudgetReached(Exception):
+class BudgetReachedError(MemoryPipelineError):
     """The next call might pass the day's budget, so it is not made."""

@@ -20,10 +20,10 @@ import polars as pl
 from filelock import FileLock
 
 from memory_pipeline.days import day_of
-from memory_pipeline.lake.store import DamagedTable
+from memory_pipeline.lake.store import DamagedTableError
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import ModelConfig
-from memory_pipeline.llm.errors import BudgetReached
+from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.settings import variable
 from memory_pipeline.workspace import Workspace
 
@@ -94,7 +94,7 @@ class Ledger:
         self._noted: set[str] = set()
 
     def reserve(self, stage: str, model: str, for_day: date, key: str, worst: Usage) -> Reservation:
-        """Write down a call that is about to be sent. Raises `BudgetReached`, and writes nothing, if it may not be."""
+        """Write down a call that is about to be sent. Raises `BudgetReachedError`, writing nothing, if it may not."""
         now = self._now()
         place = Reservation(day_of(now, self._settings.zone), f"{key[:16]}-{uuid.uuid4().hex[:12]}")
         with self._rows(place.day) as rows:
@@ -153,11 +153,11 @@ class Ledger:
             return
         allowed = f"{variable(field)} allows {shown(budget)} a day"
         if next_call > budget + _ROUNDING:
-            raise BudgetReached(
+            raise BudgetReachedError(
                 f"One call may take {shown(next_call)}, but {allowed}; raise it, or make calls smaller with a lower "
                 f"{variable('chunk_tokens')}."
             )
-        raise BudgetReached(
+        raise BudgetReachedError(
             f"The budget of {day} for models is used up: {shown(spent)} are spent or reserved, the next call may take "
             f"{shown(next_call)}, and {allowed}. The rest goes on with tomorrow's budget, or now with a higher one."
         )
@@ -170,9 +170,9 @@ class Ledger:
         with self._turn, lock:
             try:
                 rows = self._lake.read("ledger", [day])
-            except DamagedTable as error:
+            except DamagedTableError as error:
                 path = self._lake.path("ledger", day)
-                raise DamagedTable(
+                raise DamagedTableError(
                     f"{path} cannot be read. Delete it, or put a copy of it back: without it, what models "
                     f"have cost on {day} does not count to the budget."
                 ) from error

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import memory_pipeline
-from memory_pipeline.errors import CannotGoOn
+from memory_pipeline.errors import CannotGoOnError
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
-class NoSuchPrompt(CannotGoOn):
+class NoSuchPromptError(CannotGoOnError):
     """A prompt is missing or lacks a place; the message names the file."""
 
 
@@ -24,28 +24,28 @@ def folder() -> Path:
 
 
 def text_of(name: str) -> str:
-    """The text of `prompts/<name>.md`. Raises `NoSuchPrompt`."""
+    """The text of `prompts/<name>.md`. Raises `NoSuchPromptError`."""
     path = folder() / f"{name}.md"
     try:
         return path.read_text("utf-8")
     except OSError as error:
-        raise NoSuchPrompt(f"{path} cannot be read ({error.strerror}); put the prompt back.") from None
+        raise NoSuchPromptError(f"{path} cannot be read ({error.strerror}); put the prompt back.") from None
     except UnicodeDecodeError:
-        raise NoSuchPrompt(f"{path} is not UTF-8; save it as such.") from None
+        raise NoSuchPromptError(f"{path} is not UTF-8; save it as such.") from None
 
 
 def filled(name: str, values: Mapping[str, str]) -> str:
     """The prompt with each `{{place}}` filled. What is filled in is never looked at for places itself.
 
-    Raises `NoSuchPrompt` when a value has no place in the prompt, so that no edit loses the transcript, or a place has
-    no value.
+    Raises `NoSuchPromptError` when a value has no place in the prompt, so that no edit loses the transcript, or a
+    place has no value.
     """
     template = text_of(name)
     places = set(_PLACE.findall(template))
     for what, wrong in (("does not have", set(values) - places), ("has the unknown place", places - set(values))):
         if wrong:
             named = ", ".join(f"{{{{{place}}}}}" for place in sorted(wrong))
-            raise NoSuchPrompt(f"{folder() / name}.md {what} {named}.")
+            raise NoSuchPromptError(f"{folder() / name}.md {what} {named}.")
     return _PLACE.sub(lambda place: values[place[1]], template)
 
 

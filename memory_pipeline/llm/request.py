@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 _KEYED = ("model", "system", "prompt", "temperature", "max_output_tokens", "attempt")
-"""Fields of a request that go into its key as they are; of pictures, their digests."""
+"""Fields of a request that go into its key as they are; of images, their digests."""
 
 
 @dataclass(frozen=True)
-class Picture:
+class RequestImage:
     """An image that goes along with a request."""
 
     media_type: str
@@ -32,7 +32,7 @@ class Request:
     system: str
     """The instructions."""
     prompt: str
-    pictures: tuple[Picture, ...] = ()
+    images: tuple[RequestImage, ...] = ()
     temperature: float = 0.0
     max_output_tokens: int = 8000
     attempt: int = 0
@@ -42,7 +42,7 @@ class Request:
     def key(self) -> str:
         """sha256 over everything that goes in, as hex."""
         parts = {name: getattr(self, name) for name in _KEYED}
-        parts["pictures"] = [picture.digest for picture in self.pictures]
+        parts["pictures"] = [image.digest for image in self.images]  # as in the keys of stored answers
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Our words inside a person's markdown: blocks that we may replace, and text that cannot break out of its line.
+"""Our words inside a user's markdown: blocks that we may replace, and text that cannot break out of its line.
 
 A block is fenced by two HTML comments, each on a line of its own::
 
@@ -7,7 +7,7 @@ A block is fenced by two HTML comments, each on a line of its own::
     <!-- /memory:KEY -->
 
 HASH is the first 12 hex digits of the sha256 of the body (with ``\\n`` as line ending). It tells a block that is still
-ours from one that a person edited. What lies outside the block is never changed by a byte.
+ours from one that a user edited. What lies outside the block is never changed by a byte.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ class BlockResult:
 def put_block(text: str, key: str, body: str) -> BlockResult:
     """Put ``body`` into the block ``key`` of ``text``: in place when the block is there, else at the end.
 
-    A block that a person edited, left open or doubled is left exactly as it is ("edited"). Raises ValueError for a key
+    A block that a user edited, left open or doubled is left exactly as it is ("edited"). Raises ValueError for a key
     with other characters than letters, digits and ``._:-``, and for a body that contains a block's fence.
     """
     if not _KEY.fullmatch(key) or _ANY_FENCE.search(body):
@@ -96,7 +96,7 @@ def insert_lines(lines: list[str], index: int, new: list[str], newline: str) -> 
 def one_line(text: str) -> str:
     """The visible text on one line: no line breaks, no hidden characters, and no way to open or close a comment.
 
-    Hidden are control and format characters (zero-width, direction marks, tags): what a person reviews is what they
+    Hidden are control and format characters (zero-width, direction marks, tags): what a user reviews is what they
     see. Half characters (lone surrogates) become U+FFFD, so that the line can be written as UTF-8.
     """
     visible = " ".join("".join(map(_visible, text)).split())
@@ -113,12 +113,12 @@ def _visible(character: str) -> str:
 
 
 def _fences_of(text: str, key: str) -> list[str]:
-    """Everything that looks like a fence of this block, also when a person or a formatter bent it."""
+    """Everything that looks like a fence of this block, also when a user or a formatter bent it."""
     return re.findall(rf"<!--\s*/?\s*memory:{re.escape(key)}(?![\w.:]|-(?!->))", text, re.ASCII)
 
 
 def _find_untouched(text: str, key: str) -> re.Match[str] | None:
-    """The one well-formed block ``key`` whose hash matches its body; None when a person has had a hand in it."""
+    """The one well-formed block ``key`` whose hash matches its body; None when a user has had a hand in it."""
     name = re.escape(key)
     found = re.search(
         rf"^\ufeff?(?P<ours><!-- memory:{name} (?P<hash>[0-9a-f]{{12}}) -->\r?\n(?P<body>(?:.*\n)*?))"

@@ -1,6 +1,6 @@
-"""Writing a person's files so that no crash and no second writer can lose a byte.
+"""Writing a user's files so that no crash and no second writer can lose a byte.
 
-Text is UTF-8 with ``surrogateescape``: whatever bytes a person's file holds (a byte order mark, ``\\r\\n``, broken
+Text is UTF-8 with ``surrogateescape``: whatever bytes a user's file holds (a byte order mark, ``\\r\\n``, broken
 UTF-8), ``encode(decode(data)) == data``.
 """
 
@@ -16,14 +16,16 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from memory_pipeline.errors import MemoryPipelineError
+
 BACKUPS_KEPT = 20
 # An edit takes milliseconds; whoever holds the lock for longer hangs, and waiting for ever would hang us too.
 LOCK_SECONDS = 60.0
 # A temporary file lives for milliseconds; an hour is beyond doubt.
-STRAY_SECONDS = 3600.0
+TEMPORARY_FILE_SECONDS = 3600.0
 
 
-class ChangedMeanwhile(Exception):
+class ChangedMeanwhileError(MemoryPipelineError):
     """Somebody else wrote the file between our reading and our writing; nothing was written."""
 
     def __init__(self, path: Path) -> None:
@@ -49,7 +51,7 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
     which the newest 20 are kept. A symbolic link stays and its target is written; permissions are kept; missing
     folders are made.
 
-    Raises ChangedMeanwhile when the file no longer holds ``expected``, PermissionError when its owner made it
+    Raises ChangedMeanwhileError when the file no longer holds ``expected``, PermissionError when its owner made it
     read-only. What a killed process leaves beside the file (``.memory-*.tmp``) is removed by a later write.
     """
     target = path.resolve()
@@ -57,7 +59,7 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
     if old == data:
         return False
     if old != expected:
-        raise ChangedMeanwhile(path)
+        raise ChangedMeanwhileError(path)
     if old is not None:
         # a rename would get past the file's own permissions, so they are asked here
         if not os.access(target, os.W_OK):
@@ -69,7 +71,7 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
     try:
         # Limit: a writer that strikes in the microseconds between this look and the rename goes unnoticed.
         if _bytes_or_none(target) != expected:
-            raise ChangedMeanwhile(path)
+            raise ChangedMeanwhileError(path)
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -81,10 +83,10 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
 def update_file(path: Path, edit: Callable[[bytes | None], bytes], *, backups: Path, attempts: int = 5) -> bool:
     """Read the file, ``edit`` its bytes (None: no file), write them back; True when the file changed.
 
-    When a person saves the file in between, the edit is made again on what they saved. Our own processes take turns
+    When a user saves the file in between, the edit is made again on what they saved. Our own processes take turns
     under a lock that lies in ``backups``. ``edit`` may be called several times and must depend on its argument alone.
 
-    Raises ChangedMeanwhile after ``attempts``, filelock.Timeout after a minute, and whatever ``edit`` raises.
+    Raises ChangedMeanwhileError after ``attempts``, filelock.Timeout after a minute, and whatever ``edit`` raises.
     """
 
     def once() -> bool:
@@ -94,7 +96,7 @@ def update_file(path: Path, edit: Callable[[bytes | None], bytes], *, backups: P
     backups.mkdir(parents=True, exist_ok=True)
     with FileLock(backups / f"{path.name}.lock", timeout=LOCK_SECONDS):
         for _ in range(attempts - 1):
-            with contextlib.suppress(ChangedMeanwhile):
+            with contextlib.suppress(ChangedMeanwhileError):
                 return once()
         return once()
 
@@ -126,7 +128,7 @@ def _back_up(name: str, data: bytes, backups: Path) -> None:
 
 def _temporary_in(folder: Path, data: bytes, *, like: Path | None, mode: int = 0o666) -> Path:
     """A new file in ``folder`` that holds ``data`` on disk, with the permissions of ``like`` (None: by ``mode``)."""
-    remove_strays(folder, ".memory-*.tmp")
+    remove_temporary_files(folder, ".memory-*.tmp")
     temporary = folder / f".memory-{secrets.token_hex(8)}.tmp"
     # not tempfile.mkstemp: it makes every file 0600, and the umask cannot be read without setting it for all threads
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode if like is None else 0o600)
@@ -167,9 +169,9 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def remove_strays(folder: Path, pattern: str) -> None:
+def remove_temporary_files(folder: Path, pattern: str) -> None:
     """Removes what killed processes left there; what is younger than an hour may be in use."""
-    for stray in folder.glob(pattern):
+    for path in folder.glob(pattern):
         with contextlib.suppress(OSError):
-            if time.time() - stray.stat().st_mtime > STRAY_SECONDS:
-                stray.unlink()
+            if time.time() - path.stat().st_mtime > TEMPORARY_FILE_SECONDS:
+                path.unlink()

@@ -41,7 +41,7 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
                 "segments",
                 deps=["messages", "windows"],
                 version=version,
-                description="A topic ends where the person goes on behind something finished, where the words change "
+                description="A topic ends where the user goes on behind something finished, where the words change "
                 "or after a pause. The narrative tells what was asked, what was done and how it ended.",
             ),
             table_spec(
@@ -61,7 +61,7 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
     )
     def observe(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
-        stage, calls_for = ObservationsStage.of(opened), calls_by_day(opened)
+        stage, calls_for = ObservationsStage.from_workspace(opened), calls_by_day(opened)
         yield from run_stage(context, opened, stage, lambda table, day: describe(opened, table, day, calls_for))
 
     return observe

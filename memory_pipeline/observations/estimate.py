@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.cache import NotRecorded
+from memory_pipeline.llm.cache import NotRecordedError
 from memory_pipeline.llm.client import Client, tokens_of
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.observations.budget import room
+from memory_pipeline.observations.budget import token_budget
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
-from memory_pipeline.observations.model import Context, Fact, Said, observation_id
+from memory_pipeline.observations.model import Context, Fact, WindowMessage, observation_id
 from memory_pipeline.observations.observing import jobs_of
 
 AROUND_FACTS = 300
@@ -53,7 +53,7 @@ class _Replay:
     def complete(self, request: Request, for_day: date) -> Answer:
         known = self._cache.get(request.key)
         if known is None:
-            raise NotRecorded(request.key)
+            raise NotRecordedError(request.key)
         self.answered += request.attempt == 0
         return known
 
@@ -73,25 +73,27 @@ def estimate_day(lake: Lake, day: date, observer: LanguageModelObserver) -> Esti
             replay = _Replay(observer.client)
             try:
                 segments = replace(observer, client=replay).observe(job.messages, context)  # type: ignore[arg-type]
-            except NotRecorded:
+            except NotRecordedError:
                 segments = []
             earlier += [(observation_id(window, fact), fact) for segment in segments for fact in segment.facts]
             total += _of_window(observer, job.messages, context, replay.answered)
     return total
 
 
-def _of_window(observer: LanguageModelObserver, messages: Sequence[Said], context: Context, answered: int) -> Estimate:
+def _of_window(
+    observer: LanguageModelObserver, messages: Sequence[WindowMessage], context: Context, answered: int
+) -> Estimate:
     client, config = observer.client, observer.client.config
     found = Estimate(windows=1)
     shown = 0
     for number, (request, chunk) in enumerate(observer.requests(messages, context)):
-        facts = room(messages[chunk.start : chunk.end], observer.budget)
+        facts = token_budget(messages[chunk.start : chunk.end], observer.budget)
         asked = tokens_of(request) + min(shown, observer.prior_tokens)
-        told = min(facts + AROUND_FACTS, config.max_output_tokens)
+        reported = min(facts + AROUND_FACTS, config.max_output_tokens)
         shown += facts
         if number < answered:
             found += Estimate(calls=1, answered=1)
             continue
-        cost, most = cost_of(config, asked, told), client.worst_case(request)[1]
-        found += Estimate(0, 1, 0, asked, told, cost, most)
+        cost, most = cost_of(config, asked, reported), client.worst_case(request)[1]
+        found += Estimate(0, 1, 0, asked, reported, cost, most)
     return found

@@ -21,9 +21,9 @@ BAND = (0.002, 0.45)
 The upper end is what short windows may use, see `budget.SHORT_SHARE`."""
 MIN_TOKENS_SAID = 200
 """Below so little said, a ratio means nothing."""
-MOST_UNGROUNDED = 0.1
+MAX_UNGROUNDED = 0.1
 """Share of observations with names or numbers that nobody said, above which the observer invents."""
-MOST_HIGH, FEW_HIGH = 0.6, 3
+MAX_HIGH_SHARE, MIN_HIGH_ALLOWED = 0.6, 3
 """Where nearly everything is important, nothing is; of a handful all may be."""
 COPIED, STEP = 160, 20
 """Characters in a row that are also a tool's: longer than any error message that somebody needs word for word."""
@@ -94,7 +94,7 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
         if missing and UNGROUNDED_SPECIFICS not in o["flags"]:
             unflagged.append(f"{o['observation_id']} has {', '.join(missing)}, which nobody said: {o['text'][:120]}")
         flagged += UNGROUNDED_SPECIFICS in o["flags"]
-    too_many = flagged > MOST_UNGROUNDED * observations.height
+    too_many = flagged > MAX_UNGROUNDED * observations.height
     offenders = [*unflagged, *([f"{flagged} of {observations.height} have names that nobody said"] if too_many else [])]
     return Verdict(not offenders, {"checked": observations.height, "flagged": flagged}, offenders)
 
@@ -122,7 +122,7 @@ def judge_highs(workspace: Workspace, day: date) -> Verdict:
     observations = workspace.lake.read("observations", [day])
     high = int((observations["priority"] == HIGH).sum())
     windows = observations.group_by("dedupe_key").len()["len"]
-    allowed = sum(max(FEW_HIGH, int(MOST_HIGH * count)) for count in windows)
+    allowed = sum(max(MIN_HIGH_ALLOWED, int(MAX_HIGH_SHARE * count)) for count in windows)
     offenders = [] if high <= allowed else [f"{high} of {observations.height} observations are high"]
     return Verdict(not offenders, {"observations": observations.height, "high": high, "allowed": allowed}, offenders)
 

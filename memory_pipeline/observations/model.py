@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
 
-class Shown(NamedTuple):
+class ImagePlace(NamedTuple):
     """Where an image of a message lies; see `sessions.images.load_image`."""
 
     source_file: str
@@ -19,7 +19,7 @@ class Shown(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class WindowMessage:
     """A message as an observer sees it."""
 
     message_id: str
@@ -28,9 +28,9 @@ class Said:
     text: str
     is_error: bool = False
     quoted: tuple[tuple[int, int], ...] = ()
-    """`text[start:end]` of what the person pasted, in order: not their words."""
+    """`text[start:end]` of what the user pasted, in order: not their words."""
     tool_name: str | None = None
-    shown: tuple[Shown, ...] = ()
+    images: tuple[ImagePlace, ...] = ()
     """Images that stand in the text as marks."""
 
     @property
@@ -44,7 +44,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class EvidenceSpan:
     """`text[start:end]` of a message: the words that carry a fact."""
 
     message_id: str
@@ -63,11 +63,11 @@ class Fact:
     observed_at: datetime
     trust: str
     """Whose words they are: user, assistant, or paste for what the user only passed on."""
-    evidence: tuple[Span, ...]
+    evidence: tuple[EvidenceSpan, ...]
     flags: tuple[str, ...] = ()
     """`no_cues`: there were none for the speaker's language, so kind and priority come from structure alone.
-    Of a language model also `ungrounded`, `ungrounded_specifics` and `time_removed` (see `language_model/honesty.py`),
-    `unparsed`, and `ended` by what came later in the session."""
+    Of a language model also `ungrounded`, `ungrounded_specifics` and `time_removed` (see
+    `language_model/fact_check.py`), `unparsed`, and `ended` by what came later in the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Observer(Protocol):
     def at_once(self) -> int:
         """Sessions that it may be given at the same time."""
 
-    def observe(self, messages: Sequence[Said], context: Context) -> list[Segment]:
+    def observe(self, messages: Sequence[WindowMessage], context: Context) -> list[Segment]:
         """The segments of one window, in order; together they cover every message."""
 
     def stop(self) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import is_noise, length_of
 from memory_pipeline.text.sentences import clip, sentences, squeeze
 
 VERSION = "2"
-LONGEST = 160
+MAX_CLIP = 160
 """Characters of each of the three."""
 MIN_ASKED, MIN_TOLD = 12, 20
 """Characters from which words can tell what was asked, and what came of it."""
@@ -19,13 +19,13 @@ STOPS = tuple(".!?…:;。！？")
 ASKED, DONE, ENDED = "Asked: ", "Done: ", "Ended with: "
 
 
-def narrative(messages: Sequence[Said]) -> str:
+def narrative(messages: Sequence[WindowMessage]) -> str:
     """What was asked, what was done and how it ended, in the words that were used."""
     asked = next((own for m in messages if m.role == "user" and length_of((own := m.own).strip()) >= MIN_ASKED), None)
-    ending = next(_told(reversed(messages)), None)
-    done = next((w for w in _told(reversed(messages)) if w != ending and cues.STATE_CHANGE.search(w)), None)
-    told = ((ASKED, squeeze(asked) if asked else None), (DONE, done), (ENDED, ending))
-    parts = [f"{label}{clip(words, LONGEST)}" for label, words in told if words]
+    ending = next(_reported(reversed(messages)), None)
+    done = next((w for w in _reported(reversed(messages)) if w != ending and cues.STATE_CHANGE.search(w)), None)
+    reported = ((ASKED, squeeze(asked) if asked else None), (DONE, done), (ENDED, ending))
+    parts = [f"{label}{clip(words, MAX_CLIP)}" for label, words in reported if words]
     stopped = [part if part.endswith(STOPS) else f"{part}." for part in parts[:-1]]
     return " ".join([*stopped, *parts[-1:]]) or "Only tools and injected text."
 
@@ -36,7 +36,7 @@ def title(narrative: str) -> str:
     return min(asked.split(DONE)[0], asked.split(ENDED)[0], key=len) or narrative
 
 
-def _told(messages: Iterator[Said]) -> Iterator[str]:
+def _reported(messages: Iterator[WindowMessage]) -> Iterator[str]:
     """What the model said, without plans, offers and praise."""
     for message in messages:
         if message.role == "assistant":

@@ -12,11 +12,19 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable
-from memory_pipeline.observations.model import Context, Fact, Observer, Said, Segment, Shown, observation_id
+from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
+from memory_pipeline.observations.model import (
+    Context,
+    Fact,
+    ImagePlace,
+    Observer,
+    Segment,
+    WindowMessage,
+    observation_id,
+)
 from memory_pipeline.sessions.quoting_cues import IMAGE
 
-Stopped = BudgetReached | ModelMisconfigured | ModelUnavailable
+Stopped = BudgetReachedError | ModelMisconfiguredError | ModelUnavailableError
 """Why an observer may leave a window for later."""
 
 
@@ -25,12 +33,12 @@ class Job:
     """A row of `windows` that is to be observed, with its messages."""
 
     window: dict[str, Any]
-    messages: list[Said]
+    messages: list[WindowMessage]
     project: str
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WindowOutcome:
     """A window's segments, or why there are none yet."""
 
     job: Job
@@ -41,7 +49,7 @@ class Outcome:
 def jobs_of(lake: Lake, day: date) -> list[list[Job]]:
     """The windows to be observed of each session, in the order in which they began."""
     windows = lake.read("windows", [day]).filter(pl.col("observed"))
-    standing = lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))  # what was taken back is no fact
+    standing = lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))  # what was retracted is no fact
     messages = standing.partition_by("dedupe_key", as_dict=True)
     folders = {s["session_id"]: Path(s["cwd"] or "").name for s in lake.read("sessions", [day]).iter_rows(named=True)}
     sessions: dict[str, list[Job]] = {}
@@ -52,7 +60,7 @@ def jobs_of(lake: Lake, day: date) -> list[list[Job]]:
     return list(sessions.values())
 
 
-def observe(sessions: Sequence[Sequence[Job]], observer: Observer) -> list[Outcome]:
+def observe(sessions: Sequence[Sequence[Job]], observer: Observer) -> list[WindowOutcome]:
     """What came of every window. An observer that stops is asked on: what it knows already it may still tell."""
     if observer.at_once == 1 or len(sessions) == 1:
         return [outcome for jobs in sessions for outcome in observe_session(jobs, observer)]
@@ -65,30 +73,30 @@ def observe(sessions: Sequence[Sequence[Job]], observer: Observer) -> list[Outco
     return [outcome for outcomes in found for outcome in outcomes]
 
 
-def observe_session(jobs: Iterable[Job], observer: Observer) -> list[Outcome]:
-    found: list[Outcome] = []
+def observe_session(jobs: Iterable[Job], observer: Observer) -> list[WindowOutcome]:
+    found: list[WindowOutcome] = []
     earlier: list[tuple[str, Fact]] = []
     for job in jobs:
         key = job.window["dedupe_key"]
         context = Context(job.window["day"], key, job.project, tuple(earlier))
         try:
             segments = observer.observe(job.messages, context)
-        except (BudgetReached, ModelMisconfigured, ModelUnavailable) as stopped:
-            found.append(Outcome(job, [], stopped))
+        except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError) as stopped:
+            found.append(WindowOutcome(job, [], stopped))
             continue
-        found.append(Outcome(job, segments))
+        found.append(WindowOutcome(job, segments))
         earlier += [(observation_id(key, fact), fact) for segment in segments for fact in segment.facts]
     return found
 
 
-def said(frame: pl.DataFrame) -> list[Said]:
+def said(frame: pl.DataFrame) -> list[WindowMessage]:
     """Rows of `messages` as an observer sees them, in the order in which they were said."""
     ordered = frame.sort("said_at", "source_line", maintain_order=True)
     return [_said(row) for row in ordered.iter_rows(named=True)]
 
 
-def _said(row: Mapping[str, Any]) -> Said:
-    return Said(
+def _said(row: Mapping[str, Any]) -> WindowMessage:
+    return WindowMessage(
         message_id=row["message_id"],
         role=row["role"],
         said_at=row["said_at"],
@@ -96,12 +104,14 @@ def _said(row: Mapping[str, Any]) -> Said:
         is_error=row["is_error"],
         quoted=_not_typed(row["text"], row["quoted"] or ()),
         tool_name=row["tool_name"],
-        shown=tuple(Shown(row["source_file"], i["line"], i["block"], i["media_type"]) for i in row["images"] or ()),
+        images=tuple(
+            ImagePlace(row["source_file"], i["line"], i["block"], i["media_type"]) for i in row["images"] or ()
+        ),
     )
 
 
 def _not_typed(text: str, quoted: Sequence[Mapping[str, int]]) -> tuple[tuple[int, int], ...]:
-    """What a person pasted, with the marks that stand for images."""
+    """What a user pasted, with the marks that stand for images."""
     pasted = [(span["start"], span["end"]) for span in quoted]
     marks = (mark.span() for mark in IMAGE.finditer(text))
     alone = [mark for mark in marks if not any(start < mark[1] and mark[0] < end for start, end in pasted)]

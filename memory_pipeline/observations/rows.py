@@ -85,7 +85,7 @@ def log_window(window: Mapping[str, Any], rows: Rows, session: Mapping[str, Any]
         clock = f"{o['observed_at'].astimezone(zone):%H:%M}"
         doubt = " (nothing that was said carries it)" if {UNGROUNDED, UNGROUNDED_SPECIFICS} & set(o["flags"]) else ""
         facts.setdefault(o["segment_id"], []).append(LogFact(o["priority"], clock, o["text"] + doubt))
-    told = [s["current_task"] for s in rows.segments if s["current_task"]]
+    reported = [s["current_task"] for s in rows.segments if s["current_task"]]
     return LogWindow(
         key=window["dedupe_key"],
         session_name=session["name"],
@@ -98,7 +98,7 @@ def log_window(window: Mapping[str, Any], rows: Rows, session: Mapping[str, Any]
             for s in rows.segments
             if s["segment_id"] in facts
         ],
-        current_task=told[-1] if told else window["current_task"],
+        current_task=reported[-1] if reported else window["current_task"],
         marks=settings.marks,
     )
 
@@ -111,7 +111,7 @@ def better(found: Rows, before: Rows, message_ids: Sequence[str]) -> Rows:
     if all(s["parsed"] for s in found.segments):
         return found
     place = {message: i for i, message in enumerate(message_ids)}
-    topics = [_Topic.of(s, rows, place) for rows in (before, found) for s in rows.segments]
+    topics = [_Topic.from_row(s, rows, place) for rows in (before, found) for s in rows.segments]
     good, new = topics[: len(before.segments)], topics[len(before.segments) :]
     by_message = {i: topic for topic in new for i in topic.at}
     kept_of = {i: topic for topic in good if topic.is_good for i in topic.at}
@@ -140,7 +140,7 @@ class _Topic:
     """Whether a model gave it in the format, and all that it points to is still there."""
 
     @classmethod
-    def of(cls, row: Row, rows: Rows, place: Mapping[str, int]) -> _Topic:
+    def from_row(cls, row: Row, rows: Rows, place: Mapping[str, int]) -> _Topic:
         facts = [o for o in rows.observations if o["segment_id"] == row["segment_id"]]
         ends = (row["first_message_id"], row["last_message_id"])
         is_there = all(m in place for m in (*ends, *(e["message_id"] for o in facts for e in o["evidence"])))

@@ -7,11 +7,11 @@ from typing import Self
 
 from memory_pipeline.daily_log.render import write_daily_log
 from memory_pipeline.lake.store import fingerprint_of
-from memory_pipeline.llm.config import observer_model, of_messages, of_observations, room
-from memory_pipeline.llm.errors import BudgetReached
+from memory_pipeline.llm.config import messages_budget, observations_budget, observer_model, token_budget
+from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Observer
-from memory_pipeline.observations.observing import Outcome, jobs_of, observe, observe_session
+from memory_pipeline.observations.observing import WindowOutcome, jobs_of, observe, observe_session
 from memory_pipeline.observations.rows import Rows, better, log_window, rows_of
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.stage import Built
@@ -30,7 +30,7 @@ class ObservationsStage:
         self.settings, self.lake, self.observer = workspace.settings, workspace.lake, observer
 
     @classmethod
-    def of(cls, workspace: Workspace) -> Self:
+    def from_workspace(cls, workspace: Workspace) -> Self:
         """With the observer that the settings ask for."""
         return cls(workspace, observer_of(workspace))
 
@@ -50,7 +50,7 @@ class ObservationsStage:
         if not stopped:
             return Built(total.frames(), warnings=tuple(warnings))
         left = f"{len(stopped)} of {len(outcomes)} windows are left: {stopped[0]}"
-        waits = isinstance(stopped[0], BudgetReached) or self.settings.observer.fallback
+        waits = isinstance(stopped[0], BudgetReachedError) or self.settings.observer.fallback
         return Built(
             total.frames(),
             is_complete=False,
@@ -59,18 +59,18 @@ class ObservationsStage:
             failure=None if waits else stopped[0],
         )
 
-    def _rows(self, day: date, outcomes: list[Outcome]) -> list[Rows]:
+    def _rows(self, day: date, outcomes: list[WindowOutcome]) -> list[Rows]:
         """The rows of each window: what was found now, or what is better of before, or the fallback."""
         before = {name: self.lake.read(name, [day]).partition_by("dedupe_key", as_dict=True) for name in self.tables}
 
-        def stored(outcome: Outcome) -> Rows:
+        def stored(outcome: WindowOutcome) -> Rows:
             key = (outcome.job.window["dedupe_key"],)
             segments, observations = (before[n][key].to_dicts() if key in before[n] else [] for n in self.tables)
             return Rows(segments, observations)
 
         return [self._rows_of(outcome, stored(outcome)) for outcome in outcomes]
 
-    def _rows_of(self, outcome: Outcome, before: Rows) -> Rows:
+    def _rows_of(self, outcome: WindowOutcome, before: Rows) -> Rows:
         window, zone = outcome.job.window, self.settings.zone
         if not outcome.left:
             found = rows_of(window, outcome.segments, self.observer.name, zone)
@@ -81,7 +81,7 @@ class ObservationsStage:
         (instead,) = observe_session([outcome.job], fallback)
         return rows_of(window, instead.segments, fallback.name, zone)
 
-    def _write_log(self, day: date, outcomes: list[Outcome], rows: list[Rows]) -> list[str]:
+    def _write_log(self, day: date, outcomes: list[WindowOutcome], rows: list[Rows]) -> list[str]:
         """The keys of blocks that a user has changed and that were therefore left alone."""
         sessions = {s["session_id"]: s for s in self.lake.read("sessions", [day]).iter_rows(named=True)}
         windows = [
@@ -103,12 +103,12 @@ def observer_of(workspace: Workspace) -> Observer:
     if not config:
         return ExtractiveObserver(workspace.settings.observation_budget)
     # here, because every command that plans would wait for them, most often without a model
-    from memory_pipeline.llm.client import PICTURE_TOKENS, Client
-    from memory_pipeline.observations.language_model.observer import MOST_PICTURES, PROMPTS, LanguageModelObserver
+    from memory_pipeline.llm.client import IMAGE_TOKENS, Client
+    from memory_pipeline.observations.language_model.observer import MAX_IMAGES, PROMPTS, LanguageModelObserver
 
     answer = config.max_output_tokens
-    shown = of_messages(workspace.settings, answer, PROMPTS)
-    prior = min(workspace.settings.prior_tokens, of_observations(workspace.settings, answer, PROMPTS))
+    shown = messages_budget(workspace.settings, answer, PROMPTS)
+    prior = min(workspace.settings.prior_tokens, observations_budget(workspace.settings, answer, PROMPTS))
     return LanguageModelObserver(
         Client(config, workspace, redact=redactor_of(workspace.settings).redact),
         workspace.settings.zone,
@@ -116,5 +116,5 @@ def observer_of(workspace: Workspace) -> Observer:
         shown,
         prior,
         workspace.settings.model_concurrency,
-        max(0, min(MOST_PICTURES, (room(workspace.settings, answer, PROMPTS) - shown - prior) // PICTURE_TOKENS)),
+        max(0, min(MAX_IMAGES, (token_budget(workspace.settings, answer, PROMPTS) - shown - prior) // IMAGE_TOKENS)),
     )

@@ -1,6 +1,6 @@
 """The identity files that an agent reads first, in order, and the links by which every harness finds them.
 
-They are a person's own, written by hand; here they are looked at and never written. What is broken is told with what
+They are a user's own, written by hand; here they are looked at and never written. What is broken is told with what
 to do about it: an agent that starts without its instructions, or with an old copy of them, says nothing itself.
 """
 
@@ -29,7 +29,7 @@ LinkState = Literal[
 
 
 @dataclass(frozen=True)
-class Looked:
+class CheckedPath:
     """What a file or a link is found to be."""
 
     path: Path
@@ -42,19 +42,19 @@ class Looked:
 
     @property
     def line(self) -> str:
-        told = f"{self.path}: {self.state}" + (f" ({self.detail})" if self.detail else "")
-        return f"{told}. {self.remedy}" if self.remedy else told
+        reported = f"{self.path}: {self.state}" + (f" ({self.detail})" if self.detail else "")
+        return f"{reported}. {self.remedy}" if self.remedy else reported
 
 
 @dataclass(frozen=True)
 class Identity:
     """The files in read order, and the links."""
 
-    files: tuple[Looked, ...]
-    links: tuple[Looked, ...]
+    files: tuple[CheckedPath, ...]
+    links: tuple[CheckedPath, ...]
 
     @property
-    def broken(self) -> list[Looked]:
+    def broken(self) -> list[CheckedPath]:
         return [looked for looked in (*self.files, *self.links) if looked.is_broken]
 
 
@@ -68,31 +68,31 @@ def look_at_identity(settings: Settings, today: date) -> Identity | None:
     return Identity((*own, *ours), tuple(_look_at_link(path, directory) for path in settings.identity.links))
 
 
-def _look_at_file(path: Path, *, is_needed: bool) -> Looked:
-    """`is_needed`: a person has to write it; the others are made when there is something to write."""
+def _look_at_file(path: Path, *, is_needed: bool) -> CheckedPath:
+    """`is_needed`: a user has to write it; the others are made when there is something to write."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never answer
-            return Looked(path, "unreadable", True, "it is no file", "Put a file in its place.")
+            return CheckedPath(path, "unreadable", True, "it is no file", "Put a file in its place.")
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         if path.is_symlink():
-            return Looked(path, "missing", True, f"a link to {path.readlink()}, which is not there", _relink(path))
+            return CheckedPath(path, "missing", True, f"a link to {path.readlink()}, which is not there", _relink(path))
         if not is_needed:
-            return Looked(path, "missing", False, "not made yet")
-        return Looked(path, "missing", True, "", "Write it, or set MEMORY_IDENTITY_DIRECTORY to where it is.")
+            return CheckedPath(path, "missing", False, "not made yet")
+        return CheckedPath(path, "missing", True, "", "Write it, or set MEMORY_IDENTITY_DIRECTORY to where it is.")
     except OSError as error:
-        return Looked(path, "unreadable", True, _reason(error), f"Let it be read: `ls -l {_quoted(path)}`.")
+        return CheckedPath(path, "unreadable", True, _reason(error), f"Let it be read: `ls -l {_quoted(path)}`.")
     if not data.removeprefix(b"\xef\xbb\xbf").strip():
-        return Looked(path, "empty", is_needed, "", "Write it, or put a copy of it back." if is_needed else "")
+        return CheckedPath(path, "empty", is_needed, "", "Write it, or put a copy of it back." if is_needed else "")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return Looked(path, "not UTF-8", True, f"line {line}", "Save it as UTF-8.")
-    return Looked(path, "present", False)
+        return CheckedPath(path, "not UTF-8", True, f"line {line}", "Save it as UTF-8.")
+    return CheckedPath(path, "present", False)
 
 
-def _look_at_link(path: Path, directory: Path) -> Looked:
+def _look_at_link(path: Path, directory: Path) -> CheckedPath:
     """Whether the path leads to a file in the directory, by symbolic links on the way or as a hard link."""
     wanted = directory / path.name
     if path.name not in IDENTITY_FILES and not os.path.lexists(wanted):
@@ -104,22 +104,22 @@ def _look_at_link(path: Path, directory: Path) -> Looked:
         data = target.read_bytes() if is_file else b""
     except (FileNotFoundError, NotADirectoryError):
         if not path.is_symlink():
-            return Looked(path, "missing", True, "", make)
-        return Looked(path, "dangling", True, f"to {path.readlink()}", make)
+            return CheckedPath(path, "missing", True, "", make)
+        return CheckedPath(path, "dangling", True, f"to {path.readlink()}", make)
     except (OSError, RuntimeError) as error:
         if isinstance(error, RuntimeError) or error.errno == errno.ELOOP:  # resolve() raises either, by version
-            return Looked(path, "loops", True, "", f"Remove it. {make}")
-        return Looked(path, "unreadable", True, _reason(error), f"Let it be read: `ls -lL {_quoted(path)}`.")
+            return CheckedPath(path, "loops", True, "", f"Remove it. {make}")
+        return CheckedPath(path, "unreadable", True, _reason(error), f"Let it be read: `ls -lL {_quoted(path)}`.")
     if is_file and (same := _same_file(target, directory)):
-        return Looked(path, "resolves", False, f"to {same}")
+        return CheckedPath(path, "resolves", False, f"to {same}")
     if not is_file or path.is_symlink():
         away = "" if path.is_symlink() else "Move it away first. "
-        return Looked(path, "points elsewhere", True, f"to {target}", f"{away}{make}")
+        return CheckedPath(path, "points elsewhere", True, f"to {target}", f"{away}{make}")
     candidates = [wanted, *(directory / name for name in IDENTITY_FILES)]
     if (copied := next((c for c in candidates if _bytes_of(c) == data), None)) is not None:
-        return Looked(path, "a copy", True, f"of {copied}; it will drift", _link(copied, path))
+        return CheckedPath(path, "a copy", True, f"of {copied}; it will drift", _link(copied, path))
     remedy = f"Bring what only it says into {wanted}: `diff {_quoted(wanted, path)}`. {make}"
-    return Looked(path, "a stale copy", True, f"it differs from {wanted}", remedy)
+    return CheckedPath(path, "a stale copy", True, f"it differs from {wanted}", remedy)
 
 
 def _same_file(target: Path, directory: Path) -> Path | None:

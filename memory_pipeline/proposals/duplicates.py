@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from memory_pipeline.text.sameness import OFFERED
 from memory_pipeline.text.similarity import content_words, overlap
-from memory_pipeline.text.wording import breaks_with, named_as_gone, takes_place_of
+from memory_pipeline.text.specifics import differ_in_numbers
+from memory_pipeline.text.wording import contradict, retracted_names, takes_place_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-SAME_WORDS = 0.5
-"""Word overlap from which two lines say the same."""
-SAME_COSINE = 0.7
-"""MiniLM cosine from which they do. A little lower than where observations are merged: of two lines that are nearly the
-same, the reviewer is asked about one."""
 _BY_HAND = "~"
 """Sorts behind every proposal's id."""
-_SPECIFIC = re.compile(r"[\w./@:+-]*\d[\w./@:+-]*")
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,7 @@ class KnownLines:
         self._words.append(words)
         for word in words:
             self._having[word].append(index)
-        self._taking += [(named, index) for named in named_as_gone(known.text)]
+        self._taking += [(named, index) for named in retracted_names(known.text)]
         for source in sources:
             self._of_source.setdefault(source, index)
         if vector is not None:
@@ -72,8 +67,8 @@ class KnownLines:
         shared = {index for word in words for index in self._having.get(word, ())}
         # of two that are equally like it the same one, in whatever order a run that was interrupted came to know them
         near = ((-overlap(words, self._words[i]), self.lines[i].proposal_id or _BY_HAND, i) for i in shared)
-        for _, _, index in sorted(found for found in near if -found[0] >= SAME_WORDS):
-            if not _contradict(text, self.lines[index].text):
+        for _, _, index in sorted(found for found in near if -found[0] >= OFFERED.overlap):
+            if not contradict(text, self.lines[index].text):
                 return self.lines[index]
         if vector is None or not self._vectors:
             return None
@@ -82,9 +77,9 @@ class KnownLines:
         if self._matrix is None:
             self._matrix = np.stack(self._vectors)
         likeness = self._matrix @ np.asarray(vector, dtype=np.float32)
-        for place in np.argsort(-likeness)[: int((likeness >= SAME_COSINE).sum())]:
+        for place in np.argsort(-likeness)[: int((likeness >= OFFERED.cosine).sum())]:
             known = self.lines[self._with_vector[int(place)]]
-            if not (_differ_in_specifics(text, known.text) or _contradict(text, known.text)):
+            if not (differ_in_numbers(text, known.text) or contradict(text, known.text)):
                 return known
         return None
 
@@ -92,7 +87,7 @@ class KnownLines:
         """The lines whose place the text takes by its words."""
         near = {
             index
-            for named in named_as_gone(text)
+            for named in retracted_names(text)
             for index in set.intersection(*(set(self._having.get(word, ())) for word in named))
         }
         return [self.lines[i] for i in sorted(near) if takes_place_of(text, self.lines[i].text)]
@@ -102,13 +97,3 @@ class KnownLines:
         words = content_words(text)
         near = dict.fromkeys(index for named, index in self._taking if named <= words)
         return [self.lines[i] for i in near if takes_place_of(self.lines[i].text, text)]
-
-
-def _contradict(one: str, other: str) -> bool:
-    return breaks_with(one, other) or breaks_with(other, one)
-
-
-def _differ_in_specifics(one: str, other: str) -> bool:
-    """Port 3000 is not port 4000, however alike the sentences are."""
-    mine, theirs = set(_SPECIFIC.findall(one)), set(_SPECIFIC.findall(other))
-    return bool(mine and theirs) and mine.isdisjoint(theirs)

@@ -27,13 +27,10 @@ from memory_pipeline.proposals.events import (
 )
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.similarity import content_words, overlap
-from memory_pipeline.text.wording import named_as_gone, takes_place_of
+from memory_pipeline.text.sameness import IN_MEMORY
+from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.wording import retracted_names, takes_place_of
 from memory_pipeline.workspace import Workspace
-
-NEARLY_EQUAL = 0.8
-"""Word overlap from which a line, as it was offered, is in MEMORY.md already. An edited text is refused only when it is
-the same: the person has seen what they wrote."""
 
 
 def expiring_on(settings: Settings, row: Row, now: datetime) -> date | None:
@@ -98,7 +95,7 @@ class _Lines:
     def near(self, text: str) -> list[tuple[MemoryLine, str, frozenset[str]]]:
         """All that are nearly equal to the text are among these: they have one of its rarest words."""
         words = sorted(content_words(text), key=lambda word: (len(self._having.get(word, ())), word))
-        missing = int(len(words) * (1 - NEARLY_EQUAL)) + 1
+        missing = int(len(words) * (1 - IN_MEMORY.overlap)) + 1
         return [self.lines[i] for i in sorted({i for w in words[: missing + 1] for i in self._having.get(w, ())})]
 
 
@@ -106,7 +103,7 @@ def _there(row: Row, text: str, known: _Lines) -> str | None:
     replaced = set(row["supersedes"] or [])
     wanted, mine = normalised(text), content_words(text)
     for line, said, words in known.near(text):
-        same = said == wanted or (text == row["text"] and overlap(mine, words) >= NEARLY_EQUAL)
+        same = said == wanted or (text == row["text"] and IN_MEMORY.by_words(mine, words))
         if same and line.proposal_id not in replaced:
             return f"MEMORY.md says it already, in line {line.line_number}"
     return None
@@ -129,7 +126,7 @@ def _taking(log: ProposalLog, lines: list[MemoryLine]) -> list[Row]:
     return [
         row | {"text": texts[row["proposal_id"]]}
         for row in rows.iter_rows(named=True)
-        if row["status"] == APPROVED and (row["supersedes"] or named_as_gone(texts[row["proposal_id"]]))
+        if row["status"] == APPROVED and (row["supersedes"] or retracted_names(texts[row["proposal_id"]]))
     ]
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.flags import DOUBTED
 from memory_pipeline.text.kinds import RULES
+from memory_pipeline.text.momentary import is_momentary_request
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 from memory_pipeline.text.specifics import specifics
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.text.wording import asks, orders, supposes
+from memory_pipeline.text.wording import asks, guesses, is_list, orders, points, reports_success, supposes
 
 PERSON = "user"
 TRUSTED = (PERSON, "assistant")
@@ -51,19 +51,6 @@ FULL = 4
 LONG = 70
 """Tokens of a paragraph."""
 MOST_SESSIONS = 4
-_LISTED = re.compile(r"; .*; |→")
-_STATUS = re.compile(
-    r"\b(?:success(?:ful(?:ly)?)?|works?(?: now)?|working|resolved|completed?|passing|passed|verified|is ready)\b|✅",
-    re.IGNORECASE,
-)
-_GUESS = re.compile(r"\b(?:i (?:think|guess|feel|assume)|seems?|appears?|looks like|probably)\b", re.IGNORECASE)
-_LEANING = re.compile(r"\b(?:it|this|that|these|those|them|here|there|it's|that's)\b", re.IGNORECASE)
-_MOMENTARY = re.compile(
-    r"^(?:(?:ok|okay|and|also|now|please|just|hey|so|then)[, ]+)*(?:(?:can|could|would|will) (?:you|we)|read|look|check"
-    r"|fix|show|tell|give|find|try|see|explain|summarize|continue|proceed)\b"
-    r"|^\W*(?:\w{1,4}[，, ]+)?(?:请|請|帮|幫|继续|繼續)",
-    re.IGNORECASE,
-)
 
 
 def worth(text: str, kind: str, trust: str, priority: str) -> float:
@@ -71,10 +58,10 @@ def worth(text: str, kind: str, trust: str, priority: str) -> float:
     named = specifics(text)
     value = OF_PRIORITY[priority] + SPECIFIC * min(FULL, len(named)) / FULL
     if trust == "user":
-        value += BY_A_PERSON + NORMATIVE_SCORE * (kind in RULES) + MOMENTARY * bool(_MOMENTARY.search(text))
+        value += BY_A_PERSON + NORMATIVE_SCORE * (kind in RULES) + MOMENTARY * is_momentary_request(text)
     else:
-        value += LISTED * bool(_LISTED.search(text)) + STATUS * bool(_STATUS.search(text))
-    value += GUESS * bool(_GUESS.search(text)) + LEANING * bool(not named and _LEANING.search(text))
+        value += LISTED * is_list(text) + STATUS * reports_success(text)
+    value += GUESS * guesses(text) + LEANING * (not named and points(text))
     return round(value + PARAGRAPH * (estimate(text) > LONG), 3)
 
 

@@ -8,9 +8,9 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.days import today
-from memory_pipeline.errors import CannotGoOn
+from memory_pipeline.errors import CannotGoOnError
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.errors import BudgetReached
+from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.orchestration import (
     GROUP,
     MODEL_RETRY,
@@ -24,7 +24,7 @@ from memory_pipeline.orchestration import (
     table_schema,
     table_spec,
 )
-from memory_pipeline.reflections.model import Unusable
+from memory_pipeline.reflections.model import UnusableAnswerError
 from memory_pipeline.reflections.pool import reflect_pool
 from memory_pipeline.reflections.stage import VERSION, ReflectionsStage, reflector_of
 from memory_pipeline.settings import Settings
@@ -52,7 +52,7 @@ def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
                 description="Over a lookback of days that ends with the partition, what says the same is one line "
                 "with its support; what is older than a day is condensed, from three days on to what "
                 "was laid down or said again. Newer state replaces older. With REFLECTOR_MODEL a model "
-                "writes the lines, and those stay that their observations carry. What a person wrote "
+                "writes the lines, and those stay that their observations carry. What a user wrote "
                 "into a day's log is reflected on with it (`notes`). A day without observations or "
                 "notes has no rows.",
             )
@@ -63,7 +63,9 @@ def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
     )
     def reflect(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
-        yield from run_stage(context, opened, ReflectionsStage.of(opened), lambda _, day: describe(opened, day))
+        yield from run_stage(
+            context, opened, ReflectionsStage.from_workspace(opened), lambda _, day: describe(opened, day)
+        )
 
     return reflect
 
@@ -93,7 +95,7 @@ def pool_reflections(context: dg.AssetExecutionContext, workspace: WorkspaceReso
     except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
         # the retry policy would count it as a failure and begin the step again
         raise dg.Failure(STOPPED, allow_retries=False) from None
-    except (Unusable, BudgetReached, CannotGoOn) as error:
+    except (UnusableAnswerError, BudgetReachedError, CannotGoOnError) as error:
         raise dg.Failure(f"Nothing was added: {error}", allow_retries=False) from error
     context.log.info(f"{done.rows} rows of {done.lines} lines were added; {done.waiting} lines wait")
     return dg.MaterializeResult(
@@ -111,7 +113,7 @@ def pool_reflections(context: dg.AssetExecutionContext, workspace: WorkspaceReso
 
 
 def is_alone(context: dg.AssetExecutionContext) -> bool:
-    """Whether the run was started for this asset and no other, by a person."""
+    """Whether the run was started for this asset and no other, by a user."""
     return not (context.run.asset_selection or set()) - {context.asset_key} and _BACKFILL not in context.run.tags
 
 

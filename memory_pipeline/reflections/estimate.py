@@ -18,7 +18,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.client import tokens_of
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Request
-from memory_pipeline.observations.budget import room_for
+from memory_pipeline.observations.budget import token_budget_for
 from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.reflections.language_model.reflector import LanguageModelReflector
@@ -27,7 +27,7 @@ from memory_pipeline.reflections.pool import STAY_DAYS, eligible_rows, observed_
 from memory_pipeline.reflections.stage import ReflectionsStage, observed_in
 from memory_pipeline.stage import is_current
 
-LEAST_PAST = 2_000
+MIN_PAST_TOKENS = 2_000
 """Tokens said in windows that were observed, from which they tell what observing leaves."""
 OF_ONE = 25
 """Tokens of an observation where none tells it."""
@@ -47,20 +47,20 @@ class Past:
     of_one: float = OF_ONE
 
     @classmethod
-    def of(cls, lake: Lake, observer: str) -> Self:
+    def from_lake(cls, lake: Lake, observer: str) -> Self:
         """Of this observer, else of whichever."""
         windows = lake.read("windows", columns=["dedupe_key", "tokens_said", "observed"]).filter(pl.col("observed"))
         everything = lake.read("observations", columns=["dedupe_key", "tokens", "observer"])
         for made in (everything.filter(pl.col("observer") == observer), everything):
             said = int(windows.join(made, on="dedupe_key", how="semi")["tokens_said"].sum())
-            if said >= LEAST_PAST:
+            if said >= MIN_PAST_TOKENS:
                 tokens = float(made["tokens"].sum())
                 return cls(tokens / said, max(1.0, tokens / made.height))
         return cls(None)
 
     def shown(self, said: Sequence[int], budget: float) -> int:
         """Tokens, as they would be shown, of the observations of windows in which so much was said."""
-        tokens = sum(room_for(n, budget) if self.ratio is None else self.ratio * n for n in said)
+        tokens = sum(token_budget_for(n, budget) if self.ratio is None else self.ratio * n for n in said)
         return int(tokens * (1 + AROUND_ONE / self.of_one))
 
 
@@ -73,7 +73,7 @@ def estimate_reflections(
         return {}
     days = sorted(days)
     coming = {day for day in days if not is_current(observations, lake, day)}
-    past = Past.of(lake, observations.observer.name)
+    past = Past.from_lake(lake, observations.observer.name)
     found = {}
     for day in days:
         if not coming.isdisjoint(reflections.days_before(day)):
@@ -130,6 +130,6 @@ def _of_call(reflector: LanguageModelReflector, request: Request, more: int, sho
     """Of a request that will show so much more than it does; `shown` is all of the observations in it."""
     config = reflector.client.config
     asked = tokens_of(request) + more
-    told = min(int(ANSWERED * shown), config.max_output_tokens)
+    reported = min(int(ANSWERED * shown), config.max_output_tokens)
     most = cost_of(config, asked, config.max_output_tokens)
-    return Estimate(0, 1, 0, asked, told, cost_of(config, asked, told), most)
+    return Estimate(0, 1, 0, asked, reported, cost_of(config, asked, reported), most)

@@ -11,19 +11,16 @@ from typing import Any
 from memory_pipeline.reflections.model import (
     PATTERNS,
     SECTION_OF,
-    Line,
-    Observed,
+    Observation,
     Reflection,
+    ReflectionLine,
     best_priority,
     best_trust,
 )
 from memory_pipeline.reflections.superseding import superseded_by
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM, RANK
-from memory_pipeline.text.sameness import groups
+from memory_pipeline.text.sameness import OBSERVED, groups
 
-SAME_COSINE = 0.75
-"""MiniLM cosine from which two short sentences say the same; paraphrased rules lie above, neighbours below."""
-SAME_OVERLAP = 0.5
 RECENT_DAYS = 1
 """Up to this age in days an observation is kept nearly verbatim: everything but low."""
 CORE_DAYS = 3
@@ -33,7 +30,7 @@ PASSING = ("progress", "statement")
 """Kinds of the model's words that matter for the day's log and to nobody later, unless they are high."""
 
 Vectors = Mapping[str, Sequence[float]]
-Members = Sequence[Observed]
+Members = Sequence[Observation]
 
 
 @dataclass(frozen=True)
@@ -44,12 +41,12 @@ class ExtractiveReflector:
     def version(self) -> str:
         return self.name
 
-    def reflect(self, day: date, observations: Sequence[Observed], vectors: Vectors) -> Reflection:
+    def reflect(self, day: date, observations: Sequence[Observation], vectors: Vectors) -> Reflection:
         usable = [o for o in observations if o.kind != "question" and not _passes(o)]
-        return Reflection(tuple(_lines(usable, vectors, _authority, lambda members: _is_kept(day, members))))
+        return Reflection(tuple(_lines(usable, vectors, _lead_order, lambda members: _is_kept(day, members))))
 
-    def pool(self, day: date, lines: Sequence[Observed], vectors: Vectors) -> Reflection:
-        by_section: dict[int | None, list[Observed]] = defaultdict(list)
+    def pool(self, day: date, lines: Sequence[Observation], vectors: Vectors) -> Reflection:
+        by_section: dict[int | None, list[Observation]] = defaultdict(list)
         for line in lines:
             if line.kind != "question":
                 by_section[line.section].append(line)
@@ -57,12 +54,12 @@ class ExtractiveReflector:
         return Reflection(tuple(line for found in merged for line in found))
 
 
-def _passes(observed: Observed) -> bool:
+def _passes(observed: Observation) -> bool:
     return observed.trust != "user" and observed.kind in PASSING and observed.weight != HIGH
 
 
-def _authority(observed: Observed) -> tuple[bool, bool, int, float, str]:
-    """Who leads a group gives it the words: the person before the model, high before low, the newest first."""
+def _lead_order(observed: Observation) -> tuple[bool, bool, int, float, str]:
+    """Who leads a group gives it the words: the user before the model, high before low, the newest first."""
     return (
         not observed.may_lead,
         observed.trust != "user",
@@ -72,26 +69,28 @@ def _authority(observed: Observed) -> tuple[bool, bool, int, float, str]:
     )
 
 
-def _newest(observed: Observed) -> tuple[bool, float, str]:
+def _newest(observed: Observation) -> tuple[bool, float, str]:
     return not observed.may_lead, -observed.observed_at.timestamp(), observed.observation_id
 
 
 def _lines(
-    observed: Sequence[Observed], vectors: Vectors, order: Callable[[Observed], Any], keep: Callable[[Members], bool]
-) -> Iterator[Line]:
+    observed: Sequence[Observation],
+    vectors: Vectors,
+    order: Callable[[Observation], Any],
+    keep: Callable[[Members], bool],
+) -> Iterator[ReflectionLine]:
     """What says the same as one line, without what is replaced by newer state; that is named where it was."""
     replaced = superseded_by(observed)
     by_id = {o.observation_id: o for o in sorted(observed, key=order) if o.observation_id not in replaced}
     texts = {i: o.text for i, o in by_id.items()}
-    merged = groups(list(by_id), texts, vectors, min_cosine=SAME_COSINE, min_overlap=SAME_OVERLAP)
-    for ids in merged:
+    for ids in groups(list(by_id), texts, vectors, OBSERVED):
         members = [by_id[i] for i in ids]
         if members[0].may_lead and keep(members):
             yield _line(members, tuple(sorted(older for older, newer in replaced.items() if newer in ids)))
 
 
 def _is_kept(day: date, members: Members) -> bool:
-    """The gradient of time: what was said again or laid down stays, the rest fades with its age."""
+    """The gradient of time: what was said again or set stays, the rest fades with its age."""
     age = min((day - o.day).days for o in members)
     priority = best_priority(members)
     repeated = len({o.session_id for o in members}) >= MIN_SUPPORT_OF_LOW
@@ -102,10 +101,10 @@ def _is_kept(day: date, members: Members) -> bool:
     return priority != LOW or repeated
 
 
-def _line(members: Members, superseded: tuple[str, ...]) -> Line:
+def _line(members: Members, superseded: tuple[str, ...]) -> ReflectionLine:
     lead = members[0]
     kind = "rule" if lead.kind == "correction" and len({o.session_id for o in members}) > 1 else lead.kind
-    return Line(
+    return ReflectionLine(
         section=SECTION_OF.get(kind, PATTERNS) if lead.section is None else lead.section,
         text=lead.text,
         priority=best_priority(members),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
+from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.observations.flags import DOUBTED
 from memory_pipeline.text.priorities import HIGH, MEDIUM, RANK
 
@@ -39,11 +40,11 @@ ITEM_TYPES = {
 EXTRACTIVE = "extractive"
 """What the names of reflectors begin with that ask no model."""
 TRUSTS = ("user", "assistant", "tool", "paste", "injected", "model")
-"""Whose words an observation may be, the person's first."""
+"""Whose words an observation may be, the user's first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class Observation:
     """An observation as a reflector sees it; for a pool of reflections, one of these."""
 
     observation_id: str
@@ -71,7 +72,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReflectionLine:
     """One condensed line. `sources` are observation ids, the one that gave the words first."""
 
     section: int
@@ -94,14 +95,14 @@ class Line:
 class Reflection:
     """What a reflector made of some observations."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ReflectionLine, ...]
     asked: int = 0
     """Answers of a model that it took."""
     dropped: int = 0
     """Lines of the model that were not kept, because their sources do not carry them."""
 
 
-class Unusable(Exception):
+class UnusableAnswerError(MemoryPipelineError):
     """A model's answers were empty, degenerate or next to nothing; the message says which."""
 
 
@@ -116,17 +117,17 @@ class Reflector(Protocol):
         """All that would give other lines of the same observations."""
 
     def reflect(
-        self, day: date, observations: Sequence[Observed], vectors: Mapping[str, Sequence[float]]
+        self, day: date, observations: Sequence[Observation], vectors: Mapping[str, Sequence[float]]
     ) -> Reflection:
         """The lines for the days that end with `day`; `vectors` by observation id, possibly few or none."""
 
-    def pool(self, day: date, lines: Sequence[Observed], vectors: Mapping[str, Sequence[float]]) -> Reflection:
+    def pool(self, day: date, lines: Sequence[Observation], vectors: Mapping[str, Sequence[float]]) -> Reflection:
         """What is left of lines of long ago, however old they are: said the same, they are one."""
 
 
-def best_priority(observed: Iterable[Observed]) -> str:
+def best_priority(observed: Iterable[Observation]) -> str:
     return min((o.weight for o in observed), key=RANK.__getitem__)
 
 
-def best_trust(observed: Iterable[Observed]) -> str:
+def best_trust(observed: Iterable[Observation]) -> str:
     return min((o.trust for o in observed), key=lambda t: TRUSTS.index(t) if t in TRUSTS else len(TRUSTS))

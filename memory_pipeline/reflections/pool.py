@@ -18,11 +18,11 @@ from filelock import FileLock, Timeout
 
 from memory_pipeline.days import day_of
 from memory_pipeline.embeddings.stage import vectors_of
-from memory_pipeline.errors import TryAgainLater
+from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.model import row_id
-from memory_pipeline.reflections.model import Line, Observed, Reflector
+from memory_pipeline.reflections.model import Observation, ReflectionLine, Reflector
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.priorities import RANK
@@ -31,7 +31,7 @@ from memory_pipeline.workspace import Workspace
 
 STAY_DAYS = 3
 """Reflections of so many days, today among them, are not touched: their details still matter."""
-LEAST_TOKENS, MOST_TOKENS = 150, 600
+MIN_TOKENS, MAX_TOKENS = 150, 600
 """Of a row. A section with less to say waits for the next time."""
 Row = dict[str, Any]
 
@@ -56,7 +56,7 @@ def reflect_pool(workspace: Workspace, reflector: Reflector, encoder: Encoder, n
     """Condense what was not yet, and add it to the table.
 
     Raises what the reflector raises; then nothing is added, and what a model answered is not paid again. Raises
-    `TryAgainLater` while another one runs: each would add the same.
+    `TryAgainLaterError` while another one runs: each would add the same.
     """
     lock = FileLock(workspace.settings.lake_dir / "pool_reflections.lock", timeout=0)
     workspace.settings.lake_dir.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def reflect_pool(workspace: Workspace, reflector: Reflector, encoder: Encoder, n
         with lock:
             return _reflect(workspace, reflector, encoder, now)
     except Timeout:
-        raise TryAgainLater("Another pool-wide reflection is under way; wait for it to end.") from None
+        raise TryAgainLaterError("Another pool-wide reflection is under way; wait for it to end.") from None
 
 
 def _reflect(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: datetime) -> Pooled:
@@ -102,16 +102,16 @@ def eligible_rows(lake: Lake, made: pl.DataFrame, last: date) -> list[Row]:
     return found
 
 
-def pack(lines: Sequence[Line]) -> tuple[list[list[Line]], list[Line]]:
-    """The lines of each section as rows of `LEAST_TOKENS` to `MOST_TOKENS`, newest first; and those that wait."""
-    by_section: dict[int, list[Line]] = defaultdict(list)
+def pack(lines: Sequence[ReflectionLine]) -> tuple[list[list[ReflectionLine]], list[ReflectionLine]]:
+    """The lines of each section as rows of `MIN_TOKENS` to `MAX_TOKENS`, newest first; and those that wait."""
+    by_section: dict[int, list[ReflectionLine]] = defaultdict(list)
     for line in sorted(lines, key=lambda line: (-line.last_seen.timestamp(), RANK[line.priority], line.sources)):
         by_section[line.section].append(line)
-    packed: list[list[Line]] = []
-    waiting: list[Line] = []
+    packed: list[list[ReflectionLine]] = []
+    waiting: list[ReflectionLine] = []
     for section in sorted(by_section):
         rows = _filled(by_section[section])
-        if _tokens(rows[-1]) < LEAST_TOKENS:
+        if _tokens(rows[-1]) < MIN_TOKENS:
             last = rows.pop()
             rows, left = _with(rows, last)
             waiting += left
@@ -119,40 +119,42 @@ def pack(lines: Sequence[Line]) -> tuple[list[list[Line]], list[Line]]:
     return packed, waiting
 
 
-def _filled(lines: Sequence[Line]) -> list[list[Line]]:
-    rows: list[list[Line]] = [[]]
+def _filled(lines: Sequence[ReflectionLine]) -> list[list[ReflectionLine]]:
+    rows: list[list[ReflectionLine]] = [[]]
     for line in lines:
-        if rows[-1] and _tokens([*rows[-1], line]) > MOST_TOKENS:
+        if rows[-1] and _tokens([*rows[-1], line]) > MAX_TOKENS:
             rows.append([])
         rows[-1].append(line)
     return rows
 
 
-def _with(rows: list[list[Line]], last: list[Line]) -> tuple[list[list[Line]], list[Line]]:
+def _with(
+    rows: list[list[ReflectionLine]], last: list[ReflectionLine]
+) -> tuple[list[list[ReflectionLine]], list[ReflectionLine]]:
     """The rows with a short last one, for which the row before it gives up its end."""
     if not rows:
         return [], last
     before, short = list(rows[-1]), list(last)
-    while _tokens(short) < LEAST_TOKENS and len(before) > 1:
+    while _tokens(short) < MIN_TOKENS and len(before) > 1:
         short.insert(0, before.pop())
-    if _tokens(before) >= LEAST_TOKENS and LEAST_TOKENS <= _tokens(short) <= MOST_TOKENS:
+    if _tokens(before) >= MIN_TOKENS and MIN_TOKENS <= _tokens(short) <= MAX_TOKENS:
         return [*rows[:-1], before, short], []
     return rows, last
 
 
-def _tokens(lines: Sequence[Line]) -> int:
+def _tokens(lines: Sequence[ReflectionLine]) -> int:
     return estimate(_text(lines))
 
 
-def _text(lines: Sequence[Line]) -> str:
+def _text(lines: Sequence[ReflectionLine]) -> str:
     return "\n".join(line.text for line in lines)
 
 
-def observed_of(row: Row, settings: Settings) -> Observed:
+def observed_of(row: Row, settings: Settings) -> Observation:
     """A row of `reflections` as a reflector of the pool sees it."""
     sections = settings.sections
-    section = sections.index(row["section"]) if row["section"] in sections else 0  # named otherwise then: the person's
-    return Observed(
+    section = sections.index(row["section"]) if row["section"] in sections else 0  # named otherwise then: the user's
+    return Observation(
         observation_id=row["reflection_id"],
         day=day_of(row["last_seen"], settings.zone),
         session_id=row["reflection_id"],
@@ -173,7 +175,9 @@ def _vectors(settings: Settings, encoder: Encoder, rows: Sequence[Row]) -> Mappi
     return {line: known[lead] for line, lead in leads.items() if lead in known}
 
 
-def _row(settings: Settings, lines: Sequence[Line], by_id: Mapping[str, Row], reflector: str, now: datetime) -> Row:
+def _row(
+    settings: Settings, lines: Sequence[ReflectionLine], by_id: Mapping[str, Row], reflector: str, now: datetime
+) -> Row:
     sources = list(dict.fromkeys(i for line in lines for i in line.sources))
     observations = list(dict.fromkeys(o for i in sources for o in by_id[i]["sources"]))
     return {
@@ -194,7 +198,7 @@ def _row(settings: Settings, lines: Sequence[Line], by_id: Mapping[str, Row], re
 
 
 def _left_out(
-    eligible: Sequence[Row], rows: Sequence[Row], waiting: Sequence[Line], by_id: Mapping[str, Row]
+    eligible: Sequence[Row], rows: Sequence[Row], waiting: Sequence[ReflectionLine], by_id: Mapping[str, Row]
 ) -> set[str]:
     """Observations of lines that were looked at and are in no row, but for those that wait."""
     seen = {o for row in eligible for o in row["sources"]}

@@ -14,11 +14,18 @@ from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.llm.config import of_observations, reflector_model
-from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable
+from memory_pipeline.llm.config import observations_budget, reflector_model
+from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.observations.model import row_id
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.model import EXTRACTIVE, ITEM_TYPES, Line, Observed, Reflector, Unusable
+from memory_pipeline.reflections.model import (
+    EXTRACTIVE,
+    ITEM_TYPES,
+    Observation,
+    ReflectionLine,
+    Reflector,
+    UnusableAnswerError,
+)
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.stage import INCOMPLETE, Built, is_current
 from memory_pipeline.text.encoder import Encoder, encoder_of
@@ -29,7 +36,7 @@ VERSION = "2"
 
 
 class ReflectionsStage:
-    """Reflects on a lookback of days that ends with the day: on what was observed, and on what a person wrote into the
+    """Reflects on a lookback of days that ends with the day: on what was observed, and on what a user wrote into the
     logs. A day without either has nothing new to say.
 
     What a model gives replaces the day's rows only when there is something to it. Else those that a model gave before
@@ -43,7 +50,7 @@ class ReflectionsStage:
         self.settings, self.lake, self.reflector, self.encoder = workspace.settings, workspace.lake, reflector, encoder
 
     @classmethod
-    def of(cls, workspace: Workspace) -> Self:
+    def from_workspace(cls, workspace: Workspace) -> Self:
         """With the reflector that the settings ask for."""
         return cls(workspace, reflector_of(workspace), encoder_of(workspace.settings.embedding_model))
 
@@ -65,23 +72,23 @@ class ReflectionsStage:
         vectors = self._vectors(day, observed)
         try:
             reflection = self.reflector.reflect(day, observed, vectors)
-        except Unusable as unusable:  # the same would be answered again
+        except UnusableAnswerError as unusable:  # the same would be answered again
             why = f"What {self.reflector.name} answered cannot be used: {unusable}."
             return _without_model(day, self._instead(day, observed, vectors), why)
-        except (BudgetReached, ModelMisconfigured, ModelUnavailable) as stopped:
+        except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError) as stopped:
             found = _without_model(day, self._instead(day, observed, vectors), str(stopped))
-            failure = None if isinstance(stopped, BudgetReached) else stopped
+            failure = None if isinstance(stopped, BudgetReachedError) else stopped
             return replace(found, is_complete=False, failure=failure)
         notes = {"answers": reflection.asked, "dropped_lines": reflection.dropped} if reflection.asked else {}
         return Built(_frames(self._rows(day, reflection.lines, observed, self.reflector.name)), notes=notes)
 
-    def _vectors(self, day: date, observed: Sequence[Observed]) -> dict[str, list[float]]:
+    def _vectors(self, day: date, observed: Sequence[Observation]) -> dict[str, list[float]]:
         has_vector = set(self.lake.read("embeddings", self.days_before(day))["source_id"])
         ids = [o.observation_id for o in observed if o.observation_id in has_vector]
         return vectors_of(self.settings, self.encoder, ids)
 
     def _instead(
-        self, day: date, observed: Sequence[Observed], vectors: dict[str, list[float]]
+        self, day: date, observed: Sequence[Observation], vectors: dict[str, list[float]]
     ) -> list[dict[str, Any]]:
         """The day's rows that a model gave before, as far as their sources are there; else extractive ones."""
         there = {o.observation_id for o in observed}
@@ -91,7 +98,7 @@ class ReflectionsStage:
         return kept or self._rows(day, instead.reflect(day, observed, vectors).lines, observed, instead.name)
 
     def _rows(
-        self, day: date, lines: Sequence[Line], observed: Sequence[Observed], reflector: str
+        self, day: date, lines: Sequence[ReflectionLine], observed: Sequence[Observation], reflector: str
     ) -> list[dict[str, Any]]:
         spent = sum(o.tokens for o in observed)
         rows: dict[str, dict[str, Any]] = {}
@@ -102,7 +109,7 @@ class ReflectionsStage:
             rows[name] = self._row(day, name, line, spent, reflector)
         return list(rows.values())
 
-    def _row(self, day: date, name: str, line: Line, input_tokens: int, reflector: str) -> dict[str, Any]:
+    def _row(self, day: date, name: str, line: ReflectionLine, input_tokens: int, reflector: str) -> dict[str, Any]:
         return {
             "day": day,
             "reflection_id": name,
@@ -136,15 +143,15 @@ def reflector_of(workspace: Workspace) -> Reflector:
 
     client = Client(config, workspace, redact=redactor_of(workspace.settings).redact, stage="reflections")
     explicit = workspace.settings.chunk_tokens if "chunk_tokens" in workspace.settings.model_fields_set else None
-    shown = explicit or of_observations(workspace.settings, config.max_output_tokens, PROMPTS)
+    shown = explicit or observations_budget(workspace.settings, config.max_output_tokens, PROMPTS)
     return LanguageModelReflector(client, workspace.settings.sections, shown)
 
 
-def observed_in(workspace: Workspace, days: list[date]) -> list[Observed]:
+def observed_in(workspace: Workspace, days: list[date]) -> list[Observation]:
     """The observations and notes of these days, oldest first."""
     names = ["observation_id", "day", "session_id", "priority", "kind", "trust", "observed_at", "text", "tokens"]
     rows = [*workspace.lake.read("observations", days).iter_rows(named=True), *notes_in(workspace, days)]
-    found = [Observed(**{name: row[name] for name in names}, flags=tuple(row["flags"] or ())) for row in rows]
+    found = [Observation(**{name: row[name] for name in names}, flags=tuple(row["flags"] or ())) for row in rows]
     return sorted(found, key=lambda o: (o.observed_at, o.observation_id))
 
 

@@ -59,7 +59,7 @@ def session_assets(settings: Settings) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, workspace: WorkspaceResource
     ) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
-        stage = SessionsStage.of(opened)
+        stage = SessionsStage.from_workspace(opened)
         seen = stage.look()
         context.log.info(f"{seen.files} session files, {seen.changed} new or changed")
         in_all = not_read(stage.catalogue, stage.catalogue.rows)

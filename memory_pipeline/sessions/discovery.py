@@ -11,7 +11,7 @@ from typing import Any
 from memory_pipeline.sessions import harnesses
 from memory_pipeline.sessions.harnesses.protocol import HarnessWithFolders
 from memory_pipeline.sessions.model import Source
-from memory_pipeline.settings import Settings, WrongSetting
+from memory_pipeline.settings import SettingError, Settings
 
 SUFFIXES = (".jsonl", ".json")
 
@@ -25,14 +25,14 @@ def default_roots() -> list[Path]:
 def roots(settings: Settings) -> list[Path]:
     """The directories to read: the named ones, then those default places that exist.
 
-    Raises `WrongSetting` when a named one is not a readable directory, because then files that the user
+    Raises `SettingError` when a named one is not a readable directory, because then files that the user
     counts on would silently be missing.
     """
     for root in settings.session_dirs:
         if not root.is_dir() or not os.access(root, os.R_OK | os.X_OK):
-            raise WrongSetting(f"{root} is not a directory that can be read; name a directory with session files.")
+            raise SettingError(f"{root} is not a directory that can be read; name a directory with session files.")
         if settings.workspace.is_relative_to(root):
-            raise WrongSetting(
+            raise SettingError(
                 f"MEMORY_WORKSPACE={settings.workspace} lies in the session directory {root}; move it out."
             )
     standard = [root for root in default_roots() if root.is_dir()] if settings.default_session_dirs else []

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.sessions.harnesses.protocol import HarnessWithRecords
 from memory_pipeline.sessions.harnesses.records import decode_damaged
 from memory_pipeline.sessions.model import NotASessionError
@@ -27,7 +28,7 @@ class ImageData(NamedTuple):
     data: bytes
 
 
-class NoSuchImageError(Exception):
+class NoSuchImageError(MemoryPipelineError):
     """The image cannot be fetched; the message says why, in one sentence."""
 
 

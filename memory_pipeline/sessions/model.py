@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from memory_pipeline.errors import MemoryPipelineError
+
 Role = Literal["user", "assistant", "tool", "injected"]
 
 
@@ -113,7 +115,7 @@ class ParsedSession:
     """Why nothing of the session may be stored; None when it may."""
 
 
-class NotASessionError(Exception):
+class NotASessionError(MemoryPipelineError):
     """The file is not a session that can be read; the message is the reason, in one sentence."""
 
 

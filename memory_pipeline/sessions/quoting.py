@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from memory_pipeline.sessions import quoting_cues as cues
+from memory_pipeline.text.specifics import CODE_PLACE
 
 MAX_CHARACTERS = 60_000
 """Characters that are looked at; nobody types more, so what follows is pasted but for its ending."""
@@ -267,7 +268,7 @@ def _is_finding(paragraph: str, is_announced: bool) -> bool:
     if len(paragraph) < MIN_FINDING or cues.PERSONAL.search(paragraph) or cues.ORDER.match(paragraph):
         return False
     minimum = 1 if is_announced else 2
-    return len(cues.SPECIFIC.findall(paragraph)) > minimum and len(cues.FINDING.findall(paragraph)) >= minimum
+    return len(CODE_PLACE.findall(paragraph)) > minimum and len(cues.FINDING.findall(paragraph)) >= minimum
 
 
 def _united(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

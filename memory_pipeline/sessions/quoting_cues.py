@@ -111,8 +111,3 @@ FINDING = re.compile(
     r"for consistency|would be (more|better|safer|cleaner))\b"
 )
 """Words by which a reviewer says what is wrong."""
-SPECIFIC = re.compile(
-    r"`[^`\n]+`|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+|\w_\w+|\w\.\w+\(|\w\(\)|\blines? \d+|"
-    r"\b[a-z]+-\d\b|\w\.[A-Za-z]\w+|(?<!\w)/\w+/\w+"
-)
-"""A name of code or a place in it."""

@@ -44,7 +44,7 @@ class SessionsStage:
         self.settings, self.lake, self.catalogue, self.now = workspace.settings, workspace.lake, catalogue, now
 
     @classmethod
-    def of(cls, workspace: Workspace) -> Self:
+    def from_workspace(cls, workspace: Workspace) -> Self:
         """With what the stored catalogue knows, as of now."""
         return cls(workspace, Catalogue(workspace.lake, workspace.settings), datetime.now(UTC))
 

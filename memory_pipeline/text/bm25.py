@@ -24,9 +24,9 @@ class BM25:
         self._places: dict[str, list[tuple[int, float]]] = defaultdict(list)
         """Of each word: the texts that have it, and what it counts there."""
         for number, count in enumerate(counted):
-            room = SATURATION * (1 - BY_LENGTH + BY_LENGTH * lengths[number] / mean)
+            damping = SATURATION * (1 - BY_LENGTH + BY_LENGTH * lengths[number] / mean)
             for word, times in count.items():
-                self._places[word].append((number, times * (SATURATION + 1) / (times + room)))
+                self._places[word].append((number, times * (SATURATION + 1) / (times + damping)))
         for word, places in self._places.items():
             rarity = math.log(1 + (len(texts) - len(places) + 0.5) / (len(places) + 0.5))
             self._places[word] = [(number, rarity * weight) for number, weight in places]

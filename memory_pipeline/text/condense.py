@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.specifics import CAPITALISED
 from memory_pipeline.text.tokens import estimate
 
 RARE = 3.0
@@ -25,8 +26,6 @@ ASKED = 0.5
 """How much a question counts."""
 LENGTH = 0.75
 """Exponent of the tokens that a text costs: 1 keeps fragments, 0 the longest."""
-_NAME = re.compile(r"(?<=[\w,;:&)’'] )[A-Z][\w’'-]*|\b\w+[a-z][A-Z]\w*")
-"""A capital within a sentence, or within a word."""
 _OWN = re.compile(r"\b(i|me|my|mine|we|us|our|ours)\b", re.I)
 
 
@@ -39,13 +38,13 @@ def condense(texts: Sequence[str], share: float, rarity: Mapping[str, float] | N
     words = [content_words(text) for text in texts]
     costs = [estimate(text) for text in texts]
     known = rarity if rarity is not None else rarity_in(words)
-    worth = [_worth(*each, known) for each in zip(texts, words, costs, strict=True)]
-    room = share * sum(costs)
+    scores = [_score(*each, known) for each in zip(texts, words, costs, strict=True)]
+    budget = share * sum(costs)
     said: set[frozenset[str]] = set()
     kept = []
-    for i in sorted(range(len(texts)), key=lambda i: -worth[i]):
-        if 0 < costs[i] <= room and words[i] not in said:
-            room -= costs[i]
+    for i in sorted(range(len(texts)), key=lambda i: -scores[i]):
+        if 0 < costs[i] <= budget and words[i] not in said:
+            budget -= costs[i]
             said.add(words[i])
             kept.append(i)
     return sorted(kept)
@@ -57,8 +56,8 @@ def rarity_in(texts: Sequence[frozenset[str]]) -> dict[str, float]:
     return {word: math.log((1 + len(texts)) / count) for word, count in counts.items()}
 
 
-def _worth(text: str, words: frozenset[str], cost: int, rarity: Mapping[str, float]) -> float:
-    names = frozenset[str]().union(*(content_words(name) for name in _NAME.findall(text)))
+def _score(text: str, words: frozenset[str], cost: int, rarity: Mapping[str, float]) -> float:
+    names = frozenset[str]().union(*(content_words(name) for name in CAPITALISED.findall(text)))
     rare = math.fsum(  # exact, so that the order of a set's words does not matter
         math.pow(rarity.get(word, 0.0), RARE) * (NAMED if word in names or not word.replace("-", "").isalpha() else 1.0)
         for word in words

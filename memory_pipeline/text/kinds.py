@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 
 from memory_pipeline.text import cues
+from memory_pipeline.text.momentary import is_momentary_claim
 
 MIN_SAID = 12
-"""Characters below which a person's sentence says nothing by itself."""
+"""Characters below which a user's sentence says nothing by itself."""
 PROSE = 0.7
 """Share of letters and spaces in what reads as a sentence."""
 RULES = ("rule", "preference", "correction")
 """Kinds that say how things are to be done from now on: in a user's words nobody else can end them."""
 NORMATIVE = (*RULES, "decision")
 """Kinds that say what is to hold: rules and decisions. In a user's words only the user can replace them."""
-MOMENTARY_KINDS = ("statement", "state_change", "progress", "decision", "convention", "root_cause")
 CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("root_cause", cues.ROOT_CAUSE),
     ("rule", cues.RULE),
@@ -28,7 +28,7 @@ CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 
 def kind_of_user(words: str) -> str:
-    """What a person's words are. A question is a question whatever else is in it, unless it corrects."""
+    """What a user's words are. A question is a question whatever else is in it, unless it corrects."""
     if is_question(words):
         return "correction" if cues.CORRECTING_QUESTION.search(words) else "question"
     if cues.OPEN.search(words):
@@ -58,13 +58,7 @@ def is_passing(words: str) -> bool:
     """Consent, thanks, or an order for this moment."""
     if cues.ACCEPTANCE.match(words) or length_of(words) < MIN_SAID:
         return True
-    return is_momentary(kind_of_user(words), words)
-
-
-def is_momentary(kind: str, words: str) -> bool:
-    """An order for this moment; a decision ("let's go with Postgres"), or one with its reason, outlasts it."""
-    decides = kind == "decision" and bool(cues.REASON.search(words) or cues.LAYING_DOWN.match(words))
-    return kind in MOMENTARY_KINDS and not decides and bool(cues.MOMENTARY.search(words))
+    return is_momentary_claim(kind_of_user(words), words)
 
 
 def is_noise(words: str) -> bool:

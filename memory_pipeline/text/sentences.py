@@ -17,7 +17,7 @@ _END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)`*]*(?=\s)|[。！？]+")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no)|\s[A-Za-z]|\d)\.$", re.I)
 _GOES_ON = ".!?…:;,。！？)\"'”’"
 """Ends of a line after which the next one goes on with it."""
-LONGEST_ABBREVIATION = 8
+MAX_ABBREVIATION = 8
 _LINK = re.compile(r"!?\[([^\]\[]{0,500})\]\([^)\s]*\)")
 _DECORATION = re.compile(r"[\U0001F300-\U0001FAFF\u2600-\u27BF\u2B00-\u2BFF\uFE0F]")
 
@@ -58,7 +58,7 @@ def sentences(text: str) -> Iterator[Sentence]:
 def _of_line(text: str, start: int, end: int, kind: str, paragraph: int) -> Iterator[Sentence]:
     begin = start
     for stop in _END.finditer(text, start, end):
-        if _ABBREVIATION.search(text, max(begin, stop.start() - LONGEST_ABBREVIATION), stop.start() + 1):
+        if _ABBREVIATION.search(text, max(begin, stop.start() - MAX_ABBREVIATION), stop.start() + 1):
             continue
         yield _trimmed(text, begin, stop.end(), kind, paragraph)
         begin = stop.end()

@@ -1,4 +1,7 @@
-"""The specifics of a text: paths, names in code, versions and numbers. They are what a model gets wrong unnoticed."""
+"""Names and numbers of a text: paths, names in code, versions. They are what a model gets wrong unnoticed.
+
+What counts as one differs with what it is looked for, so each use has a pattern here, named for it.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,36 @@ from collections.abc import Iterable, Iterator
 
 from memory_pipeline.text.dates import CLOCK, DATE
 
-_SPECIFIC = re.compile(
+_CHECKED = re.compile(
     r"`[^`\n]+`"
     r"|(?<![\w.~@/-])[\w.~@-]*/[\w./~@:-]*\w"  # paths
     r"|\b\w+\.[A-Za-z]\w{0,4}\b|\bv?\d+(?:\.\d+)+\b"  # files, versions
     r"|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--[\w-]+"  # names in code, options
     r"|\b\d{2,}\b"
 )
+"""What must have been said before a model may write it, and what two facts must share to be one."""
+COUNTED = re.compile(
+    r"`[^`]+`|\b[\w.-]+/[\w./-]+|\b\w+\.\w{1,5}\b|\b\d+(\.\d+)+\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|\b\d{2,}\b|--\w+"
+)
+"""What the extractive observer counts in a unit. Its weights were fitted with this pattern."""
+CODE = re.compile(
+    r"`|\b[\w.-]+/[\w./-]+\w|\b\w+\.(?:py|ts|js|go|rs|md|json|sh|ya?ml|toml)\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--\w+"
+)
+"""What names files, identifiers or options: talk between people hardly has any."""
+CODE_PLACE = re.compile(
+    r"`[^`\n]+`|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w+|\w_\w+|\w\.\w+\(|\w\(\)|\blines? \d+|"
+    r"\b[a-z]+-\d\b|\w\.[A-Za-z]\w+|(?<!\w)/\w+/\w+"
+)
+"""A name of code or a place in it, as a review that somebody pasted has many."""
+CAPITALISED = re.compile(r"(?<=[\w,;:&)’'] )[A-Z][\w’'-]*|\b\w+[a-z][A-Z]\w*")
+"""A capital within a sentence, or within a word: names of people, places and things."""
+VARYING = re.compile(
+    r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*|(?:/|\b[A-Za-z]:\\)[^\s:'\"]+|['\"`][^'\"`]{1,80}['\"`]",
+    re.I,
+)
+"""What differs each time that one and the same error is printed."""
+_NUMBERED = re.compile(r"[\w./@:+-]*\d[\w./@:+-]*")
+"""Words with a digit."""
 _VERSION = re.compile(r"v\d+(?:\.\d+)*")
 _MARKS = str.maketrans("", "", "`*\"'“”‘’")
 _NAME = re.compile(r"[a-z][A-Z]|\w_\w")
@@ -43,8 +69,14 @@ class Words:
 
 def specifics(text: str) -> list[str]:
     """Each once, in order, without quotes and backticks; clock times and dates are looked after elsewhere."""
-    found = (match.strip("`").rstrip(".,:;") for match in _SPECIFIC.findall(CLOCK.sub(" ", DATE.sub(" ", text))))
+    found = (match.strip("`").rstrip(".,:;") for match in _CHECKED.findall(CLOCK.sub(" ", DATE.sub(" ", text))))
     return list(dict.fromkeys(s for s in found if s and not _ABBREVIATION.match(s)))
+
+
+def differ_in_numbers(one: str, other: str) -> bool:
+    """Port 3000 is not port 4000, however alike the sentences are."""
+    mine, theirs = set(_NUMBERED.findall(one)), set(_NUMBERED.findall(other))
+    return bool(mine and theirs) and mine.isdisjoint(theirs)
 
 
 def missing_specifics(text: str, said: Words) -> list[str]:

@@ -1,4 +1,8 @@
-"""What the words of a line give away: that it asks, supposes, orders, or takes another line's place."""
+"""What the words of a finished line give away: that it asks, supposes, orders, guesses, or takes another line's place.
+
+A line is a sentence that an observer or a reflector wrote, which may become one of MEMORY.md. What people and models
+say in a session is read by the cues of `cues.py`. English.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,13 @@ _ORDERS = re.compile(
     r"|act|pretend|you)\b",
     re.IGNORECASE,
 )
+_LIST = re.compile(r"; .*; |→")
+_SUCCESS = re.compile(
+    r"\b(?:success(?:ful(?:ly)?)?|works?(?: now)?|working|resolved|completed?|passing|passed|verified|is ready)\b|✅",
+    re.IGNORECASE,
+)
+_GUESSES = re.compile(r"\b(?:i (?:think|guess|feel|assume)|seems?|appears?|looks like|probably)\b", re.IGNORECASE)
+_POINTS = re.compile(r"\b(?:it|this|that|these|those|them|here|there|it's|that's)\b", re.IGNORECASE)
 _REPLACES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -45,11 +56,11 @@ _VERBS = frozenset(
     go goes everything everywhere we're we'll it's let's
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )
-MOST_NAMED = 4
+MAX_NAME_WORDS = 4
 """Words that the thing which is replaced may have; a longer phrase is a clause and names nothing."""
 MIN_STEM = 3
 """Letters of a word that is not shortened."""
-MOST_BESIDE = 2
+MAX_WORDS_BESIDE = 2
 """Words beside it with which a line is still about that thing alone."""
 
 
@@ -67,16 +78,36 @@ def orders(text: str) -> bool:
     return _ORDERS.search(text.strip()) is not None
 
 
+def guesses(text: str) -> bool:
+    """Whether somebody only thinks that it is so: "I think", "seems"."""
+    return _GUESSES.search(text) is not None
+
+
+def points(text: str) -> bool:
+    """Whether it says "that" or "here", which nobody understands later unless it also names something."""
+    return _POINTS.search(text) is not None
+
+
+def reports_success(text: str) -> bool:
+    """Whether it is news that something works or is done."""
+    return _SUCCESS.search(text) is not None
+
+
+def is_list(text: str) -> bool:
+    """Whether several things stand in it one after the other, as in a model's list of changes."""
+    return _LIST.search(text) is not None
+
+
 def takes_place_of(text: str, older: str) -> bool:
     """Whether the text says that something else holds now than the older line says: "use X instead of Y" after "use Y".
 
     The older line must name Y, be for it, and be about little else than what the text is about too.
     """
-    said, of_text, gone_before = _stems(older), _stems(text), _given_up(older)
-    for words in named_as_gone(text):
+    said, of_text, gone_before = _stems(older), _stems(text), _denied_stems(older)
+    for words in retracted_names(text):
         named = frozenset(map(_stem, words))
         beside = said - named - _VERB_STEMS
-        about = len(beside) <= MOST_BESIDE or 2 * len(beside & of_text) >= len(beside)
+        about = len(beside) <= MAX_WORDS_BESIDE or 2 * len(beside & of_text) >= len(beside)
         if named <= said and not named & gone_before and about:
             return True
     return False
@@ -85,24 +116,29 @@ def takes_place_of(text: str, older: str) -> bool:
 def breaks_with(text: str, older: str) -> bool:
     """Whether the text gives up something that the older line holds on to: they do not say the same, however many
     words they share. Much less is needed than for taking its place."""
-    held = _stems(older) - _given_up(older) - _VERB_STEMS
-    return any(not held.isdisjoint(map(_stem, named)) for named in named_as_gone(text))
+    held = _stems(older) - _denied_stems(older) - _VERB_STEMS
+    return any(not held.isdisjoint(map(_stem, named)) for named in retracted_names(text))
 
 
-def named_as_gone(text: str) -> list[frozenset[str]]:
+def contradict(one: str, other: str) -> bool:
+    """Whether one of two lines gives up what the other holds on to."""
+    return breaks_with(one, other) or breaks_with(other, one)
+
+
+def retracted_names(text: str) -> list[frozenset[str]]:
     """What the text says is to be used no more, each as its words."""
     found = []
     for pattern in _REPLACES:
         for match in pattern.finditer(text):
             words = content_words(_END.split(match["old"].strip(), maxsplit=1)[0]) - _VERBS
-            if 0 < len(words) <= MOST_NAMED:
+            if 0 < len(words) <= MAX_NAME_WORDS:
                 found.append(words)
     return found
 
 
-def _given_up(text: str) -> frozenset[str]:
+def _denied_stems(text: str) -> frozenset[str]:
     """The stems of what the text itself gives up or refuses."""
-    named = [word for words in named_as_gone(text) for word in words]
+    named = [word for words in retracted_names(text) for word in words]
     denied = [word for match in _DENIES.finditer(text) for word in content_words(match["words"])]
     return frozenset(map(_stem, [*named, *denied]))
 
@@ -119,3 +155,38 @@ def _stem(word: str) -> str:
 
 
 _VERB_STEMS = frozenset(map(_stem, _VERBS))
+
+
+_THING = r"(?:the |a |an |any |our |your |my |using |use |in |on |with |from )*[`\"'“‘]?([\w./@:+-]*\w/?)"
+_RETRACTED = (
+    re.compile(
+        r"\b(?:instead of|rather than|in place of|away from|replac(?:e|es|ed|ing)|supersed(?:e|es|ed|ing)"
+        r"|(?:switch|migrat|mov|chang)(?:e|es|ed|ing) (?:everything |over |away )?from|stop(?:s|ped)? using"
+        rf"|no longer (?:use|uses|need|needs|run|runs|have|has)|drop(?:s|ped)?) (?!by\b|with\b|it\b){_THING}",
+        re.I,
+    ),
+    re.compile(r"([\w./@:+-]*\w)[`\"'”’]? (?:is|was|are|were|has been|have been|got) (?:now )?replaced by\b", re.I),
+)
+_REFUSED = re.compile(
+    r"\b(?:never|not|no|avoid|without|stop|remov\w+|delet\w+|(?:do|does|must|should|can)n['’]t)\b([^.;!?\n]*)", re.I
+)
+"""What the rest of a clause is about that refuses something."""
+COMMON_TO_CHANGES = content_words(
+    "use uses used using instead rather than replace replaces replaced replacing supersede drop dropped stop stopped "
+    "switch switched migrate migrated move moved change changed longer now always never every everything all only also "
+    "must need needs run runs go goes make makes take takes keep keeps work works decided decision agreed let's we "
+    "there here thing one place new old project just or and real actual previous previously before earlier any more"
+) | {"it", "this", "that", "them"}
+"""Words that two sentences about a change share whatever they are about."""
+
+
+def retracted_words(clause: str) -> frozenset[str]:
+    """What a clause says is no longer used, as words. Of each thing its first word, and in more ways of saying it than
+    `retracted_names` knows, which looks for all words of a thing: reflections end only what is about little else."""
+    found = (word for cue in _RETRACTED for match in cue.finditer(clause) for word in content_words(match[1]))
+    return frozenset(word for word in found if word not in COMMON_TO_CHANGES and len(word) > 1)
+
+
+def refused_words(text: str) -> frozenset[str]:
+    """The words of clauses that refuse something."""
+    return frozenset(word for found in _REFUSED.finditer(text) for word in content_words(found[1]))

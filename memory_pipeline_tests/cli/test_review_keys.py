@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from memory_pipeline.cli.keys import Keys, NoMoreKeys
+from memory_pipeline.cli.keys import Keys, NoMoreKeysError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline_tests.cli.command import memory, memory_json
@@ -249,7 +249,7 @@ def test_what_is_being_written_is_not_broken_off(monkeypatch: pytest.MonkeyPatch
             assert keys.key() == "a"
             os.kill(os.getpid(), signal.SIGINT)
             os.write(master, b"a")
-            with pytest.raises(NoMoreKeys) as end:
+            with pytest.raises(NoMoreKeysError) as end:
                 keys.key()
         assert end.value.code == 130
     os.close(master)

@@ -13,7 +13,7 @@ from memory_pipeline.distillation.checks import judge_recall
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.lines import count_words
 from memory_pipeline.distillation.periods import DAY, MONTH, WEEK, Period
-from memory_pipeline.distillation.stage import DistillationStage, Levels, RecallLost, due_days, state_of
+from memory_pipeline.distillation.stage import DistillationStage, Levels, RecallLostError, due_days, state_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
@@ -304,7 +304,9 @@ def test_a_week_that_would_lose_too_much_is_not_made(work: Work, monkeypatch: py
     days = week_of(work)
     work.run(*days[:-1])
     forgetful(monkeypatch)
-    with pytest.raises(RecallLost, match=r"the week that ends on 2025-03-09: of 14 questions 100% .* and 0% after"):
+    with pytest.raises(
+        RecallLostError, match=r"the week that ends on 2025-03-09: of 14 questions 100% .* and 0% after"
+    ):
         work.run(SUNDAY)
     assert work.rows("week") == []
     assert work.rows("day", SUNDAY)  # the day itself loses nothing
@@ -335,7 +337,7 @@ def test_the_gate_keeps_the_level_that_was_there(work: Work, monkeypatch: pytest
     before = work.rows("week")
     forgetful(monkeypatch)
     work.observe(SUNDAY, "Grafana dashboards live in the folder observability.")
-    with pytest.raises(RecallLost):
+    with pytest.raises(RecallLostError):
         work.run(SUNDAY)
     assert work.rows("week") == before
     assert any("observability" in row["text"] for row in work.rows("day", SUNDAY))

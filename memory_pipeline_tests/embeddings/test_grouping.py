@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory_pipeline.text.sameness import groups
+from memory_pipeline.text.sameness import Sameness, groups
 from memory_pipeline_tests.rows import FakeEncoder
 
 ENCODER = FakeEncoder("uv", "pip", "tests", "friday")
@@ -14,7 +14,7 @@ def grouped(
     """Positions of the texts by group; the positions in `without` have no vector."""
     ids = [f"{i}" for i in range(len(texts))]
     vectors = {i: ENCODER.vector(text) for i, text in zip(ids, texts, strict=True) if i not in without}
-    found = groups(ids, dict(zip(ids, texts, strict=True)), vectors, min_cosine=min_cosine, min_overlap=min_overlap)
+    found = groups(ids, dict(zip(ids, texts, strict=True)), vectors, Sameness(min_overlap, min_cosine))
     return [[int(i) for i in group] for group in found]
 
 

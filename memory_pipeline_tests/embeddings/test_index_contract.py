@@ -22,7 +22,7 @@ from filelock import FileLock
 from qdrant_client import QdrantClient
 
 from memory_pipeline.embeddings.edge import EdgeIndex
-from memory_pipeline.embeddings.index import BATCH, COLLECTION, IndexUnavailable, Point, VectorIndex
+from memory_pipeline.embeddings.index import BATCH, COLLECTION, IndexUnavailableError, Point, VectorIndex
 from memory_pipeline.embeddings.server import ServerIndex
 
 # The in-memory client of the tests says on each collection that it ignores payload indexes.
@@ -207,7 +207,7 @@ def test_close_twice_then_every_use_says_closed(index: VectorIndex) -> None:
         lambda: index.search([1, 0, 0, 0], 1),
     ]
     for use in uses:
-        with pytest.raises(IndexUnavailable, match="closed"):
+        with pytest.raises(IndexUnavailableError, match="closed"):
             use()
 
 
@@ -264,13 +264,13 @@ OPEN_AND_COUNT = """
 import sys, time
 from pathlib import Path
 from memory_pipeline.embeddings.edge import EdgeIndex
-from memory_pipeline.embeddings.index import IndexUnavailable
+from memory_pipeline.embeddings.index import IndexUnavailableError
 import qdrant_edge
 print("ready", flush=True)
 started = time.monotonic()
 try:
     index = EdgeIndex(Path(sys.argv[1]), 4, lock_timeout=float(sys.argv[2]))
-except IndexUnavailable as error:
+except IndexUnavailableError as error:
     print(f"unavailable after {time.monotonic() - started:.1f}", error)
 else:
     print("opened", len(index.ids()), index.set_aside)
@@ -288,7 +288,7 @@ def test_a_second_process_waits_and_then_says_what_to_do(tmp_path: Path) -> None
     assert float(waited[1]) >= 0.7
     assert str(folder) in done.stdout
     assert "Wait for the other run to end" in done.stdout
-    with pytest.raises(IndexUnavailable, match="in use"):
+    with pytest.raises(IndexUnavailableError, match="in use"):
         EdgeIndex(folder, DIMENSION, lock_timeout=0.1)  # a second handle of the same process, too
     assert len(holder.ids()) == 20, "the holder goes on undisturbed"
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["index"], "nothing may be set aside"
@@ -315,7 +315,7 @@ def test_a_folder_held_without_our_lock_is_waited_for_and_never_set_aside(tmp_pa
     folder = tmp_path / "index"
     stored = filled(folder)
     stranger = qdrant_edge.EdgeShard.load(str(folder))
-    with pytest.raises(IndexUnavailable, match="in use"):
+    with pytest.raises(IndexUnavailableError, match="in use"):
         EdgeIndex(folder, DIMENSION, lock_timeout=0.3)
     assert not (tmp_path / "index.broken-1").exists()
     stranger.close()
@@ -328,7 +328,7 @@ def test_a_broken_folder_is_not_touched_while_another_process_opens_it(tmp_path:
     folder = tmp_path / "index"
     filled(folder)
     break_settings(folder)
-    with FileLock(f"{folder}.lock"), pytest.raises(IndexUnavailable, match="in use"):
+    with FileLock(f"{folder}.lock"), pytest.raises(IndexUnavailableError, match="in use"):
         EdgeIndex(folder, DIMENSION, lock_timeout=0.2)
     assert not (tmp_path / "index.broken-1").exists()
 
@@ -421,7 +421,7 @@ def test_a_folder_is_put_back_when_no_fresh_one_can_be_made_either(
 
     with monkeypatch.context() as patched:
         patched.setattr("qdrant_edge.EdgeShard", FullDisk)
-        with pytest.raises(IndexUnavailable, match="No space left"):
+        with pytest.raises(IndexUnavailableError, match="No space left"):
             EdgeIndex(folder, DIMENSION)
     assert not (tmp_path / "index.broken-1").exists()
     index = EdgeIndex(folder, DIMENSION)
@@ -431,7 +431,7 @@ def test_a_folder_is_put_back_when_no_fresh_one_can_be_made_either(
 
 def test_a_folder_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(IndexUnavailable, match="cannot be opened"):
+    with pytest.raises(IndexUnavailableError, match="cannot be opened"):
         EdgeIndex(tmp_path / "file" / "index", DIMENSION)
 
 
@@ -476,7 +476,7 @@ def refusing_url(no_proxy: None) -> Iterator[str]:
 @pytest.mark.usefixtures("no_proxy")
 def test_an_unreachable_server_is_named_at_once_and_the_key_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it waits to try again"))
-    with pytest.raises(IndexUnavailable) as caught:
+    with pytest.raises(IndexUnavailableError) as caught:
         ServerIndex("http://someone:pass-word@127.0.0.1:1", DIMENSION, api_key="very-secret")
     assert "http://127.0.0.1:1" in str(caught.value)
     assert "QDRANT_URL" in str(caught.value)
@@ -488,7 +488,7 @@ def test_an_unreachable_server_is_named_at_once_and_the_key_is_not(monkeypatch: 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
 @pytest.mark.parametrize("key", ["very-secret", "very-secret\n", "very\nsecret"])
 def test_a_refused_or_malformed_key_is_not_repeated(refusing_url: str, key: str) -> None:
-    with pytest.raises(IndexUnavailable) as caught:
+    with pytest.raises(IndexUnavailableError) as caught:
         ServerIndex(refusing_url, DIMENSION, api_key=key)
     assert refusing_url in str(caught.value)
     assert "secret" not in "".join(traceback.format_exception(caught.value))
@@ -498,7 +498,7 @@ def test_a_refused_or_malformed_key_is_not_repeated(refusing_url: str, key: str)
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:port", "ftp://127.0.0.1"])
 def test_a_url_that_is_none_is_named(url: str) -> None:
-    with pytest.raises(IndexUnavailable, match=url):
+    with pytest.raises(IndexUnavailableError, match=url):
         ServerIndex(url, DIMENSION)
 
 
@@ -507,7 +507,7 @@ def test_a_collection_of_another_dimension_is_refused_naming_both() -> None:
     first = ServerIndex("http://in-memory", DIMENSION, client=client)
     first.upsert([point(1, [1, 0, 0, 0])])
     first.close()
-    with pytest.raises(IndexUnavailable, match=rf"{COLLECTION}.* 4 .* 768 .*Delete the collection"):
+    with pytest.raises(IndexUnavailableError, match=rf"{COLLECTION}.* 4 .* 768 .*Delete the collection"):
         ServerIndex("http://in-memory", 768, client=client)
     again = ServerIndex("http://in-memory", DIMENSION, client=client)
     assert again.ids() == {name(1)}, "the refused attempt changed nothing, and the client is still open"

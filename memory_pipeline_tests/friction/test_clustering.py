@@ -3,28 +3,33 @@
 import pytest
 
 from memory_pipeline.friction.clustering import Cluster, corrections, failures
-from memory_pipeline.friction.patterns import Sign, error_line, kind_of_failure, signature
+from memory_pipeline.friction.patterns import FrictionEvent, error_line, kind_of_failure, signature
 from memory_pipeline_tests.rows import DAY, FakeEncoder, at, day_after
 
 ENCODER = FakeEncoder("uv", "friday", "tests")
 
 
-def sign(text: str, session: str, *, ago: int = 0, tool: str | None = None) -> Sign:
+def event(text: str, session: str, *, ago: int = 0, tool: str | None = None) -> FrictionEvent:
     day = day_after(-ago)
     name = f"{text}/{session}/{ago}"
-    return Sign(name, day, session, at(day=day), text, ((name, 0, len(text)),), tool)
+    return FrictionEvent(name, day, session, at(day=day), text, ((name, 0, len(text)),), tool)
 
 
-def corrected(*signs: Sign, memory: tuple[str, ...] = (), vectors: bool = True) -> list[Cluster]:
-    return corrections(signs, {s.sign_id: ENCODER.vector(s.text) for s in signs} if vectors else {}, memory)
+def corrected(*events: FrictionEvent, memory: tuple[str, ...] = (), vectors: bool = True) -> list[Cluster]:
+    return corrections(events, {s.event_id: ENCODER.vector(s.text) for s in events} if vectors else {}, memory)
 
 
 NO_PIP, UV_PLEASE, UV_AGAIN = "No, uv, not pip.", "Please use uv.", "uv! I said it before."
 
 
 def test_the_same_correction_in_three_sessions_is_one_pattern() -> None:
-    signs = [sign(NO_PIP, "s1", ago=2), sign(UV_PLEASE, "s2", ago=1), sign(UV_AGAIN, "s3"), sign(UV_AGAIN, "s1", ago=3)]
-    (cluster,) = corrected(*signs)
+    events = [
+        event(NO_PIP, "s1", ago=2),
+        event(UV_PLEASE, "s2", ago=1),
+        event(UV_AGAIN, "s3"),
+        event(UV_AGAIN, "s1", ago=3),
+    ]
+    (cluster,) = corrected(*events)
     assert (cluster.kind, cluster.target_file) == ("repeated_correction", "MEMORY.md")
     assert cluster.title == UV_AGAIN  # the newest words
     assert UV_AGAIN in cluster.change
@@ -35,33 +40,33 @@ def test_the_same_correction_in_three_sessions_is_one_pattern() -> None:
 
 
 def test_the_order_of_signs_does_not_matter() -> None:
-    signs = [sign(NO_PIP, "s1", ago=2), sign(UV_PLEASE, "s2", ago=1), sign("friday", "s3"), sign("friday!", "s4")]
-    assert corrected(*signs) == corrected(*reversed(signs))
+    events = [event(NO_PIP, "s1", ago=2), event(UV_PLEASE, "s2", ago=1), event("friday", "s3"), event("friday!", "s4")]
+    assert corrected(*events) == corrected(*reversed(events))
 
 
 @pytest.mark.parametrize("times", [1, 2, 9])
 def test_one_session_is_no_pattern_however_often_it_was_said(times: int) -> None:
-    assert corrected(*(sign(UV_PLEASE, "s1", ago=i) for i in range(times))) == []
+    assert corrected(*(event(UV_PLEASE, "s1", ago=i) for i in range(times))) == []
 
 
 def test_different_corrections_are_no_pattern() -> None:
-    assert corrected(sign(UV_PLEASE, "s1"), sign("Never on a friday.", "s2"), sign("Run the tests.", "s3")) == []
+    assert corrected(event(UV_PLEASE, "s1"), event("Never on a friday.", "s2"), event("Run the tests.", "s3")) == []
 
 
 def test_without_vectors_words_decide() -> None:
-    signs = [sign("Use uv, not pip, here.", "s1"), sign("Again: use uv, not pip.", "s2"), sign("No emojis.", "s3")]
-    (cluster,) = corrected(*signs, vectors=False)
+    events = [event("Use uv, not pip, here.", "s1"), event("Again: use uv, not pip.", "s2"), event("No emojis.", "s3")]
+    (cluster,) = corrected(*events, vectors=False)
     assert cluster.sessions == 2
 
 
 def test_a_rule_that_is_remembered_and_still_broken_is_stale_memory() -> None:
-    signs = [sign("Use uv, not pip.", "s1", ago=1), sign("Use uv, not pip!", "s2")]
-    (cluster,) = corrected(*signs, memory=("Indent with tabs.", "Use uv, never pip."))
+    events = [event("Use uv, not pip.", "s1", ago=1), event("Use uv, not pip!", "s2")]
+    (cluster,) = corrected(*events, memory=("Indent with tabs.", "Use uv, never pip."))
     assert (cluster.kind, cluster.target_file) == ("stale_memory", "AGENTS.md")
     assert "Use uv, never pip." in cluster.title
     assert "Use uv, never pip." in cluster.change
     assert cluster.severity == 2 * 4.0  # it annoys more than what was never written down
-    (new,) = corrected(*signs, memory=("Indent with tabs.",))
+    (new,) = corrected(*events, memory=("Indent with tabs.",))
     assert new.kind == "repeated_correction"
 
 
@@ -70,17 +75,19 @@ USE_PNPM, USE_NPM = "Use pnpm for the frontend.", "Use npm instead of pnpm for t
 
 def test_a_changed_mind_is_no_pattern() -> None:
     """Though both lines share most of their words, and though the first was said twice."""
-    assert corrected(sign(USE_PNPM, "s1", ago=2), sign(USE_NPM, "s2"), vectors=False) == []
-    assert corrected(sign(USE_PNPM, "s1", ago=3), sign(USE_PNPM, "s2", ago=2), sign(USE_NPM, "s3"), vectors=False) == []
+    assert corrected(event(USE_PNPM, "s1", ago=2), event(USE_NPM, "s2"), vectors=False) == []
+    assert (
+        corrected(event(USE_PNPM, "s1", ago=3), event(USE_PNPM, "s2", ago=2), event(USE_NPM, "s3"), vectors=False) == []
+    )
 
 
 def test_what_holds_since_the_change_is_a_pattern_when_it_is_said_again() -> None:
-    signs = [
-        sign(USE_PNPM, "s1", ago=3),
-        sign(USE_NPM, "s2", ago=2),
-        sign("No, npm, not pnpm, for the frontend.", "s3"),
+    events = [
+        event(USE_PNPM, "s1", ago=3),
+        event(USE_NPM, "s2", ago=2),
+        event("No, npm, not pnpm, for the frontend.", "s3"),
     ]
-    (cluster,) = corrected(*signs, vectors=False)
+    (cluster,) = corrected(*events, vectors=False)
     assert (cluster.sessions, len(cluster.members)) == (2, 2)
     assert "Use pnpm" not in cluster.change
     assert USE_PNPM not in {m.text for m in cluster.members}
@@ -88,31 +95,31 @@ def test_what_holds_since_the_change_is_a_pattern_when_it_is_said_again() -> Non
 
 def test_a_line_that_gives_up_a_little_of_another_is_not_it_again() -> None:
     """It does not take its place: the older one says more. Vectors find them alike."""
-    older = sign("The tests of the billing service run with make check in the uv venv every night.", "s1", ago=1)
-    newer = sign("Run the tests with tox, not make check.", "s2")
+    older = event("The tests of the billing service run with make check in the uv venv every night.", "s1", ago=1)
+    newer = event("Run the tests with tox, not make check.", "s2")
     assert corrected(older, newer) == []
-    assert corrected(older, sign("Run the tests with make check.", "s2")) != []
+    assert corrected(older, event("Run the tests with make check.", "s2")) != []
 
 
 @pytest.mark.parametrize(("ago", "patterns"), [(0, 0), (5, 1)])
 def test_a_later_decision_ends_a_correction_and_an_earlier_one_does_not(ago: int, patterns: int) -> None:
     """Nobody is told to add a rule that was revoked."""
-    signs = [sign(USE_PNPM, "s1", ago=3), sign(USE_PNPM, "s2", ago=2)]
-    decision = sign("We go with npm rather than pnpm.", "s3", ago=ago)
-    assert len(corrections(signs, {}, [], [decision])) == patterns
-    assert len(corrections(signs, {}, [])) == 1
+    events = [event(USE_PNPM, "s1", ago=3), event(USE_PNPM, "s2", ago=2)]
+    decision = event("We go with npm rather than pnpm.", "s3", ago=ago)
+    assert len(corrections(events, {}, [], [decision])) == patterns
+    assert len(corrections(events, {}, [])) == 1
 
 
 def test_a_remembered_rule_that_the_person_gave_up_is_not_the_one_that_is_broken() -> None:
-    signs = [sign(USE_NPM, "s1", ago=1), sign(USE_NPM, "s2")]
-    (cluster,) = corrected(*signs, memory=(USE_PNPM,))
+    events = [event(USE_NPM, "s1", ago=1), event(USE_NPM, "s2")]
+    (cluster,) = corrected(*events, memory=(USE_PNPM,))
     assert (cluster.kind, cluster.target_file) == ("repeated_correction", "MEMORY.md")
     assert USE_NPM in cluster.change
 
 
 def failed(*texts: str, tool: str = "Bash") -> list[Cluster]:
     """Failures, each in a session of its own, a day after the other."""
-    return failures([sign(text, f"s{i}", ago=len(texts) - i, tool=tool) for i, text in enumerate(texts)])
+    return failures([event(text, f"s{i}", ago=len(texts) - i, tool=tool) for i, text in enumerate(texts)])
 
 
 @pytest.mark.parametrize(
@@ -147,12 +154,12 @@ def test_other_failures_are_others(texts: tuple[str, str]) -> None:
 
 
 def test_the_same_failure_under_another_harness_name_of_the_tool_is_the_same() -> None:
-    (cluster,) = failures([sign("error: exit", "s1", tool="Bash"), sign("error: exit", "s2", tool="shell")])
+    (cluster,) = failures([event("error: exit", "s1", tool="Bash"), event("error: exit", "s2", tool="shell")])
     assert cluster.sessions == 2
 
 
 def test_one_session_that_fails_again_and_again_is_no_pattern() -> None:
-    assert failures([sign("error: exit", "s1", ago=i, tool="Bash") for i in range(9)]) == []
+    assert failures([event("error: exit", "s1", ago=i, tool="Bash") for i in range(9)]) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memory_pipeline.embeddings.stage import EmbeddingsStage
-from memory_pipeline.friction.stage import MOST_A_DAY, FrictionStage
+from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
@@ -185,7 +185,7 @@ def test_at_most_ten_a_day_the_worst_first(work: Work) -> None:
     for session in ("s1", "s2"):
         say(work.lake, session, *(f"tool!: assertion {'x' * n} broke" for n in range(1, 13)))
     rows = work.run()
-    assert len(rows) == MOST_A_DAY == 10
+    assert len(rows) == MAX_PER_DAY == 10
     assert rows[0]["kind"] == "repeated_correction"
     assert [r["severity"] for r in rows] == [9.0] + [4.0] * 9
     assert [r["pattern_id"][-3:] for r in rows] == [f"{n:03d}" for n in range(1, 11)]

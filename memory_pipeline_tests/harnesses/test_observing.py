@@ -49,7 +49,7 @@ def test_a_day_is_observed_through_it(
         monkeypatch.setenv(variable, value)
     settings, lake = workspace(tmp_path / "workspace", observer_model=COMMANDS[name], model_retries=0)
     messages = say(lake, "s1", *TURNS)
-    bring_up_to_date(ObservationsStage.of(Workspace(settings, lake)), lake, messages[0]["day"])
+    bring_up_to_date(ObservationsStage.from_workspace(Workspace(settings, lake)), lake, messages[0]["day"])
     assert len(lake.read("observations")) == len(FACTS.splitlines())
     assert lake.read("segments")["parsed"].to_list() == [True]
     asked = str(model.requests)

@@ -56,7 +56,7 @@ class Trial:
     again: str
     """How it was run again."""
     wrong: list[str] = field(default_factory=list)
-    strays: list[str] = field(default_factory=list)
+    temporary_files: list[str] = field(default_factory=list)
     """Temporary files that nobody will take away."""
 
 
@@ -111,7 +111,7 @@ class Chain:
             trial.wrong += self._again(whole, trial, folder, chance, plain, to_the_end)
         except Failed as failed:
             trial.wrong.append(f"the run after it failed: {failed}")
-        trial.strays = sorted(f"{path.relative_to(folder)}" for path in folder.rglob("*.tmp"))
+        trial.temporary_files = sorted(f"{path.relative_to(folder)}" for path in folder.rglob("*.tmp"))
         if trial.wrong:
             shutil.copytree(folder, self.folder / f"trial-{seed}", dirs_exist_ok=True)
         return trial

@@ -137,7 +137,7 @@ def carry_out(run: Run, folder: Path, plain: bool = False, told: mmap.mmap | Non
     if plain:
         safe_write.write_atomically = review.write_atomically = events.write_atomically = _write_plainly  # type: ignore[attr-defined]
     step("reflect")
-    reflections = ReflectionsStage.of(Workspace(settings, lake))
+    reflections = ReflectionsStage.from_workspace(Workspace(settings, lake))
     for day in run.days:
         bring_up_to_date(reflections, lake, day)
     step("propose")

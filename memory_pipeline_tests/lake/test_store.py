@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.lake.store import FEW_FILES, DamagedTable, Lake, fingerprint_of
+from memory_pipeline.lake.store import MIN_FILES_AT_ONCE, DamagedTableError, Lake, fingerprint_of
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 
 MONDAY, TUESDAY, WEDNESDAY = date(2025, 3, 3), date(2025, 3, 4), date(2025, 3, 5)
@@ -95,7 +95,7 @@ def test_reading_takes_the_named_days_oldest_first(lake: Lake) -> None:
 
 def test_many_days_are_read_as_each_alone(lake: Lake) -> None:
     """At once, where that is faster: also when a file has fewer columns or other types, and when one is missing."""
-    days = [MONDAY + timedelta(days=n) for n in range(FEW_FILES + 3)]
+    days = [MONDAY + timedelta(days=n) for n in range(MIN_FILES_AT_ONCE + 3)]
     lake.replace("ledger", calls(*((day, f"{day}") for day in days)), days)
 
     def alone(wanted: list[date], columns: list[str] | None = None) -> pl.DataFrame:
@@ -112,10 +112,10 @@ def test_many_days_are_read_as_each_alone(lake: Lake) -> None:
 
 
 def test_of_many_days_the_damaged_one_is_named(lake: Lake) -> None:
-    days = [MONDAY + timedelta(days=n) for n in range(FEW_FILES + 3)]
+    days = [MONDAY + timedelta(days=n) for n in range(MIN_FILES_AT_ONCE + 3)]
     lake.replace("ledger", calls(*((day, f"{day}") for day in days)), days)
     lake.path("ledger", TUESDAY).write_bytes(b"PAR1")
-    with pytest.raises(DamagedTable, match=f"{TUESDAY}"):
+    with pytest.raises(DamagedTableError, match=f"{TUESDAY}"):
         lake.read("ledger")
 
 

@@ -90,7 +90,7 @@ class Asked:
         return "\n".join(_text(m["content"]) for m in self.body["messages"] if m["role"] == "user")
 
     @property
-    def pictures(self) -> list[bytes]:
+    def images(self) -> list[bytes]:
         parts = [p for m in self.body["messages"] if isinstance(m["content"], list) for p in m["content"]]
         urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
         return [base64.b64decode(url.partition(",")[2]) for url in urls]

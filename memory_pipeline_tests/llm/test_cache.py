@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.llm.cache import AnswerCache, NotRecorded, RecordedAnswers
-from memory_pipeline.llm.request import Answer, Picture, Request
+from memory_pipeline.llm.cache import AnswerCache, NotRecordedError, RecordedAnswers
+from memory_pipeline.llm.request import Answer, Request, RequestImage
 
 DAY = date(2025, 3, 5)
 REQUEST = Request("openai:gpt", "Be brief.", "Hello?")
@@ -67,7 +67,7 @@ def test_only_the_text_of_a_recorded_answer_must_be_there(tmp_path: Path, more: 
 
 def test_what_is_not_recorded_is_not_asked(tmp_path: Path) -> None:
     other = replace(REQUEST, prompt="Who are you?")
-    with pytest.raises(NotRecorded, match=other.key):
+    with pytest.raises(NotRecordedError, match=other.key):
         RecordedAnswers(tmp_path).complete(other, DAY)
     assert not RecordedAnswers(tmp_path).is_cached(other)
 
@@ -80,8 +80,8 @@ def test_everything_that_goes_in_is_in_the_key() -> None:
         replace(REQUEST, temperature=0.1),
         replace(REQUEST, max_output_tokens=1),
         replace(REQUEST, attempt=1),
-        replace(REQUEST, pictures=(Picture("image/png", b"1"),)),
-        replace(REQUEST, pictures=(Picture("image/png", b"2"),)),
+        replace(REQUEST, images=(RequestImage("image/png", b"1"),)),
+        replace(REQUEST, images=(RequestImage("image/png", b"2"),)),
     ]
     assert len({request.key for request in [REQUEST, *others]}) == 9
     assert replace(REQUEST).key == REQUEST.key

@@ -22,7 +22,13 @@ from memory_pipeline.llm.backends.opening import Reply
 from memory_pipeline.llm.backends.provider import ProviderBackend
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.config import ModelConfig
-from memory_pipeline.llm.errors import BudgetReached, ModelMisconfigured, ModelUnavailable, RequestRefused, Transient
+from memory_pipeline.llm.errors import (
+    BudgetReachedError,
+    ModelMisconfiguredError,
+    ModelUnavailableError,
+    RequestRefusedError,
+    TransientError,
+)
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
@@ -217,8 +223,8 @@ def test_the_waits_grow_unless_the_provider_says_how_long(settings: Settings) ->
 
 def test_waits_stay_within_a_minute(settings: Settings) -> None:
     waits: list[float] = []
-    backend = Scripted(Transient("busy"))
-    with pytest.raises(ModelUnavailable):
+    backend = Scripted(TransientError("busy"))
+    with pytest.raises(ModelUnavailableError):
         client_of(settings.model_copy(update={"model_retries": 12}), backend=backend, sleep=waits.append).complete(
             request_of(), DAY
         )
@@ -230,11 +236,11 @@ def test_a_model_that_stays_dead_is_asked_no_more(settings: Settings) -> None:
         client = client_of(settings, server)
         client.complete(request_of("before"), DAY)
         with pytest.raises(
-            ModelUnavailable, match=r"in 3 tries; the last time: .*HTTP 503: come back later\. Run it again"
+            ModelUnavailableError, match=r"in 3 tries; the last time: .*HTTP 503: come back later\. Run it again"
         ):
             client.complete(request_of(), DAY)
         for prompt in ("one", "two"):
-            with pytest.raises(ModelUnavailable, match="in 3 tries"):
+            with pytest.raises(ModelUnavailableError, match="in 3 tries"):
                 client.complete(request_of(prompt), DAY)
         assert len(server.requests) == 4
         assert client.complete(request_of("before"), DAY).text == "kept"
@@ -248,24 +254,24 @@ def test_threads_that_wait_for_another_try_give_up_with_the_first(settings: Sett
     def busy(request: Request) -> Reply:
         if request.prompt == "slow":
             waiting.set()
-            raise Transient("busy", retry_after=3600)
+            raise TransientError("busy", retry_after=3600)
         waiting.wait(300)
         time.sleep(0.3)  # by then the other one waits
-        raise ModelMisconfigured("no key")
+        raise ModelMisconfiguredError("no key")
 
     client = client_of(settings, backend=Scripted(busy), sleep=None)
     with ThreadPoolExecutor(2) as pool:
         slow = pool.submit(client.complete, request_of("slow"), DAY)
         wrong = pool.submit(client.complete, request_of("wrong"), DAY)
-        assert isinstance(wrong.exception(), ModelMisconfigured)
-        assert isinstance(slow.exception(), ModelMisconfigured)
+        assert isinstance(wrong.exception(), ModelMisconfiguredError)
+        assert isinstance(slow.exception(), ModelMisconfiguredError)
 
 
 def test_a_stopped_client_asks_no_more(settings: Settings) -> None:
     backend = Scripted(reply())
     client = client_of(settings, backend=backend)
     client.stop()
-    with pytest.raises(ModelUnavailable, match="stopped"):
+    with pytest.raises(ModelUnavailableError, match="stopped"):
         client.complete(request_of(), DAY)
     assert backend.asked == []
 
@@ -276,7 +282,7 @@ def test_a_wrong_setting_is_found_once(settings: Settings, turn: Turn) -> None:
         client = client_of(settings, server)
         messages = []
         for prompt in ("one", "two", "three"):
-            with pytest.raises(ModelMisconfigured) as caught:
+            with pytest.raises(ModelMisconfiguredError) as caught:
                 client.complete(request_of(prompt), DAY)
             messages.append(str(caught.value))
     assert len(server.requests) == 1
@@ -295,7 +301,7 @@ def test_a_refused_request_leaves_the_others_alone(settings: Settings) -> None:
     with openai_server(turns) as server:
         client = client_of(settings, server)
         for prompt in ("too long", "filtered"):
-            with pytest.raises(RequestRefused):
+            with pytest.raises(RequestRefusedError):
                 client.complete(request_of(prompt), DAY)
         assert client.complete(request_of(), DAY).text == "Hello."
     assert [(row["state"], row["input_tokens"] > 0) for row in rows(settings)] == [
@@ -316,9 +322,9 @@ def test_what_nobody_expected_is_settled_and_raised(settings: Settings) -> None:
 
 def test_messages_are_redacted(settings: Settings) -> None:
     client = client_of(
-        settings, backend=Scripted(Transient("hunter2")), redact=lambda text: text.replace("hunter2", "*")
+        settings, backend=Scripted(TransientError("hunter2")), redact=lambda text: text.replace("hunter2", "*")
     )
-    with pytest.raises(ModelUnavailable) as caught:
+    with pytest.raises(ModelUnavailableError) as caught:
         client.complete(request_of(), DAY)
     assert "hunter2" not in f"{caught.value}{rows(settings)}"
 
@@ -333,7 +339,7 @@ def test_a_call_that_might_pass_the_budget_is_not_made(settings: Settings) -> No
         assert client.worst_case(request_of()) == (8006, pytest.approx(8000 * 0.6 / 1e6, rel=0.01))
         for prompt in ("a", "b", "c", "d", "e", "f", "g", "h", "i"):  # 110 tokens each, once they are settled
             client.complete(request_of(prompt), DAY)
-        with pytest.raises(BudgetReached) as caught:
+        with pytest.raises(BudgetReachedError) as caught:
             client.complete(request_of("j"), DAY)
         client.complete(request_of("k", max_output_tokens=1), DAY)  # a smaller one still fits
         assert client.complete(request_of("a"), DAY).cached
@@ -345,7 +351,9 @@ def test_a_call_that_might_pass_the_budget_is_not_made(settings: Settings) -> No
 def test_money_has_a_budget_too(settings: Settings) -> None:
     client = client_of(settings, backend=Scripted(reply(tokens=(6, 8000))), price=(0, 100))  # 0.80 USD a call
     assert client.complete(request_of("a"), DAY).cost_usd == pytest.approx(0.8)
-    with pytest.raises(BudgetReached, match=r"0\.80 USD are spent .* may take 0\.80 USD, and MEMORY_DAILY_BUDGET_USD"):
+    with pytest.raises(
+        BudgetReachedError, match=r"0\.80 USD are spent .* may take 0\.80 USD, and MEMORY_DAILY_BUDGET_USD"
+    ):
         client.complete(request_of("b"), DAY)
 
 
@@ -354,7 +362,7 @@ def test_a_key_among_the_arguments_of_a_command_is_kept_nowhere(settings: Settin
     backend = Scripted(Reply("Hello.", 1, 1, False, config.model))
     hide = {"redact": lambda text: text.replace(KEY, "[key]")}
     Client(config, Workspace(settings, lake_of(settings)), backend, **hide).complete(request_of(), DAY)
-    with pytest.raises(ModelMisconfigured, match=r"ask --key \[key\]"):
+    with pytest.raises(ModelMisconfiguredError, match=r"ask --key \[key\]"):
         Client(config, Workspace(Settings(daily_budget_usd=1), lake_of(settings)), backend, **hide).complete(
             request_of("b"), DAY
         )
@@ -366,7 +374,7 @@ def test_a_key_among_the_arguments_of_a_command_is_kept_nowhere(settings: Settin
 def test_a_budget_of_nothing_allows_what_is_free(settings: Settings) -> None:
     nothing = Settings(daily_budget_usd=0)
     assert client_of(nothing, backend=Scripted(reply()), price=(0, 0)).complete(request_of(), DAY).cost_usd == 0
-    with pytest.raises(BudgetReached):
+    with pytest.raises(BudgetReachedError):
         client_of(nothing, backend=Scripted(reply())).complete(request_of("b"), DAY)
 
 
@@ -377,23 +385,23 @@ def test_a_limit_of_money_needs_a_price(settings: Settings, model: str) -> None:
     assert unlimited.worst_case(request_of())[1] is None
     limited = Settings(daily_budget_usd=1)
     client = Client(ModelConfig(model), Workspace(limited, lake_of(limited)), Scripted(reply()))
-    with pytest.raises(ModelMisconfigured, match=r"MEMORY_DAILY_BUDGET_USD limits .* set OBSERVER_PRICE"):
+    with pytest.raises(ModelMisconfiguredError, match=r"MEMORY_DAILY_BUDGET_USD limits .* set OBSERVER_PRICE"):
         client.complete(request_of("b"), DAY)
     priced = Client(ModelConfig(model, price=(1, 1)), Workspace(limited, lake_of(limited)), Scripted(reply()))
     assert priced.complete(request_of("b"), DAY).cost_usd == pytest.approx(110e-6)
 
 
 def test_the_worst_case_is_counted_in_bytes_and_pictures(settings: Settings) -> None:
-    from memory_pipeline.llm.request import Picture
+    from memory_pipeline.llm.request import RequestImage
 
     client = client_of(settings, backend=Scripted(reply()))
 
-    def worst(prompt: str, *pictures: Picture) -> int:
-        return client.worst_case(Request(MODEL, "", prompt, pictures, max_output_tokens=1000))[0]
+    def worst(prompt: str, *images: RequestImage) -> int:
+        return client.worst_case(Request(MODEL, "", prompt, images, max_output_tokens=1000))[0]
 
     assert worst("x" * 3500) == 1000 + 1200
     assert worst("記憶" * 500) >= 1000 + 1000  # a token a character
-    assert worst("x" * 3500, Picture("image/png", b"1"), Picture("image/png", b"2")) == 1000 + 1200 + 3200
+    assert worst("x" * 3500, RequestImage("image/png", b"1"), RequestImage("image/png", b"2")) == 1000 + 1200 + 3200
 
 
 def test_threads_never_pass_the_budget_together(settings: Settings) -> None:
@@ -402,10 +410,10 @@ def test_threads_never_pass_the_budget_together(settings: Settings) -> None:
     backend = Scripted(lambda request: (time.sleep(0.02), reply(tokens=(6, 894)))[1])
     clients = [client_of(tight, backend=backend) for _ in range(3)]
 
-    def ask(number: int) -> Answer | BudgetReached:
+    def ask(number: int) -> Answer | BudgetReachedError:
         try:
             return clients[number % 3].complete(request_of(f"{number:3}", max_output_tokens=994), DAY)
-        except BudgetReached as reached:
+        except BudgetReachedError as reached:
             return reached
 
     with ThreadPoolExecutor(12) as pool:
@@ -463,4 +471,4 @@ def test_an_answer_is_kept_before_it_is_settled(settings: Settings, monkeypatch:
     with pytest.raises(KeyboardInterrupt):
         client.complete(request_of(), DAY)
     assert [row["state"] for row in rows(settings)] == ["reserved"]
-    assert client_of(settings, backend=Scripted(RequestRefused("asked again"))).complete(request_of(), DAY).cached
+    assert client_of(settings, backend=Scripted(RequestRefusedError("asked again"))).complete(request_of(), DAY).cached

@@ -16,7 +16,7 @@ import pytest
 from memory_pipeline.llm.backends.command import CommandBackend
 from memory_pipeline.llm.backends.opening import Reply, backend_of
 from memory_pipeline.llm.config import ModelConfig
-from memory_pipeline.llm.errors import ModelMisconfigured, RequestRefused, Transient
+from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
 from memory_pipeline.llm.own_sessions import MARKER, mark_prompt
 from memory_pipeline.llm.request import Request
 from memory_pipeline.text.tokens import estimate
@@ -99,17 +99,17 @@ def test_a_prompt_of_megabytes_goes_to_stdin_unread_or_not(program: Path) -> Non
 
 @pytest.mark.parametrize("size", [128 * 1024, 3_000_000])
 def test_a_prompt_that_is_too_long_for_an_argument_is_refused(program: Path, size: int) -> None:
-    with pytest.raises(RequestRefused, match=r"leave \{prompt\} out of OBSERVER_MODEL, so that it goes to stdin"):
+    with pytest.raises(RequestRefusedError, match=r"leave \{prompt\} out of OBSERVER_MODEL, so that it goes to stdin"):
         ask(program, SHOW, "{prompt}", prompt="x" * size)
 
 
 def test_many_arguments_that_are_too_long_together_are_refused(program: Path) -> None:
-    with pytest.raises(RequestRefused, match="stdin"):
+    with pytest.raises(RequestRefusedError, match="stdin"):
         ask(program, SHOW, "{prompt} " * 60, prompt="x" * 120_000)
 
 
 def test_a_nul_fits_into_no_argument(program: Path) -> None:
-    with pytest.raises(RequestRefused, match="stdin"):
+    with pytest.raises(RequestRefusedError, match="stdin"):
         ask(program, SHOW, "{prompt}", prompt="a\0b")
     assert "a\\x00b" in ask(program, SHOW, prompt="a\0b").text
 
@@ -127,14 +127,14 @@ def test_a_nul_fits_into_no_argument(program: Path) -> None:
     ],
 )
 def test_a_program_that_fails_is_worth_another_try(program: Path, code: str, said: str) -> None:
-    with pytest.raises(Transient) as caught:
+    with pytest.raises(TransientError) as caught:
         ask(program, code)
     assert str(caught.value) == f"`{sys.executable}`: {said}"
 
 
 def test_a_key_that_a_program_prints_is_in_no_message(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    with pytest.raises(Transient) as caught:
+    with pytest.raises(TransientError) as caught:
         ask(program, "import os, sys; sys.exit('invalid ' + os.environ['ANTHROPIC_API_KEY'])")
     assert str(caught.value).endswith("ended with code 1: invalid ***")
 
@@ -148,7 +148,7 @@ def test_a_key_that_a_program_prints_is_in_no_message(program: Path, monkeypatch
     ],
 )
 def test_a_program_that_is_not_there(command: str, said: str) -> None:
-    with pytest.raises(ModelMisconfigured, match=said) as caught:
+    with pytest.raises(ModelMisconfiguredError, match=said) as caught:
         backend_of(ModelConfig(command)).send(Request(command, "", "Hello?"))
     assert str(caught.value).startswith("OBSERVER_MODEL=")
 
@@ -158,7 +158,7 @@ def test_a_file_that_is_no_program(tmp_path: Path, mode: int, said: str) -> None
     path = tmp_path / "ask"
     path.write_text("just text")
     path.chmod(mode)
-    with pytest.raises(ModelMisconfigured, match=said):
+    with pytest.raises(ModelMisconfiguredError, match=said):
         CommandBackend(ModelConfig(f"{path} -p")).send(Request("", "", "Hello?"))
 
 
@@ -183,7 +183,7 @@ time.sleep({SLOW_SECONDS})
 def test_when_the_time_is_up_all_that_it_started_is_killed(program: Path, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     for seconds in (2, 20, 200):  # a busy machine may need long until the program has begun
-        with pytest.raises(Transient, match=rf"no answer within {seconds} s, so it was stopped") as caught:
+        with pytest.raises(TransientError, match=rf"no answer within {seconds} s, so it was stopped") as caught:
             ask(program, STUBBORN, str(pids), timeout=seconds)
         assert caught.value.may_be_billed
         if pids.exists() and pids.read_text():

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.llm.config import observer_model, of_messages, of_observations, reflector_model, room
+from memory_pipeline.llm.config import (
+    messages_budget,
+    observations_budget,
+    observer_model,
+    reflector_model,
+    token_budget,
+)
 from memory_pipeline.observations.stage import ObservationsStage, observer_of
 from memory_pipeline.reflections.stage import ReflectionsStage, reflector_of
 from memory_pipeline.settings import Settings
@@ -57,13 +63,13 @@ def test_a_window_and_a_day_that_are_larger_than_the_model_come_in_parts(tmp_pat
         turns = [f"{'user' if n % 2 else 'assistant'}: {sentence(n)} {filler}" for n in range(150)]
         say(lake, "s1", *turns)
         assert sum(map(len, turns)) / PROSE > 2 * SMALL
-        bring_up_to_date(ObservationsStage.of(Workspace(settings, lake)), lake, DAY)
+        bring_up_to_date(ObservationsStage.from_workspace(Workspace(settings, lake)), lake, DAY)
         observing = len(server.requests)
         problems = lake.read("segments")["problem"].drop_nulls().to_list()
         assert observing > 4 and problems == [] and max(map(taken, server.requests)) <= SMALL
         assert lake.read("observations").height > 20
         put(lake, "observations", *(observation(sentence(n), clock="10:00") for n in range(1_000)))
-        stage = ReflectionsStage.of(Workspace(settings, lake))
+        stage = ReflectionsStage.from_workspace(Workspace(settings, lake))
         stage.encoder = MissingEncoder()  # type: ignore[assignment]
         built = bring_up_to_date(stage, lake, DAY)
         assert len(server.requests) > observing + 4 and built and "left_for_later" not in built.notes
@@ -74,7 +80,7 @@ def test_a_window_and_a_day_that_are_larger_than_the_model_come_in_parts(tmp_pat
 def test_the_defaults_of_a_large_model_are_those_that_the_settings_name(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path, **MODELS)
     observer, reflector = observer_of(Workspace(settings, lake)), reflector_of(Workspace(settings, lake))
-    assert (observer.chunk_tokens, observer.prior_tokens, observer.most_pictures) == (35_000, 4_000, 8)  # type: ignore[union-attr]
+    assert (observer.chunk_tokens, observer.prior_tokens, observer.max_images) == (35_000, 4_000, 8)  # type: ignore[union-attr]
     assert 60_000 < reflector.batch_tokens < 65_000  # type: ignore[union-attr]
     configs = (observer_model(settings), reflector_model(settings))
     assert [config.max_output_tokens for config in configs if config] == [8_000, 8_000]
@@ -85,8 +91,10 @@ def test_all_parts_of_a_request_fit_together() -> None:
         settings = Settings(effective_context=context, **by_group(MODELS))
         for config in (observer_model(settings), reflector_model(settings)):
             assert config
-            left = room(settings, answer := config.max_output_tokens, ["observer"])
-            shown = of_messages(settings, answer, ["observer"]) + of_observations(settings, answer, ["observer"])
+            left = token_budget(settings, answer := config.max_output_tokens, ["observer"])
+            shown = messages_budget(settings, answer, ["observer"]) + observations_budget(
+                settings, answer, ["observer"]
+            )
             assert 0 < shown <= left < context - answer
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.lake.store import DamagedTable, Lake
-from memory_pipeline.llm.errors import BudgetReached
+from memory_pipeline.lake.store import DamagedTableError, Lake
+from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.llm.ledger import Ledger, Usage
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
@@ -72,7 +72,7 @@ def test_a_call_over_midnight_is_settled_on_the_day_on_which_it_was_made(
 
 def test_every_day_has_a_budget_of_its_own(ledger: Ledger, clock: Clock) -> None:
     ledger.reserve("observations", "m", FOR_DAY, KEY, worst(900))
-    with pytest.raises(BudgetReached, match=r"budget of 2026-01-01 .* 900 tokens .* may take 101 tokens"):
+    with pytest.raises(BudgetReachedError, match=r"budget of 2026-01-01 .* 900 tokens .* may take 101 tokens"):
         ledger.reserve("observations", "m", FOR_DAY, KEY, worst(101))
     ledger.reserve("observations", "m", FOR_DAY, KEY, worst(100))  # just what is left
     clock.at = utc("2026-01-02T05:00:00")
@@ -81,11 +81,11 @@ def test_every_day_has_a_budget_of_its_own(ledger: Ledger, clock: Clock) -> None
 
 def test_what_is_not_made_is_not_written_down(ledger: Ledger, lake: Lake) -> None:
     with pytest.raises(
-        BudgetReached, match=r"One call may take 1,001 tokens, but .* raise it, or .* MEMORY_CHUNK_TOKENS"
+        BudgetReachedError, match=r"One call may take 1,001 tokens, but .* raise it, or .* MEMORY_CHUNK_TOKENS"
     ):
         ledger.reserve("observations", "m", FOR_DAY, KEY, worst(1001))
     with pytest.raises(
-        BudgetReached, match=r"One call may take 2\.00 USD, but MEMORY_DAILY_BUDGET_USD allows 1\.00 USD"
+        BudgetReachedError, match=r"One call may take 2\.00 USD, but MEMORY_DAILY_BUDGET_USD allows 1\.00 USD"
     ):
         ledger.reserve("observations", "m", FOR_DAY, KEY, worst(1, 2.0))
     assert lake.read("ledger").is_empty()
@@ -93,7 +93,7 @@ def test_what_is_not_made_is_not_written_down(ledger: Ledger, lake: Lake) -> Non
 
 def test_all_stages_share_the_budget(lake: Lake, settings: Settings, clock: Clock) -> None:
     Ledger(Workspace(settings, lake), now=clock).reserve("observations", "m", FOR_DAY, KEY, worst(600))
-    with pytest.raises(BudgetReached):
+    with pytest.raises(BudgetReachedError):
         Ledger(Workspace(settings, lake), now=clock).reserve("reflections", "other", FOR_DAY, KEY, worst(600))
 
 
@@ -117,7 +117,7 @@ def test_rows_from_before_the_columns_of_state_count(ledger: Ledger, lake: Lake)
     day = date(2026, 1, 1)
     old = {"day": [day], "call_id": ["old"], "input_tokens": [990], "output_tokens": [5], "cached": [None]}
     lake.replace("ledger", pl.DataFrame(old, schema_overrides={"cached": pl.Boolean()}), [day])
-    with pytest.raises(BudgetReached):
+    with pytest.raises(BudgetReachedError):
         ledger.reserve("observations", "m", FOR_DAY, KEY, worst(6))
 
 
@@ -132,7 +132,9 @@ def test_a_damaged_day_stops_before_it_costs(ledger: Ledger, lake: Lake) -> None
     path = lake.path("ledger", date(2026, 1, 1))
     path.parent.mkdir(parents=True)
     path.write_bytes(b"half")
-    with pytest.raises(DamagedTable, match=r"2026-01-01\.parquet cannot be read\. Delete it, or put a copy of it back"):
+    with pytest.raises(
+        DamagedTableError, match=r"2026-01-01\.parquet cannot be read\. Delete it, or put a copy of it back"
+    ):
         ledger.reserve("observations", "m", FOR_DAY, KEY, worst(10))
 
 
@@ -140,7 +142,7 @@ def test_processes_never_pass_the_budget_together(settings: Settings) -> None:
     """Three processes ask for 100 at a time until 1,000 are reserved."""
     code = """
 from datetime import date
-from memory_pipeline.llm.errors import BudgetReached
+from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.llm.ledger import Ledger, Usage
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
@@ -149,7 +151,7 @@ ledger = Ledger(Workspace.open(settings))
 try:
     while True:
         ledger.reserve("observations", "m", date(2025, 3, 5), "0123", Usage(50, 50, None))
-except BudgetReached:
+except BudgetReachedError:
     pass
 """
     command = [sys.executable, "-c", code]

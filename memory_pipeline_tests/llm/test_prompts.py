@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.errors import CannotGoOn
+from memory_pipeline.errors import CannotGoOnError
 from memory_pipeline.llm import prompts
-from memory_pipeline.llm.prompts import NoSuchPrompt, filled, folder, hash_of, text_of
+from memory_pipeline.llm.prompts import NoSuchPromptError, filled, folder, hash_of, text_of
 
 
 @pytest.fixture
@@ -44,15 +44,15 @@ def test_an_edit_that_loses_a_place_or_invents_one_is_named(
     own: Path, template: str, values: dict[str, str], says: str
 ) -> None:
     (own / "turn.md").write_text(template, "utf-8")
-    with pytest.raises(NoSuchPrompt, match=says):
+    with pytest.raises(NoSuchPromptError, match=says):
         filled("turn", values)
 
 
 def test_a_prompt_that_cannot_be_read_is_named(own: Path) -> None:
-    with pytest.raises(CannotGoOn, match=r"gone\.md cannot be read"):  # every other day would miss it too
+    with pytest.raises(CannotGoOnError, match=r"gone\.md cannot be read"):  # every other day would miss it too
         text_of("gone")
     (own / "latin.md").write_bytes("für".encode("latin-1"))
-    with pytest.raises(NoSuchPrompt, match=r"latin\.md is not UTF-8"):
+    with pytest.raises(NoSuchPromptError, match=r"latin\.md is not UTF-8"):
         text_of("latin")
 
 

@@ -12,8 +12,8 @@ import pytest
 from memory_pipeline.llm.backends.opening import Reply, backend_of
 from memory_pipeline.llm.backends.provider import ProviderBackend
 from memory_pipeline.llm.config import ModelConfig
-from memory_pipeline.llm.errors import ModelMisconfigured, RequestRefused, Transient
-from memory_pipeline.llm.request import Picture, Request
+from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
+from memory_pipeline.llm.request import Request, RequestImage
 from memory_pipeline_tests.llm.openai_server import Body, Cut, Drip, Fail, OpenAIServer, Say, Script, openai_server
 
 KEY = "sk-test-0123456789abcdef"
@@ -65,9 +65,9 @@ def test_models_that_think_get_no_temperature_and_the_limit_by_its_new_name() ->
 
 def test_pictures_go_along() -> None:
     with openai_server("A cat.") as server:
-        at(server).send(request_to(pictures=(Picture("image/png", PNG), Picture("image/jpeg", b"jpeg"))))
+        at(server).send(request_to(images=(RequestImage("image/png", PNG), RequestImage("image/jpeg", b"jpeg"))))
     [asked] = server.requests
-    assert (asked.prompt, asked.pictures) == ("Hello?", [PNG, b"jpeg"])
+    assert (asked.prompt, asked.images) == ("Hello?", [PNG, b"jpeg"])
 
 
 def test_tokens_that_a_server_does_not_count_are_unknown() -> None:
@@ -105,7 +105,7 @@ def test_an_empty_answer_is_an_answer(text: str | None) -> None:
     ids=str,
 )
 def test_what_may_pass_is_worth_another_try(turn: Fail | Cut | Body, billed: bool) -> None:
-    with openai_server(turn) as server, pytest.raises(Transient) as caught:
+    with openai_server(turn) as server, pytest.raises(TransientError) as caught:
         at(server).send(request_to())
     assert caught.value.may_be_billed == billed
     assert len(server.requests) == 1  # the library does not try again on its own
@@ -114,14 +114,14 @@ def test_what_may_pass_is_worth_another_try(turn: Fail | Cut | Body, billed: boo
 
 
 def test_how_long_to_wait_is_passed_on() -> None:
-    with pytest.raises(Transient) as caught:
+    with pytest.raises(TransientError) as caught:
         send(Fail(429, headers={"Retry-After": "7"}))
     assert caught.value.retry_after == 7
 
 
 @pytest.mark.parametrize("turn", [Say("Late.", after=3600), Drip()], ids=str)
 def test_a_slow_answer_is_given_up_on_time(turn: Say | Drip) -> None:
-    with pytest.raises(Transient, match=r"no answer within 0\.3 s") as caught:
+    with pytest.raises(TransientError, match=r"no answer within 0\.3 s") as caught:
         send(turn, timeout=0.3)
     assert caught.value.may_be_billed
 
@@ -129,7 +129,7 @@ def test_a_slow_answer_is_given_up_on_time(turn: Say | Drip) -> None:
 def test_a_server_that_is_not_there_has_billed_nothing() -> None:
     with openai_server() as server:
         pass
-    with pytest.raises(Transient) as caught:
+    with pytest.raises(TransientError) as caught:
         at(server).send(request_to())
     assert not caught.value.may_be_billed
 
@@ -146,7 +146,7 @@ def test_a_server_that_is_not_there_has_billed_nothing() -> None:
     ids=str,
 )
 def test_what_the_model_does_not_take_is_refused_for_this_request(turn: Fail | Say, said: str) -> None:
-    with pytest.raises(RequestRefused, match=said):
+    with pytest.raises(RequestRefusedError, match=said):
         send(turn)
 
 
@@ -163,7 +163,7 @@ def test_what_the_model_does_not_take_is_refused_for_this_request(turn: Fail | S
     ids=str,
 )
 def test_what_no_request_can_get_past_names_the_setting(turn: Fail, said: str) -> None:
-    with pytest.raises(ModelMisconfigured, match=said) as caught:
+    with pytest.raises(ModelMisconfiguredError, match=said) as caught:
         send(turn)
     assert str(caught.value).startswith("OBSERVER_MODEL='openai:gpt-4o-mini' ")
     assert KEY not in str(caught.value)
@@ -189,18 +189,18 @@ def test_a_model_that_cannot_be_reached_as_it_is_set_up(
 ) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name)
-    with pytest.raises(ModelMisconfigured, match=said):
+    with pytest.raises(ModelMisconfiguredError, match=said):
         ProviderBackend(ModelConfig(model, url)).send(request_to(model))
 
 
 def test_an_empty_key_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "")
-    with pytest.raises(ModelMisconfigured, match="set OPENAI_API_KEY"):
+    with pytest.raises(ModelMisconfiguredError, match="set OPENAI_API_KEY"):
         ProviderBackend(ModelConfig("openai:gpt-4o")).send(request_to("openai:gpt-4o"))
 
 
 def test_the_message_names_the_stage_whose_setting_is_wrong() -> None:
-    with pytest.raises(ModelMisconfigured, match=r"^REFLECTOR_MODEL='gpt'"):
+    with pytest.raises(ModelMisconfiguredError, match=r"^REFLECTOR_MODEL='gpt'"):
         ProviderBackend(ModelConfig("gpt", role="REFLECTOR")).send(request_to("gpt"))
 
 
@@ -240,7 +240,7 @@ def at_root(server: OpenAIServer, model: str) -> ProviderBackend:
 @pytest.mark.parametrize("model", OTHERS)
 def test_other_protocols_answer_alike(model: str) -> None:
     with openai_server(Say("Hello.", tokens=(12, 3))) as server:
-        reply = at_root(server, model).send(request_to(model, pictures=(Picture("image/png", PNG),)))
+        reply = at_root(server, model).send(request_to(model, images=(RequestImage("image/png", PNG),)))
     assert (reply.text, reply.input_tokens, reply.output_tokens, reply.truncated) == ("Hello.", 12, 3, False)
     assert "Be brief." in str(server.requests[0].body)
     assert len(server.requests) == 1
@@ -256,17 +256,17 @@ def test_other_protocols_say_when_an_answer_was_cut_at_the_limit(model: str) -> 
 @pytest.mark.parametrize(
     ("turn", "expected"),
     [
-        (Fail(429), Transient),
-        (Fail(500), Transient),
-        (Fail(529), Transient),
-        (Cut(), Transient),
-        (Body(b"{not json"), Transient),
-        (Body(b"[]"), Transient),
-        (Fail(400, "bad"), RequestRefused),
-        (Fail(413, "too large"), RequestRefused),
-        (Say(None, finish="content_filter"), RequestRefused),
-        (Fail(401, KEY), ModelMisconfigured),
-        (Fail(404, "no such model"), ModelMisconfigured),
+        (Fail(429), TransientError),
+        (Fail(500), TransientError),
+        (Fail(529), TransientError),
+        (Cut(), TransientError),
+        (Body(b"{not json"), TransientError),
+        (Body(b"[]"), TransientError),
+        (Fail(400, "bad"), RequestRefusedError),
+        (Fail(413, "too large"), RequestRefusedError),
+        (Say(None, finish="content_filter"), RequestRefusedError),
+        (Fail(401, KEY), ModelMisconfiguredError),
+        (Fail(404, "no such model"), ModelMisconfiguredError),
     ],
     ids=str,
 )

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.markdown import safe_write
-from memory_pipeline.markdown.safe_write import ChangedMeanwhile, decode, encode, update_file, write_atomically
+from memory_pipeline.markdown.safe_write import ChangedMeanwhileError, decode, encode, update_file, write_atomically
 
 OLD, NEW = "\ufeff# Memory\r\n- alt \udcff\r\n".encode("utf-8", "surrogateescape"), b"# Memory\n- new\n"
 
@@ -66,14 +66,14 @@ def test_equal_bytes_touch_nothing(file: Path, backups: Path) -> None:
 
 @pytest.mark.parametrize("expected", [None, b"", b"what we read a minute ago"])
 def test_a_file_that_changed_is_left_alone(file: Path, backups: Path, expected: bytes | None) -> None:
-    with pytest.raises(ChangedMeanwhile, match=r"MEMORY\.md"):
+    with pytest.raises(ChangedMeanwhileError, match=r"MEMORY\.md"):
         write_atomically(file, NEW, expected=expected, backups=backups)
     assert file.read_bytes() == OLD
 
 
 def test_a_file_that_vanished_is_not_brought_back(file: Path, backups: Path) -> None:
     file.unlink()
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(ChangedMeanwhileError):
         write_atomically(file, NEW, expected=OLD, backups=backups)
     assert not file.exists()
 
@@ -86,7 +86,7 @@ def test_a_save_at_the_last_moment_is_seen(file: Path, backups: Path, monkeypatc
         return real(*args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(safe_write, "_temporary_in", save_meanwhile)
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(ChangedMeanwhileError):
         write_atomically(file, NEW, expected=OLD, backups=backups)
     assert file.read_bytes() == b"saved by hand"
     assert strays_in(file.parent.parent) == []
@@ -221,7 +221,7 @@ def test_an_edit_is_made_again_on_what_a_person_saved_meanwhile(file: Path, back
 
 
 def test_it_gives_up_after_its_attempts_and_leaves_the_persons_version(file: Path, backups: Path) -> None:
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(ChangedMeanwhileError):
         update_file(file, saving_meanwhile(file, [b"%d" % number for number in range(9)]), backups=backups, attempts=3)
     assert file.read_bytes() == b"2"
 

@@ -11,9 +11,9 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.definitions import build_definitions
-from memory_pipeline.lake.store import DamagedTable, Lake
+from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import Context, Fact, Said, Segment, Span
+from memory_pipeline.observations.model import Context, EvidenceSpan, Fact, Segment, WindowMessage
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.rows import DAY, FakeEncoder, MissingEncoder, at, day_after, say, use_encoder, workspace
 
@@ -114,7 +114,9 @@ def test_a_damaged_table_is_a_sentence_and_a_derived_one_can_be_deleted(three_da
         assert three_days.read("reflections", [day_after(1)]).height
     three_days.path("decisions", day_after(0)).parent.mkdir()
     three_days.path("decisions", day_after(0)).write_bytes(b"")
-    with pytest.raises(DamagedTable, match=r"decisions/2025-03-05.parquet cannot be read .* Put a copy of it back"):
+    with pytest.raises(
+        DamagedTableError, match=r"decisions/2025-03-05.parquet cannot be read .* Put a copy of it back"
+    ):
         three_days.read("decisions")
 
 
@@ -151,13 +153,13 @@ class WrongModel:
 
     def stop(self) -> None: ...
 
-    def observe(self, messages: Sequence[Said], context: Context) -> list[Segment]:
+    def observe(self, messages: Sequence[WindowMessage], context: Context) -> list[Segment]:
         wrong = dict(enumerate(WRONG.values(), 1)).get((context.day - DAY).days)
         texts = [("Never deploy on a Friday.", "medium")]
         if wrong:
             text, priority, count = wrong
             texts += [(text + "!" * n, priority) for n in range(count)]
-        said, span = messages[0].said_at, Span(messages[0].message_id, 0, 5)
+        said, span = messages[0].said_at, EvidenceSpan(messages[0].message_id, 0, 5)
         facts = tuple(Fact(text, priority, "rule", said, "user", (span,)) for text, priority in texts)
         ends = (messages[0].message_id, messages[-1].message_id)
         return [Segment("It was about deploying.", *ends, facts, answer="a1")]

@@ -16,7 +16,7 @@ def test_a_message_of_an_image_alone_is_no_observation(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path)
     rule = f"Always use the colours of this picture for parcels.\n{MARK}"
     say(lake, "s", "user: hello there", f"user: {MARK}", f"user: {rule}", "user: thanks", "user: bye for now")
-    bring_up_to_date(ObservationsStage.of(Workspace(settings, lake)), lake, DAY)
+    bring_up_to_date(ObservationsStage.from_workspace(Workspace(settings, lake)), lake, DAY)
     texts = lake.read("observations", [DAY])["text"].to_list()
     assert any("colours of this picture" in text for text in texts)
     assert not any("[image:" in text for text in texts)

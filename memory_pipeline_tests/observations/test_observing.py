@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memory_pipeline.observations.model import Context, Said, Segment
+from memory_pipeline.observations.model import Context, Segment, WindowMessage
 from memory_pipeline.observations.observing import Job, observe
 from memory_pipeline_tests.observations.talking import talk
 from memory_pipeline_tests.rows import DAY
@@ -22,7 +22,7 @@ class Interrupted:
     def __init__(self) -> None:
         self.waits, self.stopped, self.was_stopped = threading.Event(), threading.Event(), False
 
-    def observe(self, messages: Sequence[Said], context: Context) -> list[Segment]:
+    def observe(self, messages: Sequence[WindowMessage], context: Context) -> list[Segment]:
         if context.window == "first":
             assert self.waits.wait(10)
             raise KeyboardInterrupt

@@ -6,7 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.observations.model import Segment, Span, observation_id, row_id
+from memory_pipeline.observations.model import EvidenceSpan, Segment, observation_id, row_id
 from memory_pipeline.observations.rows import Rows, log_window, rows_of
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.observations.talking import LONDON, START, fact
@@ -21,8 +21,8 @@ WINDOW = {
     "trigger": "shutdown",
     "current_task": "Make the build green.",
 }
-RULE = fact("Never deploy on a Friday.", "high", Span("m1", 0, 25))
-DUE = fact("The key expires tomorrow.", "medium", Span("m2", 3, 9), minutes=70, flags=("time_removed",))
+RULE = fact("Never deploy on a Friday.", "high", EvidenceSpan("m1", 0, 25))
+DUE = fact("The key expires tomorrow.", "medium", EvidenceSpan("m2", 3, 9), minutes=70, flags=("time_removed",))
 SEGMENTS = [
     Segment("They spoke of deploys.", "m1", "m2", (RULE, DUE), title="Deploys", answer="a1"),
     Segment("Nothing came of it.", "m3", "m4", (), parsed=False, problem="It is empty.", current_task="Renew the key."),

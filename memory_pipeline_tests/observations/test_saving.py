@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.model import Segment, Span
+from memory_pipeline.observations.model import EvidenceSpan, Segment
 from memory_pipeline.observations.rows import Rows, better, rows_of
 from memory_pipeline_tests.observations.talking import LONDON, fact
 from memory_pipeline_tests.rows import DAY
@@ -26,7 +26,7 @@ def answered(name: str, *parts: tuple[int, int, bool], answer: str | None = "a")
     """
     segments = []
     for first, last, is_parsed in parts:
-        facts = [fact(f"{name} {n}", "medium", Span(f"m{n}", 0, 1)) for n in range(first, last + 1)]
+        facts = [fact(f"{name} {n}", "medium", EvidenceSpan(f"m{n}", 0, 1)) for n in range(first, last + 1)]
         loose = fact(f"{name} {first}-{last}", "low", flags=("ungrounded",))
         segments.append(
             Segment(name, f"m{first}", f"m{last}", (*facts, loose), parsed=is_parsed, answer=answer and name)
@@ -118,7 +118,7 @@ def test_rows_about_messages_that_are_gone_are_not_kept() -> None:
 
 
 def test_a_fact_with_a_place_in_the_old_and_in_the_new_part_is_there_once() -> None:
-    both = fact("It holds.", "medium", Span("m1", 0, 1), Span("m6", 0, 1))
+    both = fact("It holds.", "medium", EvidenceSpan("m1", 0, 1), EvidenceSpan("m6", 0, 1))
     ends = (Segment("new", "m0", "m1", (both,), answer="a"), Segment("new", "m2", "m7", (both,), parsed=False))
     found = rows_of(WINDOW, ends, "openai:gpt#new", LONDON)
     kept = better(found, GOOD, IDS[:8])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.operations.checks import judge_identity
-from memory_pipeline.operations.identity import IDENTITY_FILES, Looked, look_at_identity
+from memory_pipeline.operations.identity import IDENTITY_FILES, CheckedPath, look_at_identity
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.rows import DAY, bytes_of, workspace
@@ -27,13 +27,13 @@ def settings_of(home: Path, *links: Path) -> Settings:
     return workspace(home / "workspace", identity_directory=home / "agents", identity_links=links)[0]
 
 
-def link(home: Path, *links: Path) -> Looked:
+def link(home: Path, *links: Path) -> CheckedPath:
     found = look_at_identity(settings_of(home, *links), DAY)
     assert found is not None
     return found.links[0]
 
 
-def file(home: Path, name: str) -> Looked:
+def file(home: Path, name: str) -> CheckedPath:
     found = look_at_identity(settings_of(home), DAY)
     assert found is not None
     return next(looked for looked in found.files if looked.path.name == name)
@@ -127,9 +127,9 @@ def test_the_file_itself_may_be_a_link_to_where_a_person_keeps_it(home: Path) ->
 def test_links_that_do_not(home: Path) -> None:
     agents, path, other = home / "agents" / "AGENTS.md", home / "my AGENTS.md", home / "other.md"
     other.write_bytes(agents.read_bytes())
-    mend = f"`ln -sfn {agents} '{path}'`"
+    fix = f"`ln -sfn {agents} '{path}'`"
 
-    def made(how: str) -> Looked:
+    def made(how: str) -> CheckedPath:
         path.unlink(missing_ok=True)
         if how in ("gone.md", "my AGENTS.md", "other.md", "agents"):
             path.symlink_to(home / how)
@@ -148,7 +148,7 @@ def test_links_that_do_not(home: Path) -> None:
     ):
         looked = made(how)
         assert (looked.state, looked.detail, looked.is_broken) == (state, detail, True)
-        assert mend in looked.remedy
+        assert fix in looked.remedy
 
 
 def test_a_copy_of_another_of_the_files_is_known_by_its_bytes(home: Path) -> None:

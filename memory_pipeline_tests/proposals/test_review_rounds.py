@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.markdown.safe_write import ChangedMeanwhile
+from memory_pipeline.markdown.safe_write import ChangedMeanwhileError
 from memory_pipeline.proposals import review
 from memory_pipeline.proposals.events import APPROVED, ProposalLog
 from memory_pipeline.proposals.review import decide, reconcile
@@ -164,7 +164,7 @@ def test_a_writer_in_another_process_is_noticed_up_to_the_last_look(
         story.review.write_text(story.review.read_text("utf-8") + f"\nnote {next(count)}\n", "utf-8")
 
     monkeypatch.setattr(review, "_write_shown", saved_always)
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(ChangedMeanwhileError):
         story.run()
     monkeypatch.undo()
     assert "note 0\n" in story.review.read_text("utf-8")

@@ -15,7 +15,7 @@ import pytest
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.review import decide, reconcile
-from memory_pipeline.proposals.todoist.client import TodoistBusy, TodoistRefused, open_todoist
+from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
 from memory_pipeline.proposals.todoist.planning import plan
 from memory_pipeline.proposals.todoist.review import Reviewed, sync
 from memory_pipeline.proposals.todoist.tasks import account_file, add_showing, shown_tasks
@@ -319,7 +319,7 @@ def test_a_lost_answer_and_a_list_that_lags_behind(desk: Desk) -> None:
     desk.server.fail(MADE, Lost())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("memory_pipeline.proposals.todoist.client.Todoist.review_tasks", lambda self: [])
-        with pytest.raises(TodoistBusy, match="did not answer"):
+        with pytest.raises(TodoistBusyError, match="did not answer"):
             desk.go()
         assert len(desk.go().created) == 3
     assert len(desk.server.open()) == 3
@@ -361,16 +361,16 @@ def test_doubles_are_removed_and_the_one_that_was_touched_stays(desk: Desk) -> N
 
 def test_a_pass_that_ends_in_the_middle_is_finished_by_the_next(desk: Desk) -> None:
     desk.server.fail("GET /projects", Lost())
-    with pytest.raises(TodoistBusy):
+    with pytest.raises(TodoistBusyError):
         desk.go()
     desk.server.fail(MADE, Refuse(503), times=1)
-    with pytest.raises(TodoistBusy, match="503"):
+    with pytest.raises(TodoistBusyError, match="503"):
         desk.go()
     assert len(desk.go().created) == 3
     desk.server.complete("Use uv for Python.")
     desk.server.delete("Never use npm.")
     desk.server.fail("GET /tasks/{id}", Lost())
-    with pytest.raises(TodoistBusy):
+    with pytest.raises(TodoistBusyError):
         desk.go()
     assert desk.decided() == {}
     done = desk.go()
@@ -382,7 +382,7 @@ def test_another_account_decides_nothing(desk: Desk) -> None:
     """All tasks are gone there; that is not three rejections."""
     desk.go()
     mine, desk.server.tasks, desk.server.inbox = desk.server.tasks, {}, "inbox-of-noor"
-    with pytest.raises(TodoistRefused, match="another account"):
+    with pytest.raises(TodoistRefusedError, match="another account"):
         desk.go()
     assert desk.decided() == {}
     assert desk.server.open() == []
@@ -416,7 +416,7 @@ def test_new_tasks_are_not_made_in_another_account_while_some_wait_in_the_old_on
     desk.go()
     desk.server.inbox = "inbox-of-noor"
     desk.propose("Pin torch.", start=4)
-    with pytest.raises(TodoistRefused, match="another account"):
+    with pytest.raises(TodoistRefusedError, match="another account"):
         desk.go()
     assert len(desk.server.open()) == 3
 
@@ -468,13 +468,13 @@ def test_a_request_to_wait_is_obeyed(desk: Desk, slept: list[float]) -> None:
 @pytest.mark.parametrize("header", [{"Retry-After": "3600"}, {"Retry-After": "soon"}])
 def test_a_long_wait_is_left_to_the_next_pass(desk: Desk, slept: list[float], header: dict[str, str]) -> None:
     desk.server.fail("GET /tasks", Refuse(429, header), times=2)
-    with pytest.raises(TodoistBusy, match=r"wait (3600|60) seconds"):
+    with pytest.raises(TodoistBusyError, match=r"wait (3600|60) seconds"):
         desk.go()
     assert sum(slept) <= 60
 
 
 def test_a_wrong_token_is_a_sentence_without_it(desk: Desk) -> None:
-    with pytest.raises(TodoistRefused) as caught:
+    with pytest.raises(TodoistRefusedError) as caught:
         desk.go(todoist_api_token="wrong-0815")
     assert "TODOIST_API_TOKEN (401)" in str(caught.value)
     assert "wrong-0815" not in repr(caught.value)
@@ -483,7 +483,7 @@ def test_a_wrong_token_is_a_sentence_without_it(desk: Desk) -> None:
 
 @pytest.mark.parametrize("token", ["", "two words", "line\nbreak", "tökén"])
 def test_a_token_that_cannot_be_sent_is_not(desk: Desk, token: str) -> None:
-    with pytest.raises(TodoistRefused, match="TODOIST_API_TOKEN") as caught:
+    with pytest.raises(TodoistRefusedError, match="TODOIST_API_TOKEN") as caught:
         desk.go(todoist_api_token=token)
     assert not token or token not in str(caught.value)
     assert desk.server.requests == []
@@ -491,7 +491,7 @@ def test_a_token_that_cannot_be_sent_is_not(desk: Desk, token: str) -> None:
 
 def test_what_todoist_says_of_a_refusal_is_told_without_the_token(desk: Desk) -> None:
     desk.server.fail(MADE, Refuse(400, body=f"Too many tasks\nfor {TOKEN}"))
-    with pytest.raises(TodoistRefused) as caught:
+    with pytest.raises(TodoistRefusedError) as caught:
         desk.go()
     assert "POST /api/v1/tasks (400)" in str(caught.value)
     assert "Too many tasks" in str(caught.value)
@@ -500,7 +500,7 @@ def test_what_todoist_says_of_a_refusal_is_told_without_the_token(desk: Desk) ->
 
 def test_a_server_that_is_down_is_a_sentence(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory_pipeline.proposals.todoist.client.URL", "http://127.0.0.1:1")
-    with pytest.raises(TodoistBusy, match="did not answer"):
+    with pytest.raises(TodoistBusyError, match="did not answer"):
         desk.go()
 
 

@@ -12,7 +12,7 @@ import pytest
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.reflections.estimate import LEAST_PAST, Past, estimate_pool, estimate_reflections
+from memory_pipeline.reflections.estimate import MIN_PAST_TOKENS, Past, estimate_pool, estimate_reflections
 from memory_pipeline.reflections.pool import reflect_pool
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
@@ -50,9 +50,9 @@ class Work:
 
     @property
     def stages(self) -> tuple[ObservationsStage, ReflectionsStage]:
-        reflections = ReflectionsStage.of(self.workspace)
+        reflections = ReflectionsStage.from_workspace(self.workspace)
         reflections.encoder = MissingEncoder()  # type: ignore[assignment]
-        return ObservationsStage.of(self.workspace), reflections
+        return ObservationsStage.from_workspace(self.workspace), reflections
 
     def estimate(self, days: list[date]) -> Estimate:
         asked = len(self.server.requests)
@@ -166,15 +166,15 @@ def test_the_pool_is_told_as_it_will_be_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("enough", "ratio"), [(True, 0.1), (False, None)])
 def test_what_observing_has_left_so_far(tmp_path: Path, enough: bool, ratio: float | None) -> None:
     _, lake = workspace(tmp_path)
-    letters = int((LEAST_PAST if enough else LEAST_PAST - 10) * 3.5)
+    letters = int((MIN_PAST_TOKENS if enough else MIN_PAST_TOKENS - 10) * 3.5)
     say(lake, "s1", f"user: {'x' * letters}")
     put(
         lake,
         "observations",
-        observation("A rule.", tokens=LEAST_PAST // 20),
-        observation("B.", tokens=LEAST_PAST // 20),
+        observation("A rule.", tokens=MIN_PAST_TOKENS // 20),
+        observation("B.", tokens=MIN_PAST_TOKENS // 20),
     )
-    past = Past.of(lake, "extractive-1")
+    past = Past.from_lake(lake, "extractive-1")
     assert past.ratio == pytest.approx(ratio, rel=0.01) if ratio else past.ratio is None
     if ratio:
         assert past.of_one == 100 and past.shown([1000], 0.5) == pytest.approx(108, abs=2)

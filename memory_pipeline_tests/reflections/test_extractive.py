@@ -5,19 +5,28 @@ from typing import Any
 import pytest
 
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.model import ARCHITECTURE, ITEM_TYPES, PATTERNS, RULES, USER, Line, Observed
-from memory_pipeline.reflections.superseding import given_up, superseded_by
+from memory_pipeline.reflections.model import (
+    ARCHITECTURE,
+    ITEM_TYPES,
+    PATTERNS,
+    RULES,
+    USER,
+    Observation,
+    ReflectionLine,
+)
+from memory_pipeline.reflections.superseding import superseded_by
+from memory_pipeline.text.wording import retracted_words
 from memory_pipeline_tests.rows import DAY, FakeEncoder, at, day_after
 
 ENCODER = FakeEncoder("uv", "friday", "tabs", "queue")
 UV, UV_AGAIN, FRIDAY = "Use uv for Python.", "uv is what we take, everywhere.", "Never deploy on a friday."
 
 
-def said(text: str, *, ago: int = 0, session: str = "s1", clock: str = "09:00", **other: Any) -> Observed:
+def said(text: str, *, ago: int = 0, session: str = "s1", clock: str = "09:00", **other: Any) -> Observation:
     """A high rule of the person, said so many days ago."""
     day = day_after(-ago)
     fields = {"priority": "high", "kind": "rule", "trust": "user", "tokens": 10} | other
-    return Observed(
+    return Observation(
         observation_id=f"{text}/{ago}/{session}/{clock}",
         day=day,
         session_id=session,
@@ -27,7 +36,7 @@ def said(text: str, *, ago: int = 0, session: str = "s1", clock: str = "09:00", 
     )
 
 
-def reflect(*observed: Observed, vectors: bool = True) -> list[Line]:
+def reflect(*observed: Observation, vectors: bool = True) -> list[ReflectionLine]:
     known = {o.observation_id: ENCODER.vector(o.text) for o in observed} if vectors else {}
     return list(ExtractiveReflector().reflect(DAY, observed, known).lines)
 
@@ -201,7 +210,7 @@ def test_the_trust_of_a_line_is_that_of_its_best_source() -> None:
 OLD, NEW = "shop-api installs its packages with pip.", "In shop-api we install packages with uv instead of pip."
 
 
-def state(text: str, **other: Any) -> Observed:
+def state(text: str, **other: Any) -> Observation:
     return said(text, **{"kind": "state_change"} | other)
 
 
@@ -253,7 +262,7 @@ def test_a_state_that_ended_leads_no_group_even_where_it_is_high(vectors: bool) 
         (state(OLD), state("In shop-api packages are installed with uv.", clock="11:00")),
     ],
 )  # fmt: skip
-def test_what_is_not_replaced(older: Observed, newer: Observed) -> None:
+def test_what_is_not_replaced(older: Observation, newer: Observation) -> None:
     assert superseded_by([older, newer]) == {}
 
 
@@ -273,7 +282,7 @@ def test_what_is_not_replaced(older: Observed, newer: Observed) -> None:
     ],
 )
 def test_what_a_text_gives_up(text: str, gone: set[str]) -> None:
-    assert given_up(text) == gone
+    assert retracted_words(text) == gone
 
 
 def test_the_order_of_observations_does_not_matter_to_what_is_replaced() -> None:

@@ -11,12 +11,12 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.errors import TryAgainLater
+from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.llm.errors import BudgetReached, ModelUnavailable
+from memory_pipeline.llm.errors import BudgetReachedError, ModelUnavailableError
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.model import Line, Unusable
-from memory_pipeline.reflections.pool import LEAST_TOKENS, MOST_TOKENS, Pooled, eligible_rows, pack, reflect_pool
+from memory_pipeline.reflections.model import ReflectionLine, UnusableAnswerError
+from memory_pipeline.reflections.pool import MAX_TOKENS, MIN_TOKENS, Pooled, eligible_rows, pack, reflect_pool
 from memory_pipeline.reflections.stage import reflector_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
@@ -71,7 +71,7 @@ def test_lines_of_a_section_become_rows_of_150_to_600_tokens(work: Work) -> None
     done = work.run()
     rows = work.rows()
     assert sorted(work.lines()) == sorted(texts)
-    assert all(LEAST_TOKENS <= row["tokens"] == estimate(row["text"]) <= MOST_TOKENS for row in rows)
+    assert all(MIN_TOKENS <= row["tokens"] == estimate(row["text"]) <= MAX_TOKENS for row in rows)
     assert (done.lines, done.rows, done.waiting) == (45, len(rows), 0)
     for row in rows:
         assert row["support"] == len(row["observations"]) == len(row["text"].split("\n"))
@@ -147,7 +147,10 @@ def test_nothing_to_reflect_on_writes_nothing(work: Work) -> None:
 
 def test_two_at_once_would_add_the_same_twice(work: Work) -> None:
     lines_of(work.lake, day_after(-5))
-    with FileLock(work.lake.root / "pool_reflections.lock"), pytest.raises(TryAgainLater, match="wait for it to end"):
+    with (
+        FileLock(work.lake.root / "pool_reflections.lock"),
+        pytest.raises(TryAgainLaterError, match="wait for it to end"),
+    ):
         work.run()
     assert work.rows() == []
 
@@ -195,13 +198,16 @@ def test_a_model_condenses_batch_by_batch(work: Work, monkeypatch: pytest.Monkey
         assert work.run(at("12:00", day_after(1)), **settings) == Pooled()  # what it left out is not shown again
         assert len(server.requests) == asked
     assert done.lines == 40 and set(work.lines()) < set(texts)
-    assert all(LEAST_TOKENS <= row["tokens"] <= MOST_TOKENS for row in work.rows())
+    assert all(MIN_TOKENS <= row["tokens"] <= MAX_TOKENS for row in work.rows())
     kept = {o for row in work.rows() for o in row["observations"]}
     left = {o for row in work.rows() for o in row["left_out"]}
     assert not kept & left and len(kept | left) == 40
 
 
-@pytest.mark.parametrize(("last", "raised"), [(Fail(500), ModelUnavailable), ("", Unusable), ("nothing", Unusable)])
+@pytest.mark.parametrize(
+    ("last", "raised"),
+    [(Fail(500), ModelUnavailableError), ("", UnusableAnswerError), ("nothing", UnusableAnswerError)],
+)
 def test_where_one_batch_fails_nothing_is_added_and_nothing_paid_again(
     work: Work, monkeypatch: pytest.MonkeyPatch, last: Any, raised: type[Exception]
 ) -> None:
@@ -218,7 +224,7 @@ def test_where_one_batch_fails_nothing_is_added_and_nothing_paid_again(
             work.run(**settings)
         assert len(server.requests) >= 3
     assert {p: b for p, b in work.bytes().items() if p in before} == before and work.rows() == []
-    if raised is ModelUnavailable:
+    if raised is ModelUnavailableError:
         with openai_server(lambda asked: lines_for(asked, every=2)) as server:
             work.run(**settings | {"daily_budget_tokens": 10_000_000, "reflector_base_url": server.url})
             assert 1 <= len(server.requests) < 5
@@ -227,7 +233,7 @@ def test_where_one_batch_fails_nothing_is_added_and_nothing_paid_again(
 
 def test_over_budget_nothing_is_added(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     lines_of(work.lake, day_after(-9))
-    with openai_server("") as server, pytest.raises(BudgetReached):
+    with openai_server("") as server, pytest.raises(BudgetReachedError):
         work.run(**with_model(work, server.url, monkeypatch) | {"daily_budget_tokens": 100})
     assert work.rows() == []
 
@@ -243,14 +249,16 @@ def test_the_eligible_rows_are_the_newest_first(work: Work) -> None:
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 1000), st.integers(0, 40)), max_size=60))
 def test_every_line_is_in_one_row_or_waits(drawn: list[tuple[int, int, int]]) -> None:
     lines = [
-        Line(section, f"{i} ".ljust(length, "x"), "low", "rule", (f"r-{i}",), 1, at(), at(day=day_after(-ago)))
+        ReflectionLine(
+            section, f"{i} ".ljust(length, "x"), "low", "rule", (f"r-{i}",), 1, at(), at(day=day_after(-ago))
+        )
         for i, (section, length, ago) in enumerate(drawn)
     ]
     packed, waiting = pack(lines)
     assert sorted(line.sources for row in [*packed, waiting] for line in row) == sorted(line.sources for line in lines)
     for row in packed:
-        assert LEAST_TOKENS <= estimate("\n".join(line.text for line in row)) <= MOST_TOKENS
+        assert MIN_TOKENS <= estimate("\n".join(line.text for line in row)) <= MAX_TOKENS
         assert len({line.section for line in row}) == 1
     for section in range(4):
         left = [line for line in waiting if line.section == section]
-        assert estimate("\n".join(line.text for line in left)) < LEAST_TOKENS
+        assert estimate("\n".join(line.text for line in left)) < MIN_TOKENS

@@ -87,7 +87,7 @@ class Machine:
         raise AssertionError(f"{asked} are due again and again")
 
     def _build(self, days: list[date], settings: Settings | None = None) -> None:
-        stages = Stages.of(settings or self.settings)
+        stages = Stages.from_settings(settings or self.settings)
         stages.sessions.look()
         for day in days:
             for stage in stages.all():
@@ -109,7 +109,7 @@ class Machine:
         settings = self.settings.model_copy(update={"workspace": self.root / f"anew-{len(list(self.root.iterdir()))}"})
         settings.lake_dir.mkdir(parents=True)
         (settings.lake_dir / "salt").write_bytes(salt_of(self.settings))
-        stages = Stages.of(settings)
+        stages = Stages.from_settings(settings)
         stages.sessions.look()
         for day in stages.sessions.catalogue.days():
             bring_up_to_date(stages.sessions, stages.sessions.lake, day)

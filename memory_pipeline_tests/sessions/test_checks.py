@@ -35,7 +35,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
         write_session(tmp_path / f"sessions/{topic}.jsonl", *conversation(NINE, topic=topic))
     monkeypatch.setenv("MEMORY_SESSION_DIRS", str(tmp_path / "sessions"))
     settings = load_settings()
-    stage = SessionsStage.of(Workspace.open(settings))
+    stage = SessionsStage.from_workspace(Workspace.open(settings))
     stage.look()
     assert bring_up_to_date(stage, stage.lake, DAY)
     return Lake(load_settings().lake_dir)

@@ -10,7 +10,7 @@ import pytest
 from memory_pipeline.sessions.discovery import default_roots, find_sources, roots
 from memory_pipeline.sessions.model import NotASessionError
 from memory_pipeline.sessions.reading import parse_file
-from memory_pipeline.settings import Settings, WrongSetting, load_settings
+from memory_pipeline.settings import SettingError, Settings, load_settings
 from memory_pipeline_tests.sessions.harnesses.test_opencode import Talk, database
 
 
@@ -35,13 +35,13 @@ def test_named_directories_are_read_in_their_order_each_once(tmp_path: Path) -> 
 
 def test_a_named_directory_that_is_missing_is_an_error(tmp_path: Path) -> None:
     """The user counts on its files; going on without them would look like all is well."""
-    with pytest.raises(WrongSetting, match=r"/gone is not a directory that can be read"):
+    with pytest.raises(SettingError, match=r"/gone is not a directory that can be read"):
         roots(named(tmp_path / "gone"))
 
 
 def test_a_named_file_is_no_directory(tmp_path: Path) -> None:
     make(tmp_path / "a.jsonl")
-    with pytest.raises(WrongSetting, match="not a directory that can be read"):
+    with pytest.raises(SettingError, match="not a directory that can be read"):
         roots(named(tmp_path / "a.jsonl"))
 
 
@@ -53,7 +53,7 @@ def test_a_named_directory_that_cannot_be_read_is_an_error(
     (open_tmp / "closed").chmod(mode)
     settings = named(open_tmp / "closed")
     request.getfixturevalue("as_nobody")
-    with pytest.raises(WrongSetting, match=r"/closed is not a directory that can be read"):
+    with pytest.raises(SettingError, match=r"/closed is not a directory that can be read"):
         roots(settings)
 
 

@@ -16,7 +16,7 @@ from memory_pipeline.days import day_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.planning import Stages
-from memory_pipeline.settings import WrongSetting, load_settings
+from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.conftest import conversation, user, utc, write_session
 from memory_pipeline_tests.llm.openai_server import openai_server
@@ -67,7 +67,7 @@ def skipped() -> str:
 
 def materialize(*days: date) -> None:
     """What a run of these days does to the tables, in every stage."""
-    stages = Stages.of(load_settings())
+    stages = Stages.from_settings(load_settings())
     stages.sessions.look()
     for stage in stages.all():
         for day in days:
@@ -234,7 +234,7 @@ def test_no_session_directory_is_a_skip(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_named_directory_that_is_missing_fails_the_tick(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It shows red in the UI; a skip would look as if there were nothing to do."""
     monkeypatch.setenv("MEMORY_SESSION_DIRS", f"{sessions}:{sessions}/gone")
-    with pytest.raises(WrongSetting, match="/gone is not a directory that can be read"):
+    with pytest.raises(SettingError, match="/gone is not a directory that can be read"):
         tick()
 
 
@@ -284,7 +284,7 @@ def test_a_failed_run_is_asked_for_again_under_another_key_three_times_in_all(se
 def test_a_day_that_failed_after_its_sessions_were_stored_is_asked_for_again(sessions: Path) -> None:
     """The tables of the first stage are right; a later stage of the run was not."""
     write_session(sessions / "a.jsonl", *conversation(NINE))
-    stages = Stages.of(load_settings())
+    stages = Stages.from_settings(load_settings())
     stages.sessions.look()
     bring_up_to_date(stages.sessions, stages.sessions.lake, DAY)
     assert list(asked()) == [f"{DAY}"]

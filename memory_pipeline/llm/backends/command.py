@@ -26,13 +26,13 @@ from typing import IO
 
 from memory_pipeline.llm.backends.opening import Reply, quotable
 from memory_pipeline.llm.config import ModelConfig
-from memory_pipeline.llm.errors import ModelMisconfigured, RequestRefused, Transient
+from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
 from memory_pipeline.llm.own_sessions import mark_prompt, own_environment
 from memory_pipeline.llm.request import Request
 from memory_pipeline.text.tokens import estimate
 
-_LONGEST_ARGUMENT = 128 * 1024  # bytes, of Linux, the ending NUL included
-_LONGEST_ANSWER = 4_000_000  # bytes that are read of what it printed
+_MAX_ARGUMENT = 128 * 1024  # bytes, of Linux, the ending NUL included
+_MAX_ANSWER = 4_000_000  # bytes that are read of what it printed
 _GRACE_SECONDS = 1.0
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
@@ -87,14 +87,14 @@ class CommandBackend:
             except subprocess.TimeoutExpired:
                 _kill(process)
                 reason = f"no answer within {self._config.timeout:g} s, so it was stopped"
-                raise Transient(self._failed(reason), may_be_billed=True) from None
+                raise TransientError(self._failed(reason), may_be_billed=True) from None
             except BaseException:
                 _kill(process)
                 raise
             if code:
                 ended = f"killed by signal {-code}" if code < 0 else f"ended with code {code}"
                 last = _last_line(complaints) or _last_line(printed)
-                raise Transient(self._failed(f"{ended}: {last}" if last else ended), may_be_billed=True)
+                raise TransientError(self._failed(f"{ended}: {last}" if last else ended), may_be_billed=True)
             return _plain(_text(printed)).strip()
 
     def _template(self) -> list[str]:
@@ -111,13 +111,13 @@ class CommandBackend:
 
     def _check(self, arguments: list[str]) -> None:
         if any("\0" in argument for argument in arguments):
-            raise RequestRefused("The prompt holds a NUL, which no argument may; use a command that reads stdin.")
+            raise RequestRefusedError("The prompt holds a NUL, which no argument may; use a command that reads stdin.")
         longest = max((len(os.fsencode(argument)) for argument in arguments), default=0)
-        if sys.platform == "linux" and longest >= _LONGEST_ARGUMENT:
+        if sys.platform == "linux" and longest >= _MAX_ARGUMENT:
             raise self._too_long()
 
-    def _too_long(self) -> RequestRefused:
-        return RequestRefused(
+    def _too_long(self) -> RequestRefusedError:
+        return RequestRefusedError(
             "The prompt is longer than the system allows an argument to be; leave {prompt} out of "
             f"{self._config.role}_MODEL, so that it goes to stdin, or lower MEMORY_CHUNK_TOKENS."
         )
@@ -125,8 +125,8 @@ class CommandBackend:
     def _failed(self, reason: str) -> str:
         return f"`{shlex.split(self._config.model)[0]}`: {quotable(reason)}"
 
-    def _misconfigured(self, what: str) -> ModelMisconfigured:
-        return ModelMisconfigured(
+    def _misconfigured(self, what: str) -> ModelMisconfiguredError:
+        return ModelMisconfiguredError(
             f"{self._config.role}_MODEL={quotable(self._config.model)!r} {what}. "
             "Correct it and run it again; what was answered is kept."
         )
@@ -144,7 +144,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def _text(file: IO[bytes]) -> str:
     file.seek(0)
-    return file.read(_LONGEST_ANSWER).decode("utf-8", "replace")
+    return file.read(_MAX_ANSWER).decode("utf-8", "replace")
 
 
 def _plain(text: str) -> str:

@@ -12,7 +12,7 @@ from memory_pipeline.llm.request import Request
 
 _SHOWN = 300
 _NAMES_A_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SHORTEST_SECRET = 8  # a shorter value would take ordinary words out of messages
+_MIN_SECRET = 8  # a shorter value would take ordinary words out of messages
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Backend(Protocol):
     """One way to reach a model. May be called from several threads at once."""
 
     def send(self, request: Request) -> Reply:
-        """The model's answer. Raises `Transient`, `RequestRefused` or `ModelMisconfigured`."""
+        """The model's answer. Raises `TransientError`, `RequestRefusedError` or `ModelMisconfiguredError`."""
 
 
 def backend_of(config: ModelConfig) -> Backend:
@@ -50,7 +50,7 @@ def backend_of(config: ModelConfig) -> Backend:
 def quotable(text: str) -> str:
     """What others wrote, fit for a message: one line, not long, without a key of the environment or of an address."""
     for name, value in os.environ.items():
-        if _NAMES_A_SECRET.search(name) and len(value.strip()) >= _SHORTEST_SECRET:
+        if _NAMES_A_SECRET.search(name) and len(value.strip()) >= _MIN_SECRET:
             text = text.replace(value.strip(), "***")
     text = " ".join(re.sub(r"//[^/\s@]*@", "//", text).split())
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

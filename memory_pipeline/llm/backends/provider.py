@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_pipeline.llm.backends.opening import Reply, quotable
 from memory_pipeline.llm.config import ModelConfig
-from memory_pipeline.llm.errors import ModelMisconfigured, RequestRefused, Transient
+from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
 from memory_pipeline.llm.request import Request
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ class ProviderBackend:
 
         try:
             return self._reply(asyncio.run(self._ask(self._model(), request)))
-        except (Transient, RequestRefused, ModelMisconfigured):
+        except (TransientError, RequestRefusedError, ModelMisconfiguredError):
             raise
         except AgentRunError as error:
             raise self._meaning(error) from None
         except Exception as error:  # what the libraries stumble over in an answer of another shape than they know
             reason = f"its answer cannot be read ({type(error).__name__}: {error})"
-            raise Transient(self._failed(reason), may_be_billed=True) from None
+            raise TransientError(self._failed(reason), may_be_billed=True) from None
 
     async def _ask(self, model: Model, request: Request) -> ModelResponse:
         from pydantic_ai.direct import model_request
@@ -62,21 +62,21 @@ class ProviderBackend:
         if _takes_temperature(model.profile):
             settings["temperature"] = request.temperature
         content: list[UserContent] = [request.prompt]
-        content += [BinaryContent(picture.data, media_type=picture.media_type) for picture in request.pictures]
+        content += [BinaryContent(image.data, media_type=image.media_type) for image in request.images]
         message = ModelRequest(
-            parts=[UserPromptPart(content if request.pictures else request.prompt)], instructions=request.system or None
+            parts=[UserPromptPart(content if request.images else request.prompt)], instructions=request.system or None
         )
         async with model:
             return await model_request(model, [message], model_settings=settings, instrument=False)
 
     def _reply(self, response: ModelResponse) -> Reply:
         if response.finish_reason == "content_filter":
-            raise RequestRefused(f"{self._config.model} filtered its answer out.", may_be_billed=True)
+            raise RequestRefusedError(f"{self._config.model} filtered its answer out.", may_be_billed=True)
         if response.finish_reason == "error":
-            raise Transient(self._failed("it broke off"), may_be_billed=True)
+            raise TransientError(self._failed("it broke off"), may_be_billed=True)
         counted = response.usage.input_tokens or response.usage.output_tokens
         if not (counted or response.text or response.finish_reason):
-            raise Transient(self._failed("its answer holds nothing"), may_be_billed=True)
+            raise TransientError(self._failed("its answer holds nothing"), may_be_billed=True)
         return Reply(
             response.text or "",
             response.usage.input_tokens if counted else None,
@@ -86,7 +86,7 @@ class ProviderBackend:
         )
 
     def _model(self) -> Model:
-        """The model with a client of its own. Raises `ModelMisconfigured`."""
+        """The model with a client of its own. Raises `ModelMisconfiguredError`."""
         from openai import OpenAIError
         from pydantic_ai.exceptions import UserError
 
@@ -144,7 +144,7 @@ class ProviderBackend:
         family = self.provider.partition("-")[0] if self.provider.startswith(("openai-", "google-")) else self.provider
         return f"{family.upper().replace('-', '_')}_API_KEY"
 
-    def _meaning(self, error: Exception) -> Transient | RequestRefused | ModelMisconfigured:
+    def _meaning(self, error: Exception) -> TransientError | RequestRefusedError | ModelMisconfiguredError:
         """What a failure means for the call, the request or the settings."""
         from pydantic_ai import exceptions as known
 
@@ -162,22 +162,22 @@ class ProviderBackend:
                 "which mostly ends with /v1"
             )
         if isinstance(error, known.ContentFilterError):
-            return RequestRefused(f"{self._config.model} filtered it ({_said(error)}).", may_be_billed=True)
+            return RequestRefusedError(f"{self._config.model} filtered it ({_said(error)}).", may_be_billed=True)
         if isinstance(error, known.ModelRequestRejectedError) or (400 <= status < 500 and status not in _BUSY):
-            return RequestRefused(f"{self._config.model} does not take the request: {_said(error)}")
+            return RequestRefusedError(f"{self._config.model} does not take the request: {_said(error)}")
         if isinstance(error, known.ModelRequestTimeout | known.ModelTimeoutError):
-            return Transient(self._failed(f"no answer within {self._config.timeout:g} s"), may_be_billed=True)
+            return TransientError(self._failed(f"no answer within {self._config.timeout:g} s"), may_be_billed=True)
         if isinstance(error, known.ModelConnectionError):
             sent = error.phase not in ("pool", "connect")
-            return Transient(self._failed(_said(error)), error.retry_after, may_be_billed=sent)
+            return TransientError(self._failed(_said(error)), error.retry_after, may_be_billed=sent)
         retry_after = error.retry_after if isinstance(error, known.ModelAPIError) else None
-        return Transient(self._failed(_said(error)), retry_after, may_be_billed=not status)
+        return TransientError(self._failed(_said(error)), retry_after, may_be_billed=not status)
 
     def _failed(self, reason: str) -> str:
         return f"{self._config.model}: {quotable(reason)}"
 
-    def _misconfigured(self, what: str) -> ModelMisconfigured:
-        return ModelMisconfigured(
+    def _misconfigured(self, what: str) -> ModelMisconfiguredError:
+        return ModelMisconfiguredError(
             f"{self._config.role}_MODEL={self._config.model!r} {what}. Then run it again; what was answered is kept."
         )
 

@@ -16,12 +16,14 @@ from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from importlib.resources import files
 
-from memory_pipeline.observations.extractive.features import Window, novelty, rows
+from memory_pipeline.observations.extractive.features import Conversation, novelty, rows
 from memory_pipeline.observations.extractive.reversals import reversed_units, reversing_units
 from memory_pipeline.observations.extractive.units import Unit, answers, units
 from memory_pipeline.text import cues
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import is_question, kind_of_model, kind_of_user
+from memory_pipeline.text.momentary import is_momentary_step
+from memory_pipeline.text.sameness import SAYS_NOTHING_NEW
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 
@@ -58,7 +60,7 @@ def load(name: str) -> Weights:
 
 KEEP = 0.1
 """Probability below which nothing is kept, even where the budget has room."""
-TOLD_AS_FACT = ("root_cause", "state_change", "decision", "convention", "statement")
+REPORTED_AS_FACT = ("root_cause", "state_change", "decision", "convention", "statement")
 """Kinds of the model's words that can be high. Rules are for people, and progress is stale tomorrow. A statement has no
 cue to go by, but what makes it likely tells as much: without statements a tenth less of the high facts were high on
 labelled sessions, with as much junk."""
@@ -75,14 +77,14 @@ class Candidate:
     trust: str
     probability: float
     is_firm: bool
-    """May be high: a person's own words without doubt, or the model's that the person or a result confirmed."""
+    """May be high: a user's own words without doubt, or the model's that the user or a result confirmed."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Every unit of a window that nothing later takes back, with its features: all that does not depend on weights."""
+    """Every unit of a window that nothing later retracts, with its features: all that does not depend on weights."""
 
-    window: Window
+    window: Conversation
     units: Sequence[Unit]
     rows: Sequence[Sequence[float]]
     successors: dict[int, tuple[int, ...]]
@@ -90,7 +92,7 @@ class Measured:
     reversed_rows: Sequence[Sequence[float]]
 
 
-def measured(window: Window, encoder: Encoder | None = None) -> Measured:
+def measured(window: Conversation, encoder: Encoder | None = None) -> Measured:
     answered = answers(window.messages, has_cues=window.is_english["user"])
     joined = {unit.position for unit in answered}  # alone they would mean less, and cost less
     found = [unit for unit in units(window.messages) if unit.form != "whole" or unit.position not in joined]
@@ -98,18 +100,18 @@ def measured(window: Window, encoder: Encoder | None = None) -> Measured:
     values = rows(found, window)
     if encoder:
         values = [[*row, new] for row, new in zip(values, novelty(found, window.messages, encoder), strict=True)]
-    taken_back = reversed_units(found, window)
-    standing = [i for i in range(len(found)) if i not in taken_back]
+    retracted = reversed_units(found, window)
+    standing = [i for i in range(len(found)) if i not in retracted]
     numbers = {i: n for n, i in enumerate(standing)}
     successors: dict[int, tuple[int, ...]] = {}
-    gone: list[Sequence[float]] = []
-    reversing = reversing_units(found, taken_back.values())
-    for i, reversal in taken_back.items():
+    retracted_rows: list[Sequence[float]] = []
+    reversing = reversing_units(found, retracted.values())
+    for i, reversal in retracted.items():
         successor = reversing.get(reversal)
         if successor is not None and successor in numbers:
-            successors[numbers[successor]] = (*successors.get(numbers[successor], ()), len(gone))
-            gone.append(values[i])
-    return Measured(window, [found[i] for i in standing], [values[i] for i in standing], successors, gone)
+            successors[numbers[successor]] = (*successors.get(numbers[successor], ()), len(retracted_rows))
+            retracted_rows.append(values[i])
+    return Measured(window, [found[i] for i in standing], [values[i] for i in standing], successors, retracted_rows)
 
 
 def candidates(found: Measured, weights: Weights) -> list[Candidate]:
@@ -123,13 +125,13 @@ def candidates(found: Measured, weights: Weights) -> list[Candidate]:
     return answer
 
 
-def judged(found: Sequence[Unit], window: Window, weights: Weights) -> list[Candidate]:
+def judged(found: Sequence[Unit], window: Conversation, weights: Weights) -> list[Candidate]:
     """These units as candidates, however likely they are."""
     values = zip(found, rows(found, window), strict=True)
     return [replace(_judge(unit, window), probability=weights.probability(row)) for unit, row in values]
 
 
-def _judge(unit: Unit, window: Window) -> Candidate:
+def _judge(unit: Unit, window: Conversation) -> Candidate:
     if unit.form == "paste":
         return Candidate(unit, "statement", "paste", 0.0, False)
     if unit.form == "said":
@@ -146,17 +148,13 @@ def _judge(unit: Unit, window: Window) -> Candidate:
     return Candidate(unit, kind, "user", 0.0, is_firm and not any(c.search(unit.text) for c in doubts))
 
 
-def _judge_model(unit: Unit, window: Window) -> Candidate:
+def _judge_model(unit: Unit, window: Conversation) -> Candidate:
     kind = kind_of_model(unit.text)
     doubts = (cues.HEDGE, cues.VERDICT, cues.FOR_NOW, cues.PROPOSAL)
-    is_firm = kind in TOLD_AS_FACT and window.is_english["assistant"] and window.is_confirmed(unit.position)
-    if kind == "statement" and any(cues.MOMENTARY.search(part) for part in unit.parts):  # steps of a plan
+    is_firm = kind in REPORTED_AS_FACT and window.is_english["assistant"] and window.is_confirmed(unit.position)
+    if kind == "statement" and any(map(is_momentary_step, unit.parts)):  # steps of a plan
         is_firm = False
     return Candidate(unit, kind, "assistant", 0.0, is_firm and not any(c.search(unit.text) for c in doubts))
-
-
-REPEATS = 0.85
-"""Share of a unit's words, by their rarity, that another has already, from which it says nothing new."""
 
 
 class Selection:
@@ -197,7 +195,9 @@ class Selection:
         return max(shared.values(), default=0.0) / total if total else 0.0
 
 
-def select(pool: Sequence[Candidate], weights: Weights, rarity: Mapping[str, float], room: float) -> list[Candidate]:
+def select(
+    pool: Sequence[Candidate], weights: Weights, rarity: Mapping[str, float], token_budget: float
+) -> list[Candidate]:
     """The best that fit, in the order in which they were said.
 
     What is kept makes others that repeat it worth less. Values only fall, so a heap with values that may be too high
@@ -206,23 +206,23 @@ def select(pool: Sequence[Candidate], weights: Weights, rarity: Mapping[str, flo
     chosen = Selection(rarity)
     words = [content_words(c.unit.text) for c in pool]
     costs = [estimate(c.unit.text) for c in pool]
-    worth = [c.probability**2 / math.pow(max(1, cost), weights.cost) for c, cost in zip(pool, costs, strict=True)]
-    heap = [(-value, i) for i, value in enumerate(worth)]
+    scores = [c.probability**2 / math.pow(max(1, cost), weights.cost) for c, cost in zip(pool, costs, strict=True)]
+    heap = [(-value, i) for i, value in enumerate(scores)]
     heapify(heap)
     repeated, looked_at = [0.0] * len(pool), [0] * len(pool)  # so that no two are compared twice
     least = min(costs, default=0)
-    while heap and room >= least:
+    while heap and token_budget >= least:
         value, i = heappop(heap)
-        if costs[i] > room or chosen.overlaps(pool[i]):
+        if costs[i] > token_budget or chosen.overlaps(pool[i]):
             continue
         repeated[i] = max(repeated[i], chosen.repeated(words[i], looked_at[i]))
         looked_at[i] = len(chosen.kept)
-        if repeated[i] >= REPEATS:
+        if repeated[i] >= SAYS_NOTHING_NEW:
             continue
-        now = -worth[i] * (1 - weights.redundancy * repeated[i])
+        now = -scores[i] * (1 - weights.redundancy * repeated[i])
         if now > value:
             heappush(heap, (now, i))
             continue
-        room -= costs[i]
+        token_budget -= costs[i]
         chosen.add(pool[i], words[i])
     return sorted(chosen.kept, key=lambda c: (c.unit.position, c.unit.start))

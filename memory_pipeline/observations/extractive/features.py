@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_pipeline.observations.extractive.units import Unit
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.text import cues
 from memory_pipeline.text.cues import is_english
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import kind_of_user
 from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.specifics import COUNTED
 from memory_pipeline.text.tokens import estimate
 
 FEATURES: Mapping[str, str] = {
@@ -25,16 +26,16 @@ FEATURES: Mapping[str, str] = {
     "new_words": "share of its words that nobody said before",
     "final_words": "share of its words that the model's last message has too",
     "later_words": "share of its words that are said again later",
-    "whole": "a person's short message, or their acceptance with the proposal that it answers",
-    "pasted": "what a person only passed on",
-    "first_wish": "in the first message of the person",
-    "user_rule": "a person's rule or preference",
-    "user_correction": "a person's correction",
-    "user_claim": "a person's decision, cause, change or convention",
-    "user_question": "a person's question",
+    "whole": "a user's short message, or their acceptance with the proposal that it answers",
+    "pasted": "what a user only passed on",
+    "first_wish": "in the first message of the user",
+    "user_rule": "a user's rule or preference",
+    "user_correction": "a user's correction",
+    "user_claim": "a user's decision, cause, change or convention",
+    "user_question": "a user's question",
     "found": "the model tells a cause",
     "changed": "the model tells of a decision, a change or how things are kept",
-    "rejected": "the person's next message says no",
+    "rejected": "the user's next message says no",
     "hedge": "the model doubts it",
     "praise": "the model's verdict, not a fact: great, ready, successfully",
 }
@@ -49,15 +50,15 @@ NEAR = 6
 
 
 @dataclass(frozen=True)
-class Window:
+class Conversation:
     """What the features need to know about the messages around a unit."""
 
-    messages: Sequence[Said]
+    messages: Sequence[WindowMessage]
     reply: Sequence[int]
-    """For each message the position of the next one by the person, or the number of messages."""
+    """For each message the position of the next one by the user, or the number of messages."""
     ends_turn: Sequence[bool]
     is_english: Mapping[str, bool]
-    """Whether the person, and the model, speak English."""
+    """Whether the user, and the model, speak English."""
     frequency: Mapping[str, int]
     """In how many messages that were said a word is."""
     first_said: Mapping[str, int]
@@ -68,7 +69,7 @@ class Window:
     final: frozenset[str]
 
     @classmethod
-    def of(cls, messages: Sequence[Said]) -> Window:
+    def from_messages(cls, messages: Sequence[WindowMessage]) -> Conversation:
         spoken = [i for i, m in enumerate(messages) if m.role in ("user", "assistant")]
         frequency: Counter[str] = Counter()
         first: dict[str, int] = {}
@@ -109,7 +110,7 @@ class Window:
         return {word: math.log((1 + self.said) / count) for word, count in self.frequency.items()}
 
     def is_confirmed(self, position: int) -> bool:
-        """Whether a result after the model's message, or the person's reply to it, lets it stand."""
+        """Whether a result after the model's message, or the user's reply to it, lets it stand."""
         if self.is_rejected(position):
             return False
         reply = self.reply[position]
@@ -123,7 +124,7 @@ class Window:
         return bool(cues.NEGATIVE_REPLY.search(self.messages[reply].own.lstrip("\n")))
 
 
-def rows(found: Sequence[Unit], window: Window) -> list[list[float]]:
+def rows(found: Sequence[Unit], window: Conversation) -> list[list[float]]:
     """The features of each unit, in the order of `FEATURES`."""
     known: dict[str, Mapping[str, float]] = {}
     answers = []
@@ -142,19 +143,19 @@ def rows(found: Sequence[Unit], window: Window) -> list[list[float]]:
     return answers
 
 
-def _of_words(unit: Unit, window: Window) -> dict[str, float]:
+def _of_words(unit: Unit, window: Conversation) -> dict[str, float]:
     words = content_words(unit.text)
     count = max(1, len(words))
     return {
         "length": math.log1p(estimate(unit.text)) / 5,
-        "named": min(FULL, len(cues.SPECIFIC.findall(unit.text))) / FULL,
+        "named": min(FULL, len(COUNTED.findall(unit.text))) / FULL,
         "new_words": sum(window.first_said.get(w, unit.position) >= unit.position for w in words) / count,
         "final_words": len(words & window.final) / count if unit.position != window.last_answer else 0.0,
         "later_words": sum(window.last_said.get(w, unit.position) > unit.position for w in words) / count,
     }
 
 
-def _of_user(unit: Unit, window: Window) -> dict[str, float]:
+def _of_user(unit: Unit, window: Conversation) -> dict[str, float]:
     values = {
         "whole": unit.form in ("whole", "answer"),
         "user_claim": unit.form == "answer",
@@ -187,7 +188,7 @@ BLOCK = 512
 """Units that are compared at once: a window of any length stays within some megabytes."""
 
 
-def novelty(found: Sequence[Unit], messages: Sequence[Said], encoder: Encoder) -> list[float]:
+def novelty(found: Sequence[Unit], messages: Sequence[WindowMessage], encoder: Encoder) -> list[float]:
     """1 - the closest cosine to a message before the unit's own; 1 where nothing was said before.
 
     The vector of a unit is the mean of its sentences', so each sentence is encoded once.

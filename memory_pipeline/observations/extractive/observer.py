@@ -8,13 +8,12 @@ its rarest words: the weights were fitted on coding sessions and do no better th
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memory_pipeline.observations.budget import MIN_BUDGET, room
+from memory_pipeline.observations.budget import MIN_BUDGET, token_budget
 from memory_pipeline.observations.extractive.candidates import (
     ENCODED,
     LEXICAL,
@@ -27,11 +26,11 @@ from memory_pipeline.observations.extractive.candidates import (
     measured,
     select,
 )
-from memory_pipeline.observations.extractive.features import Window
+from memory_pipeline.observations.extractive.features import Conversation
 from memory_pipeline.observations.extractive.segmentation import Vector, said_vectors, segment_starts
 from memory_pipeline.observations.extractive.units import Unit
 from memory_pipeline.observations.flags import NO_CUES
-from memory_pipeline.observations.model import Context, Fact, Said, Segment, Span
+from memory_pipeline.observations.model import Context, EvidenceSpan, Fact, Segment, WindowMessage
 from memory_pipeline.observations.narrative import VERSION as NARRATIVE_VERSION
 from memory_pipeline.observations.narrative import narrative
 from memory_pipeline.text import cues
@@ -40,34 +39,32 @@ from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import NORMATIVE, is_passing, is_prose
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 from memory_pipeline.text.sentences import sentences, squeeze
+from memory_pipeline.text.specifics import CODE
 from memory_pipeline.text.tokens import estimate
 
-LEAST_SAID = 10
+MIN_MESSAGES_OF_TALK = 10
 """Messages below which nobody can tell what kind of conversation it is."""
-MOST_WORK = 0.2
+MAX_WORK_SHARE = 0.2
 """Share of the messages that may name files, identifiers or options, or announce what is done next. Between people it
 is below .05, in coding sessions mostly above .3."""
-_CODE = re.compile(
-    r"`|\b[\w.-]+/[\w./-]+\w|\b\w+\.(?:py|ts|js|go|rs|md|json|sh|ya?ml|toml)\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+|--\w+"
-)
 
 
-def is_talk(window: Window) -> bool:
+def is_talk(window: Conversation) -> bool:
     """Whether no tool was used, hardly anything of code was named and hardly any step of work announced."""
     said = [m.text for m in window.messages if m.role in ("user", "assistant")]
-    if len(said) < LEAST_SAID or any(m.role == "tool" for m in window.messages):
+    if len(said) < MIN_MESSAGES_OF_TALK or any(m.role == "tool" for m in window.messages):
         return False
-    return sum(bool(_CODE.search(text) or cues.PLAN.search(text)) for text in said) < MOST_WORK * len(said)
+    return sum(bool(CODE.search(text) or cues.PLAN.search(text)) for text in said) < MAX_WORK_SHARE * len(said)
 
 
-def rarest(window: Window, tokens: int) -> list[Unit]:
+def rarest(window: Conversation, tokens: int) -> list[Unit]:
     """The sentences that say most with rare words, in order, within so many tokens."""
     found = list(_sentences(window))
     total = sum(estimate(unit.text) for unit in found)
     return [found[i] for i in condense([unit.text for unit in found], tokens / total)] if total else []
 
 
-def _sentences(window: Window) -> Iterator[Unit]:
+def _sentences(window: Conversation) -> Iterator[Unit]:
     for position, message in enumerate(window.messages):
         if message.role in ("user", "assistant"):
             form = "whole" if message.role == "user" else "said"
@@ -106,8 +103,8 @@ class ExtractiveObserver:
     def version(self) -> str:
         return f"{self.name} {self.budget} {NARRATIVE_VERSION}"
 
-    def observe(self, messages: Sequence[Said], context: Context | None = None) -> list[Segment]:
-        found = measured(Window.of(messages), self.encoder)
+    def observe(self, messages: Sequence[WindowMessage], context: Context | None = None) -> list[Segment]:
+        found = measured(Conversation.from_messages(messages), self.encoder)
         vectors = said_vectors(messages, self.encoder) if self.encoder else None
         return self.segments(found, load(ENCODED if self.encoder else LEXICAL), vectors)
 
@@ -136,13 +133,13 @@ class ExtractiveObserver:
         return segments
 
     def _kept(self, found: Measured, weights: Weights) -> list[Candidate]:
-        tokens = room(found.window.messages, self.budget, self.min_budget)
+        tokens = token_budget(found.window.messages, self.budget, self.min_budget)
         if is_talk(found.window):
             return judged(rarest(found.window, tokens), found.window, load(LEXICAL))
         return select(candidates(found, weights), weights, found.window.rarity(), tokens)
 
 
-def _fact(candidate: Candidate, priority: str, window: Window) -> Fact:
+def _fact(candidate: Candidate, priority: str, window: Conversation) -> Fact:
     unit, messages = candidate.unit, window.messages
     role = messages[unit.position].role
     return Fact(
@@ -151,7 +148,7 @@ def _fact(candidate: Candidate, priority: str, window: Window) -> Fact:
         kind=candidate.kind,
         observed_at=messages[unit.position].said_at,
         trust=candidate.trust,
-        evidence=tuple(Span(messages[i].message_id, start, end) for i, start, end in unit.places),
+        evidence=tuple(EvidenceSpan(messages[i].message_id, start, end) for i, start, end in unit.places),
         flags=() if window.is_english[role] else (NO_CUES,),
     )
 
@@ -174,7 +171,7 @@ def _priorities(kept: Sequence[Candidate], high: float) -> list[str]:
 
 
 def _rank(candidate: Candidate) -> tuple[bool, bool, float]:
-    """What a person laid down goes first, before all with its reason or as a decision; then what is most likely."""
+    """What a user set goes first, before all with its reason or as a decision; then what is most likely."""
     is_normative = candidate.trust == "user" and candidate.kind in NORMATIVE
     tells_why = any(cue.search(candidate.unit.text) for cue in (cues.REASON, cues.DECIDED))
     return not (is_normative and tells_why), not is_normative, -candidate.probability

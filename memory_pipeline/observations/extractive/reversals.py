@@ -1,4 +1,4 @@
-"""Claims that the session takes back later. They are not kept as true; what takes them back is."""
+"""Claims that the session retracts later. They are not kept as true; what retracts them is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from memory_pipeline.observations.extractive.features import Window
+from memory_pipeline.observations.extractive.features import Conversation
 from memory_pipeline.observations.extractive.units import Unit
 from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import NORMATIVE, is_question, kind_of_claim, kind_of_user
@@ -14,7 +14,7 @@ from memory_pipeline.text.sentences import sentences
 from memory_pipeline.text.similarity import content_words
 
 CLAIMS = ("root_cause", "statement", "decision")
-"""Kinds of the model's words that a retraction takes back."""
+"""Kinds of the model's words that a retraction can end."""
 _WEAK = content_words(
     "use using used let let's go going with make made do done don't no not yes ok actually instead rather than back "
     "after all always never only now one thing again really still mind want need change changed keep it's it "
@@ -34,36 +34,36 @@ class Reversal:
     """What it is about."""
     retracts: bool = False
     """It says that something was wrong."""
-    unsays: int = -1
-    """Position of the person's message that it takes back as a whole."""
+    retracts_message: int = -1
+    """Position of the user's message that it retracts as a whole."""
     replaces: bool = False
-    """It lays down something else."""
-    gone: frozenset[str] = frozenset()
+    """It sets something else in its place."""
+    retracted: frozenset[str] = frozenset()
     """X of "instead of X"."""
 
 
-def reversed_units(found: Sequence[Unit], window: Window) -> dict[int, Reversal]:
-    """For each unit that is taken back later, by its number: what takes it back first."""
+def reversed_units(found: Sequence[Unit], window: Conversation) -> dict[int, Reversal]:
+    """For each unit that is retracted later, by its number: what retracts it first."""
     retracting: dict[str, list[Reversal]] = defaultdict(list)
     replacing: dict[str, list[Reversal]] = defaultdict(list)
-    unsaid: dict[int, Reversal] = {}
+    retracted_messages: dict[int, Reversal] = {}
     for reversal in _reversals(window):
-        unsaid.setdefault(reversal.unsays, reversal)
+        retracted_messages.setdefault(reversal.retracts_message, reversal)
         for word in reversal.words:
             if reversal.retracts:
                 retracting[word].append(reversal)
             if reversal.replaces:
                 replacing[word].append(reversal)
-    taken_back = {}
+    retracted = {}
     for i, unit in enumerate(found):
         if unit.form == "paste":
             continue
         by = _retracted(unit, retracting) if unit.form == "said" else _replaced(unit, replacing)
         if by is None and unit.form != "said":
-            by = unsaid.get(unit.position)
+            by = retracted_messages.get(unit.position)
         if by:
-            taken_back[i] = by
-    return taken_back
+            retracted[i] = by
+    return retracted
 
 
 def reversing_units(found: Sequence[Unit], reversals: Iterable[Reversal]) -> dict[Reversal, int]:
@@ -83,7 +83,7 @@ def reversing_units(found: Sequence[Unit], reversals: Iterable[Reversal]) -> dic
     return answer
 
 
-def _reversals(window: Window) -> Iterator[Reversal]:
+def _reversals(window: Conversation) -> Iterator[Reversal]:
     before = -1
     for position, message in enumerate(window.messages):
         if not window.is_english.get(message.role):
@@ -101,15 +101,15 @@ def _reversals(window: Window) -> Iterator[Reversal]:
                 sentence.end,
                 content_words(own[sentence.start : following.end]) - _WEAK,
                 retracts=bool(cues.RETRACTION.search(words)),
-                unsays=before if is_user and cues.UNSAID.search(words) else -1,
+                retracts_message=before if is_user and cues.RETRACTED_MESSAGE.search(words) else -1,
                 replaces=is_user and kind_of_user(words) in NORMATIVE and bool(cues.REPLACING.search(words)),
-                gone=frozenset(w for m in cues.IN_PLACE_OF.finditer(words) for w in content_words(m[1])) - _WEAK,
+                retracted=frozenset(w for m in cues.IN_PLACE_OF.finditer(words) for w in content_words(m[1])) - _WEAK,
             )
         before = position if is_user and own.strip() else before
 
 
 def _may_reverse(words: str, is_user: bool) -> bool:
-    mine = (cues.RETRACTION, cues.UNSAID, cues.REPLACING) if is_user else (cues.RETRACTION,)
+    mine = (cues.RETRACTION, cues.RETRACTED_MESSAGE, cues.REPLACING) if is_user else (cues.RETRACTION,)
     return any(cue.search(words) for cue in mine)
 
 
@@ -123,11 +123,15 @@ def _retracted(unit: Unit, retracting: Mapping[str, Sequence[Reversal]]) -> Reve
 
 
 def _replaced(unit: Unit, replacing: Mapping[str, Sequence[Reversal]]) -> Reversal | None:
-    """What a person laid down in place of this."""
+    """What a user set in place of this."""
     words = content_words(unit.text)
     shared = {r for w in words for r in replacing.get(w, ()) if r.position > unit.position}
     against = {w for m in cues.IN_PLACE_OF.finditer(unit.text) for w in content_words(m[1])} if shared else set()
-    by = min((r for r in shared if not r.gone or (r.gone & words and not r.gone & against)), key=_place, default=None)
+    by = min(
+        (r for r in shared if not r.retracted or (r.retracted & words and not r.retracted & against)),
+        key=_place,
+        default=None,
+    )
     return by if by and (unit.form == "answer" or kind_of_user(unit.text) in NORMATIVE) else None
 
 

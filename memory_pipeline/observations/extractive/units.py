@@ -9,16 +9,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import is_noise, is_passing, is_prose, is_question, length_of
+from memory_pipeline.text.momentary import is_momentary_offer
 from memory_pipeline.text.sentences import Sentence, sentences, squeeze
 from memory_pipeline.text.similarity import content_words
 
 WHOLE_MESSAGE = 400
-"""Characters up to which a person's message is taken as a whole; what is longer is mostly pasted."""
+"""Characters up to which a user's message is taken as a whole; what is longer is mostly pasted."""
 CLOSING = 200
-"""Characters of a last paragraph below a paste that can still be the person's own."""
+"""Characters of a last paragraph below a paste that can still be the user's own."""
 NEIGHBOURS, UNIT = 3, 420
 """Sentences, and characters, that may stand together in one unit of the model's words."""
 MIN_ASSISTANT = 30
@@ -26,7 +27,7 @@ MIN_ASSISTANT = 30
 OPENING = 400
 """Characters of a paste that are looked at."""
 OWN_LINES = 3
-"""Line breaks that a person types; a message with more of them holds something pasted."""
+"""Line breaks that a user types; a message with more of them holds something pasted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Unit:
     end: int
     text: str
     form: str
-    """`whole`: a person's short message; `own`: their words around a paste; `dense`: a message of many lines;
+    """`whole`: a user's short message; `own`: their words around a paste; `dense`: a message of many lines;
     `answer`: acceptance with its proposal; `paste`; `said`: by the model."""
     parts: tuple[str, ...] = ()
     before: tuple[int, int, int] | None = None
@@ -51,7 +52,7 @@ class Unit:
         return (self.before, own) if self.before else (own,)
 
 
-def units(messages: Sequence[Said]) -> Iterator[Unit]:
+def units(messages: Sequence[WindowMessage]) -> Iterator[Unit]:
     """Every span of the window that might be kept, in order."""
     for position, message in enumerate(messages):
         if message.role == "user":
@@ -61,7 +62,7 @@ def units(messages: Sequence[Said]) -> Iterator[Unit]:
             yield from _of_assistant(position, message)
 
 
-def _of_user(position: int, message: Said) -> Iterator[Unit]:
+def _of_user(position: int, message: WindowMessage) -> Iterator[Unit]:
     text = message.own
     places = [0, *(place for span in message.quoted for place in span), len(text)]
     parts = [text[start:end].strip() for start, end in zip(places[::2], places[1::2], strict=True)]
@@ -74,8 +75,8 @@ def _of_user(position: int, message: Said) -> Iterator[Unit]:
             yield Unit(position, found.start, found.end, words, form, (words,))
 
 
-def _of_paste(position: int, message: Said) -> Iterator[Unit]:
-    """How each longer paste begins. It tells what the person passed on, and whatever it says is no more than that."""
+def _of_paste(position: int, message: WindowMessage) -> Iterator[Unit]:
+    """How each longer paste begins. It tells what the user passed on, and whatever it says is no more than that."""
     for start, end in message.quoted:
         first = next(sentences(message.text[start : min(end, start + OPENING)]), None)
         words = squeeze(message.text[start + first.start : start + first.end]) if first else ""
@@ -83,7 +84,7 @@ def _of_paste(position: int, message: Said) -> Iterator[Unit]:
             yield Unit(position, start + first.start, start + first.end, words, "paste", (words,))
 
 
-def _spans_of_user(message: Said, is_short: bool) -> list[Sentence]:
+def _spans_of_user(message: WindowMessage, is_short: bool) -> list[Sentence]:
     """A short message as one span, without the consent and the orders around what it says; of a longer one,
     which is mostly pasted, the first sentences and a short last paragraph. A question stands alone, and so does
     what is above, between and below what is known to be pasted."""
@@ -108,11 +109,11 @@ def _spans_of_user(message: Said, is_short: bool) -> list[Sentence]:
     return spans
 
 
-def _is_paste_between(message: Said, run: Sequence[Sentence], sentence: Sentence) -> bool:
+def _is_paste_between(message: WindowMessage, run: Sequence[Sentence], sentence: Sentence) -> bool:
     return bool(run) and any(run[-1].end <= start < sentence.start for start, _ in message.quoted)
 
 
-def _is_mark(message: Said, sentence: Sentence) -> bool:
+def _is_mark(message: WindowMessage, sentence: Sentence) -> bool:
     """Whether it is no more than an image, or says that something is pasted below it: "the log:"."""
     if cues.IMAGE.fullmatch(message.text, sentence.start, sentence.end):
         return True
@@ -128,7 +129,7 @@ def _joined(text: str, run: Sequence[Sentence]) -> list[Sentence]:
     return [Sentence(kept[0].start, kept[-1].end, "prose", kept[0].paragraph)] if kept else []
 
 
-def _of_assistant(position: int, message: Said) -> Iterator[Unit]:
+def _of_assistant(position: int, message: WindowMessage) -> Iterator[Unit]:
     """Sentences, and two or three neighbours: what follows a claim often makes it clear. Plans, offers and praise
     are in none of them."""
     text = message.text
@@ -164,12 +165,11 @@ CHARACTERS = 3
 _CHOICE = re.compile(r"^\W*(?:(?:ok|yes|go with|option|let'?s do|number|take)\W+)*([1-9]|[a-d])\W*$", re.I)
 _OPTION = re.compile(r"\b(?:option|choice|variant|number)\s*#?([1-9]|[a-d])\b|(?:方案|选项|選項)\s*([1-9]|[a-d])", re.I)
 """A choice within a few words: "I like option C"."""
-_ASKED = re.compile(r"^\W*((me|us|you|i|we|to|that|and|also)\W+)*", re.I)
 _MARK = re.compile(r"^[\s#*•-]*(?:option\s+([1-9]|[a-d])\b|([1-9]|[a-d])[.):])", re.I)
 
 
-def answers(messages: Sequence[Said], *, has_cues: bool) -> list[Unit]:
-    """Each short acceptance of the person, joined with the proposal before it.
+def answers(messages: Sequence[WindowMessage], *, has_cues: bool) -> list[Unit]:
+    """Each short acceptance of the user, joined with the proposal before it.
 
     Without cues for the language, any few words that answer a question are taken for one; in Chinese, those of
     consent.
@@ -187,7 +187,7 @@ def answers(messages: Sequence[Said], *, has_cues: bool) -> list[Unit]:
     return found
 
 
-def _answer(position: int, message: Said, proposing: int, text: str, has_cues: bool) -> Unit | None:
+def _answer(position: int, message: WindowMessage, proposing: int, text: str, has_cues: bool) -> Unit | None:
     own = message.own
     start, end = len(own) - len(own.lstrip()), len(own.rstrip())
     words = squeeze(own[start:end])
@@ -252,9 +252,3 @@ def _mark_of(text: str, sentence: Sentence) -> str:
     line = text[text.rfind("\n", 0, sentence.start) + 1 : sentence.end]
     mark = _MARK.match(line)
     return (mark[1] or mark[2]).lower() if mark else ""
-
-
-def is_momentary_offer(words: str) -> bool:
-    """An offer to do something right away: "Would you like me to commit this?"."""
-    asked = words.rsplit(". ", 1)[-1]
-    return asked.endswith("?") and bool(cues.MOMENTARY.match(_ASKED.sub("", cues.OFFER.sub("", asked))))

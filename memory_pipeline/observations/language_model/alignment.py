@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from memory_pipeline.observations.model import Said, Span
+from memory_pipeline.observations.model import EvidenceSpan, WindowMessage
 from memory_pipeline.text.sentences import sentences
 from memory_pipeline.text.similarity import content_words
 
@@ -19,12 +19,12 @@ The rest is how it is told. Of what a careful reader wrote 98 % pass, and 97 % w
 same facts beside another session 7 % and 2 %. Set with these figures in view (`benchmarks/grounding.py`)."""
 OF_THE_WRITER = frozenset({"person", "agent", "user", "sessio", "transc"})
 """What a model calls those who speak."""
-MOST_SPANS = 3
+MAX_SPANS = 3
 GAIN = 0.08
 """Least share of the words that another span must add."""
-OF_VOICE = {"user": 1.0, "assistant": 0.95, "tool": 0.8, "paste": 0.7, "injected": 0.6}
-"""The closer to a person's own words, the better the evidence."""
-LONGEST = 600
+SPEAKER_SCORE = {"user": 1.0, "assistant": 0.95, "tool": 0.8, "paste": 0.7, "injected": 0.6}
+"""The closer to a user's own words, the better the evidence."""
+MAX_SPAN = 600
 """Characters of one span. A message that is not longer may be one as a whole; longer lines are cut."""
 LENGTH = 2000
 """Characters from which a span counts half: the shortest one that carries as much is the best."""
@@ -38,7 +38,7 @@ _PART = re.compile(r"[^\W_]+")
 class Aligned:
     """The spans that carry a fact, best first, with the positions of their messages in the window."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[EvidenceSpan, ...]
     positions: tuple[int, ...]
     coverage: float
     """Share of the fact's words that the spans have or, where the model named messages, that those have."""
@@ -50,23 +50,23 @@ class _Piece:
     start: int
     end: int
     words: frozenset[str]
-    voice: str
+    speaker: str
     """The role of its message, or paste."""
 
 
 class Alignment:
     """A window, indexed by its words."""
 
-    def __init__(self, messages: Sequence[Said]) -> None:
+    def __init__(self, messages: Sequence[WindowMessage]) -> None:
         self.messages = messages
         self._pieces = [piece for i, message in enumerate(messages) for piece in _pieces(i, message)]
         count = Counter(chain.from_iterable(piece.words for piece in self._pieces))
         self._rarity: Mapping[str, float] = {w: math.log1p(len(self._pieces) / n) for w, n in count.items()}
         self._unknown = math.log1p(len(self._pieces) or 1)
         self._by_word: dict[str, list[int]] = defaultdict(list)
-        self._by_voice: dict[tuple[int, str], set[str]] = defaultdict(set)
+        self._by_speaker: dict[tuple[int, str], set[str]] = defaultdict(set)
         for number, piece in enumerate(self._pieces):
-            self._by_voice[piece.position, piece.voice].update(piece.words)
+            self._by_speaker[piece.position, piece.speaker].update(piece.words)
             for word in piece.words:
                 self._by_word[word].append(number)
 
@@ -79,28 +79,30 @@ class Alignment:
         wanted = self._weights(text)
         spans: list[_Piece] = []
         left, total, covered = dict(wanted), sum(wanted.values()), 0.0
-        while left and len(spans) < MOST_SPANS:
+        while left and len(spans) < MAX_SPANS:
             piece, gain = self._best(left, within)
             if piece is None or gain < GAIN * total:
                 break
             covered += gain
             spans.append(piece)
             left = {word: weight for word, weight in left.items() if word not in piece.words}
-        found = tuple(Span(self.messages[p.position].message_id, p.start, p.end) for p in spans)
+        found = tuple(EvidenceSpan(self.messages[p.position].message_id, p.start, p.end) for p in spans)
         coverage = self.coverage(text, within) if named else (covered / total if total else 0.0)
         return Aligned(found, tuple(p.position for p in spans), coverage)
 
-    def coverage(self, text: str, positions: Collection[int], voices: Collection[str] = tuple(OF_VOICE)) -> float:
+    def coverage(
+        self, text: str, positions: Collection[int], speakers: Collection[str] = tuple(SPEAKER_SCORE)
+    ) -> float:
         """Share of the text's words, by their rarity, that these voices have in the messages at these positions."""
         wanted = self._weights(text)
-        said = set().union(*(self._by_voice.get((p, voice), ()) for p in positions for voice in voices))
+        said = set().union(*(self._by_speaker.get((p, speaker), ()) for p in positions for speaker in speakers))
         total = sum(wanted.values())
         return sum(weight for word, weight in wanted.items() if word in said) / total if total else 0.0
 
-    def voice(self, span: Span, position: int) -> str:
+    def speaker(self, span: EvidenceSpan, position: int) -> str:
         """Whose words a span is: the role of its message, or paste."""
         message = self.messages[position]
-        return _voice(message, span.start, span.end)
+        return _speaker(message, span.start, span.end)
 
     def _weights(self, text: str) -> dict[str, float]:
         return {word: self._rarity.get(word, self._unknown) for word in stems(text) - OF_THE_WRITER}
@@ -116,7 +118,7 @@ class Alignment:
 
         def worth(number: int) -> tuple[float, int]:
             piece = self._pieces[number]
-            factor = OF_VOICE[piece.voice] / (1 + (piece.end - piece.start) / LENGTH)
+            factor = SPEAKER_SCORE[piece.speaker] / (1 + (piece.end - piece.start) / LENGTH)
             return gains[number] * factor, -number
 
         best = max(gains, key=worth)
@@ -129,14 +131,14 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(p[:STEM] if p.isalpha() and p.isascii() else p for p in parts if len(p) > 1 or not p.isascii())
 
 
-def _pieces(position: int, message: Said) -> Iterator[_Piece]:
+def _pieces(position: int, message: WindowMessage) -> Iterator[_Piece]:
     """Sentences of what was said, lines of everything else, and whole messages that are short.
 
     Code and the output of tools have no sentences; where a message is mostly such, its lines count too.
     """
     text, taken = message.text, 0
     if message.role in ("user", "assistant"):
-        if len(text) <= LONGEST:
+        if len(text) <= MAX_SPAN:
             yield from _piece(position, message, 0, len(text))
         for sentence in sentences(text):
             yield from _piece(position, message, sentence.start, sentence.end)
@@ -148,15 +150,15 @@ def _pieces(position: int, message: Said) -> Iterator[_Piece]:
             start += len(line)
 
 
-def _piece(position: int, message: Said, start: int, end: int) -> Iterator[_Piece]:
-    for begin in range(start, end, LONGEST):
-        part = message.text[begin : min(end, begin + LONGEST)]
+def _piece(position: int, message: WindowMessage, start: int, end: int) -> Iterator[_Piece]:
+    for begin in range(start, end, MAX_SPAN):
+        part = message.text[begin : min(end, begin + MAX_SPAN)]
         if words := stems(part):
             first = begin + len(part) - len(part.lstrip())
             last = begin + len(part.rstrip())
-            yield _Piece(position, first, last, words, _voice(message, first, last))
+            yield _Piece(position, first, last, words, _speaker(message, first, last))
 
 
-def _voice(message: Said, start: int, end: int) -> str:
+def _speaker(message: WindowMessage, start: int, end: int) -> str:
     pasted = message.role == "user" and any(a < end and start < b for a, b in message.quoted)
     return "paste" if pasted else message.role

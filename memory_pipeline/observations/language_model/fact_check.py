@@ -1,4 +1,4 @@
-"""Makes what a model wrote honest: evidence found, times and names checked against what was said, claims held down."""
+"""Makes what a model wrote honest: evidence found, times and names checked against what was said, claims capped."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.observations.extractive.features import Window
+from memory_pipeline.observations.extractive.features import Conversation
 from memory_pipeline.observations.extractive.units import SHORT_ANSWER
 from memory_pipeline.observations.flags import TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Aligned, Alignment
-from memory_pipeline.observations.model import Fact, Said, Span
+from memory_pipeline.observations.model import EvidenceSpan, Fact, WindowMessage
 from memory_pipeline.observations.parsing.answer import ParsedFact
 from memory_pipeline.text import cues
 from memory_pipeline.text.dates import CLOCK, clock_times
@@ -26,8 +26,8 @@ language than the session."""
 SAID_BY = 0.4
 """Share of a fact's words that makes it somebody's: more than any long message has of a fact that it does not tell."""
 STEERED = 0.12
-"""Share of a fact's words that shows that the person spoke of it."""
-CAP_OF_TRUST = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
+"""Share of a fact's words that shows that the user spoke of it."""
+MAX_PRIORITY = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
 """Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
 SHOWN_BY_RESULTS = ("root_cause", "state_change")
 """Kinds of facts that a result of a tool shows by itself. A rule that stands in one may be anybody's."""
@@ -50,11 +50,11 @@ _TIMES_IN_WORDS = [
 
 
 @dataclass(frozen=True)
-class Honesty:
+class FactCheck:
     """What is known of a window to hold a model's facts against."""
 
-    messages: Sequence[Said]
-    window: Window
+    messages: Sequence[WindowMessage]
+    window: Conversation
     alignment: Alignment
     words: Words
     times: frozenset[str]
@@ -62,13 +62,15 @@ class Honesty:
     zone: ZoneInfo
 
     @classmethod
-    def of(cls, messages: Sequence[Said], zone: ZoneInfo) -> Honesty:
+    def from_messages(cls, messages: Sequence[WindowMessage], zone: ZoneInfo) -> FactCheck:
         texts = [m.text for m in messages]
         printed = {f"{m.said_at.astimezone(zone):%H:%M}" for m in messages}
         spoken = (clock_times(t) | clock_times(squeeze(t)) for t in texts)
         names = [m.tool_name or "" for m in messages]
         times = frozenset(printed.union(*spoken))
-        return cls(messages, Window.of(messages), Alignment(messages), Words([*texts, *names]), times, zone)
+        return cls(
+            messages, Conversation.from_messages(messages), Alignment(messages), Words([*texts, *names]), times, zone
+        )
 
     def check(self, parsed: ParsedFact, within: range) -> Fact:
         """The fact as it may be stored. `within` are the positions of the part that the model was shown."""
@@ -92,7 +94,7 @@ class Honesty:
             evidence=(*aligned.spans, *self._consents(named, aligned)),
             flags=tuple(flags),
         )
-        return self._held_down(fact, aligned, missing)
+        return self._cap_priority(fact, aligned, missing)
 
     def without_invented_times(self, text: str) -> tuple[str, bool]:
         """The text without clock times that nobody said and no message bears, and whether there were any."""
@@ -123,15 +125,15 @@ class Honesty:
         moment = self.messages[self._said_at(where, parsed.clock)].said_at
         return Fact(text, LOW, parsed.kind, moment, "model", (), tuple(flags))
 
-    def _consents(self, named: list[int], aligned: Aligned) -> Iterator[Span]:
-        """The person's short answers that the model named: "ok" has no word of what it agrees to."""
+    def _consents(self, named: list[int], aligned: Aligned) -> Iterator[EvidenceSpan]:
+        """The user's short answers that the model named: "ok" has no word of what it agrees to."""
         for position in named:
             message = self.messages[position]
             own = message.own
             start, end = len(own) - len(own.lstrip()), len(own.rstrip())
             is_short = 0 < length_of(own.strip()) <= SHORT_ANSWER
             if message.role == "user" and is_short and position not in aligned.positions:
-                yield Span(message.message_id, start, end)
+                yield EvidenceSpan(message.message_id, start, end)
 
     def _said_at(self, positions: Sequence[int], clock: str | None) -> int:
         """The first of these messages whose time the model gave, or simply the first."""
@@ -139,21 +141,21 @@ class Honesty:
         return next((p for p, time in zip(positions, times, strict=True) if time == clock), positions[0])
 
     def _trust(self, text: str, aligned: Aligned, named: list[int]) -> str:
-        """Whose words it is: the person's or the model's where these say much of it, else what carries it best.
+        """Whose words it is: the user's or the model's where these say much of it, else what carries it best.
 
-        What the model did at a person's word counts as the model's, though the words may be a tool's.
+        What the model did at a user's word counts as the model's, though the words may be a tool's.
         """
         positions = {*aligned.positions, *named}
-        persons = self.alignment.coverage(text, positions, ["user"])
-        if persons >= SAID_BY:
+        by_user = self.alignment.coverage(text, positions, ["user"])
+        if by_user >= SAID_BY:
             return "user"
-        if persons >= STEERED or self.alignment.coverage(text, positions, ["user", "assistant"]) >= SAID_BY:
+        if by_user >= STEERED or self.alignment.coverage(text, positions, ["user", "assistant"]) >= SAID_BY:
             return "assistant"
-        return self.alignment.voice(aligned.spans[0], aligned.positions[0])
+        return self.alignment.speaker(aligned.spans[0], aligned.positions[0])
 
-    def _held_down(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
+    def _cap_priority(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
         """With the priority that it may have at most."""
-        most = CAP_OF_TRUST.get(fact.trust)
+        most = MAX_PRIORITY.get(fact.trust)
         if fact.trust == "tool" and fact.kind in SHOWN_BY_RESULTS and not _ORDER.search(fact.text):
             most = None
         if missing:
@@ -163,6 +165,6 @@ class Honesty:
         return replace(fact, priority=most) if most and RANK[most] > RANK[fact.priority] else fact
 
     def _is_confirmed(self, aligned: Aligned) -> bool:
-        """Whether the person said some of it too, or a result or their reply let the claim stand."""
-        voices = set(map(self.alignment.voice, aligned.spans, aligned.positions))
-        return "user" in voices or any(self.window.is_confirmed(p) for p in aligned.positions)
+        """Whether the user said some of it too, or a result or their reply let the claim stand."""
+        speakers = set(map(self.alignment.speaker, aligned.spans, aligned.positions))
+        return "user" in speakers or any(self.window.is_confirmed(p) for p in aligned.positions)

@@ -10,15 +10,15 @@ from zoneinfo import ZoneInfo
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.backends.provider import sees
 from memory_pipeline.llm.client import Client
-from memory_pipeline.llm.errors import RequestRefused
+from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
-from memory_pipeline.llm.request import Picture, Request
-from memory_pipeline.observations.budget import room
+from memory_pipeline.llm.request import Request, RequestImage
+from memory_pipeline.observations.budget import token_budget
 from memory_pipeline.observations.flags import ENDED, UNPARSED
-from memory_pipeline.observations.language_model.fact_check import Honesty
+from memory_pipeline.observations.language_model.fact_check import FactCheck
 from memory_pipeline.observations.language_model.merging import covering, trimmed, without_repeats
 from memory_pipeline.observations.language_model.transcript import Chunk, chunks
-from memory_pipeline.observations.model import Context, Fact, Said, Segment, observation_id
+from memory_pipeline.observations.model import Context, Fact, Segment, WindowMessage, observation_id
 from memory_pipeline.observations.narrative import narrative
 from memory_pipeline.observations.parsing.answer import ParsedAnswer, ParsedSegment, parse_answer
 from memory_pipeline.sessions.images import NoSuchImageError, load_image
@@ -29,13 +29,13 @@ from memory_pipeline.text.tokens import PROSE, estimate
 PROMPTS = ("observer", "priorities", "user_turn", "prior_observations", "ask_again")
 ASK_AGAIN = ("refusal", "empty", "degenerate", "raw")
 """Forms of answers of which another may be better; of a list without its tags, the list is what was wanted."""
-LONGEST_LINE = 600
+MAX_LINE = 600
 """Characters of a narrative, a task or a suggested response."""
-MOST_PICTURES = 8
+MAX_IMAGES = 8
 """Images that go along with one part, the first ones: each costs as much as a page of text."""
-PICTURE_BYTES = 4_000_000
+MAX_IMAGE_BYTES = 4_000_000
 """Larger images stay behind: providers refuse them."""
-PICTURE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 """Flag of a fact that a later part of its window settles or makes untrue."""
 
@@ -55,7 +55,7 @@ class LanguageModelObserver:
     chunk_tokens: int = 35_000
     prior_tokens: int = 4_000
     at_once: int = 4
-    most_pictures: int = MOST_PICTURES
+    max_images: int = MAX_IMAGES
 
     @cached_property
     def name(self) -> str:
@@ -67,53 +67,53 @@ class LanguageModelObserver:
         """All that would give other observations of the same messages."""
         config = self.client.config
         server = fingerprint_of(config.base_url)[:8] if config.base_url else None  # it may hold a password
-        asked = (server, config.temperature, config.max_output_tokens, sees(config) and self.most_pictures)
+        asked = (server, config.temperature, config.max_output_tokens, sees(config) and self.max_images)
         return repr((self.name, self.budget, self.chunk_tokens, self.prior_tokens, *asked))
 
     def stop(self) -> None:
         self.client.stop()
 
-    def observe(self, messages: Sequence[Said], context: Context) -> list[Segment]:
+    def observe(self, messages: Sequence[WindowMessage], context: Context) -> list[Segment]:
         """The segments of a window.
 
         Raises what `Client.complete` raises, but for a part that the model refuses: that one is empty and says why.
         Parts that were answered before cost nothing the next time.
         """
-        honesty = Honesty.of(messages, self.zone)
+        fact_check = FactCheck.from_messages(messages, self.zone)
         found: list[Segment] = []
         for chunk in chunks(messages, self.chunk_tokens, self.zone):
             facts = [(observation_id(context.window, fact), fact) for segment in found for fact in segment.facts]
             earlier = _newest([*context.earlier, *(f for f in facts if ENDED not in f[1].flags)], self.prior_tokens)
-            segments = self._observe_chunk(chunk, honesty, context, earlier)
+            segments = self._observe_chunk(chunk, fact_check, context, earlier)
             ended = {observation for segment in segments for observation in segment.ended}
             found = [_without(segment, ended, context.window) for segment in found]
             found += without_repeats(segments, [fact for _, fact in [*context.earlier, *facts]])
-        return trimmed(found, room(messages, self.budget))
+        return trimmed(found, token_budget(messages, self.budget))
 
-    def requests(self, messages: Sequence[Said], context: Context) -> list[tuple[Request, Chunk]]:
+    def requests(self, messages: Sequence[WindowMessage], context: Context) -> list[tuple[Request, Chunk]]:
         """What would be asked, but for what earlier parts would have answered; for estimates."""
         parts = chunks(messages, self.chunk_tokens, self.zone)
         return [(self._request(chunk, messages[chunk.start : chunk.end], context, ()), chunk) for chunk in parts]
 
-    def _observe_chunk(self, chunk: Chunk, honesty: Honesty, context: Context, earlier: Earlier) -> list[Segment]:
-        messages = honesty.messages[chunk.start : chunk.end]
+    def _observe_chunk(self, chunk: Chunk, fact_check: FactCheck, context: Context, earlier: Earlier) -> list[Segment]:
+        messages = fact_check.messages[chunk.start : chunk.end]
         request = self._request(chunk, messages, context, earlier)
         parsed, key = self._ask(request, messages, context)
         ids = {f"o{number}": observation for number, (observation, _) in enumerate(earlier, 1)}
         whole = range(chunk.start, chunk.end)
         segments = [
-            self._segment(segment, part, whole, honesty, parsed, key) for segment, part in covering(parsed, whole)
+            self._segment(segment, part, whole, fact_check, parsed, key) for segment, part in covering(parsed, whole)
         ]
         last = replace(
             segments[-1],
-            current_task=_line(parsed.current_task, honesty),
-            suggested_response=_line(parsed.suggested_response, honesty),
+            current_task=_line(parsed.current_task, fact_check),
+            suggested_response=_line(parsed.suggested_response, fact_check),
             used=tuple(ids[name] for name in parsed.used if name in ids),
             ended=tuple(ids[name] for name in parsed.ended if name in ids),
         )
         return [*segments[:-1], last]
 
-    def _ask(self, request: Request, messages: Sequence[Said], context: Context) -> tuple[ParsedAnswer, str]:
+    def _ask(self, request: Request, messages: Sequence[WindowMessage], context: Context) -> tuple[ParsedAnswer, str]:
         """The answer and its key. What cannot be used is asked for once more, what was too long in fewer words."""
         try:
             answer = self.client.complete(request, context.day)
@@ -122,46 +122,46 @@ class LanguageModelObserver:
                 return parsed, request.key
             again = replace(request, attempt=1, prompt=f"{request.prompt}\n{text_of('ask_again').strip()}\n")
             second = parse_answer(self.client.complete(again, context.day).text)
-        except RequestRefused as refused:
+        except RequestRefusedError as refused:
             return ParsedAnswer(form="refused", problem=str(refused)), request.key
         if (second.parsed, _facts(second)) >= (parsed.parsed, _facts(parsed)):
             return second, again.key
         return parsed, request.key
 
-    def _request(self, chunk: Chunk, messages: Sequence[Said], context: Context, earlier: Earlier) -> Request:
+    def _request(self, chunk: Chunk, messages: Sequence[WindowMessage], context: Context, earlier: Earlier) -> Request:
         config = self.client.config
         first = messages[0].said_at.astimezone(self.zone)
         project = f"The session worked in the folder {context.project}. " if context.project else ""
         # nothing but the words: whatever else is shown would have the rest paid again when it is judged otherwise
-        told = "\n".join(f"o{number} {fact.text}" for number, (_, fact) in enumerate(earlier, 1))
-        prior = filled("prior_observations", {"fence": chunk.fence, "observations": told}) if earlier else ""
+        reported = "\n".join(f"o{number} {fact.text}" for number, (_, fact) in enumerate(earlier, 1))
+        prior = filled("prior_observations", {"fence": chunk.fence, "observations": reported}) if earlier else ""
         turn = {
             "where": f"{project}It is {first:%A %Y-%m-%d}.\n\n",
             "prior": prior,
             "fence": chunk.fence,
             "transcript": chunk.text,
-            "budget": f"{round(PROSE * room(messages, self.budget), -1):.0f}",
+            "budget": f"{round(PROSE * token_budget(messages, self.budget), -1):.0f}",
         }
         return Request(
             model=config.model,
             system=filled("observer", {"priorities": text_of("priorities").strip()}),
             prompt=filled("user_turn", turn),
-            pictures=tuple(_pictures(messages, self.most_pictures)) if sees(config) else (),
+            images=tuple(_images(messages, self.max_images)) if sees(config) else (),
             temperature=config.temperature,
             max_output_tokens=config.max_output_tokens,
         )
 
     def _segment(
-        self, segment: ParsedSegment, part: range, whole: range, honesty: Honesty, parsed: ParsedAnswer, key: str
+        self, segment: ParsedSegment, part: range, whole: range, fact_check: FactCheck, parsed: ParsedAnswer, key: str
     ) -> Segment:
-        messages = honesty.messages[part.start : part.stop]
-        facts = (honesty.check(fact, whole) for fact in segment.facts)
+        messages = fact_check.messages[part.start : part.stop]
+        facts = (fact_check.check(fact, whole) for fact in segment.facts)
         return Segment(
-            narrative=_line(segment.narrative, honesty) or narrative(messages),
+            narrative=_line(segment.narrative, fact_check) or narrative(messages),
             first_message_id=messages[0].message_id,
             last_message_id=messages[-1].message_id,
             facts=tuple(facts) if parsed.parsed else tuple(replace(f, flags=(*f.flags, UNPARSED)) for f in facts),
-            title=_line(segment.title, honesty),
+            title=_line(segment.title, fact_check),
             parsed=parsed.parsed,
             answer=key,
             problem=parsed.problem,
@@ -194,19 +194,19 @@ def _newest(earlier: Earlier, cap: int) -> Earlier:
     return kept[::-1]
 
 
-def _line(text: str | None, honesty: Honesty) -> str | None:
-    return clip(honesty.without_invented_times(text)[0], LONGEST_LINE) if text and text.strip() else None
+def _line(text: str | None, fact_check: FactCheck) -> str | None:
+    return clip(fact_check.without_invented_times(text)[0], MAX_LINE) if text and text.strip() else None
 
 
-def _pictures(messages: Sequence[Said], left: int) -> Iterator[Picture]:
+def _images(messages: Sequence[WindowMessage], left: int) -> Iterator[RequestImage]:
     """The first images of these messages that can be shown; where one cannot, its mark in the text has to do."""
-    for shown in (shown for message in messages for shown in message.shown):
+    for place in (place for message in messages for place in message.images):
         if not left:
             return
         try:
-            picture = load_image(shown.source_file, shown.line, shown.block)
+            image = load_image(place.source_file, place.line, place.block)
         except NoSuchImageError:
             continue
-        if picture.media_type in PICTURE_TYPES and len(picture.data) <= PICTURE_BYTES:
+        if image.media_type in IMAGE_TYPES and len(image.data) <= MAX_IMAGE_BYTES:
             left -= 1
-            yield Picture(picture.media_type, picture.data)
+            yield RequestImage(image.media_type, image.data)

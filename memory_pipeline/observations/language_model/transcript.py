@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.text.tokens import estimate
 
 INJECTED = 300
 """Characters shown of what a program put in: enough to see what it is."""
 PASTED = 1_500
-"""Characters shown of one thing that a person pasted."""
-LEAST_FULL = 0.7
+"""Characters shown of one thing that a user pasted."""
+MIN_FULL = 0.7
 """Share of the cap that a part has at least where it is cut earlier for a better place."""
 FENCE = "transcript"
 
@@ -31,10 +31,10 @@ class Chunk:
     """A mark that cannot stand inside `text`: it is made of a hash over it."""
 
 
-def chunks(messages: Sequence[Said], cap: int, zone: ZoneInfo) -> list[Chunk]:
+def chunks(messages: Sequence[WindowMessage], cap: int, zone: ZoneInfo) -> list[Chunk]:
     """The window in parts of at most `cap` estimated tokens, cut between messages and counted from its start.
 
-    So the parts of a window that grows stay as they are, all but the last. A part ends before a message of the person
+    So the parts of a window that grows stay as they are, all but the last. A part ends before a message of the user
     where one is near, else before one of the model, so that a call is not cut from its result. A single message that
     is longer than the cap loses its middle.
     """
@@ -50,9 +50,11 @@ def chunks(messages: Sequence[Said], cap: int, zone: ZoneInfo) -> list[Chunk]:
     return [*found, _chunk(start, len(messages), shown)] if messages else []
 
 
-def _natural_end(messages: Sequence[Said], shown: Sequence[tuple[str, int]], start: int, end: int, cap: int) -> int:
+def _natural_end(
+    messages: Sequence[WindowMessage], shown: Sequence[tuple[str, int]], start: int, end: int, cap: int
+) -> int:
     """Where the part that may reach to `end` is best cut, without leaving much of its room unused."""
-    best, left = end, LEAST_FULL * cap
+    best, left = end, MIN_FULL * cap
     tokens = sum(cost for _, cost in shown[start:end])
     for i in range(end, start, -1):
         if tokens < left:
@@ -71,7 +73,7 @@ def _chunk(start: int, end: int, shown: Sequence[tuple[str, int]]) -> Chunk:
     return Chunk(start, end, text, sum(cost for _, cost in shown[start:end]), fence)
 
 
-def _fitting(message: Said, number: int, cap: int, zone: ZoneInfo) -> tuple[str, int]:
+def _fitting(message: WindowMessage, number: int, cap: int, zone: ZoneInfo) -> tuple[str, int]:
     is_tool = message.role == "tool"
     text = rendered(message, number, zone)
     cost = estimate(text, tool=is_tool)
@@ -82,7 +84,7 @@ def _fitting(message: Said, number: int, cap: int, zone: ZoneInfo) -> tuple[str,
     return text, cost
 
 
-def rendered(message: Said, number: int, zone: ZoneInfo) -> str:
+def rendered(message: WindowMessage, number: int, zone: ZoneInfo) -> str:
     """One message: `[#12 14:03 user]` and what was said, pasted and injected text clipped."""
     who = [message.role, *([message.tool_name] if message.tool_name else []), *(["error"] if message.is_error else [])]
     text = message.text if message.role != "injected" else _clipped(message.text, INJECTED)
@@ -91,7 +93,7 @@ def rendered(message: Said, number: int, zone: ZoneInfo) -> str:
     return f"[#{number} {message.said_at.astimezone(zone):%H:%M} {' '.join(who)}]\n{text.strip()}"
 
 
-def _with_pastes(message: Said) -> str:
+def _with_pastes(message: WindowMessage) -> str:
     parts, end = [], 0
     for start, stop in message.quoted:
         parts += [message.text[end:start], f"(pasted) {_clipped(message.text[start:stop].strip(), PASTED)}\n"]

@@ -31,14 +31,14 @@ from memory_pipeline.text.sentences import sentences
 
 __all__ = ["KINDS", "ParsedAnswer", "ParsedFact", "ParsedSegment", "parse_answer"]
 
-MOST_FACTS = 200
-MOST_GUESSES = 3
+MAX_FACTS = 200
+MAX_GUESSES = 3
 """Reasons that the problem tells."""
-MOST_PARAGRAPHS, LONGEST_PARAGRAPH = 10, 300
+MAX_PARAGRAPHS, MAX_PARAGRAPH_LENGTH = 10, 300
 """Facts that are made of prose, and their characters."""
-MOST_LOOKED_AT, MOST_READ = 100, 2_000
+MAX_PARAGRAPHS_READ, MAX_CHARACTERS_READ = 100, 2_000
 """Paragraphs of prose, and characters of each, that are looked at."""
-LONGEST_TITLE, LONGEST_NARRATIVE, LONGEST_TASK = 120, 600, 500
+MAX_TITLE, MAX_NARRATIVE, MAX_TASK = 120, 600, 500
 _NONE = re.compile(r"\W*(?:none|n/?a|null|nothing|unknown|无|没有)\W*", re.I)
 _TEMPLATE = (
     *("up to 8 words", "1 to 3 sentences:", "what the person is working on at the end, one line"),
@@ -101,9 +101,9 @@ def parse_answer(text: str) -> ParsedAnswer:
 def _answer(text: str, guesses: list[str]) -> ParsedAnswer:
     structure = read_json(text) or read_structure(text)
     guesses = [*guesses, *structure.guesses]
-    told = ParsedAnswer(
-        current_task=_told(structure.texts.get("currenttask"), LONGEST_TASK),
-        suggested_response=_told(structure.texts.get("suggestedresponse"), LONGEST_TASK),
+    reported = ParsedAnswer(
+        current_task=_reported(structure.texts.get("currenttask"), MAX_TASK),
+        suggested_response=_reported(structure.texts.get("suggestedresponse"), MAX_TASK),
         used=_named(structure.texts.get("used")),
         ended=_named(structure.texts.get("ended")),
     )
@@ -112,43 +112,43 @@ def _answer(text: str, guesses: list[str]) -> ParsedAnswer:
     loose = _build(structure.outside, only_listed=True)
     has_marks = found.unmarked + loose.unmarked < found.count + loose.count
     if not has_marks and (is_refusal(content) or is_refusal(text)):
-        return _ended(replace(told, form="refusal"), ["the model declines to answer"])
+        return _ended(replace(reported, form="refusal"), ["the model declines to answer"])
     if not has_marks and is_echo(content or text):
-        return _ended(replace(told, form="degenerate"), ["the answer repeats the transcript"])
+        return _ended(replace(reported, form="degenerate"), ["the answer repeats the transcript"])
     if found.count or (found.segments and not loose.count):
         form = "segments" if structure.has_segments or found.segments[0].narrative else "flat"
-        return _ended(replace(told, segments=tuple(found.segments), form=form), guesses + found.guesses)
+        return _ended(replace(reported, segments=tuple(found.segments), form=form), guesses + found.guesses)
     if loose.count:
         why = "the facts stand outside of the tags" if structure.has_tags else "there are no tags"
-        return _ended(replace(told, segments=tuple(loose.segments), form="lines"), [why, *guesses, *loose.guesses])
-    return _without_lists(text, content, structure, told, guesses)
+        return _ended(replace(reported, segments=tuple(loose.segments), form="lines"), [why, *guesses, *loose.guesses])
+    return _without_lists(text, content, structure, reported, guesses)
 
 
 def _without_lists(
-    text: str, content: str, structure: Structure, told: ParsedAnswer, guesses: list[str]
+    text: str, content: str, structure: Structure, reported: ParsedAnswer, guesses: list[str]
 ) -> ParsedAnswer:
     """What is said where there is no fact in a list: nothing, prose, or noise."""
     is_empty_list = structure.has_observations and structure.is_closed and not content
     if is_empty_list or is_nothing(content or without_tags(text)):
-        return _ended(replace(told, form="nothing"), guesses)
+        return _ended(replace(reported, form="nothing"), guesses)
     if is_noise_only(text):
-        return _ended(replace(told, form="degenerate"), ["the answer has no words"])
+        return _ended(replace(reported, form="degenerate"), ["the answer has no words"])
     facts = _of_prose(content if structure.has_tags else without_tags(text))
     if not facts:
-        return _ended(replace(told, form="empty"), ["there is no fact in the answer", *guesses])
+        return _ended(replace(reported, form="empty"), ["there is no fact in the answer", *guesses])
     segment = ParsedSegment(None, None, None, None, tuple(facts))
-    return _ended(replace(told, segments=(segment,), form="raw"), ["the answer is prose", *guesses])
+    return _ended(replace(reported, segments=(segment,), form="raw"), ["the answer is prose", *guesses])
 
 
-def _named(told: str | None) -> tuple[str, ...]:
+def _named(reported: str | None) -> tuple[str, ...]:
     """The numbers of earlier observations in the words, each once."""
-    words = "" if not told or told.startswith(_TEMPLATE) else told
+    words = "" if not reported or reported.startswith(_TEMPLATE) else reported
     return tuple(dict.fromkeys(f"o{int(n)}" for n in _USED.findall(words)))
 
 
 def _ended(answer: ParsedAnswer, guesses: list[str]) -> ParsedAnswer:
     """With what was guessed, if anything, told in a sentence."""
-    why = "; ".join(dict.fromkeys(guesses[:MOST_GUESSES]))
+    why = "; ".join(dict.fromkeys(guesses[:MAX_GUESSES]))
     return replace(answer, parsed=not guesses, problem=f"{why[:1].upper()}{why[1:]}." if guesses else None)
 
 
@@ -171,12 +171,12 @@ def _build(drafts: list[Draft], *, only_listed: bool, is_last_cut: bool = False)
     for draft, found in zip(drafts, lists, strict=True):
         facts = list({key: fact for fact in reversed(found.facts) if (key := key_of(fact)) not in seen}.values())[::-1]
         seen.update(map(key_of, facts))
-        if built.count + len(facts) > MOST_FACTS:
-            facts = facts[: MOST_FACTS - built.count]
-            built.guesses.append(f"only the first {MOST_FACTS} facts are kept")
+        if built.count + len(facts) > MAX_FACTS:
+            facts = facts[: MAX_FACTS - built.count]
+            built.guesses.append(f"only the first {MAX_FACTS} facts are kept")
         built.count += len(facts)
         built.unmarked += min(found.unmarked, len(facts))
-        title, narrative = _told(draft.title, LONGEST_TITLE), _told(draft.narrative, LONGEST_NARRATIVE)
+        title, narrative = _reported(draft.title, MAX_TITLE), _reported(draft.narrative, MAX_NARRATIVE)
         if found.unlisted and facts:
             built.guesses.append("facts stand on lines without bullets")
         if facts or narrative:
@@ -195,7 +195,7 @@ def _end_cut(lists: list[FactList]) -> None:
         facts.append(replace(last, text=f"{last.text} …"))
 
 
-def _told(text: str | None, limit: int) -> str | None:
+def _reported(text: str | None, limit: int) -> str | None:
     """The words on one line; None where they say that there are none, or are those of the instructions."""
     words = tidy(text or "")
     return None if not words or _NONE.fullmatch(words) or words.startswith(_TEMPLATE) else shortened(words, limit)
@@ -204,11 +204,11 @@ def _told(text: str | None, limit: int) -> str | None:
 def _of_prose(text: str) -> list[ParsedFact]:
     """A fact of low priority for each paragraph that says something; the answer's talk about itself does not."""
     facts: dict[str, ParsedFact] = {}
-    for paragraph in re.split(r"\n[ \t]*\n", text)[:MOST_LOOKED_AT]:
-        part = paragraph.strip()[:MOST_READ]
+    for paragraph in re.split(r"\n[ \t]*\n", text)[:MAX_PARAGRAPHS_READ]:
+        part = paragraph.strip()[:MAX_CHARACTERS_READ]
         said = (tidy(part[s.start : s.end]) for s in sentences(part) if s.kind != "heading")
         words = " ".join(w for w in said if not (w.endswith((":", "：")) or _CHATTER.match(w) or is_noise(w)))
-        fact = ParsedFact(shortened(words, LONGEST_PARAGRAPH), LOW, STATEMENT, None, ())
-        if not is_too_little(words) and len(facts) < MOST_PARAGRAPHS:
+        fact = ParsedFact(shortened(words, MAX_PARAGRAPH_LENGTH), LOW, STATEMENT, None, ())
+        if not is_too_little(words) and len(facts) < MAX_PARAGRAPHS:
             facts.setdefault(key_of(fact), fact)
     return list(facts.values())

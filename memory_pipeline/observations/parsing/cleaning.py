@@ -10,7 +10,7 @@ import re
 from memory_pipeline.text.kinds import length_of
 from memory_pipeline.text.sentences import clip
 
-LONGEST_ANSWER = 1_000_000
+MAX_ANSWER = 1_000_000
 """Characters that are read of an answer; no model is let to write so many."""
 NEAR = 80
 """Characters around a tag that are looked at."""
@@ -39,7 +39,7 @@ _CONTROL_TOKEN = re.compile(r"<[|｜][\w▁ .:-]{1,40}[|｜]>|</?s>(?=\s*\Z)")
 def cleaned(text: str) -> str:
     """The first million characters, lines ended by `\\n`, without control, zero-width and direction characters,
     terminal escapes and halves of characters; unescaped when the whole answer was escaped as HTML."""
-    text = _BREAK.sub("\n", _ESCAPE.sub("", text[:LONGEST_ANSWER]))
+    text = _BREAK.sub("\n", _ESCAPE.sub("", text[:MAX_ANSWER]))
     text = _SURROGATE.sub("\ufffd", _JOINER.sub("", _HIDDEN.sub("", text)))
     if _ESCAPED_TAG.search(text) and not _ANSWER_TAG.search(text):
         text = unescaped(text)
@@ -89,9 +89,9 @@ def _ends_its_line(text: str, tag: re.Match[str]) -> bool:
     return not rest or rest.startswith(("\n", "<", "`", "{", "*", "🔴", "🟡", "🟢"))
 
 
-LONGEST_FACT = 1_000
+MAX_FACT = 1_000
 """Characters of a fact; what is longer is cut."""
-LEAST_WORDS, LEAST_LENGTH = 3, 12
+MIN_WORDS, MIN_LENGTH = 3, 12
 """A fact has so many words, or so many characters of which a Chinese one counts for three."""
 GRAM = 8
 """Words in a row by which a text is taken to stand where it stood before."""
@@ -192,10 +192,10 @@ def is_too_little(text: str) -> bool:
     """Whether it has too few words and characters to be a fact."""
     if not _LETTER.search(text):
         return True
-    return length_of(text) < LEAST_LENGTH and len(_PLAIN_WORD.findall(text)) < LEAST_WORDS
+    return length_of(text) < MIN_LENGTH and len(_PLAIN_WORD.findall(text)) < MIN_WORDS
 
 
-def shortened(text: str, limit: int = LONGEST_FACT) -> str:
+def shortened(text: str, limit: int = MAX_FACT) -> str:
     """The text, cut with "…" behind its last whole sentence when it is longer than the limit; behind a word, when
     the sentence is longer than half of the limit."""
     if len(text) <= limit:

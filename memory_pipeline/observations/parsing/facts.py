@@ -10,11 +10,11 @@ from memory_pipeline.observations.parsing.cleaning import is_echo_line, is_nothi
 from memory_pipeline.observations.parsing.marks import STATEMENT, Marks, leading, priority_in, trailing
 from memory_pipeline.text.priorities import LOW
 
-LONGEST_ENTRY = 4_000
+MAX_ENTRY = 4_000
 """Characters of a line that are looked at; facts are shorter by far."""
-MOST_ENTRIES = 2_000
+MAX_ENTRIES = 2_000
 """Lines of one list; ten times as many as the facts that are kept of an answer."""
-MOST_REFS = 20
+MAX_REFS = 20
 
 BULLET = re.compile(
     r"[ \t]*(?:[-*•‣▪●○◦·+](?=[ \t🔴🟡🟢\[])|\d{1,3}[.)](?=[ \t])|\([0-9a-z]\)(?=[ \t]))[ \t]*(?:\[[ xX]\][ \t]+)?"
@@ -98,8 +98,8 @@ def key_of(fact: ParsedFact) -> str:
 
 def tidy(text: str) -> str:
     """On one line, with XML's entities resolved outside of code, without bold type and without the brackets of tags:
-    what a person reads cannot open or close anything in a later prompt. Generics like `Vec<u8>` stay as they are."""
-    words = " ".join(text[:LONGEST_ENTRY].split())
+    what a user reads cannot open or close anything in a later prompt. Generics like `Vec<u8>` stay as they are."""
+    words = " ".join(text[:MAX_ENTRY].split())
     words = "".join(part if part[:1] == "`" else _TYPE.sub("", unescaped(part)) for part in _CODE.split(words))
     words = _ANY_TAG.sub(_without_brackets, words)
     if _ANY_TAG.search(words):  # one was made of the rest of another: <<system>>
@@ -134,13 +134,13 @@ def _entries(lines: Iterable[str]) -> list[_Entry]:
         ):
             after_gap = True
             continue
-        marks, rest = leading(body[:LONGEST_ENTRY])
+        marks, rest = leading(body[:MAX_ENTRY])
         if heading or not rest.strip(" \t*_:：-"):
             # "🔴 High priority:" stands over what follows
             priority = priority_in(heading["words"]) if heading else marks.priority or priority
             after_gap = True
             continue
-        indent = len(line[:LONGEST_ENTRY].expandtabs(4)) - len(line[:LONGEST_ENTRY].expandtabs(4).lstrip())
+        indent = len(line[:MAX_ENTRY].expandtabs(4)) - len(line[:MAX_ENTRY].expandtabs(4).lstrip())
         above = found[-1] if found and found[-1].is_listed else None
         if bullet and above and indent > above.indent and not marks.priority:
             above.parts.append([_ARROW.sub("", body, count=1) if _ARROW.match(body) else body])
@@ -151,7 +151,7 @@ def _entries(lines: Iterable[str]) -> list[_Entry]:
         else:
             found.append(_Entry(indent, priority, False, [[body]]))
         after_gap = False
-        if len(found) >= MOST_ENTRIES:
+        if len(found) >= MAX_ENTRIES:
             break
     return found
 
@@ -176,7 +176,7 @@ def _fact(entry: _Entry) -> tuple[ParsedFact, bool] | None:
         refs += below.refs
         more = tidy(words)
         text += "" if not more else f" {more}" if text.endswith(tuple(".:;,!?…。：！？")) else f"; {more}"
-        if len(text) > LONGEST_ENTRY:
+        if len(text) > MAX_ENTRY:
             break
     if is_too_little(text) or (not refs and is_nothing(text)):
         return None
@@ -186,11 +186,11 @@ def _fact(entry: _Entry) -> tuple[ParsedFact, bool] | None:
         priority or LOW,
         marks.kind or STATEMENT,
         marks.clock,
-        tuple(dict.fromkeys(refs))[:MOST_REFS],
+        tuple(dict.fromkeys(refs))[:MAX_REFS],
     )
     return fact, priority is not None
 
 
 def _marks_and_words(lines: list[str]) -> tuple[Marks, str]:
-    marks, words = leading(" ".join(lines)[:LONGEST_ENTRY])
+    marks, words = leading(" ".join(lines)[:MAX_ENTRY])
     return trailing(marks, words)

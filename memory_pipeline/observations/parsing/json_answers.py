@@ -47,8 +47,8 @@ def _structure(value: Any) -> Structure | None:
     else:
         return None
     for name in TEXTS[2:]:
-        told = named.get(name)
-        words = " ".join(map(str, told)) if isinstance(told, list) else told
+        reported = named.get(name)
+        words = " ".join(map(str, reported)) if isinstance(reported, list) else reported
         if isinstance(words, str) and words.strip():
             structure.texts[name] = " ".join(words.split())
     return structure

@@ -15,7 +15,7 @@ KINDS = (
     *("statement", "question"),
 )
 STATEMENT = "statement"
-MOST_MARKS = 8
+MAX_MARKS = 8
 """Marks before a fact; what follows them is its text."""
 WIDEST_RANGE = 20
 """Messages of `#3-#7` that are written out; of a wider range only its two ends."""
@@ -97,7 +97,7 @@ class Marks:
 def leading(line: str) -> tuple[Marks, str]:
     """The marks that a line (without its bullet) leads with, and its text."""
     marks, position = Marks(), 0
-    for _ in range(MOST_MARKS):
+    for _ in range(MAX_MARKS):
         space = _SPACE.match(line, position)
         start = space.end() if space else position
         step = _step(line, start, marks)

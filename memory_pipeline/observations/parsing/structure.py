@@ -21,7 +21,7 @@ from memory_pipeline.observations.parsing.marks import (
     priority_in,
 )
 
-LONGEST_NAME = 30
+MAX_NAME = 30
 """Characters of a heading that names an element."""
 
 _LABEL = re.compile(
@@ -72,7 +72,7 @@ def heading_of(text: str) -> Heading | None:
     if not found:
         return None
     words = next(filter(None, found.groups()), "").strip(" \t*_#:：")
-    name = element_of(words) if len(words) < LONGEST_NAME else None
+    name = element_of(words) if len(words) < MAX_NAME else None
     if name in TEXTS:
         return Heading(element=name)
     if name or not words or _PLAIN_HEADING.fullmatch(words) or DATE.fullmatch(words):

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import uuid4
 
-from memory_pipeline.errors import CannotGoOn, TryAgainLater
+from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
@@ -38,7 +38,7 @@ _TOKEN = re.compile(r"[!-~]+")
 T = TypeVar("T")
 
 
-class TodoistBusy(TryAgainLater):
+class TodoistBusyError(TryAgainLaterError):
     """Todoist did not answer this time, or asks to wait so many seconds."""
 
     def __init__(self, message: str, wait: float = 0.0) -> None:
@@ -46,11 +46,11 @@ class TodoistBusy(TryAgainLater):
         self.wait = wait
 
 
-class TodoistRefused(CannotGoOn):
+class TodoistRefusedError(CannotGoOnError):
     """No request of this kind can succeed: the token is missing or wrong, or it is another account's."""
 
 
-class _Gone(TodoistRefused):
+class _NotFoundError(TodoistRefusedError):
     """There is no such task."""
 
 
@@ -78,7 +78,7 @@ class Todoist:
 
         if not token or not _TOKEN.fullmatch(token):
             what = "holds characters that no token has" if token else "is not set"
-            raise TodoistRefused(
+            raise TodoistRefusedError(
                 f"TODOIST_API_TOKEN {what}; copy it from Todoist, Settings, Integrations, Developer, "
                 "or unset MEMORY_TODOIST."
             )
@@ -110,7 +110,7 @@ class Todoist:
         self._deleted = False
         try:
             task = self._call(lambda: self._api.get_task(task_id))
-        except _Gone:
+        except _NotFoundError:
             return ReviewTask(task_id, "", "", (), DELETED)
         if self._deleted:
             return _task(task, DELETED)
@@ -147,7 +147,9 @@ class Todoist:
         for project in self._pages(lambda: self._api.get_projects(limit=PAGE)):
             if project.is_inbox_project:
                 return str(project.id)
-        raise TodoistRefused("Todoist names no inbox for the account of TODOIST_API_TOKEN; give one that may read it.")
+        raise TodoistRefusedError(
+            "Todoist names no inbox for the account of TODOIST_API_TOKEN; give one that may read it."
+        )
 
     def _pages(self, ask: Callable[[], Iterator[list[T]]]) -> list[T]:
         pages = ask()
@@ -160,7 +162,7 @@ class Todoist:
         return found
 
     def _unless_gone(self, ask: Callable[[], object]) -> None:
-        with contextlib.suppress(_Gone):
+        with contextlib.suppress(_NotFoundError):
             self._call(ask)
 
     def _call(self, ask: Callable[[], T]) -> T:
@@ -173,14 +175,14 @@ class Todoist:
             except httpx.HTTPStatusError as error:
                 response = error.response
             except httpx.HTTPError as error:
-                raise TodoistBusy(
+                raise TodoistBusyError(
                     f"Todoist did not answer ({type(error).__name__}); it is asked again later."
                 ) from None
             except Exception as error:  # the library names no errors of its own for an answer that it cannot read
-                raise TodoistBusy(f"Todoist's answer cannot be read ({type(error).__name__}).") from None
+                raise TodoistBusyError(f"Todoist's answer cannot be read ({type(error).__name__}).") from None
             wait = self._judge(response)
             if wait > self._patience:
-                raise TodoistBusy(f"Todoist asks to wait {wait:.0f} seconds (429); it is asked again later.", wait)
+                raise TodoistBusyError(f"Todoist asks to wait {wait:.0f} seconds (429); it is asked again later.", wait)
             self._patience -= wait
             time.sleep(wait)
 
@@ -191,15 +193,15 @@ class Todoist:
             return _seconds(response.headers.get("Retry-After"))
         asked = f"{response.request.method} {response.request.url.path}"
         if status == 404:
-            raise _Gone(f"Todoist does not know {asked} (404).")
+            raise _NotFoundError(f"Todoist does not know {asked} (404).")
         if status in (401, 403):
-            raise TodoistRefused(
+            raise TodoistRefusedError(
                 f"Todoist does not accept TODOIST_API_TOKEN ({status}); copy it anew from Todoist, Settings, "
                 f"Integrations, Developer.{self._said(response)}"
             )
         if status >= 500:
-            raise TodoistBusy(f"Todoist is out of order ({status}); it is asked again later.")
-        raise TodoistRefused(f"Todoist refused {asked} ({status}).{self._said(response)}")
+            raise TodoistBusyError(f"Todoist is out of order ({status}); it is asked again later.")
+        raise TodoistRefusedError(f"Todoist refused {asked} ({status}).{self._said(response)}")
 
     def _said(self, response: httpx.Response) -> str:
         said = clip(one_line(response.text.replace(self._token, "…")), 100)
@@ -221,7 +223,7 @@ class Todoist:
 
 
 def open_todoist(settings: Settings, *, patience: float = PATIENCE, seconds: float = SECONDS) -> Todoist:
-    """Raises `TodoistRefused` when there is no token that could be sent."""
+    """Raises `TodoistRefusedError` when there is no token that could be sent."""
     return Todoist(settings.todoist.api_token, patience=patience, seconds=seconds)
 
 

@@ -21,8 +21,8 @@ from memory_pipeline.proposals.todoist.client import (
     DELETED,
     ReviewTask,
     Todoist,
-    TodoistBusy,
-    TodoistRefused,
+    TodoistBusyError,
+    TodoistRefusedError,
 )
 from memory_pipeline.proposals.todoist.planning import Plan, plan
 from memory_pipeline.proposals.todoist.tasks import (
@@ -67,14 +67,15 @@ class Reviewed:
 def sync(workspace: Workspace, todoist: Todoist, now: datetime) -> Reviewed:
     """One pass: read the decisions, bring REVIEW.md and MEMORY.md up to date, make and close tasks.
 
-    Raises `TodoistBusy` or `TodoistRefused`; what was done before that is recorded, and the next pass does the rest.
+    Raises `TodoistBusyError` or `TodoistRefusedError`; what was done before that is recorded, and the next pass does
+    the rest.
     """
     workspace.settings.backups.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(workspace.settings.backups / "todoist.lock", timeout=LOCK_SECONDS):
             return _pass(workspace, todoist, now)
     except Timeout:
-        raise TodoistBusy("Another pass over the tasks in Todoist is still under way.") from None
+        raise TodoistBusyError("Another pass over the tasks in Todoist is still under way.") from None
 
 
 def _pass(workspace: Workspace, todoist: Todoist, now: datetime) -> Reviewed:
@@ -139,7 +140,7 @@ def _out_of_sight(lake: Lake, todoist: Todoist, plan: Plan, account: Account, no
 
 def _same_account(settings: Settings, account: Account, inbox: str) -> None:
     if inbox != account.inbox:
-        raise TodoistRefused(
+        raise TodoistRefusedError(
             "TODOIST_API_TOKEN is of another account than the tasks were made in, so their absence decides nothing. "
             f"Set the token of that account, or delete {account_file(settings)} to have the tasks made in this one."
         )
@@ -182,7 +183,7 @@ def _add(todoist: Todoist, proposal: Proposal, account: Account) -> ReviewTask:
         return todoist.add(
             content_of(proposal), description_of(proposal, account), request_id(account, proposal.proposal_id)
         )
-    except TodoistBusy:  # it may have been made all the same, and only the answer was lost
+    except TodoistBusyError:  # it may have been made all the same, and only the answer was lost
         for task in todoist.review_tasks():
             if marked(task, account) == proposal.proposal_id:
                 return task

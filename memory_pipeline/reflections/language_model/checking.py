@@ -8,38 +8,38 @@ from collections.abc import Sequence
 
 from memory_pipeline.observations.language_model.alignment import OF_THE_WRITER, stems
 from memory_pipeline.reflections.language_model.parsing import ParsedLine
-from memory_pipeline.reflections.model import PATTERNS, SECTION_OF, Line, Observed, best_priority, best_trust
+from memory_pipeline.reflections.model import (
+    PATTERNS,
+    SECTION_OF,
+    Observation,
+    ReflectionLine,
+    best_priority,
+    best_trust,
+)
 from memory_pipeline.text.dates import clock_times
+from memory_pipeline.text.kinds import RULES
 from memory_pipeline.text.priorities import MEDIUM, RANK
+from memory_pipeline.text.sameness import CARRIED, SAYING
 from memory_pipeline.text.specifics import Words, missing_specifics
-
-COVERED = 0.4
-"""Share of a line's words, by their rarity, that its observations must have. The rest is how it is told. Of facts that
-two careful readers wrote down of the same session, each in their own words, 97 % pass beside the other's, and under 1 %
-beside another fact."""
-SHARED = 0.15
-"""Share of a line's words that an observation must have to count as one that says it."""
-OF_A_PERSON = ("rule", "preference", "correction")
-"""Kinds that only a person's words can give a line."""
 
 
 class Checker:
     """Observations that a model was shown, indexed by their words. Number n is `observed[n - 1]`."""
 
-    def __init__(self, observed: Sequence[Observed]) -> None:
+    def __init__(self, observed: Sequence[Observation]) -> None:
         self.observed = observed
         self._stems = [stems(o.text) for o in observed]
         count = Counter(word for words in self._stems for word in words)
         self._rarity = {word: math.log1p(len(observed) / n) for word, n in count.items()}
         self._unknown = math.log1p(len(observed) or 1)
 
-    def check(self, parsed: ParsedLine) -> Line | None:
+    def check(self, parsed: ParsedLine) -> ReflectionLine | None:
         """The line as it may be stored; None when its observations are not there or do not carry it."""
         named, replaced = self._known(parsed.sources), self._known(parsed.replaced)
         if not any(self.observed[i].may_lead for i in named) or not self._is_carried(parsed.text, [*named, *replaced]):
             return None
         shares = {i: self._share(parsed.text, [i]) for i in named}
-        saying = [i for i in named if shares[i] >= SHARED]
+        saying = [i for i in named if shares[i] >= SAYING]
         leading = [i for i in saying if self.observed[i].may_lead]
         if not leading:
             return None
@@ -47,7 +47,7 @@ class Checker:
         sources = [self.observed[i] for i in (lead, *(i for i in saying if i != lead))]
         kind = _kind(parsed.kind, sources)
         section = next((s for s in (parsed.section, sources[0].section) if s is not None), None)
-        return Line(
+        return ReflectionLine(
             section=SECTION_OF.get(kind, PATTERNS) if section is None else section,
             text=parsed.text,
             priority=max(parsed.priority or MEDIUM, best_priority(sources), key=RANK.__getitem__),
@@ -67,7 +67,7 @@ class Checker:
         texts = [self.observed[i].text for i in positions]
         if not clock_times(text) <= set().union(*map(clock_times, texts)):
             return False
-        return not missing_specifics(text, Words(texts)) and self._share(text, positions) >= COVERED
+        return not missing_specifics(text, Words(texts)) and self._share(text, positions) >= CARRIED
 
     def _share(self, text: str, positions: Sequence[int]) -> float:
         """Share of the text's words, by their rarity, that these observations have."""
@@ -76,7 +76,7 @@ class Checker:
         total = sum(weights.values())
         return sum(weight for word, weight in weights.items() if word in said) / total if total else 0.0
 
-    def _older(self, replaced: Sequence[int], sources: Sequence[Observed]) -> list[str]:
+    def _older(self, replaced: Sequence[int], sources: Sequence[Observation]) -> list[str]:
         """Of what the model says is replaced, that which was said before the line's newest source, and is none."""
         newest = max(o.observed_at for o in sources)
         ids = {o.observation_id for o in sources}
@@ -84,14 +84,14 @@ class Checker:
         return [o.observation_id for o in older if o.observation_id not in ids]
 
 
-def _kind(told: str | None, sources: Sequence[Observed]) -> str:
+def _kind(reported: str | None, sources: Sequence[Observation]) -> str:
     """The kind that the model gives, if its sources can be that; else that of the source with its words."""
     lead = sources[0]
     if all(o.kind == "question" for o in sources):
         return "question"
-    of_person = any(o.trust == "user" and o.kind in (*OF_A_PERSON, "decision", "convention") for o in sources)
-    if told and (told not in OF_A_PERSON or of_person):
-        return told
-    if lead.kind in OF_A_PERSON and lead.trust != "user":
+    of_person = any(o.trust == "user" and o.kind in (*RULES, "decision", "convention") for o in sources)
+    if reported and (reported not in RULES or of_person):
+        return reported
+    if lead.kind in RULES and lead.trust != "user":
         return "statement"
     return next(o.kind for o in sources if o.kind != "question") if lead.kind == "question" else lead.kind

@@ -20,10 +20,10 @@ from memory_pipeline.observations.parsing.facts import BULLET, HEADING, tidy
 from memory_pipeline.observations.parsing.marks import KINDS
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 
-MOST_LINES = 300
-LONGEST_LINE = 4_000
+MAX_LINES = 300
+MAX_LINE = 4_000
 """Characters of a line that are looked at."""
-MOST_SOURCES = 60
+MAX_SOURCES = 60
 
 _BRACKET = re.compile(r"[\[(（【]([^\[\]()（）【】\n]{1,600})[\])）】]")
 _SEPARATOR = re.compile(r"[\s,;、&+]+")
@@ -79,7 +79,7 @@ def parse_reflection(text: str, sections: Sequence[str], *, is_cut: bool = False
         if heading:
             name = names.search(heading["words"])
             under = known[name[0].casefold()] if name else None
-        elif (parsed := _parsed(line, names, known, under)) and len(found) < MOST_LINES:
+        elif (parsed := _parsed(line, names, known, under)) and len(found) < MAX_LINES:
             found.append(parsed)
     return ParsedReflection(tuple(found), has_loops)
 
@@ -106,7 +106,7 @@ def _is_sources(line: str) -> bool:
 
 def _parsed(line: str, names: re.Pattern[str], known: dict[str, int], under: int | None) -> ParsedLine | None:
     bullet = BULLET.match(line)
-    line = line[bullet.end() if bullet else 0 :][:LONGEST_LINE]
+    line = line[bullet.end() if bullet else 0 :][:MAX_LINE]
     brackets = [(b, numbers) for b in _BRACKET.finditer(line) if (numbers := _numbers(b[1]))]
     if not brackets:
         return None
@@ -120,7 +120,7 @@ def _parsed(line: str, names: re.Pattern[str], known: dict[str, int], under: int
     said = re.sub(r"\s+([.,;:!?])", r"\1", said)
     if is_too_little(said):
         return None
-    numbers = [n for _, found in brackets for n in found][:MOST_SOURCES]
+    numbers = [n for _, found in brackets for n in found][:MAX_SOURCES]
     replaced = tuple(dict.fromkeys(-n for n in numbers if n < 0))
     sources = tuple(dict.fromkeys(n for n in numbers if n > 0 and n not in replaced))
     return ParsedLine(shortened(said), sources, replaced, under if section is None else section, kind, priority)

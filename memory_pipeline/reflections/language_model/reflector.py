@@ -12,40 +12,37 @@ from functools import cached_property
 
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.client import Client
-from memory_pipeline.llm.errors import RequestRefused
+from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.reflections.evaluation import GUIDANCE, is_too_little, is_too_long
 from memory_pipeline.reflections.language_model.checking import Checker
 from memory_pipeline.reflections.language_model.parsing import parse_reflection
 from memory_pipeline.reflections.language_model.rendering import Batch, batches
-from memory_pipeline.reflections.model import TRUSTS, Line, Observed, Reflection, Unusable
+from memory_pipeline.reflections.model import TRUSTS, Observation, Reflection, ReflectionLine, UnusableAnswerError
 from memory_pipeline.text.priorities import RANK
-from memory_pipeline.text.similarity import content_words, overlap
-from memory_pipeline.text.specifics import specifics
+from memory_pipeline.text.sameness import WRITTEN_TWICE_BY_REFLECTOR as SAME
+from memory_pipeline.text.sameness import Signature
 from memory_pipeline.text.tokens import PROSE, estimate
 
-SAME = 0.6
-"""Shared words per word of both from which two lines of a section with the same names and numbers are one."""
 
-
-def merged(lines: Iterable[Line]) -> list[Line]:
+def merged(lines: Iterable[ReflectionLine]) -> list[ReflectionLine]:
     """Each thing once, with the newest wording and all of its sources."""
-    found: list[Line] = []
-    signatures: list[tuple[int, frozenset[str], frozenset[str]]] = []
+    found: list[ReflectionLine] = []
+    known: list[tuple[int, Signature]] = []
     for line in sorted(lines, key=lambda line: (-line.last_seen.timestamp(), RANK[line.priority], line.text)):
-        section, names, words = line.section, frozenset(specifics(line.text)), content_words(line.text)
-        same = (i for i, (s, n, w) in enumerate(signatures) if (s, n) == (section, names) and overlap(w, words) >= SAME)
+        signature = SAME.signature(line.text)
+        same = (i for i, (s, other) in enumerate(known) if s == line.section and SAME.holds(signature, other))
         place = next(same, None)
         if place is None:
             found.append(line)
-            signatures.append((section, names, words))
+            known.append((line.section, signature))
         else:
             found[place] = _joined(found[place], line)
     return found
 
 
-def _joined(one: Line, other: Line) -> Line:
+def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
     return replace(
         one,
         priority=min(one.priority, other.priority, key=RANK.__getitem__),
@@ -71,13 +68,13 @@ GOOD, POOR, TOO_LONG, UNUSABLE = 3, 2, 1, 0
 class Attempt:
     """What came of one answer."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ReflectionLine, ...]
     dropped: int
     quality: int
     problem: str = ""
 
     @property
-    def rank(self) -> tuple[int, int]:
+    def score(self) -> tuple[int, int]:
         """The better it is, the higher: within the band the one that rests on the most, else the shorter one."""
         if self.quality == TOO_LONG:
             return self.quality, -sum(estimate(line.text) for line in self.lines)
@@ -86,7 +83,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class LanguageModelReflector:
-    """`sections` are the names of the sections of MEMORY.md, the person's own first."""
+    """`sections` are the names of the sections of MEMORY.md, the user's own first."""
 
     client: Client
     sections: tuple[str, ...]
@@ -107,17 +104,17 @@ class LanguageModelReflector:
         )
 
     def reflect(
-        self, day: date, observations: Sequence[Observed], vectors: Mapping[str, Sequence[float]]
+        self, day: date, observations: Sequence[Observation], vectors: Mapping[str, Sequence[float]]
     ) -> Reflection:
-        """Raises `Unusable` when the answers to a batch are, and what `Client.complete` raises."""
+        """Raises `UnusableAnswerError` when the answers to a batch are, and what `Client.complete` raises."""
         return self._condensed(day, batches(observations, self.batch_tokens, day), _today(day))
 
-    def pool(self, day: date, lines: Sequence[Observed], vectors: Mapping[str, Sequence[float]]) -> Reflection:
+    def pool(self, day: date, lines: Sequence[Observation], vectors: Mapping[str, Sequence[float]]) -> Reflection:
         """Like `reflect`. The same lines are the same question on every day, so that it is not paid again."""
         parts = batches(lines, self.batch_tokens, None)
         return self._condensed(day, parts, LONG_AGO)
 
-    def requests(self, day: date, observations: Sequence[Observed]) -> list[tuple[Request, Batch]]:
+    def requests(self, day: date, observations: Sequence[Observation]) -> list[tuple[Request, Batch]]:
         """What would be asked first of each batch; for estimates."""
         return self._first(batches(observations, self.batch_tokens, day), _today(day))
 
@@ -125,7 +122,7 @@ class LanguageModelReflector:
         """What would be asked of observations that are not known yet."""
         return self._request(Batch((), "", ""), _today(day), "", 0)
 
-    def pool_requests(self, lines: Sequence[Observed]) -> list[tuple[Request, Batch]]:
+    def pool_requests(self, lines: Sequence[Observation]) -> list[tuple[Request, Batch]]:
         return self._first(batches(lines, self.batch_tokens, None), LONG_AGO)
 
     def _first(self, parts: Sequence[Batch], where: str) -> list[tuple[Request, Batch]]:
@@ -144,25 +141,25 @@ class LanguageModelReflector:
         for number, (share, said) in enumerate((*GUIDANCE, (0.0, "")), 1):
             try:
                 answer = self.client.complete(self._request(batch, where, guidance, number - 1), day)
-            except RequestRefused as refused:
+            except RequestRefusedError as refused:
                 best = best or Attempt((), 0, UNUSABLE, str(refused))
                 break
             attempt = self._read(answer, batch, checker)
-            best = attempt if best is None or attempt.rank > best.rank else best
+            best = attempt if best is None or attempt.score > best.score else best
             if attempt.quality == GOOD:
                 break
             guidance = self._guidance(attempt, batch, share, said) if said else ""
         if best is None or best.quality == UNUSABLE:
-            raise Unusable(f"{best.problem if best else 'nothing was asked'}, in {number} answer(s)")
+            raise UnusableAnswerError(f"{best.problem if best else 'nothing was asked'}, in {number} answer(s)")
         return best, number
 
     def _request(self, batch: Batch, where: str, guidance: str, attempt: int) -> Request:
         config = self.client.config
-        told = filled("observer", {"priorities": text_of("priorities").strip()})
+        reported = filled("observer", {"priorities": text_of("priorities").strip()})
         turn = {"where": where, "fence": batch.fence, "observations": batch.text}
         return Request(
             model=config.model,
-            system=filled("reflector", {"observer": told.strip(), "user": self.sections[0]}),
+            system=filled("reflector", {"observer": reported.strip(), "user": self.sections[0]}),
             prompt=filled("reflector_turn", turn) + guidance,
             temperature=config.temperature,
             max_output_tokens=config.max_output_tokens,
@@ -192,8 +189,8 @@ class LanguageModelReflector:
         """What is added to the next request."""
         if attempt.problem:
             return "\n" + filled("reflector_again", {"problem": attempt.problem})
-        room = min(sum(len(o.text) for o in batch.observed), PROSE * self.client.config.max_output_tokens)
-        return "\n" + filled("reflector_shorter", {"characters": f"{round(share * room, -1):.0f}", "share": said})
+        budget = min(sum(len(o.text) for o in batch.observed), PROSE * self.client.config.max_output_tokens)
+        return "\n" + filled("reflector_shorter", {"characters": f"{round(share * budget, -1):.0f}", "share": said})
 
 
 def _today(day: date) -> str:

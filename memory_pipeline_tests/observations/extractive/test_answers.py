@@ -6,7 +6,7 @@ import pytest
 
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.grounding import missing_evidence
-from memory_pipeline.observations.model import Fact, Said
+from memory_pipeline.observations.model import Fact, WindowMessage
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 FILLER = ["assistant: Let me look at the configuration to see what is there, and then at the logs of it."] * 12
@@ -14,14 +14,15 @@ FILLER = ["assistant: Let me look at the configuration to see what is there, and
 PROPOSAL = "Should I keep the single Postgres instance and do nothing about the replica until the traffic doubles?"
 
 
-def talk(*turns: str) -> list[Said]:
+def talk(*turns: str) -> list[WindowMessage]:
     parts = [turn.split(": ", 1) for turn in [*FILLER, *turns]]
     return [
-        Said(f"m{i - len(FILLER)}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(parts)
+        WindowMessage(f"m{i - len(FILLER)}", role, START + timedelta(minutes=i), text)
+        for i, (role, text) in enumerate(parts)
     ]
 
 
-def decisions(said: list[Said]) -> list[Fact]:
+def decisions(said: list[WindowMessage]) -> list[Fact]:
     """The facts of two places, with what they must always be."""
     segments = ExtractiveObserver(0.5).observe(said)
     found = [f for s in segments for f in s.facts if len(f.evidence) > 1]

@@ -7,16 +7,16 @@ from itertools import accumulate
 import pytest
 
 from memory_pipeline.observations.extractive.candidates import Candidate, candidates, load, measured
-from memory_pipeline.observations.extractive.features import Window
+from memory_pipeline.observations.extractive.features import Conversation
 from memory_pipeline.observations.extractive.observer import priority_of as priority
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.text.sentences import squeeze
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 
 
-def weighed(said: list[Said]) -> list[Candidate]:
-    return candidates(measured(Window.of(said)), load("lexical"))
+def weighed(said: list[WindowMessage]) -> list[Candidate]:
+    return candidates(measured(Conversation.from_messages(said)), load("lexical"))
 
 
 def priority_of(candidate: Candidate) -> str:
@@ -31,7 +31,7 @@ def kept(role: str, text: str, *later: str) -> list[Candidate]:
     """The candidates of one message that are worth keeping; `later` are the messages after it, as `role: text`."""
     before = CONTEXT.get(role, ())
     turns = [*before, (role, text), *(tuple(turn.split(": ", 1)) for turn in later)]
-    said = [Said(f"m{i}", r, START + timedelta(minutes=i), t) for i, (r, t) in enumerate(turns)]
+    said = [WindowMessage(f"m{i}", r, START + timedelta(minutes=i), t) for i, (r, t) in enumerate(turns)]
     found = [c for c in weighed(said) if c.unit.position == len(before)]
     assert all(squeeze(text[c.unit.start : c.unit.end]) == c.unit.text for c in found)
     return found
@@ -133,7 +133,7 @@ def test_an_answer_beside_a_question_is_not_drawn_down_by_it() -> None:
     "text", ["ok", "yes please do it", "ok, continue", "Sounds good, thanks!", "1", "👍", "LGTM", "go ahead", "…"]
 )
 def test_acceptance_alone_says_nothing(text: str) -> None:
-    assert list(weighed([Said("m0", "user", START, text)])) == []
+    assert list(weighed([WindowMessage("m0", "user", START, text)])) == []
 
 
 def test_acceptance_and_orders_around_a_rule_are_not_part_of_it() -> None:
@@ -179,7 +179,7 @@ def own_and_pasted(text: str) -> tuple[list[Candidate], list[Candidate]]:
     parts = re.split("[⟦⟧]", text)
     places = list(accumulate(map(len, parts), initial=0))
     quoted = tuple((places[i], places[i + 1]) for i in range(1, len(parts), 2))
-    found = weighed([Said("m0", "user", START, "".join(parts), quoted=quoted)])
+    found = weighed([WindowMessage("m0", "user", START, "".join(parts), quoted=quoted)])
     assert all(squeeze("".join(parts)[c.unit.start : c.unit.end]) == c.unit.text for c in found)
     return [c for c in found if c.trust == "user"], [c for c in found if c.trust == "paste"]
 
@@ -222,10 +222,10 @@ def test_what_only_announces_a_paste_says_nothing() -> None:
 def test_a_claim_is_not_rejected_or_taken_back_by_something_pasted() -> None:
     paste = "no, I was wrong, the stale lock file was not the cause."
     said = [
-        Said("m0", "user", START, "The build fails with an error about a lock."),
-        Said("m1", "assistant", START, CAUSE),
+        WindowMessage("m0", "user", START, "The build fails with an error about a lock."),
+        WindowMessage("m1", "assistant", START, CAUSE),
     ]
-    said.append(Said("m2", "user", START, paste, quoted=((0, len(paste)),)))
+    said.append(WindowMessage("m2", "user", START, paste, quoted=((0, len(paste)),)))
     assert "high" in {priority_of(c) for c in weighed(said) if c.unit.position == 1}
 
 

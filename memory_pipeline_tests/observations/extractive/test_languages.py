@@ -6,7 +6,7 @@ import pytest
 
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.flags import NO_CUES
-from memory_pipeline.observations.model import Fact, Said
+from memory_pipeline.observations.model import Fact, WindowMessage
 from memory_pipeline.text.cues import is_english
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
@@ -43,7 +43,7 @@ GERMAN = (
 
 def facts(*turns: str) -> list[Fact]:
     parts = [turn.split(": ", 1) for turn in turns]
-    said = [Said(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(parts)]
+    said = [WindowMessage(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(parts)]
     return [f for s in ExtractiveObserver(0.5).observe(said) for f in s.facts]
 
 

@@ -9,7 +9,7 @@ import pytest
 from memory_pipeline.observations.extractive.features import novelty
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.extractive.units import Unit
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.text.encoder import Encoder
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
@@ -32,7 +32,7 @@ def unit(position: int, *parts: str) -> Unit:
 
 def test_the_closest_message_before_counts() -> None:
     axes = Axes()
-    said = [Said(f"m{i}", "user", START, text) for i, text in enumerate(["a", "b", "a"])]
+    said = [WindowMessage(f"m{i}", "user", START, text) for i, text in enumerate(["a", "b", "a"])]
     found = [unit(0, "a"), unit(1, "b"), unit(2, "a"), unit(2, "a", "b")]
     values = novelty(found, said, cast(Encoder, axes))
     assert values == pytest.approx([1.0, 1.0, 0.0, 1 - 0.5**0.5], abs=1e-5)
@@ -40,7 +40,7 @@ def test_the_closest_message_before_counts() -> None:
 
 
 def test_tools_are_not_compared() -> None:
-    said = [Said("m0", "tool", START, "a"), Said("m1", "user", START, "a")]
+    said = [WindowMessage("m0", "tool", START, "a"), WindowMessage("m1", "user", START, "a")]
     assert novelty([unit(1, "a")], said, cast(Encoder, Axes())) == [1.0]
 
 
@@ -53,5 +53,8 @@ def test_nothing_to_weigh_loads_no_model() -> None:
 def test_the_observer_says_by_its_name_whether_it_had_vectors() -> None:
     with_vectors = ExtractiveObserver(encoder=cast(Encoder, Axes()))
     assert (ExtractiveObserver().name, with_vectors.name) == ("extractive-3-lexical", "extractive-3-encoded")
-    said = [Said("m0", "user", START, "Never use npm here."), Said("m1", "assistant", START, "I will look at it. " * 9)]
+    said = [
+        WindowMessage("m0", "user", START, "Never use npm here."),
+        WindowMessage("m1", "assistant", START, "I will look at it. " * 9),
+    ]
     assert [f.text for s in with_vectors.observe(said) for f in s.facts] == ["Never use npm here."]

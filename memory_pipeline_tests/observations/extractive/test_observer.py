@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memory_pipeline.observations.budget import MIN_BUDGET, SHORT_SHARE
 from memory_pipeline.observations.extractive.observer import HIGH_SHARE, HIGHS, ExtractiveObserver, narrative
 from memory_pipeline.observations.grounding import invented_times, missing_evidence
-from memory_pipeline.observations.model import Fact, Said, Segment
+from memory_pipeline.observations.model import Fact, Segment, WindowMessage
 from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.examples import times
@@ -20,21 +20,21 @@ from memory_pipeline_tests.growth import takes_evenly
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 
 
-def talk(*turns: str) -> list[Said]:
+def talk(*turns: str) -> list[WindowMessage]:
     """Messages a minute apart, each as `role: text`."""
     parts = [turn.split(": ", 1) for turn in turns]
-    return [Said(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(parts)]
+    return [WindowMessage(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(parts)]
 
 
-def observe(messages: list[Said], budget: float = 0.10) -> list[Segment]:
+def observe(messages: list[WindowMessage], budget: float = 0.10) -> list[Segment]:
     return ExtractiveObserver(budget).observe(messages)
 
 
-def facts(messages: list[Said], budget: float = 0.10) -> list[Fact]:
+def facts(messages: list[WindowMessage], budget: float = 0.10) -> list[Fact]:
     return [fact for segment in observe(messages, budget) for fact in segment.facts]
 
 
-def room(messages: list[Said], budget: float) -> float:
+def token_budget(messages: list[WindowMessage], budget: float) -> float:
     """The tokens that a window's facts may take, reckoned from the two rules."""
     said = sum(estimate(m.text) for m in messages if m.role in ("user", "assistant"))
     return max(budget * said, min(MIN_BUDGET, SHORT_SHARE * said))
@@ -53,8 +53,8 @@ RULES = [
 def test_the_budget_is_kept_and_used(budget: float) -> None:
     messages = talk(*RULES)
     tokens = sum(estimate(f.text) for f in facts(messages, budget))
-    assert tokens <= room(messages, budget)
-    assert tokens > 0.9 * room(messages, budget)
+    assert tokens <= token_budget(messages, budget)
+    assert tokens > 0.9 * token_budget(messages, budget)
 
 
 def test_a_short_window_may_use_more_of_its_words() -> None:
@@ -202,7 +202,7 @@ MESSAGES = st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool", "inj
 @given(MESSAGES, st.sampled_from([0.02, 0.1, 0.5]))
 def test_whatever_is_said(turns: list[tuple[str, str]], budget: float) -> None:
     """No crash, every span is in its message, the budget holds, every time was said, and twice gives the same."""
-    said = [Said(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(turns)]
+    said = [WindowMessage(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(turns)]
     texts = {m.message_id: m.text for m in said}
     segments = observe(said, budget)
     found = [fact for segment in segments for fact in segment.facts]
@@ -212,6 +212,6 @@ def test_whatever_is_said(turns: list[tuple[str, str]], budget: float) -> None:
         assert missing_evidence(row, texts) is None
         assert invented_times(row, [(m.said_at, m.text) for m in said], ZoneInfo("UTC")) == []
         assert fact.text == squeeze(fact.text)
-    assert sum(estimate(f.text) for f in found) <= room(said, budget)
+    assert sum(estimate(f.text) for f in found) <= token_budget(said, budget)
     assert [s.first_message_id for s in segments][:1] == [m.message_id for m in said][:1]
     assert observe(said, budget) == segments

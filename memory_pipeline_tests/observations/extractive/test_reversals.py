@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import Fact, Said
+from memory_pipeline.observations.model import Fact, WindowMessage
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 FILLER = ["assistant: Let me look at the configuration to see what is there, and then at the logs of it."] * 12
@@ -15,7 +15,7 @@ FILLER = ["assistant: Let me look at the configuration to see what is there, and
 def facts(*turns: str) -> dict[str, Fact]:
     """The facts of a window whose budget has room for everything, by their text."""
     parts = [turn.split(": ", 1) for turn in [*FILLER, *turns]]
-    said = [Said(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(parts)]
+    said = [WindowMessage(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(parts)]
     segments = ExtractiveObserver(0.5).observe(said)
     return {fact.text: fact for segment in segments for fact in segment.facts}
 
@@ -91,9 +91,9 @@ def test_a_cause_that_proved_wrong_is_dropped_and_what_was_found_instead_is_kept
 def test_what_is_pasted_takes_nothing_back() -> None:
     paste = "Let's go with Postgres instead of Redis."
     said = [
-        *(Said(f"f{i}", "assistant", START, turn) for i, turn in enumerate(FILLER)),
-        Said("m0", "user", START, REDIS),
-        Said("m2", "user", START, paste, quoted=((0, len(paste)),)),
+        *(WindowMessage(f"f{i}", "assistant", START, turn) for i, turn in enumerate(FILLER)),
+        WindowMessage("m0", "user", START, REDIS),
+        WindowMessage("m2", "user", START, paste, quoted=((0, len(paste)),)),
     ]
     texts = [f.text for s in ExtractiveObserver(0.5).observe(said) for f in s.facts]
     assert REDIS in texts

@@ -11,12 +11,12 @@ from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.extractive.segmentation import (
     ENCODED,
     GAP,
-    LONGEST,
+    MAX_WINDOW,
     MIN_MESSAGES,
     said_vectors,
     segment_starts,
 )
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.text.encoder import Encoder
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
@@ -24,14 +24,14 @@ QUEUE = "the redis queue drops jobs of the worker"
 STYLE = "button colours and margins in the stylesheet"
 
 
-def talk(texts: Iterable[str], roles: str = "ua", minutes: Iterable[int] = ()) -> list[Said]:
+def talk(texts: Iterable[str], roles: str = "ua", minutes: Iterable[int] = ()) -> list[WindowMessage]:
     """Messages a minute apart, roles in turn; `minutes` are pauses before the messages."""
     names = {"u": "user", "a": "assistant", "t": "tool"}
     pauses = list(minutes)
     said, now = [], START
     for i, text in enumerate(texts):
         now += timedelta(minutes=pauses[i] if i < len(pauses) else 1)
-        said.append(Said(f"m{i}", names[roles[i % len(roles)]], now, text))
+        said.append(WindowMessage(f"m{i}", names[roles[i % len(roles)]], now, text))
     return said
 
 
@@ -74,7 +74,7 @@ def test_a_pause_of_the_model_is_just_a_long_command() -> None:
 
 
 def test_a_segment_that_grows_too_long_is_cut_whoever_speaks() -> None:
-    assert segment_starts(talk([QUEUE] * 220, roles="a")) == [0, LONGEST, 2 * LONGEST]
+    assert segment_starts(talk([QUEUE] * 220, roles="a")) == [0, MAX_WINDOW, 2 * MAX_WINDOW]
 
 
 def test_a_long_segment_ends_where_the_person_speaks_next() -> None:
@@ -170,12 +170,12 @@ def test_without_any_vector_only_pauses_and_length_end_a_topic() -> None:
 
 def test_vectors_are_of_the_persons_own_words_and_the_models() -> None:
     said = [
-        Said("m0", "user", START, "look: zzz", quoted=((6, 9),)),
-        Said("m1", "tool", START, "a log"),
-        Said("m2", "injected", START, "a reminder"),
-        Said("m3", "assistant", START, "x" * (ENCODED + 1)),
-        Said("m4", "user", START, "zzz", quoted=((0, 3),)),
-        Said("m5", "user", START, "which colour?"),
+        WindowMessage("m0", "user", START, "look: zzz", quoted=((6, 9),)),
+        WindowMessage("m1", "tool", START, "a log"),
+        WindowMessage("m2", "injected", START, "a reminder"),
+        WindowMessage("m3", "assistant", START, "x" * (ENCODED + 1)),
+        WindowMessage("m4", "user", START, "zzz", quoted=((0, 3),)),
+        WindowMessage("m5", "user", START, "which colour?"),
     ]
     encoder = Colours()
     vectors = said_vectors(said, cast(Encoder, encoder))

@@ -2,8 +2,9 @@
 
 import random
 
-from memory_pipeline.observations.extractive.candidates import REPEATS, Candidate, Weights, select
+from memory_pipeline.observations.extractive.candidates import Candidate, Weights, select
 from memory_pipeline.observations.extractive.units import Unit
+from memory_pipeline.text.sameness import SAYS_NOTHING_NEW
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 
@@ -27,11 +28,11 @@ def share(candidate: Candidate, kept: list[Candidate]) -> float:
     return max((sum(RARITY[w] for w in words & content_words(k.unit.text)) / total for k in kept), default=0.0)
 
 
-def slowly(candidates: list[Candidate], room: float) -> list[Candidate]:
+def slowly(candidates: list[Candidate], token_budget: float) -> list[Candidate]:
     kept: list[Candidate] = []
     left = list(candidates)
     while left:
-        left = [c for c in left if estimate(c.unit.text) <= room and share(c, kept) < REPEATS]
+        left = [c for c in left if estimate(c.unit.text) <= token_budget and share(c, kept) < SAYS_NOTHING_NEW]
         if not left:
             break
         best = max(
@@ -42,14 +43,14 @@ def slowly(candidates: list[Candidate], room: float) -> list[Candidate]:
         )
         kept.append(best)
         left.remove(best)
-        room -= estimate(best.unit.text)
+        token_budget -= estimate(best.unit.text)
     return sorted(kept, key=lambda c: c.unit.position)
 
 
 def test_as_when_all_are_compared_with_all() -> None:
     for seed in range(20):
         candidates = pool(seed)
-        kept = select(candidates, WEIGHTS, RARITY, room=200)
+        kept = select(candidates, WEIGHTS, RARITY, token_budget=200)
         assert 10 < len(kept) < len(candidates)
         assert kept == slowly(candidates, 200)
 
@@ -57,4 +58,4 @@ def test_as_when_all_are_compared_with_all() -> None:
 def test_of_the_same_words_one_is_kept() -> None:
     text = "the carrier of each parcel"
     same = [Candidate(Unit(i, 0, 9, text, "said", (text,)), "statement", "assistant", 0.9, False) for i in range(50)]
-    assert select(same, WEIGHTS, {}, room=10_000) == same[:1]
+    assert select(same, WEIGHTS, {}, token_budget=10_000) == same[:1]

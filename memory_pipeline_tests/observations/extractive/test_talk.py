@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory_pipeline.observations.extractive.features import Window
-from memory_pipeline.observations.extractive.observer import LEAST_SAID, ExtractiveObserver, is_talk
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.extractive.features import Conversation
+from memory_pipeline.observations.extractive.observer import MIN_MESSAGES_OF_TALK, ExtractiveObserver, is_talk
+from memory_pipeline.observations.model import WindowMessage
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 CHAT = (
@@ -27,16 +27,16 @@ SMALL = ("user: That is good to hear, thanks!", "assistant: Pretty good, thanks!
 """What is said again and again tells nothing."""
 
 
-def said(*turns: str) -> list[Said]:
+def said(*turns: str) -> list[WindowMessage]:
     parts = [turn.split(": ", 1) for turn in turns]
-    return [Said(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(parts)]
+    return [WindowMessage(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(parts)]
 
 
 @pytest.mark.parametrize(
     ("turns", "expected"),
     [
         (CHAT, True),
-        (CHAT[: LEAST_SAID - 1], False),  # too little to tell
+        (CHAT[: MIN_MESSAGES_OF_TALK - 1], False),  # too little to tell
         ((*CHAT, "tool: ls"), False),
         ((*CHAT[:7], "user: Fix `main.py`.", "assistant: It is in src/app.ts now.", "user: Use --strict."), False),
         ((*CHAT[:7], *["assistant: Let me look at it."] * 3), False),
@@ -44,7 +44,7 @@ def said(*turns: str) -> list[Said]:
     ],
 )
 def test_what_is_talk(turns: tuple[str, ...], expected: bool) -> None:
-    assert is_talk(Window.of(said(*turns))) is expected
+    assert is_talk(Conversation.from_messages(said(*turns))) is expected
 
 
 def test_of_talk_the_rare_words_are_kept_within_the_budget() -> None:

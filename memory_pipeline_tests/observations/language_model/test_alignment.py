@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from memory_pipeline.observations.language_model.alignment import (
     GROUNDED,
-    LONGEST,
-    MOST_SPANS,
+    MAX_SPAN,
+    MAX_SPANS,
     Aligned,
     Alignment,
     stems,
 )
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.talking import START, quotes, talk
 
@@ -27,7 +27,7 @@ WINDOW = talk(
 )
 
 
-def align(window: Sequence[Said], text: str) -> Aligned:
+def align(window: Sequence[WindowMessage], text: str) -> Aligned:
     """Wherever in the window it was said."""
     return Alignment(window).align(text, range(len(window)))
 
@@ -78,7 +78,7 @@ def test_a_fact_may_sum_up_a_list_of_messages_that_the_model_named() -> None:
     window = talk("tool: accent 8abeb7\ngreen b5bd68\nred cc6666\nborder 343541\nmuted 808080", "user: Good.")
     text = "Colors: 8abeb7, b5bd68, cc6666, 343541, 808080."
     named = Alignment(window).align(text, [0], named=True)
-    assert len(named.spans) == MOST_SPANS
+    assert len(named.spans) == MAX_SPANS
     assert named.coverage == pytest.approx(5 / 6, abs=0.05)  # all but the word "colors"
     assert align(window, text).coverage < named.coverage
 
@@ -138,7 +138,7 @@ def test_output_is_cut_into_lines_and_long_lines_into_pieces() -> None:
     long = " ".join(f"word{n}" for n in range(500))
     window = talk(f"tool: first\n{long}\n  last line  ")
     (span,) = align(window, "word7 word8").spans
-    assert 0 < span.end - span.start <= LONGEST
+    assert 0 < span.end - span.start <= MAX_SPAN
     assert quotes(window, align(window, "last line").spans) == ["m1: last line"]
 
 
@@ -162,10 +162,10 @@ ROLES = st.sampled_from(["user", "assistant", "tool", "injected"])
 def test_spans_lie_in_their_messages_and_have_words(
     turns: list[tuple[str, str]], text: str, named: set[int], is_named: bool
 ) -> None:
-    window = [Said(f"m{i}", role, START, words) for i, (role, words) in enumerate(turns)]
+    window = [WindowMessage(f"m{i}", role, START, words) for i, (role, words) in enumerate(turns)]
     aligned = Alignment(window).align(text, named, named=is_named)
     assert set(aligned.positions) <= named
-    assert len(aligned.spans) == len(aligned.positions) <= MOST_SPANS
+    assert len(aligned.spans) == len(aligned.positions) <= MAX_SPANS
     assert 0 <= aligned.coverage <= 1.000001
     assert is_named or bool(aligned.spans) is (aligned.coverage > 0)
     for span, position in zip(aligned.spans, aligned.positions, strict=True):

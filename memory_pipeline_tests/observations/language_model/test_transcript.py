@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_pipeline.observations.language_model.transcript import FENCE, INJECTED, PASTED, chunks, rendered
-from memory_pipeline.observations.model import Said
+from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.talking import LONDON, START, talk
@@ -51,7 +51,9 @@ def test_what_nobody_typed_is_clipped(turn: str, limit: int) -> None:
 
 
 def test_what_the_person_typed_around_pastes_is_whole() -> None:
-    message = Said("m1", "user", START, f"one {'a' * 5000} two {'b' * 9} three", quoted=((4, 5004), (5009, 5018)))
+    message = WindowMessage(
+        "m1", "user", START, f"one {'a' * 5000} two {'b' * 9} three", quoted=((4, 5004), (5009, 5018))
+    )
     shown = rendered(message, 1, LONDON)
     assert [word in shown for word in ("one ", " two ", " three", "(pasted) bbbbbbbbb")] == [True] * 4
     assert len(shown) < PASTED + 200
@@ -83,7 +85,9 @@ def test_parts_are_cut_between_messages() -> None:
 def test_where_a_part_ends(roles: str, end: int) -> None:
     """Nine messages fit into a part."""
     names = {"u": "user", "a": "assistant", "t": "tool"}
-    messages = [Said(f"m{i}", names[role], START, "x" * (205 if role != "t" else 178)) for i, role in enumerate(roles)]
+    messages = [
+        WindowMessage(f"m{i}", names[role], START, "x" * (205 if role != "t" else 178)) for i, role in enumerate(roles)
+    ]
     first = chunks(messages, 600, LONDON)[0]
     assert (first.start, first.end) == (0, end)
 
@@ -144,11 +148,13 @@ TURN = st.tuples(
 )
 
 
-def window(turns: Sequence[tuple[str, str, bool]]) -> list[Said]:
+def window(turns: Sequence[tuple[str, str, bool]]) -> list[WindowMessage]:
     """Messages a minute apart; of some, the middle was pasted."""
     start = datetime(2025, 3, 5, 23, 58, tzinfo=UTC)
     return [
-        Said(f"m{i}", role, start + timedelta(minutes=i), text, quoted=((len(text) // 4, len(text) // 2),) * paste)
+        WindowMessage(
+            f"m{i}", role, start + timedelta(minutes=i), text, quoted=((len(text) // 4, len(text) // 2),) * paste
+        )
         for i, (role, text, paste) in enumerate(turns)
     ]
 

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from memory_pipeline.observations.parsing.answer import (
-    MOST_FACTS,
+    MAX_FACTS,
     ParsedAnswer,
     ParsedFact,
     ParsedSegment,
@@ -466,7 +466,7 @@ def test_there_is_an_end_to_facts() -> None:
     names = ["".join(letters) for letters in product("abcdefg", repeat=3)]
     lines = "".join(f"* 🔴 rule (10:00) [#{i}] The module {name} must stay\n" for i, name in enumerate(names))
     answer = parse_answer(f"<observations>\n{lines}</observations>")
-    assert len(answer.segments[0].facts) == MOST_FACTS
+    assert len(answer.segments[0].facts) == MAX_FACTS
     assert (answer.parsed, answer.problem) == (False, "Only the first 200 facts are kept.")
 
 

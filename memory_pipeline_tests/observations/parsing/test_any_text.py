@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.observations.parsing.answer import (
     KINDS,
-    MOST_FACTS,
+    MAX_FACTS,
     ParsedAnswer,
     ParsedFact,
     ParsedSegment,
@@ -28,7 +28,7 @@ def is_sound(answer: ParsedAnswer) -> bool:
     facts = [fact for segment in answer.segments for fact in segment.facts]
     return (
         answer.parsed == (answer.problem is None)
-        and len(facts) <= MOST_FACTS
+        and len(facts) <= MAX_FACTS
         and all(f.priority in PRIORITIES and f.kind in KINDS and 0 < len(f.text) <= 1000 for f in facts)
         and all("\n" not in f.text and "\u200b" not in f.text and f.text.encode() for f in facts)
         and (answer.form not in ("refusal", "empty", "nothing") or not facts)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.observations.parsing.answer import ParsedAnswer, parse_answer
 from memory_pipeline.observations.parsing.cleaning import (
-    LONGEST_FACT,
+    MAX_FACT,
     cleaned,
     is_echo,
     is_noise_only,
@@ -184,7 +184,7 @@ def test_a_long_fact_ends_with_a_sentence() -> None:
     cut = shortened(sentence * 40)
     assert cut == f"{(sentence * 17).strip()} …"
     assert shortened("word " * 900).endswith("word…")
-    assert max(len(shortened("x" * n)) for n in (999, 1000, 1001, 5000)) == LONGEST_FACT
+    assert max(len(shortened("x" * n)) for n in (999, 1000, 1001, 5000)) == MAX_FACT
     assert shortened("测试。" * 900).endswith("测试。 …")
     assert facts_of(parse_answer(f"<observations>\n* 🔴 {sentence * 3}{'but ' * 9_000}</observations>"))
 

@@ -8,15 +8,15 @@ import pytest
 from memory_pipeline.reflections.language_model.checking import Checker
 from memory_pipeline.reflections.language_model.parsing import ParsedLine
 from memory_pipeline.reflections.language_model.rendering import batches
-from memory_pipeline.reflections.model import Line, Observed
+from memory_pipeline.reflections.model import Observation, ReflectionLine
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.rows import at, day_after
 
 
-def seen(number: int, text: str, *, ago: int = 0, **other: Any) -> Observed:
+def seen(number: int, text: str, *, ago: int = 0, **other: Any) -> Observation:
     fields = {"priority": "high", "kind": "decision", "trust": "user", "session_id": "s1", "tokens": 10} | other
     day = day_after(-ago)
-    return Observed(observation_id=f"o-{number}", day=day, observed_at=at(day=day), text=text, **fields)
+    return Observation(observation_id=f"o-{number}", day=day, observed_at=at(day=day), text=text, **fields)
 
 
 REDIS = seen(1, "Redis is installed in Docker for the queue of parcels.", ago=4)
@@ -32,7 +32,7 @@ DOUBTED = seen(8, "The worker retries every parcel seven times.", flags=("ungrou
 ALL = (REDIS, PORT, PIP, UV, FRIDAY, PASTED, ASKED, DOUBTED)
 
 
-def check(text: str, *sources: int, **other: Any) -> Line | None:
+def check(text: str, *sources: int, **other: Any) -> ReflectionLine | None:
     fields: dict[str, Any] = {"section": 2, "kind": "decision", "priority": "high", "replaced": ()} | other
     return Checker(ALL).check(ParsedLine(text=text, sources=sources, **fields))
 

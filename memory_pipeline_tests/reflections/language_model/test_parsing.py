@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory_pipeline.reflections.language_model.parsing import MOST_LINES, ParsedLine, parse_reflection
+from memory_pipeline.reflections.language_model.parsing import MAX_LINES, ParsedLine, parse_reflection
 from memory_pipeline_tests.growth import grows_evenly
 from memory_pipeline_tests.rows import SECTIONS
 
@@ -116,4 +116,4 @@ def test_a_long_answer_takes_no_time(noise: str) -> None:
 
 def test_there_is_an_end_to_lines() -> None:
     answer = "\n".join(f"* [o{i}] The worker number {i} is called w{i}." for i in range(1, 900))
-    assert len(lines(answer)) == MOST_LINES
+    assert len(lines(answer)) == MAX_LINES

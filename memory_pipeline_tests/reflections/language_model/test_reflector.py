@@ -13,7 +13,7 @@ import pytest
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm import prompts
-from memory_pipeline.llm.errors import ModelMisconfigured, ModelUnavailable
+from memory_pipeline.llm.errors import ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.reflections.evaluation import judge_compression
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
@@ -42,7 +42,7 @@ class Work:
     lake: Lake
 
     def stage(self, **changes: Any) -> ReflectionsStage:
-        stage = ReflectionsStage.of(Workspace(changed(self.settings, **changes), self.lake))
+        stage = ReflectionsStage.from_workspace(Workspace(changed(self.settings, **changes), self.lake))
         stage.encoder = MissingEncoder()  # type: ignore[assignment]
         return stage
 
@@ -287,7 +287,7 @@ def test_where_most_lines_are_not_carried_it_is_asked_again(work: Make) -> None:
 def test_a_dead_model_leaves_the_day_for_later(work: Make) -> None:
     with openai_server(Fail(500)) as server:
         w = work(server.url)
-        with pytest.raises(ModelUnavailable):
+        with pytest.raises(ModelUnavailableError):
             w.run()
         assert w.texts() == [FRIDAY, UV] and w.reflectors() == {"extractive-3"}
         assert is_incomplete(w.stage(), w.lake, DAY)
@@ -302,7 +302,7 @@ def test_a_dead_model_replaces_nothing(work: Make) -> None:
         w = work(server.url)
         w.run()
         put(w.lake, "observations", observation("Log in JSON.", session="s3"))
-        with pytest.raises(ModelUnavailable):
+        with pytest.raises(ModelUnavailableError):
             w.run()
     assert w.texts() == [FRIDAY, UV] and w.reflectors() == {"openai:scripted"}
 
@@ -310,7 +310,7 @@ def test_a_dead_model_replaces_nothing(work: Make) -> None:
 def test_a_missing_key_names_the_reflectors_setting(work: Make) -> None:
     with openai_server(Fail(401)) as server:
         w = work(server.url)
-        with pytest.raises(ModelMisconfigured, match="REFLECTOR_MODEL"):
+        with pytest.raises(ModelMisconfiguredError, match="REFLECTOR_MODEL"):
             w.run()
 
 
@@ -332,7 +332,7 @@ def test_a_range_does_not_wait_for_a_dead_model_again_and_again(work: Make) -> N
         put(w.lake, "observations", observation(UV, day=day_after(1)))
         stage = w.stage()
         for day in (DAY, day_after(1)):
-            with pytest.raises(ModelUnavailable):
+            with pytest.raises(ModelUnavailableError):
                 bring_up_to_date(stage, w.lake, day)
         assert len(server.requests) == 1
 

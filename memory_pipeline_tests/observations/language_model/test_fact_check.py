@@ -6,8 +6,8 @@ import pytest
 
 from memory_pipeline.observations.flags import TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import missing_evidence
-from memory_pipeline.observations.language_model.fact_check import Honesty
-from memory_pipeline.observations.model import Fact, Said
+from memory_pipeline.observations.language_model.fact_check import FactCheck
+from memory_pipeline.observations.model import Fact, WindowMessage
 from memory_pipeline_tests.observations.talking import LONDON, checked, parsed, quotes, talk
 
 WINDOW = talk(
@@ -21,7 +21,7 @@ WINDOW = talk(
 )
 
 
-def evidence(fact: Fact, window: list[Said] = WINDOW) -> list[str]:
+def evidence(fact: Fact, window: list[WindowMessage] = WINDOW) -> list[str]:
     return quotes(window, fact.evidence)
 
 
@@ -59,7 +59,7 @@ def test_a_message_that_the_model_named_comes_before_one_that_says_the_same() ->
 def test_a_message_that_the_model_was_not_shown_is_not_named() -> None:
     """It sees the window in parts; a number outside of its part is made up."""
     text = "No deploys on a Friday, when nobody is there to watch."
-    fact = Honesty.of(WINDOW, LONDON).check(parsed(text, refs=[1]), range(3, 7))
+    fact = FactCheck.from_messages(WINDOW, LONDON).check(parsed(text, refs=[1]), range(3, 7))
     assert (fact.flags, fact.evidence) == ((UNGROUNDED,), ())
     assert fact.observed_at == WINDOW[3].said_at  # the beginning of its part
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.evaluation import judge_evidence, judge_specifics, judge_timestamps
-from memory_pipeline.observations.language_model.fact_check import Honesty
-from memory_pipeline.observations.model import Said, Segment
+from memory_pipeline.observations.language_model.fact_check import FactCheck
+from memory_pipeline.observations.model import Segment, WindowMessage
 from memory_pipeline.observations.parsing.answer import ParsedFact
 from memory_pipeline.observations.rows import rows_of
 from memory_pipeline.settings import Settings
@@ -32,7 +32,7 @@ WINDOW = talk(
     "assistant: Noted, the log says 04:05:06 and src/app.py:10:25.",
     "user: Fine.",
 )
-HONESTY = Honesty.of(WINDOW, LONDON)
+FACT_CHECK = FactCheck.from_messages(WINDOW, LONDON)
 """Messages at 09:00, 09:01 and 09:02; 23:15 and 12:30 were said."""
 
 
@@ -66,7 +66,7 @@ HONESTY = Honesty.of(WINDOW, LONDON)
     ],
 )
 def test_an_invented_time_is_removed_however_it_is_written(text: str, left: str) -> None:
-    assert HONESTY.without_invented_times(text) == (left, True)
+    assert FACT_CHECK.without_invented_times(text) == (left, True)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_invented_time_is_removed_however_it_is_written(text: str, left: str)
     ],
 )
 def test_times_that_were_said_stay_and_so_does_everything_else(text: str) -> None:
-    assert HONESTY.without_invented_times(text) == (text, False)
+    assert FACT_CHECK.without_invented_times(text) == (text, False)
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_times_that_were_said_stay_and_so_does_everything_else(text: str) -> Non
     ],
 )
 def test_only_the_invented_ones_go(text: str, left: str) -> None:
-    assert HONESTY.without_invented_times(text) == (left, True)
+    assert FACT_CHECK.without_invented_times(text) == (left, True)
 
 
 def test_the_local_time_of_a_message_counts_and_utc_does_not() -> None:
-    tokyo = Honesty.of(WINDOW, ZoneInfo("Asia/Tokyo"))
+    tokyo = FactCheck.from_messages(WINDOW, ZoneInfo("Asia/Tokyo"))
     assert tokyo.without_invented_times("Agreed at 18:00.") == ("Agreed at 18:00.", False)
     assert tokyo.without_invented_times("Agreed at 09:00.") == ("Agreed.", True)
 
@@ -152,7 +152,7 @@ FACTS = st.builds(
 class Tables:
     """Rows that judges read in place of a lake's."""
 
-    def __init__(self, messages: Sequence[Said], observations: list[dict[str, Any]]) -> None:
+    def __init__(self, messages: Sequence[WindowMessage], observations: list[dict[str, Any]]) -> None:
         said = [
             {"message_id": m.message_id, "role": m.role, "said_at": m.said_at, "text": m.text, "dedupe_key": "w"}
             for m in messages
@@ -178,10 +178,10 @@ def test_the_rows_of_any_answer_pass_the_checks_that_block(
     for number, (role, text, pause) in enumerate(turns):
         moment += timedelta(seconds=pause)
         quoted = ((0, len(text) // 2),) if role == "user" and number % 2 and len(text) > 1 else ()
-        messages.append(Said(f"m{number}", role, moment, text, quoted=quoted))
+        messages.append(WindowMessage(f"m{number}", role, moment, text, quoted=quoted))
     shown = range(min(shown_from, len(messages) - 1), len(messages))
-    honesty = Honesty.of(messages, ZoneInfo(zone))
-    stored = [honesty.check(fact, shown) for fact in facts]
+    fact_check = FactCheck.from_messages(messages, ZoneInfo(zone))
+    stored = [fact_check.check(fact, shown) for fact in facts]
     assert {f.observed_at for f in stored} <= {messages[i].said_at for i in shown}
     segment = Segment("It was about the worker.", messages[0].message_id, messages[-1].message_id, tuple(stored))
     window = {"day": DAY, "dedupe_key": "w", "session_id": "s"}
@@ -197,8 +197,8 @@ def test_the_rows_of_any_answer_pass_the_checks_that_block(
 
 
 def test_the_property_can_fail() -> None:
-    """A fact as the model wrote it, without what `Honesty` does, is found."""
-    fact = replace(HONESTY.check(ParsedFact("Fine.", "low", "rule", None, (3,)), range(3)), text="Fine at 15:30.")
+    """A fact as the model wrote it, without what `FactCheck` does, is found."""
+    fact = replace(FACT_CHECK.check(ParsedFact("Fine.", "low", "rule", None, (3,)), range(3)), text="Fine at 15:30.")
     segment = Segment("x", "m1", "m3", (fact,))
     rows = rows_of({"day": DAY, "dedupe_key": "w", "session_id": "s"}, [segment], "openai:gpt", LONDON)
     tables: Any = Tables(WINDOW, rows.observations)
@@ -208,7 +208,7 @@ def test_the_property_can_fail() -> None:
 @settings(max_examples=times(5))
 @given(TEXTS | st.text(alphabet="0123456789:() Tat-ampm", max_size=30))
 def test_nothing_but_said_times_is_left_and_the_second_time_nothing_changes(text: str) -> None:
-    left, is_removed = HONESTY.without_invented_times(text)
-    assert clock_times(left) <= HONESTY.times
-    assert is_removed is not (clock_times(text) <= HONESTY.times)
-    assert HONESTY.without_invented_times(left) == (left, False)
+    left, is_removed = FACT_CHECK.without_invented_times(text)
+    assert clock_times(left) <= FACT_CHECK.times
+    assert is_removed is not (clock_times(text) <= FACT_CHECK.times)
+    assert FACT_CHECK.without_invented_times(left) == (left, False)
