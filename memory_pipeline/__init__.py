@@ -1,4 +1,4 @@
-"""Session transcripts of coding agents, turned day by day into memory that a person reviews."""
+"""Session transcripts of coding agents, turned day by day into memory that a user reviews."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def lookback(day: date, days: int) -> list[date]:
 
 
 def parse_day(text: str) -> date:
-    """A day as written by a person; raises ValueError with a sentence that says what was expected."""
+    """A day as written by a user; raises ValueError with a sentence that says what was expected."""
     try:
         return date.fromisoformat(text)
     except ValueError:

@@ -9,7 +9,7 @@
                                           └─ embeddings ──> index/
                                                ├─ reflections      (over 7 days, 06:00)
                                                │    ├─ pool_reflections  (by hand)
-                                               │    └─ proposals ──> REVIEW.md <── a person decides
+                                               │    └─ proposals ──> REVIEW.md <── a user decides
                                                │         └─ memory_file ──> MEMORY.md
                                                └─ friction_clusters (over 7 days, 07:00)
 

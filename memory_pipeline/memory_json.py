@@ -8,7 +8,7 @@
 
 Read are the global one, `~/.pi/agent/memory.json`, and the project's, `.pi/memory.json` in the working directory; where
 both say something, the project's counts, and the environment and settings.toml before both. A project comes from
-somewhere else, so its file may choose another model of the provider that a person has set up, or switch it off; it
+somewhere else, so its file may choose another model of the provider that a user has set up, or switch it off; it
 neither switches one on nor says where transcripts are sent or what is run.
 """
 
@@ -89,7 +89,7 @@ def _read(path: Path) -> dict[str, Any]:
             return {}  # a home that this user may not look into holds nothing for them
         raise WrongFileError(f"{path} cannot be read: {error.strerror}. Let it be read or remove it.") from None
     except (OSError, ValueError) as error:
-        raise WrongFileError(f"{path} cannot be read: {error}. Mend it or remove it.") from None
+        raise WrongFileError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
     if not isinstance(content, dict) or not isinstance(content.get("enabled", True), bool):
         raise WrongFileError(f'{path}: expected an object like {{"enabled": true, "observer": {{…}}}}.')
     if unknown := sorted(set(content) - set(TOP)):

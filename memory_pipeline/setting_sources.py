@@ -27,7 +27,7 @@ FILE_NAME = "settings.toml"
 PREFIXES = ("MEMORY_", "OBSERVER_", "REFLECTOR_")
 """A variable that begins so and is none of ours is most likely misspelt."""
 FOREIGN = ("MEMORY_PIPELINE_INSIDE", "MEMORY_PRESSURE_WATCH", "MEMORY_PRESSURE_WRITE", "MEMORY_AVAILABLE")
-"""What no person writes: set by us for the commands of models, by systemd for services, and by Heroku."""
+"""What no user writes: set by us for the commands of models, by systemd for services, and by Heroku."""
 FRONT = "front"
 """Marks a field that belongs on the front page: what people do change."""
 REMOVED = {"proposal_warning_days": "it follows from proposal_expiry_days, of which it is five sevenths"}
@@ -77,7 +77,7 @@ class Setting:
 
 
 def written(value: Any) -> str:
-    """A value as a person writes it into a variable; empty for none."""
+    """A value as a user writes it into a variable; empty for none."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

@@ -297,7 +297,7 @@ class Settings(BaseSettings):
 
     @property
     def review_shown(self) -> Path:
-        """REVIEW.md as it was last written: what was shown to the person."""
+        """REVIEW.md as it was last written: what was shown to the user."""
         return self.backups / "REVIEW.md.shown"
 
     @property
@@ -418,7 +418,7 @@ def keep_timezone(settings: Settings) -> None:
 
 def keep_first_day(settings: Settings, session_days: Iterable[date], *, is_complete: bool = True) -> Settings:
     """Make the oldest of these days, or of what is stored, the workspace's first, where it has none yet; the settings
-    with the day that counts: one that a person has set, else the workspace's.
+    with the day that counts: one that a user has set, else the workspace's.
 
     Where they are not all the days that sessions have, nobody knows the oldest, and nothing is kept.
     """

@@ -272,10 +272,10 @@ def use_encoder(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
 
 def record_showings(workspace: Workspace, shown: dict[str, str | None], now: datetime, *, surface: str) -> None:
     """Proposals that were shown there from now on."""
-    with OpenLog.of(workspace) as log:
+    with OpenLog.open(workspace) as log:
         log.record_shown(shown, now, surface=surface)
 
 
 def record_decisions(workspace: Workspace, decisions: list[Decision], now: datetime) -> None:
-    with OpenLog.of(workspace) as log:
+    with OpenLog.open(workspace) as log:
         log.record_decisions(decisions, now)

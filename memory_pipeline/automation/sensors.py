@@ -203,7 +203,7 @@ def sensors(settings: Settings) -> list[dg.SensorDefinition]:
             context.update_cursor((now + timedelta(seconds=busy.wait)).isoformat(timespec="seconds"))
             return dg.SkipReason(str(busy))
         except TodoistRefusedError as error:
-            raise dg.Failure(str(error)) from None  # a red tick: nothing will work until a person does something
+            raise dg.Failure(str(error)) from None  # a red tick: nothing will work until a user does something
         if not due:
             return dg.SkipReason("Every proposal in review is a task, and none of them was decided.")
         work = f"{hashlib.sha256(' '.join(due).encode()).hexdigest()[:16]}:{now:%Y-%m-%dT%H}"

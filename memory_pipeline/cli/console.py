@@ -15,7 +15,7 @@ out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH)
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-"""Exit codes: something went wrong; the call or a setting was wrong; a person stopped it, as shells say it."""
+"""Exit codes: something went wrong; the call or a setting was wrong; a user stopped it, as shells say it."""
 
 
 def print_json(data: Any) -> None:

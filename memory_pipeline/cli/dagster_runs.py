@@ -29,7 +29,7 @@ def dagster_yaml() -> Path:
 
 
 def prepare_home(settings: Settings) -> Path:
-    """The workspace's DAGSTER_HOME with its dagster.yaml; a person's own changes to that file are kept."""
+    """The workspace's DAGSTER_HOME with its dagster.yaml; a user's own changes to that file are kept."""
     home = settings.dagster_home
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "dagster.yaml").exists():

@@ -1,4 +1,4 @@
-"""Keys of a person at a terminal: they act at once where the terminal allows it, else with Enter.
+"""Keys of a user at a terminal: they act at once where the terminal allows it, else with Enter.
 
 Ctrl-C, a polite kill and a closed terminal end the keys, and only while one is waited for: what is being written
 meanwhile gets written to its end.
@@ -100,7 +100,7 @@ class Keys:
             return letter.decode("utf-8", "replace").replace("\r", ENTER).lower()
 
     def line(self, text: str) -> str | None:
-        """A text as the person edits it, on one line; None when nothing is left or the edit is given up (Ctrl-C)."""
+        """A text as the user edits it, on one line; None when nothing is left or the edit is given up (Ctrl-C)."""
         self._in_lines()
         self._editing = True
         try:

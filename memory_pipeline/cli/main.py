@@ -78,7 +78,7 @@ for _name, _summary in COMMANDS.items():
 
 
 def _expected_errors() -> tuple[type[Exception], ...]:
-    """What a person can fix. A function, because the modules that define them are imported by what raises them."""
+    """What a user can fix. A function, because the modules that define them are imported by what raises them."""
     from filelock import Timeout
 
     from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
@@ -89,7 +89,7 @@ def _expected_errors() -> tuple[type[Exception], ...]:
 
 
 def main() -> None:
-    """Run the command; what a person can fix is a sentence, everything else a traceback."""
+    """Run the command; what a user can fix is a sentence, everything else a traceback."""
     if is_inside():  # started by a hook of the harness that the pipeline itself has called
         err.print("Not started: a model command of the pipeline is above this one.", style="dim")
         return

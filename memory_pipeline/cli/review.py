@@ -80,7 +80,7 @@ def review(
     reconciled.rejected += reject or []
     _say_done(settings, reconciled.promoted, reconciled)
     shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(workspace, log)}
-    with OpenLog.of(workspace) as opened:
+    with OpenLog.open(workspace) as opened:
         opened.record_shown(shown, now, surface=COMMAND_SURFACE)
     for row in rows:
         say(f"\n{row['proposal_id']} {settings.marks[row['priority']]} {row['section']}", "bold")

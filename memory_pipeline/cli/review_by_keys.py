@@ -69,7 +69,7 @@ class Review:
         self._seen: dict[str, str | None] = {}
 
     def run(self) -> Outcome:
-        """Until the person has seen all, quits or is gone. What was decided is recorded in each case."""
+        """Until the user has seen all, quits or is gone. What was decided is recorded in each case."""
         try:
             while (page := self._next_page()) and self._go_through(page):
                 self._record_last()
@@ -77,7 +77,7 @@ class Review:
             self.outcome.exit_code = end.code
         finally:
             self._record_last()
-            with OpenLog.of(self.workspace) as log:
+            with OpenLog.open(self.workspace) as log:
                 log.record_shown(self._seen, now_utc(), surface=COMMAND_SURFACE)
         return self.outcome
 
@@ -90,7 +90,7 @@ class Review:
         return sorted(cards_of(self.workspace, page), key=lambda card: card.expires_on or date.max)
 
     def _go_through(self, page: Sequence[Card]) -> bool:
-        """Whether the person wants another page."""
+        """Whether the user wants another page."""
         at = 0
         while True:
             if at == len(page):

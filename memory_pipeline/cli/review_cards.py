@@ -25,7 +25,7 @@ _PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "·": "-", "…": ".
 class Card:
     """`quotes`: the words with the file and line that has them; `places` counts those that are not shown too.
 
-    What a person reviews is what they see: no text here has control characters, which could move the cursor, or
+    What a user reviews is what they see: no text here has control characters, which could move the cursor, or
     hidden ones.
     """
 

@@ -114,7 +114,7 @@ def _execute(
         token = on_progress.set(show)
         failures: list[str | None] = []
         try:
-            for span in ranges:  # a range that fails does not stop the others, but a person does
+            for span in ranges:  # a range that fails does not stop the others, but a user does
                 failure = run_job(settings, instance, job, span)
                 failures.append(STOPPED if is_pressed() else failure)
                 if _is_stopped(failures):
@@ -125,7 +125,7 @@ def _execute(
 
 
 def _is_stopped(failures: Sequence[str | None]) -> bool:
-    """Whether a person stopped it, which ends the whole run."""
+    """Whether a user stopped it, which ends the whole run."""
     from memory_pipeline.orchestration import STOPPED
 
     return STOPPED in failures

@@ -172,7 +172,7 @@ def _table(document: Any, key: str, *, make: bool) -> tuple[Any, str]:
 
 
 def _as_toml(setting: Setting, value: str) -> Any:
-    """A value as a person would write it there: a number as a number, several paths as a list."""
+    """A value as a user would write it there: a number as a number, several paths as a list."""
     from pydantic import TypeAdapter, ValidationError
 
     if isinstance(setting.field.default, tuple):

@@ -1,4 +1,4 @@
-"""What a run read in REVIEW.md, and what ended in it without a person."""
+"""What a run read in REVIEW.md, and what ended in it without a user."""
 
 from datetime import datetime
 from typing import Any

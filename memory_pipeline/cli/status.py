@@ -1,4 +1,4 @@
-"""`memory status`: what has been read, what could not be, and what waits for a person."""
+"""`memory status`: what has been read, what could not be, and what waits for a user."""
 
 from typing import Annotated, Any
 

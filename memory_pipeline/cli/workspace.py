@@ -27,7 +27,7 @@ def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:
 
 
 def use_examples(settings: Settings) -> Settings:
-    """The bundled examples in a workspace of their own, so that they never mix with a person's memory."""
+    """The bundled examples in a workspace of their own, so that they never mix with a user's memory."""
     workspace = examples_workspace(settings)
     os.environ["MEMORY_WORKSPACE"] = str(workspace)
     os.environ.setdefault("MEMORY_TIMEZONE", "UTC")  # one example runs over midnight there

@@ -63,11 +63,11 @@ def proposal_assets(settings: Settings) -> dg.AssetsDefinition:
     kinds={"markdown"},
 )
 def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
-    """MEMORY.md: the lines that a person approved, each under its section, once.
+    """MEMORY.md: the lines that a user approved, each under its section, once.
 
     One file for all days, so it has no partitions. Decisions are read back from REVIEW.md and kept in the lake's
     table `decisions`, approved lines are added to MEMORY.md and kept in `promotions` (`memory sql` shows both).
-    Nothing that a person wrote is changed, and a line that a person removed does not come back.
+    Nothing that a user wrote is changed, and a line that a user removed does not come back.
     """
     opened = workspace.open()
     reconciled = reconcile(opened, datetime.now(UTC))

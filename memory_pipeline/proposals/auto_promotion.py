@@ -32,14 +32,14 @@ from memory_pipeline.proposals.events import (
     Row,
 )
 from memory_pipeline.proposals.memory_file import lines_of, normalised
+from memory_pipeline.proposals.score import USER
 from memory_pipeline.proposals.validity import invalid
-from memory_pipeline.proposals.worth import PERSON
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.workspace import Workspace
 
 COUNTED = 50
 """The last decisions on a section that its rate is counted from: who changes their mind is followed."""
-FEWEST = 20
+MIN_DECISIONS = 20
 """With fewer nothing is said of a section."""
 TRUSTED_FROM = 0.90
 """What the lower bound of a rate must reach."""
@@ -73,7 +73,7 @@ class Rate:
 
     @property
     def is_trusted(self) -> bool:
-        return self.counted >= FEWEST and self.lower >= TRUSTED_FROM
+        return self.counted >= MIN_DECISIONS and self.lower >= TRUSTED_FROM
 
 
 @dataclass
@@ -98,7 +98,7 @@ def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
 
     Only a line that was approved as it was offered, words and section, is accepted: another would have been promoted
     wrongly. One that expired is not: it was shown for a week, and who approves what is good and leaves the rest would
-    else be taken for somebody who approves all. Superseded and invalid ones say nothing of the person.
+    else be taken for somebody who approves all. Superseded and invalid ones say nothing of the user.
     """
     back = retracted(workspace, log)
     ended = log.frame.filter(pl.col("status") != PENDING).sort("decided_at", "proposal_id")
@@ -117,7 +117,7 @@ def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
 def retracted(workspace: Workspace, log: ProposalLog) -> set[str]:
     """What was promoted automatically and stands no more in MEMORY.md in its words: deleted, struck through, edited.
 
-    A line whose place another one took with the person's approval was not taken back.
+    A line whose place another one took with the user's approval was not taken back.
     """
     approved = log.frame.filter(pl.col("status") == APPROVED)
     automatic = set(approved.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"])
@@ -131,7 +131,7 @@ def retracted(workspace: Workspace, log: ProposalLog) -> set[str]:
 
 
 def _end(row: Row, back: set[str]) -> str:
-    """What the person made of a decided proposal; nothing where it was not they who ended it."""
+    """What the user made of a decided proposal; nothing where it was not they who ended it."""
     if row["status"] == EXPIRED:
         return IGNORED
     if row["surface"] == AUTO_SURFACE:
@@ -154,7 +154,7 @@ def _same(section: str) -> Sequence[str]:
 
 OFF, ON = "off", "on"
 SHOWN_FOR = timedelta(days=1)
-"""Time in which the person can decide first."""
+"""Time in which the user can decide first."""
 HOW_TO_TAKE_BACK = "promoted automatically; delete or strike out its line in MEMORY.md to take it back"
 
 
@@ -203,9 +203,9 @@ def _candidates(
     now: datetime,
     unread: Collection[str],
 ) -> list[Row]:
-    """Pending high lines of trusted sections, in the person's own words, that were shown for a day and still hold.
+    """Pending high lines of trusted sections, in the user's own words, that were shown for a day and still hold.
 
-    One that takes another line's place is none: striking out is the person's.
+    One that takes another line's place is none: striking out is the user's.
     """
     trusted = [section for section, standing in earned.items() if standing.acceptance.is_trusted]
     waiting = log.frame.filter(
@@ -221,14 +221,14 @@ def _candidates(
 
 
 def _in_own_words(workspace: Workspace, rows: Sequence[Row]) -> list[Row]:
-    """Those that rest on unflagged words of the person alone; what is no longer in the tables cannot be told."""
+    """Those that rest on unflagged words of the user alone; what is no longer in the tables cannot be told."""
     days = {day for row in rows for day in lookback(row["day"], workspace.settings.lookback_days)}
     columns = ["observation_id", "trust", "flags"]
     observed = {o: (trust, flags) for o, trust, flags in workspace.lake.read("observations", days, columns).iter_rows()}
 
     def is_own(source: str) -> bool:
         trust, flags = observed.get(source, (None, None))
-        return trust == PERSON and not flags
+        return trust == USER and not flags
 
     return [row for row in rows if row["sources"][1:] and all(map(is_own, row["sources"][1:]))]
 
@@ -254,7 +254,7 @@ def in_shadow(workspace: Workspace, log: ProposalLog) -> list[str]:
 
 def _sentence(section: str, standing: Standing, *, is_on: bool) -> str:
     rate = standing.acceptance
-    enough = f"at least {rate.lower:.2f}" if rate.counted >= FEWEST else f"{FEWEST} decisions are needed"
+    enough = f"at least {rate.lower:.2f}" if rate.counted >= MIN_DECISIONS else f"{MIN_DECISIONS} decisions are needed"
     parts = [f"{rate.good} of your last {rate.counted} decisions took the line as offered ({enough})"]
     if standing.would_promote:
         parts.append(_outcomes(standing))
@@ -280,8 +280,8 @@ def _why_in_shadow(standing: Standing) -> str | None:
     precision = standing.precision
     if not standing.acceptance.is_trusted:
         return "its decisions do not carry it yet"
-    if precision.counted < FEWEST:
-        return f"you decided {precision.counted} lines that it would have promoted, {FEWEST} are needed"
+    if precision.counted < MIN_DECISIONS:
+        return f"you decided {precision.counted} lines that it would have promoted, {MIN_DECISIONS} are needed"
     if not precision.is_trusted:
         return f"its precision is at least {precision.lower:.2f}, {TRUSTED_FROM:.2f} is needed"
     return None

@@ -20,7 +20,7 @@ from memory_pipeline.days import day_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
-from memory_pipeline.proposals.worth import OF_PRIORITY, with_sessions
+from memory_pipeline.proposals.score import OF_PRIORITY, with_sessions
 from memory_pipeline.workspace import Workspace
 
 PENDING = "pending"
@@ -124,7 +124,7 @@ class OpenLog(ProposalLog):
 
     @classmethod
     @contextlib.contextmanager
-    def of(cls, workspace: Workspace) -> Iterator[Self]:
+    def open(cls, workspace: Workspace) -> Iterator[Self]:
         """Raises filelock.Timeout after a minute: whoever has it for longer hangs."""
         backups = workspace.settings.backups
         backups.mkdir(parents=True, exist_ok=True)

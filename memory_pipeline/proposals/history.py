@@ -18,7 +18,7 @@ IN_MEMORY = "in MEMORY.md"
 _ORDER = ("said again", "shown", "to be promoted automatically")
 """Of what has the same moment, these come first, then the decision, then what follows from it."""
 Event = dict[str, Any]
-"""`moment`, `event`, `detail`; the moment is in the person's zone, a day where only that is known, None for now."""
+"""`moment`, `event`, `detail`; the moment is in the user's zone, a day where only that is known, None for now."""
 
 
 def history(workspace: Workspace, proposal_id: str) -> list[Event]:
@@ -74,7 +74,7 @@ def _promoted(promotion: dict[str, Any] | None) -> Iterator[Event]:
 
 
 def _now(settings: Settings, promotion: dict[str, Any], by: str | None) -> list[Event]:
-    """What a person did to its line since; nothing where it stands as we left it."""
+    """What a user did to its line since; nothing where it stands as we left it."""
     path = settings.memory_file
     if not path.exists():
         return [_event(None, "gone", "there is no MEMORY.md")]
@@ -92,7 +92,7 @@ def _now(settings: Settings, promotion: dict[str, Any], by: str | None) -> list[
 
 
 def _line_of(lines: Sequence[MemoryLine], promotion: dict[str, Any]) -> MemoryLine | None:
-    """By its id, or by its words where a person had them there before us."""
+    """By its id, or by its words where a user had them there before us."""
     words = normalised(promotion["text"]) if promotion["already_there"] else None
     return next(
         (x for x in lines if x.proposal_id == promotion["proposal_id"] or (words and normalised(x.text) == words)), None

@@ -15,7 +15,7 @@ from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.verdict import Verdict
 
 MANY = 5
-"""Promoted lines that a person hardly removes all: that none is left is the loss of the file."""
+"""Promoted lines that a user hardly removes all: that none is left is the loss of the file."""
 
 
 @dataclass(frozen=True)

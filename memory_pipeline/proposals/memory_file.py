@@ -92,7 +92,7 @@ def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: 
         sought.setdefault(_heading_title(one_line(promotion.section)).casefold(), []).append(promotion)
     added: set[str] = set()
     before = -1
-    while before < len(added):  # once more after the last: our comments may close one that a person left open
+    while before < len(added):  # once more after the last: our comments may close one that a user left open
         before = len(added)
         for group in sought.values():  # section by section: thousands may be approved at once
             new = _absent(lines, [promotion for promotion in group if promotion.proposal_id not in added])
@@ -124,7 +124,7 @@ def _absent(lines: Sequence[str], promotions: Sequence[Promotion]) -> list[Promo
     heading = _find(headings := _headings(lines, hidden_lines(lines)), promotions[0].section)
     there: set[str] = set()
     if heading is not None:
-        # sub-sections belong to it: a person may have filed the line there
+        # sub-sections belong to it: a user may have filed the line there
         later = (other.start for other in headings if other.start >= heading.first and other.level <= heading.level)
         within = range(heading.first + 1, next(later, len(lines)) + 1)
         there = {normalised(line.text) for line in _memory_lines(lines) if line.line_number in within}
@@ -161,7 +161,7 @@ def _rendered(promotion: Promotion, bullet: str) -> str:
 
 
 def _bullet_in(lines: Sequence[str]) -> str:
-    """The mark of the last outer list item, so that a line joins the person's list instead of beginning another."""
+    """The mark of the last outer list item, so that a line joins the user's list instead of beginning another."""
     outer = [found["mark"] for line in lines if (found := _BULLET.match(line)) and len(found["indent"]) < 2]
     return outer[-1] if outer and outer[-1] in "-*+" else "-"
 
@@ -257,7 +257,7 @@ def strike_lines(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> by
     """Strike through the lines that carry these ids; ``replaced`` says by which proposal, approved on which day.
 
     ``- (day) text <!-- p-old -->`` becomes ``- ~~(day) text~~ (superseded by p-new, day) <!-- p-old -->``. A line that
-    a person moved is found, one that they removed or struck through is let be. Nothing else changes by a byte.
+    a user moved is found, one that they removed or struck through is let be. Nothing else changes by a byte.
     """
     if not replaced:
         return current
@@ -278,7 +278,7 @@ def strike_lines(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> by
 
 
 def _first_of_item(lines: list[str], index: int) -> int:
-    """Where the list item begins that the line ends: a person may have wrapped it."""
+    """Where the list item begins that the line ends: a user may have wrapped it."""
     for start in range(index, -1, -1):
         if _START.match(lines[start]):
             return start

@@ -97,7 +97,7 @@ def reconcile(
     task there expires only once the tasks are read: it may be completed already.
     """
     settings, result, shown = workspace.settings, Reconciled(), list[str]()
-    with OpenLog.of(workspace) as log:
+    with OpenLog.open(workspace) as log:
 
         def edit(current: bytes | None) -> bytes:
             text = decode(current) if current is not None else None
@@ -141,7 +141,7 @@ def decide(
     Returns why approved proposals were found invalid, by id. A decision that was taken before is not taken twice.
     Raises `UnknownProposalError` before anything is recorded. MEMORY.md follows with the next `reconcile`.
     """
-    with OpenLog.of(workspace) as log:
+    with OpenLog.open(workspace) as log:
         made = _checked(workspace, log, _taken(log, decisions, surface, texts or {}))
         log.record_decisions(made, now)
     return {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}

@@ -61,7 +61,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class ReviewReading:
-    """What a person decided in REVIEW.md.
+    """What a user decided in REVIEW.md.
 
     ``approved``: id to text as it stands. ``ignored``: ids that we never showed, and shown ids on which the file says
     nothing clear (another mark, contradicting duplicates, a bent line, an older copy of the file); they stay undecided.
@@ -90,7 +90,7 @@ def read_decisions(
 ) -> ReviewReading:
     """Read the marks; ``shown`` are the proposals that were in the file when we last wrote it.
 
-    A shown line that is gone counts as rejected only when the person's copy is the one we last wrote: its count line
+    A shown line that is gone counts as rejected only when the user's copy is the one we last wrote: its count line
     has as many proposals as ``shown``, and the time ``last_updated`` (see `last_updated_in`) when that is given. An
     editor that saves an older copy over ours has never shown the newer lines to anybody.
     """
@@ -141,7 +141,7 @@ def offered_in(current: str) -> dict[str, str | None]:
 def update_review(
     current: str | None, pending: Sequence[Proposal], decided: Collection[str], *, day: date, now: datetime
 ) -> str:
-    """The next text of REVIEW.md: decided lines out, pending ones that are missing in, all else as the person left it.
+    """The next text of REVIEW.md: decided lines out, pending ones that are missing in, all else as the user left it.
 
     ``now`` is aware. None makes a fresh file. Calling it again with its own result changes no byte. Raises ValueError
     for a damaged text: whoever calls keeps a copy of it and asks for a fresh one.
@@ -201,7 +201,7 @@ def _section_of(lines: Sequence[str], index: int) -> str | None:
 
 
 def _evidence_after(lines: Sequence[str], index: int) -> int | None:
-    """The evidence line of an item: the first one in the indented lines (a person's notes among them) below it."""
+    """The evidence line of an item: the first one in the indented lines (a user's notes among them) below it."""
     for below in range(index + 1, len(lines)):
         if _EVIDENCE.fullmatch(lines[below]):
             return below
@@ -223,7 +223,7 @@ def _is_bent(lines: Sequence[str], proposal: Proposal) -> bool:
 
 
 def _without(lines: Sequence[str], decided: Collection[str]) -> list[str]:
-    """The lines without decided proposals, and without evidence whose proposal a person has deleted."""
+    """The lines without decided proposals, and without evidence whose proposal a user has deleted."""
     items = list(_items(lines))
     owned = {item.evidence for item in items}
     drop = {index for index, line in enumerate(lines) if _EVIDENCE.fullmatch(line) and index not in owned}

@@ -20,7 +20,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog
 from memory_pipeline.proposals.memory_file import lines_of
-from memory_pipeline.proposals.worth import why_left_out, with_sessions, worth
+from memory_pipeline.proposals.score import line_score, why_left_out, with_sessions
 from memory_pipeline.stage import Built
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.priorities import HIGH, MEDIUM
@@ -121,7 +121,7 @@ class ProposalsStage:
     def _lines(self, day: date, observed: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
         """The day's lines that may matter after it and have a word of this day in them, best first."""
         lines = [
-            line | {"worth": _worth(line, observed)}
+            line | {"worth": _score(line, observed)}
             for line in self.lake.read("reflections", [day]).iter_rows(named=True)
             if line["kind"] != PASSING and any(s in observed and observed[s]["day"] == day for s in line["sources"])
         ]
@@ -185,7 +185,7 @@ class ProposalsStage:
     def _support(
         self, day: date, same: Known, line: dict[str, Any], observed: Sequence[dict[str, Any]]
     ) -> list[dict[str, Any]]:
-        """What the day adds to a proposal; nothing for a line that a person wrote into MEMORY.md themselves."""
+        """What the day adds to a proposal; nothing for a line that a user wrote into MEMORY.md themselves."""
         if same.proposal_id is None:
             return []
         own = set(self._made[same.proposal_id]["sources"])
@@ -211,10 +211,10 @@ def _is_notable(line: dict[str, Any]) -> bool:
     return line["kind"] in LASTING or line["sessions"] >= NOTABLE_SESSIONS
 
 
-def _worth(line: dict[str, Any], observed: Mapping[str, dict[str, Any]]) -> float:
+def _score(line: dict[str, Any], observed: Mapping[str, dict[str, Any]]) -> float:
     """Of the words as whoever said them; a line of a model has the trust of its sources."""
     lead = observed.get(line["sources"][0], line)
-    return worth(line["text"], line["kind"], lead["trust"], line["priority"])
+    return line_score(line["text"], line["kind"], lead["trust"], line["priority"])
 
 
 def _seen(row: dict[str, Any]) -> datetime:

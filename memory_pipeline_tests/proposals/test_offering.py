@@ -8,7 +8,7 @@ import pytest
 from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
 from memory_pipeline.proposals.review import decide, reconcile
-from memory_pipeline.proposals.worth import why_left_out
+from memory_pipeline.proposals.score import why_left_out
 from memory_pipeline.text.wording import asks, orders, supposes
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.proposals.test_stage import FRIDAY, TABS, UV, Work

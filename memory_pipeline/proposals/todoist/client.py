@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 URL = "https://api.todoist.com"
 LABEL, REJECTED_LABEL = "memory-review", "rejected"
 OPEN, COMPLETED, DELETED = "open", "completed", "deleted"
-PAGE, MOST_PAGES = 200, 20
+PAGE, MAX_PAGES = 200, 20
 """A list ends after so many pages, also when a server never stops to name a next one."""
 SECONDS = 30.0
 """That each step of a request may take."""
@@ -56,7 +56,7 @@ class _NotFoundError(TodoistRefusedError):
 
 @dataclass(frozen=True)
 class ReviewTask:
-    """A task as a person left it."""
+    """A task as a user left it."""
 
     task_id: str
     content: str
@@ -154,7 +154,7 @@ class Todoist:
     def _pages(self, ask: Callable[[], Iterator[list[T]]]) -> list[T]:
         pages = ask()
         found: list[T] = []
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             page = self._call(lambda: next(pages, None))
             if page is None:
                 break

@@ -76,6 +76,6 @@ def plan(workspace: Workspace, tasks: Sequence[ReviewTask]) -> Plan:
 
 
 def _touched(task: ReviewTask, proposal: Proposal, known: dict[str, str]) -> tuple[bool, bool, bool, str]:
-    """Sorts the task of several first that a person did something to, else the one that is on record."""
+    """Sorts the task of several first that a user did something to, else the one that is on record."""
     is_edited = edited_text(task, proposal) is not None
     return not task.is_rejected, not is_edited, known.get(proposal.proposal_id) != task.task_id, task.task_id

@@ -1,6 +1,6 @@
-"""Reviewing in Todoist: proposals become tasks, and what a person does with a task decides the proposal.
+"""Reviewing in Todoist: proposals become tasks, and what a user does with a task decides the proposal.
 
-A completed task approves its line, as the person edited it; a deleted one rejects it, and so does the label `rejected`.
+A completed task approves its line, as the user edited it; a deleted one rejects it, and so does the label `rejected`.
 A task that is merely out of sight decides nothing: it is looked up, and counts as deleted only when Todoist says that
 it is, in the account that it was made in.
 """
@@ -45,7 +45,7 @@ from memory_pipeline.workspace import Workspace
 
 LOOKED_BACK = timedelta(days=30)
 """How far back a completed task is looked for of which no row tells."""
-MOST_LOOKED_BACK = timedelta(days=85)
+MAX_LOOKED_BACK = timedelta(days=85)
 """Todoist lists completed tasks of three months at once."""
 LOCK_SECONDS = 120.0
 """A pass takes seconds, or a minute when Todoist asks it to wait; two at once would make tasks twice."""
@@ -58,7 +58,7 @@ class Reviewed:
     approved: list[str] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
     invalid: list[str] = field(default_factory=list)
-    """Approved by the person and not promoted, because what they stand on is gone."""
+    """Approved by the user and not promoted, because what they stand on is gone."""
     promoted: list[str] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
@@ -128,7 +128,7 @@ def _read_decisions(workspace: Workspace, todoist: Todoist, plan: Plan, now: dat
 def _out_of_sight(lake: Lake, todoist: Todoist, plan: Plan, account: Account, now: datetime) -> dict[str, ReviewTask]:
     """The tasks of proposals whose open task was not listed, in the state that they are in."""
     since = min(first_shown(lake, account) or now, now - LOOKED_BACK)
-    done = todoist.completed(max(since, now - MOST_LOOKED_BACK), now + timedelta(days=1))
+    done = todoist.completed(max(since, now - MAX_LOOKED_BACK), now + timedelta(days=1))
     by_id = {task.task_id: task for task in done}
     by_mark = {proposal_id: task for task in done if (proposal_id := marked(task, account))}
     found = {p: by_mark[p] for p in plan.unmade if p in by_mark}
@@ -147,7 +147,7 @@ def _same_account(settings: Settings, account: Account, inbox: str) -> None:
 
 
 def _close(lake: Lake, todoist: Todoist, plan: Plan, result: Reviewed) -> None:
-    """Close the tasks of decided proposals; of those that no person decided, it says why."""
+    """Close the tasks of decided proposals; of those that no user decided, it says why."""
     ends = {
         p: (status, reason)
         for p, status, reason in ProposalLog(lake).frame["proposal_id", "status", "reason"].iter_rows()

@@ -27,7 +27,7 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace import Workspace
 
 SURFACE = TODOIST_SURFACE
-MOST_CHARACTERS = 500
+MAX_CHARACTERS = 500
 """Of a task's content; Todoist takes no more."""
 _MARK = re.compile(r"memory-review:(?P<workspace>[0-9a-f]{8})/(?P<id>p-\d{8}-\d{3,})(?!\d)")
 
@@ -64,13 +64,13 @@ def keep_account(settings: Settings, inbox: str, now: datetime) -> Account:
 
 def content_of(proposal: Proposal) -> str:
     """The line. A task that begins with an asterisk could not be completed."""
-    return clip(re.sub(r"^(\*\s+)+", "", one_line(proposal.text)), MOST_CHARACTERS)
+    return clip(re.sub(r"^(\*\s+)+", "", one_line(proposal.text)), MAX_CHARACTERS)
 
 
 def description_of(proposal: Proposal, account: Account) -> str:
     whole = one_line(proposal.text)
     lines = [
-        *([whole] if len(whole) > MOST_CHARACTERS else []),
+        *([whole] if len(whole) > MAX_CHARACTERS else []),
         proposal.evidence,
         f"For: {proposal.section}. Complete it to approve the line, as you edited it; delete it or add the label "
         f"@{REJECTED_LABEL} to reject it.",
@@ -80,7 +80,7 @@ def description_of(proposal: Proposal, account: Account) -> str:
 
 
 def edited_text(task: ReviewTask, proposal: Proposal) -> str | None:
-    """The line as a person changed it; None while it is as it was offered."""
+    """The line as a user changed it; None while it is as it was offered."""
     now = one_line(task.content)
     return now if now and now != one_line(content_of(proposal)) else None
 
@@ -115,7 +115,7 @@ def first_shown(lake: Lake, account: Account | None) -> datetime | None:
 
 def add_showing(workspace: Workspace, proposal_id: str, task_id: str, now: datetime) -> None:
     row = {"proposal_id": proposal_id, "surface": SURFACE, "shown_at": now, "external_id": task_id}
-    with OpenLog.of(workspace) as log:
+    with OpenLog.open(workspace) as log:
         log.append("showings", [row], now)
 
 

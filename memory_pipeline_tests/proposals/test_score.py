@@ -2,13 +2,13 @@
 
 import pytest
 
-from memory_pipeline.proposals.worth import with_sessions, worth
+from memory_pipeline.proposals.score import line_score, with_sessions
 
 RULE = "Never deploy `api/server.py` on a Friday."
 
 
 def of(text: str = RULE, kind: str = "rule", trust: str = "user", priority: str = "high") -> float:
-    return worth(text, kind, trust, priority)
+    return line_score(text, kind, trust, priority)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which lines must never be offered, and what the others are worth to the reviewer, so that the best come first."""
+"""Which lines must never be offered, and the score of the others, so that the best come first."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from memory_pipeline.text.specifics import specifics
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.text.wording import asks, guesses, is_list, orders, points, reports_success, supposes
 
-PERSON = "user"
-TRUSTED = (PERSON, "assistant")
-"""Whose words may tell what to do: a person's, and the model's that works for them. Results of tools, pastes and what
-programs put into a message may hold a stranger's."""
+USER = "user"
+TRUSTED = (USER, "assistant")
+"""Speakers whose words may say what to do: the user, and the model that works for them. Results of tools, pastes and
+what programs put into a message may hold a stranger's."""
 ORDER, FLAGGED, EMPTY = "instruction_not_trusted", "flagged", "empty"
 QUESTION, HYPOTHETICAL = "question", "hypothetical"
 
@@ -29,7 +29,7 @@ def why_left_out(text: str, observed: Sequence[dict[str, Any]]) -> str | None:
     trust = {o["trust"] for o in observed}
     if not visible:
         return EMPTY
-    if trust - set(TRUSTED) and PERSON not in trust and orders(visible):
+    if trust - set(TRUSTED) and USER not in trust and orders(visible):
         return ORDER
     if observed and set(observed[0]["flags"] or []) & set(DOUBTED):
         return FLAGGED
@@ -39,10 +39,10 @@ def why_left_out(text: str, observed: Sequence[dict[str, Any]]) -> str | None:
 
 
 OF_PRIORITY = {HIGH: 1.0, MEDIUM: 0.0, LOW: -1.0}
-BY_A_PERSON, NORMATIVE_SCORE, SPECIFIC, SAID_AGAIN = 0.2, 0.5, 0.4, 0.3
-"""What is added: for a person's words, for what they lay down, for names and numbers, for each further session."""
+BY_USER, NORMATIVE_SCORE, SPECIFIC, SAID_AGAIN = 0.2, 0.5, 0.4, 0.3
+"""What is added: for a user's words, for those that are rules, for names and numbers, for each further session."""
 PARAGRAPH, LISTED, STATUS, LEANING, GUESS, MOMENTARY = -0.4, -0.3, -0.3, -0.3, -0.3, -0.6
-"""What is taken off: for what a person would have to cut, for a model's list of changes and its news that something
+"""What is taken off: for what the user would have to cut, for a model's list of changes and its news that something
 works, for what says "that" and names nothing, for a guess, and for a request of the moment. All ten were chosen on the
 labelled sessions with their figures in view; a fitted model was no better on sessions left out.
 `benchmarks/promoted.py` prints what the order is worth."""
@@ -50,15 +50,15 @@ FULL = 4
 """Names from which more of them say nothing more."""
 LONG = 70
 """Tokens of a paragraph."""
-MOST_SESSIONS = 4
+MAX_SESSIONS = 4
 
 
-def worth(text: str, kind: str, trust: str, priority: str) -> float:
-    """Of the line alone, from about -2.5 (worst) to 2.1; `trust` is whose words it is."""
+def line_score(text: str, kind: str, trust: str, priority: str) -> float:
+    """Of the line alone, from about -2.5 (worst) to 2.1; `trust` is the speaker."""
     named = specifics(text)
     value = OF_PRIORITY[priority] + SPECIFIC * min(FULL, len(named)) / FULL
     if trust == "user":
-        value += BY_A_PERSON + NORMATIVE_SCORE * (kind in RULES) + MOMENTARY * is_momentary_request(text)
+        value += BY_USER + NORMATIVE_SCORE * (kind in RULES) + MOMENTARY * is_momentary_request(text)
     else:
         value += LISTED * is_list(text) + STATUS * reports_success(text)
     value += GUESS * guesses(text) + LEANING * (not named and points(text))
@@ -66,5 +66,5 @@ def worth(text: str, kind: str, trust: str, priority: str) -> float:
 
 
 def with_sessions(value: float, sessions: int) -> float:
-    """The worth of a line that was said in so many sessions."""
-    return value + SAID_AGAIN * (min(max(sessions, 1), MOST_SESSIONS) - 1)
+    """The score of a line that was said in so many sessions."""
+    return value + SAID_AGAIN * (min(max(sessions, 1), MAX_SESSIONS) - 1)
