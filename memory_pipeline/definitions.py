@@ -56,7 +56,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
             embedding_assets(settings),
             reflection_assets(settings),
             pool_reflections,
-            distillation_assets(settings),
+            *distillation_assets(settings),
             friction_assets(settings),
             proposal_assets(settings),
             memory_file,
