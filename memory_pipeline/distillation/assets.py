@@ -10,7 +10,7 @@ from memory_pipeline.distillation.checks import judge_recall, last_day_in, parti
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.lines import count_words
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period
-from memory_pipeline.distillation.stage import SHARE, VERSION, DistillationStage
+from memory_pipeline.distillation.stage import SHARE, VERSIONS, DistillationStage
 from memory_pipeline.orchestration import ONE_RUN, WorkspaceResource, markdown_table, run_stage, table_spec
 from memory_pipeline.settings import Settings
 
@@ -39,7 +39,7 @@ def _asset_of(settings: Settings, level: int) -> dg.AssetsDefinition:
 
     @dg.multi_asset(
         name=f"distil_{NAMES[level]}s",
-        specs=[table_spec(TABLE_OF[level], deps=below, version=VERSION, description=DESCRIPTIONS[level])],
+        specs=[table_spec(TABLE_OF[level], deps=below, version=VERSIONS[level], description=DESCRIPTIONS[level])],
         partitions_def=partitions_of(settings, level),
         backfill_policy=ONE_RUN,
     )

@@ -65,7 +65,8 @@ class Levels:
         ]
 
 
-VERSION = "2"
+VERSIONS = {DAY: "2", WEEK: "3", MONTH: "3"}
+"""Weeks and months of version 2 were reported to Dagster as days; their rows are the same."""
 SHARE = {DAY: 0.6, WEEK: 0.25, MONTH: 0.2}
 """Words that a level may have, of those of the period's observations and narratives. A month at .15 finds six of a
 hundred of what LoCoMo asks for less than at .2."""
@@ -109,11 +110,11 @@ class DistillationStage:
     def fingerprint(self, day: date) -> str:
         """Of all that was counted for the period that ends with the day: the levels between come from nothing else."""
         if day > self.newest:
-            return fingerprint_of(VERSION, "not old enough")
+            return fingerprint_of(VERSIONS[self.level], "not old enough")
         period = Period(self.level, day)
         days = {counted for each in (period, *period.parts) for counted in each.counted_days}
         facts = [self.lake.digest(table, days) for table in INPUTS]
-        return fingerprint_of(VERSION, self.settings.max_recall_loss, *facts)
+        return fingerprint_of(VERSIONS[self.level], self.settings.max_recall_loss, *facts)
 
     def build(self, day: date) -> Built:
         """The rows of the period that ends with the day; what it is made of is brought up to date first.

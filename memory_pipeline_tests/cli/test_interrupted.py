@@ -66,7 +66,7 @@ def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path: Path, whole: Pa
     process.wait()
     summary = memory_json(home, "run", "--all", "--sessions", str(EXAMPLES))
     assert summary["failure"] is None
-    assert summary["checks"] == {"passed": 64, "failed": 0, "failing": {}}
+    assert summary["checks"] == {"passed": 54, "failed": 0, "failing": {}}
     assert rows(home) == rows(whole)
 
 
@@ -114,7 +114,7 @@ def test_two_first_runs_leave_a_workspace_that_works(tmp_path: Path) -> None:
     assert 0 in codes
     summary = memory_json(tmp_path, "run", "--all", "--sessions", str(EXAMPLES))
     assert summary["failure"] is None
-    assert summary["checks"] == {"passed": 64, "failed": 0, "failing": {}}
+    assert summary["checks"] == {"passed": 54, "failed": 0, "failing": {}}
 
 
 def test_what_a_session_says_later_is_there_after_the_next_run(tmp_path: Path) -> None:

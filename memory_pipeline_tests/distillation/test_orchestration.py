@@ -164,9 +164,9 @@ def tick(instance: dg.DagsterInstance, level: int, day: date) -> Any:
     return asked.skip_message if isinstance(asked, dg.SkipReason) else asked
 
 
-def test_the_schedule_asks_for_what_is_old_enough_and_not_for_the_same_twice(lake: Lake) -> None:
+def test_the_schedule_asks_for_what_is_old_enough_and_not_for_the_same_twice(lake: Lake, tmp_path: Path) -> None:
     done = "Every day that is old enough is distilled."
-    with dg.DagsterInstance.ephemeral() as instance:
+    with dg.DagsterInstance.local_temp(f"{tmp_path}") as instance:
         assert tick(instance, DAY, MONDAY + timedelta(days=2)) == done
         first = tick(instance, DAY, MONDAY + timedelta(days=3))
         assert days(MONDAY, MONDAY).items() <= first.tags.items()
@@ -176,6 +176,8 @@ def test_the_schedule_asks_for_what_is_old_enough_and_not_for_the_same_twice(lak
         assert later.run_key != first.run_key
         assert run(instance, DAY, {name: value for name, value in later.tags.items() if "partition" in name}).success
         assert tick(instance, DAY, SUNDAY + timedelta(days=4)) == done
+        empty = f"{SUNDAY + timedelta(days=30)}"  # the tick of the days reports what is empty
+        assert empty in instance.get_materialized_partitions(dg.AssetKey("sessions"))
         said(lake, MONDAY, "Grafana dashboards live in the folder observability, and nowhere else.")
         assert days(MONDAY, MONDAY).items() <= tick(instance, DAY, SUNDAY + timedelta(days=4)).tags.items()
 
