@@ -83,20 +83,20 @@ def _bring_up_to_date(
     err.print(f"{len(days)} days with sessions chosen, {todo}.{left_out}", style="dim")
     with instance_of(settings) as instance:
         close_dead_runs(instance)
+        _report_empty_partitions(instance, catalogue)
         runs = Runs("day_job", ranges, out_of_date * STAGES_WITH_PROGRESS)
         failures = _execute(settings, instance, [runs], is_pressed) if ranges else []
         if not _is_stopped(failures):  # only now, so that REVIEW.md has the best of all days
             failures.append(run_job(settings, instance, "review_job"))
         if not _is_stopped(failures):
             failures += _distil(settings, instance, None if everything else days, is_pressed)
-        if not _is_stopped(failures):
-            _report_empty_partitions(instance, catalogue)
     failed = [f for f in failures if f]
     return (failed[-1] if _is_stopped(failed) else next(iter(failed), None)), days
 
 
 def _report_empty_partitions(instance: Any, catalogue: Catalogue) -> None:
-    """So that Dagster's catalogue counts no day without a session as missing."""
+    """So that Dagster's catalogue counts no day without a session as missing. Before any run: what is made of such a day
+    would count as older than it."""
     from memory_pipeline.automation.empty_partitions import report_empty_partitions
 
     report_empty_partitions(instance, Workspace(catalogue.settings, catalogue.lake), catalogue)
