@@ -95,8 +95,8 @@ def _bring_up_to_date(
 
 
 def _report_empty_partitions(instance: Any, catalogue: Catalogue) -> None:
-    """So that Dagster's catalogue counts no day without a session as missing. Before any run: what is made of such a day
-    would count as older than it."""
+    """So that Dagster's catalogue counts no day without a session as missing. It has to be before any run: what is made
+    of such a day would count as older than it."""
     from memory_pipeline.automation.empty_partitions import report_empty_partitions
 
     report_empty_partitions(instance, Workspace(catalogue.settings, catalogue.lake), catalogue)
