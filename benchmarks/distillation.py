@@ -36,9 +36,9 @@ import polars as pl
 from benchmarks.common import BENCH, parser
 from memory_pipeline.distillation.facts import Facts, facts_of
 from memory_pipeline.distillation.lines import count_words
-from memory_pipeline.distillation.periods import LEVELS, NAMES, Period, end_of_month, ending_with
+from memory_pipeline.distillation.periods import LEVELS, NAMES, Period, end_of_month, periods_of
 from memory_pipeline.distillation.recall import recall
-from memory_pipeline.distillation.stage import DistillationStage, Levels
+from memory_pipeline.distillation.stage import Levels, stages_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import WindowMessage
@@ -147,9 +147,9 @@ def measure(
         all_days = [
             MONDAY + timedelta(days=n) for n in range((end_of_month(days[-1] + timedelta(days=7)) - MONDAY).days + 1)
         ]
-        stage = DistillationStage(Workspace(settings, lake), date(2030, 1, 1))
-        for day in all_days:
-            bring_up_to_date(stage, lake, day)
+        for stage in stages_of(Workspace(settings, lake), date(2030, 1, 1)):
+            for period in periods_of(stage.level, all_days, all_days[-1]):
+                bring_up_to_date(stage, lake, period.last)
         said = {
             row["observation_id"]: list(dict.fromkeys(span["message_id"] for span in row["evidence"]))
             for row in lake.read("observations").iter_rows(named=True)
@@ -169,7 +169,7 @@ def measure(
         add("whole", [(o.text, [o.observation_id]) for o in whole.observed])
         levels = Levels(lake)
         for level in LEVELS:
-            periods = [p for day in all_days for p in ending_with(day) if p.level == level and levels.rows(p)]
+            periods = [p for p in periods_of(level, all_days, all_days[-1]) if levels.rows(p)]
             made: dict[str, list[Row]] = defaultdict(list)
             losses: dict[str, list[float]] = defaultdict(list)
             for period in periods:

@@ -13,9 +13,10 @@
                                                │         └─ memory_file ──> MEMORY.md
                                                └─ friction_clusters (over 7 days, 07:00)
 
-Every asset but `memory_file` and `pool_reflections` is partitioned by local day. A range of days is one run of
-`day_job`. Materialized from the graph of all assets it is a backfill of three: Dagster adds the days that look back at
-the range, so reflections and friction have more days than what is before them, and assets without days come last.
+Every asset but `memory_file` and `pool_reflections` is partitioned by local day, `week_distillations` by week and
+`month_distillations` by month. A range of days is one run of `day_job`. Materialized from the graph of all assets it is
+a backfill of several: Dagster adds the days that look back at the range and the weeks and months that have it in them,
+and assets without days come last.
 """
 
 import dagster as dg
@@ -57,7 +58,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
             embedding_assets(settings),
             reflection_assets(settings),
             pool_reflections,
-            distillation_assets(settings),
+            *distillation_assets(settings),
             friction_assets(settings),
             proposal_assets(settings),
             memory_file,

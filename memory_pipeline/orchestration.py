@@ -30,6 +30,9 @@ STOPPED = "The run was stopped. Run it again; what is finished is kept."
 Describe = Callable[[str, date], Mapping[str, Any]]
 """Metadata of a table's day, for the UI."""
 
+DayOfKey = Callable[[str], date]
+"""The `day` of a partition's rows: itself, or the last one of a week or month."""
+
 on_progress: ContextVar[Callable[[str, date], None] | None] = ContextVar("on_progress", default=None)
 """Called with (table, day) after each day of each stage; the command line draws its bar with it."""
 
@@ -37,6 +40,16 @@ on_progress: ContextVar[Callable[[str, date], None] | None] = ContextVar("on_pro
 def daily_partitions(settings: Settings) -> dg.DailyPartitionsDefinition:
     """One partition per local day from the workspace's first one; today is one too."""
     return dg.DailyPartitionsDefinition(start_date=f"{settings.start_date}", timezone=settings.timezone, end_offset=1)
+
+
+def weekly_partitions(settings: Settings, monday: date) -> dg.WeeklyPartitionsDefinition:
+    """One per week from this Monday to a Sunday, once it has ended: nothing is missing of the current one."""
+    return dg.WeeklyPartitionsDefinition(start_date=f"{monday}", timezone=settings.timezone, day_offset=1)
+
+
+def monthly_partitions(settings: Settings, first: date) -> dg.MonthlyPartitionsDefinition:
+    """One per month from the one that begins with this day, once it has ended."""
+    return dg.MonthlyPartitionsDefinition(start_date=f"{first}", timezone=settings.timezone)
 
 
 class WorkspaceResource(dg.ConfigurableResource):  # type: ignore[type-arg]
@@ -74,13 +87,19 @@ def table_schema(table: str) -> dg.TableSchema:
     return dg.TableSchema([dg.TableColumn(name, duckdb_type(kind), COLUMN_NOTES[name]) for name, kind in columns])
 
 
-def days_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> list[date]:
-    """The days of the run, oldest first: stages may look back, so order matters."""
-    return sorted(date.fromisoformat(key) for key in context.partition_keys)
+def days_of(
+    context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, day_of_key: DayOfKey = date.fromisoformat
+) -> dict[date, str]:
+    """The days of the run with their partitions, oldest first: stages may look back, so order matters."""
+    return dict(sorted((day_of_key(key), key) for key in context.partition_keys))
 
 
 def run_stage(
-    context: dg.AssetExecutionContext, workspace: Workspace, stage: Stage, describe: Describe
+    context: dg.AssetExecutionContext,
+    workspace: Workspace,
+    stage: Stage,
+    describe: Describe,
+    day_of_key: DayOfKey = date.fromisoformat,
 ) -> list[dg.MaterializeResult[Any]]:
     """Bring every day of the run up to date and report each of its tables by day, with the notes of what was built.
 
@@ -89,9 +108,9 @@ def run_stage(
     """
     selected = [table for table in stage.tables if dg.AssetKey(table) in context.selected_asset_keys]
     failed: dict[date, Exception] = {}
-    lake, rebuilt = workspace.lake, 0
+    lake, rebuilt, days = workspace.lake, 0, days_of(context, day_of_key)
     report = on_progress.get()
-    for day in days_of(context):
+    for day, partition in days.items():
         try:
             built = bring_up_to_date(stage, lake, day)
         except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
@@ -110,17 +129,17 @@ def run_stage(
             rows = lake.read(table, [day]).height
             metadata = {"dagster/row_count": rows, "rebuilt": built is not None} | dict(describe(table, day))
             metadata |= built.notes if built else {}
-            context.add_asset_metadata(metadata, asset_key=table, partition_key=f"{day}")
+            context.add_asset_metadata(metadata, asset_key=table, partition_key=partition)
         if report:
             report(stage.tables[-1], day)
     if failed:
         first, error = next(iter(failed.items()))
         raise dg.Failure(
-            f"{len(failed)} of {len(days_of(context))} days failed, first {first}: {type(error).__name__}: {error}",
+            f"{len(failed)} of {len(days)} days failed, first {first}: {type(error).__name__}: {error}",
             metadata={"failed_days": dg.MetadataValue.json([f"{d}: {e}" for d, e in failed.items()])},
             allow_retries=isinstance(error, TryAgainLaterError),
         ) from error
-    context.log.info(f"{', '.join(stage.tables)}: {rebuilt} of {len(days_of(context))} days were out of date")
+    context.log.info(f"{', '.join(stage.tables)}: {rebuilt} of {len(days)} days were out of date")
     schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}
     return [dg.MaterializeResult(asset_key=table, metadata=schema[table]) for table in selected]
 
@@ -133,19 +152,22 @@ def check_by_day(
     *,
     severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
     blocking: bool = False,
+    partitions_def: dg.PartitionsDefinition[Any] | None = None,
+    day_of_key: DayOfKey = date.fromisoformat,
 ) -> dg.AssetChecksDefinition:
-    """A check that judges each day of a run; the judge's docstring is its description in the UI."""
+    """A check that judges each day of a run; the judge's docstring is its description in the UI. One with other
+    partitions than days judges the last day of each."""
 
     @dg.asset_check(
         asset=asset,
         name=name,
         description=judge.__doc__,
-        partitions_def=daily_partitions(settings),
+        partitions_def=partitions_def or daily_partitions(settings),
         blocking=blocking,
     )
     def check(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> dg.AssetCheckResult:
         opened = workspace.open()
-        return report_by_day(context, asset, name, lambda day: judge(opened, day), severity)
+        return report_by_day(context, asset, name, lambda day: judge(opened, day), severity, day_of_key)
 
     return check
 
@@ -156,13 +178,14 @@ def report_by_day(
     check: str,
     judge: Callable[[date], Verdict],
     severity: dg.AssetCheckSeverity,
+    day_of_key: DayOfKey = date.fromisoformat,
 ) -> dg.AssetCheckResult:
     """Judge every day of the run and store a result per day, also after a run over a range.
 
     Dagster 1.13 stores one result without a partition when a run has a range, even of one day, and the days
     then read as skipped; so the days are reported one by one, and the sum is what the step returns.
     """
-    days = days_of(context)
+    days = days_of(context, day_of_key)
     verdicts = {day: judge(day) for day in days}
     if not context.has_partition_key:
         for day, verdict in verdicts.items():
@@ -170,7 +193,7 @@ def report_by_day(
                 asset_key=dg.AssetKey(asset),
                 check_name=check,
                 passed=verdict.passed,
-                partition=f"{day}",
+                partition=days[day],
                 metadata=verdict_metadata(verdict),
                 severity=severity,
             )
@@ -183,7 +206,7 @@ def report_by_day(
         offenders = [f"{day}: {o}" for day, v in verdicts.items() for o in v.offenders]
         total = Verdict(not bad, {"days": len(days), "days_failed": len(bad)}, offenders)
     else:
-        total = verdicts[days[0]]
+        total = verdicts[min(days)]
     return dg.AssetCheckResult(passed=total.passed, severity=severity, metadata=verdict_metadata(total))
 
 

@@ -26,5 +26,6 @@ read_sessions = session_assets(SETTINGS)
 (every_message_in_one_window,) = session_checks(SETTINGS)
 reflect = reflection_assets(SETTINGS)
 REFLECTION_CHECKS = reflection_checks(SETTINGS)
-distil_at_five, reflect_at_six, friction_at_seven, archive_at_eight = schedules(SETTINGS)
+ALL_SCHEDULES = schedules(SETTINGS)
+*_, reflect_at_six, friction_at_seven, archive_at_eight = ALL_SCHEDULES
 session_sensor, reflect_early, review_sensor, todoist_sensor = sensors(SETTINGS)

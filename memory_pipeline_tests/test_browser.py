@@ -45,6 +45,7 @@ def test_a_day_from_the_graph_to_its_checks(tmp_path: Path) -> None:
         automations_work(page)
         several_days_are_one_run(page)
         run = materialize_by_clicking(page)
+        everything_from_the_graph_is_a_backfill(page)
         the_pool_was_left_alone(page)
         numbers = observations_tell_of_themselves(page, run)
         numbers_are_plotted(page)
@@ -207,9 +208,10 @@ def choose_days(page: Page, wanted: str, assets: int) -> Locator:
 
 
 def materialize_by_clicking(page: Page) -> str:
-    """Materialize the day of every asset from the graph and follow the run to its end; the run's id."""
-    page.goto("/asset-groups")
-    dialog = choose_days(page, DAY, ALL)
+    """Materialize a day of the job and follow the run to its end; the run's id."""
+    page.goto("/jobs")
+    shown(page, "day_job").click()
+    dialog = choose_days(page, DAY, len(ASSETS))
     launch = dialog.get_by_role("button", name="Launch 1 run", exact=True)
     expect(launch).to_be_enabled()
     screenshot(page, "4-launch")
@@ -218,10 +220,27 @@ def materialize_by_clicking(page: Page) -> str:
     shown(page, "View").click()
     page.wait_for_url("**/runs/*-*")
     expect(shown(page, "Success").or_(shown(page, "Failure"))).to_be_visible(timeout=RUNS_MS)
-    for text in ("Success", f"partition: {DAY}", f"{ALL} assets", "Errored (0)"):
+    for text in ("Success", f"partition: {DAY}", f"{len(ASSETS)} assets", "Errored (0)"):
         expect(page.locator("body")).to_contain_text(text)
     screenshot(page, "5-run")
     return page.url.rsplit("/", 1)[1].partition("?")[0]
+
+
+def everything_from_the_graph_is_a_backfill(page: Page) -> None:
+    """A day of all assets is also its week and month and the days that look back at it: Dagster makes runs of these."""
+    page.goto("/asset-groups")
+    dialog = choose_days(page, DAY, ALL)
+    dialog.get_by_role("button", name="Launch backfill", exact=True).click()
+    expect(dialog).to_be_hidden()
+    page.goto("/runs")
+    page.get_by_text("Show runs within backfills").click()
+    expect(rows(page, "Backfill: ")).to_have_count(2)
+    newest = rows(page, "Backfill: ").first
+    expect(newest).to_contain_text(re.compile("Success|Failure"), timeout=RUNS_MS)
+    expect(newest).to_contain_text("Success", timeout=1)
+    page.goto("/assets/month_distillations?view=partitions")
+    expect(page.get_by_text("Missing (0)")).to_be_visible()
+    screenshot(page, "5-month-partitions")
 
 
 def the_pool_was_left_alone(page: Page) -> None:

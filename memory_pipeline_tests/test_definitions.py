@@ -32,6 +32,10 @@ ASSETS = {
     "friction_clusters",
 }
 DISTILLED = {"day_distillations", "week_distillations", "month_distillations"}
+OTHER_PARTITIONS = {
+    "week_distillations": dg.WeeklyPartitionsDefinition,
+    "month_distillations": dg.MonthlyPartitionsDefinition,
+}
 UNPARTITIONED = {"memory_file", "pool_reflections"}
 CHECKS = {
     "windows:every_message_in_one_window",
@@ -62,7 +66,9 @@ JOBS = {
     "day_job": ASSETS - DISTILLED - {"pool_reflections"},
     "reflect_job": ASSETS - DISTILLED - {"friction_clusters", "pool_reflections"},
     "pool_reflect_job": {"pool_reflections"},
-    "distil_job": DISTILLED,
+    "distil_job": {"day_distillations"},
+    "distil_weeks_job": {"week_distillations"},
+    "distil_months_job": {"month_distillations"},
     "friction_job": {"friction_clusters"},
     "review_job": {"memory_file"},
     "todoist_job": set(),
@@ -97,12 +103,15 @@ def test_every_note_is_of_a_column() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ASSETS - UNPARTITIONED))
-def test_every_table_is_partitioned_by_day_and_a_range_is_one_run(name: str) -> None:
-    node = GRAPH.get(dg.AssetKey(name))
-    assert node.backfill_policy == dg.BackfillPolicy.single_run()
-    days = node.partitions_def
-    assert isinstance(days, dg.DailyPartitionsDefinition)
-    assert days.end_offset == 1  # today is a partition too
+def test_a_range_of_partitions_is_one_run(name: str) -> None:
+    assert GRAPH.get(dg.AssetKey(name)).backfill_policy == dg.BackfillPolicy.single_run()
+
+
+def test_every_table_is_partitioned_by_day_but_those_of_weeks_and_months() -> None:
+    found = {name: type(GRAPH.get(dg.AssetKey(name)).partitions_def) for name in ASSETS - UNPARTITIONED}
+    assert found == dict.fromkeys(found, dg.DailyPartitionsDefinition) | OTHER_PARTITIONS
+    offsets = {name: GRAPH.get(dg.AssetKey(name)).partitions_def.end_offset for name in found}
+    assert offsets == {name: 0 if name in OTHER_PARTITIONS else 1 for name in found}  # today is a partition too
 
 
 def test_the_arrows_between_the_assets() -> None:
@@ -149,8 +158,9 @@ def test_the_checks_and_which_of_them_stop_what_comes_after() -> None:
     assert all(spec.description for spec in specs.values())
     whole = {name for name in CHECKS if name.split(":")[0] in UNPARTITIONED}
     assert {name for name, spec in specs.items() if spec.partitions_def is None} == whole
-    daily = [spec.partitions_def for name, spec in specs.items() if name not in whole]
-    assert all(isinstance(days, dg.DailyPartitionsDefinition) for days in daily)
+    for name, spec in specs.items():
+        if name not in whole:
+            assert spec.partitions_def == GRAPH.get(spec.asset_key).partitions_def
 
 
 def test_the_jobs_and_what_they_materialize() -> None:
@@ -172,6 +182,8 @@ def test_the_schedules() -> None:
     found = {s.name: (s.job_name, s.cron_schedule, s.default_status.value) for s in REPOSITORY.schedule_defs}
     assert found == {
         "distil_at_five": ("distil_job", "0 5 * * *", "RUNNING"),
+        "distil_weeks_at_five": ("distil_weeks_job", "0 5 * * *", "RUNNING"),
+        "distil_months_at_five": ("distil_months_job", "0 5 * * *", "RUNNING"),
         "reflect_at_six": ("reflect_job", "0 6 * * *", "RUNNING"),
         "friction_at_seven": ("friction_job", "0 7 * * *", "RUNNING"),
         "archive_at_eight": ("archive_job", "0 8 * * *", "STOPPED"),  # it runs where MEMORY_ARCHIVE_AFTER_DAYS is set

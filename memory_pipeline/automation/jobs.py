@@ -6,14 +6,17 @@ import dagster as dg
 
 from memory_pipeline.daily_log.archive import archive_logs
 from memory_pipeline.days import today
-from memory_pipeline.distillation.periods import LEVELS, TABLE_OF
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
 from memory_pipeline.proposals.todoist.review import Reviewed, sync
 from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
 
 DAY_JOB, REFLECT_JOB, POOL_REFLECT_JOB, DISTIL_JOB = "day_job", "reflect_job", "pool_reflect_job", "distil_job"
+DISTIL_WEEKS_JOB, DISTIL_MONTHS_JOB = "distil_weeks_job", "distil_months_job"
 FRICTION_JOB, REVIEW_JOB, TODOIST_JOB, ARCHIVE_JOB = "friction_job", "review_job", "todoist_job", "archive_job"
+DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB}
+"""One per level: Dagster allows a job no assets with different partitions."""
 DISTILLATIONS = tuple(TABLE_OF[level] for level in LEVELS)
 TODOIST_IS_OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN switch it on."
 ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
@@ -37,8 +40,18 @@ pool_reflect_job = dg.define_asset_job(
 )
 distil_job = dg.define_asset_job(
     DISTIL_JOB,
-    selection=dg.AssetSelection.assets(*DISTILLATIONS),
-    description="What days, weeks and months come down to.",
+    selection=dg.AssetSelection.assets(TABLE_OF[DAY]),
+    description="What days come down to.",
+)
+distil_weeks_job = dg.define_asset_job(
+    DISTIL_WEEKS_JOB,
+    selection=dg.AssetSelection.assets(TABLE_OF[WEEK]),
+    description="What weeks come down to; their days are brought up to date with them.",
+)
+distil_months_job = dg.define_asset_job(
+    DISTIL_MONTHS_JOB,
+    selection=dg.AssetSelection.assets(TABLE_OF[MONTH]),
+    description="What months come down to; their weeks and days are brought up to date with them.",
 )
 friction_job = dg.define_asset_job(
     FRICTION_JOB,
@@ -105,4 +118,15 @@ def archive_job() -> None:
     archive_daily_logs()
 
 
-JOBS = (day_job, reflect_job, pool_reflect_job, distil_job, friction_job, review_job, todoist_job, archive_job)
+JOBS = (
+    day_job,
+    reflect_job,
+    pool_reflect_job,
+    distil_job,
+    distil_weeks_job,
+    distil_months_job,
+    friction_job,
+    review_job,
+    todoist_job,
+    archive_job,
+)

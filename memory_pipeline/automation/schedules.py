@@ -6,12 +6,16 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
-from memory_pipeline.automation.jobs import ARCHIVE_JOB, DISTIL_JOB, FRICTION_JOB, REFLECT_JOB
+from memory_pipeline.automation.empty_partitions import report_empty_partitions
+from memory_pipeline.automation.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, REFLECT_JOB
 from memory_pipeline.days import day_of
-from memory_pipeline.distillation.stage import DistillationStage, due_days, state_of
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK
+from memory_pipeline.distillation.stage import DistillationStage, due_periods, state_of
 from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 
+DISTIL_SCHEDULES = {DAY: "distil_at_five", WEEK: "distil_weeks_at_five", MONTH: "distil_months_at_five"}
 RUNNING, STOPPED = dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
 
 
@@ -22,24 +26,6 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
         """The local day before the tick, also on the days of a clock change and when the tick runs late."""
         local = context.scheduled_execution_time.astimezone(ZoneInfo(settings.timezone))
         return f"{local.date() - timedelta(days=1)}"
-
-    @dg.schedule(
-        job_name=DISTIL_JOB,
-        cron_schedule="0 5 * * *",
-        execution_timezone=settings.timezone,
-        default_status=RUNNING,
-        description="Distil the days that are old enough or grew since, and the weeks and months that end with them.",
-    )
-    def distil_at_five(
-        context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource
-    ) -> dg.RunRequest | dg.SkipReason:
-        opened = workspace.open()
-        stage = DistillationStage(opened, day_of(context.scheduled_execution_time, opened.settings.zone))
-        days = due_days(stage)
-        if not days:
-            return dg.SkipReason("Every day that is old enough is distilled.")
-        tags = {ASSET_PARTITION_RANGE_START_TAG: f"{days[0]}", ASSET_PARTITION_RANGE_END_TAG: f"{days[-1]}"}
-        return dg.RunRequest(run_key=f"distil:{state_of(stage, days)}", tags=tags)
 
     @dg.schedule(
         job_name=REFLECT_JOB,
@@ -77,4 +63,30 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
     def archive_at_eight(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
         return dg.RunRequest(run_key=f"archive:{day_that_ended(context)}")
 
-    return [distil_at_five, reflect_at_six, friction_at_seven, archive_at_eight]
+    return [*(_distilling(settings, level) for level in LEVELS), reflect_at_six, friction_at_seven, archive_at_eight]
+
+
+def _distilling(settings: Settings, level: int) -> dg.ScheduleDefinition:
+    """One run over what is due of a level. Each level has a schedule, as it has a job; in which order they run does not
+    matter, since each brings what it is made of up to date."""
+
+    @dg.schedule(
+        name=DISTIL_SCHEDULES[level],
+        job_name=DISTIL_JOBS[level],
+        cron_schedule="0 5 * * *",
+        execution_timezone=settings.timezone,
+        default_status=RUNNING,
+        description=f"Distil the {NAMES[level]}s that are old enough or grew since.",
+    )
+    def distil(context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource) -> dg.RunRequest | dg.SkipReason:
+        opened = workspace.open()
+        if level == DAY:
+            report_empty_partitions(context.instance, opened, Catalogue(opened.lake, opened.settings))
+        stage = DistillationStage(opened, level, day_of(context.scheduled_execution_time, opened.settings.zone))
+        due = due_periods(stage)
+        if not due:
+            return dg.SkipReason(f"Every {NAMES[level]} that is old enough is distilled.")
+        tags = {ASSET_PARTITION_RANGE_START_TAG: f"{due[0].key}", ASSET_PARTITION_RANGE_END_TAG: f"{due[-1].key}"}
+        return dg.RunRequest(run_key=f"distil:{state_of(stage, due)}", tags=tags)
+
+    return distil

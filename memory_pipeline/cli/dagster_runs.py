@@ -14,6 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 import memory_pipeline
+from memory_pipeline.distillation.periods import DAY, LEVEL_OF, LEVELS, periods_of
 from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.settings import Settings
 
@@ -89,6 +90,7 @@ def _is_alive(process: int) -> bool:
 
 def run_job(settings: Settings, instance: Any, job: str, days: tuple[date, date] | None = None) -> str | None:
     """Run to the end; None when it succeeded, else what failed first, in one line: `STOPPED` if a user did it.
+    `days` are the first and last partition: weeks and months are named by their first day.
 
     A run over days leaves MEMORY.md and REVIEW.md alone: others may follow it, and `review_job` once after them all.
     """
@@ -120,7 +122,8 @@ def run_job(settings: Settings, instance: Any, job: str, days: tuple[date, date]
 
 
 def check_results(settings: Settings, instance: Any, days: set[date]) -> dict[str, dict[str, Any]]:
-    """Per check ("asset/check"): how many of the days passed, and which failed, by the latest result of each day."""
+    """Per check ("asset/check"): how many of the days passed, and which failed, by the latest result of each day; of
+    weeks and months those that have these days in them."""
     from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus as Status
 
     from memory_pipeline.definitions import build_definitions
@@ -129,8 +132,11 @@ def check_results(settings: Settings, instance: Any, days: set[date]) -> dict[st
     found: dict[str, dict[str, Any]] = {
         f"{key.asset_key.to_user_string()}/{key.name}": {"passed": 0, "failed_days": []} for key in keys
     }
-    wanted = [f"{day}" for day in days]
-    for record in instance.event_log_storage.get_asset_check_partition_info(keys, partition_keys=wanted):
+    of_level = {level: {f"{period.key}" for period in periods_of(level, days)} for level in LEVELS}
+    anywhere = sorted(set().union(*of_level.values()))
+    for record in instance.event_log_storage.get_asset_check_partition_info(keys, partition_keys=anywhere):
+        if record.partition_key not in of_level[LEVEL_OF.get(record.check_key.asset_key.to_user_string(), DAY)]:
+            continue
         result = found[f"{record.check_key.asset_key.to_user_string()}/{record.check_key.name}"]
         if record.latest_execution_status is Status.SUCCEEDED:
             result["passed"] += 1

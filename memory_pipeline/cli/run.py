@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -11,14 +11,25 @@ from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_js
 from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, interrupts, only_run, run_job
 from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.cli.summary import print_summary, summarise
-from memory_pipeline.days import stretches
-from memory_pipeline.distillation.stage import DistillationStage, due_days
+from memory_pipeline.days import lookback, stretches
+from memory_pipeline.distillation.periods import DAY, NAMES, Period, periods_of
+from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.planning import BRIDGED_DAYS, Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
 STAGES_WITH_PROGRESS = 6
+
+
+class Runs(NamedTuple):
+    """Runs of one job."""
+
+    job: str
+    ranges: list[tuple[date, date]]
+    """Partitions of each, first and last."""
+    steps: int
+    """How often they report progress."""
 
 
 def run(
@@ -72,7 +83,9 @@ def _bring_up_to_date(
     err.print(f"{len(days)} days with sessions chosen, {todo}.{left_out}", style="dim")
     with instance_of(settings) as instance:
         close_dead_runs(instance)
-        failures = _execute(settings, instance, "day_job", ranges, STAGES_WITH_PROGRESS, is_pressed) if ranges else []
+        _report_empty_partitions(instance, catalogue)
+        runs = Runs("day_job", ranges, out_of_date * STAGES_WITH_PROGRESS)
+        failures = _execute(settings, instance, [runs], is_pressed) if ranges else []
         if not _is_stopped(failures):  # only now, so that REVIEW.md has the best of all days
             failures.append(run_job(settings, instance, "review_job"))
         if not _is_stopped(failures):
@@ -81,25 +94,40 @@ def _bring_up_to_date(
     return (failed[-1] if _is_stopped(failed) else next(iter(failed), None)), days
 
 
+def _report_empty_partitions(instance: Any, catalogue: Catalogue) -> None:
+    """So that Dagster's catalogue counts no day without a session as missing. It has to be before any run: what is made
+    of such a day would count as older than it."""
+    from memory_pipeline.automation.empty_partitions import report_empty_partitions
+
+    report_empty_partitions(instance, Workspace(catalogue.settings, catalogue.lake), catalogue)
+
+
 def _distil(
     settings: Settings, instance: object, days: list[date] | None, is_pressed: Callable[[], bool]
 ) -> list[str | None]:
     """Distil what these days (None: all) have made due; without a model, so it costs nothing."""
-    stage = DistillationStage.from_workspace(Workspace.open(settings, for_planning=True))
-    due = due_days(stage, days)
-    if not due:
+    from memory_pipeline.automation.jobs import DISTIL_JOBS
+
+    stages = stages_of(Workspace.open(settings, for_planning=True))
+    due = {stage.level: due_periods(stage, days) for stage in stages}
+    if not any(due.values()):
         return []
-    err.print(f"{len(due)} days to distil, with the weeks and months that end with them.", style="dim")
-    return _execute(settings, instance, "distil_job", stretches(due, BRIDGED_DAYS), 1, is_pressed)
+    counts = [f"{len(periods)} {NAMES[level]}{'s' * (len(periods) != 1)}" for level, periods in due.items() if periods]
+    err.print(f"To distil: {', '.join(counts)}.", style="dim")
+    runs = [_run_over(DISTIL_JOBS[level], level, periods) for level, periods in due.items() if periods]
+    return _execute(settings, instance, runs, is_pressed)
+
+
+def _run_over(job: str, level: int, due: Sequence[Period]) -> Runs:
+    """One run, but of days that are weeks apart."""
+    keys = [period.key for period in due]
+    ranges = stretches(keys, BRIDGED_DAYS) if level == DAY else [(keys[0], keys[-1])]
+    spans = (lookback(last, (last - first).days + 1) for first, last in ranges)
+    return Runs(job, ranges, sum(len(periods_of(level, span)) for span in spans))
 
 
 def _execute(
-    settings: Settings,
-    instance: object,
-    job: str,
-    ranges: list[tuple[date, date]],
-    stages: int,
-    is_pressed: Callable[[], bool],
+    settings: Settings, instance: object, todo: Sequence[Runs], is_pressed: Callable[[], bool]
 ) -> list[str | None]:
     from memory_pipeline.orchestration import STOPPED, on_progress
 
@@ -108,13 +136,14 @@ def _execute(
         if is_pressed():  # a library may have taken Ctrl-C for its own and gone on
             raise KeyboardInterrupt
 
-    days = sum((last - first).days + 1 for first, last in ranges)
     with progress() as bar:
-        task = bar.add_task("starting Dagster", total=days * stages)
+        task = bar.add_task("starting Dagster", total=sum(runs.steps for runs in todo))
         token = on_progress.set(show)
         failures: list[str | None] = []
         try:
-            for span in ranges:  # a range that fails does not stop the others, but a user does
+            for job, span in (
+                (runs.job, span) for runs in todo for span in runs.ranges
+            ):  # a range that fails does not stop the others, but a user does
                 failure = run_job(settings, instance, job, span)
                 failures.append(STOPPED if is_pressed() else failure)
                 if _is_stopped(failures):

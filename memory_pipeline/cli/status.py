@@ -8,7 +8,7 @@ import typer
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import today
-from memory_pipeline.distillation.stage import DistillationStage, due_days
+from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.auto_promotion import report
@@ -46,9 +46,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
         **_observing(Workspace(settings, lake)),
         "reflections_waiting": _waiting(lake),
-        "days_to_distil": [
-            f"{day}" for day in due_days(DistillationStage.from_workspace(Workspace(settings, planning)))
-        ],
+        "days_to_distil": _days_to_distil(Workspace(settings, planning)),
         "proposals": dict(log.frame.group_by("status").len().sort("status").iter_rows()),
         "auto_promotion": report(Workspace(settings, lake), log),
     }
@@ -56,6 +54,11 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         print_json(data)
     else:
         _print(data)
+
+
+def _days_to_distil(workspace: Workspace) -> list[str]:
+    """The last days of what is due of each level."""
+    return sorted({f"{period.last}" for stage in stages_of(workspace) for period in due_periods(stage)})
 
 
 def _files(lake: Lake) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import polars as pl
 
 from memory_pipeline.cli.console import say, say_pair
 from memory_pipeline.cli.dagster_runs import check_results
-from memory_pipeline.distillation.periods import LEVELS, NAMES, TABLE_OF
-from memory_pipeline.distillation.stage import DistillationStage, ends_of
+from memory_pipeline.distillation.periods import DAY, LEVELS, NAMES, TABLE_OF, periods_of
+from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import Settings
@@ -75,8 +75,9 @@ def _waits(lake: Lake, day: date) -> bool:
 
 def _distilled(workspace: Workspace, days: Sequence[date]) -> dict[str, int]:
     """Lines of each level, of the periods that have one of these days in them."""
-    ends = ends_of(days, DistillationStage.from_workspace(workspace).newest)
-    return {NAMES[level]: workspace.lake.read(TABLE_OF[level], ends).height for level in LEVELS}
+    newest = DistillationStage.from_workspace(workspace, DAY).newest
+    ends = {level: [period.last for period in periods_of(level, days, newest)] for level in LEVELS}
+    return {NAMES[level]: workspace.lake.read(TABLE_OF[level], ends[level]).height for level in LEVELS}
 
 
 def _patterns(lake: Lake, days: Sequence[date]) -> list[dict[str, Any]]:

@@ -6,72 +6,55 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.distillation.checks import judge_recall
+from memory_pipeline.distillation.checks import judge_recall, last_day_in, partitions_of
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.lines import count_words
-from memory_pipeline.distillation.periods import ending_with
-from memory_pipeline.distillation.stage import SHARE, VERSION, DistillationStage
-from memory_pipeline.orchestration import (
-    ONE_RUN,
-    WorkspaceResource,
-    daily_partitions,
-    markdown_table,
-    run_stage,
-    table_spec,
-)
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period
+from memory_pipeline.distillation.stage import SHARE, VERSIONS, DistillationStage
+from memory_pipeline.orchestration import ONE_RUN, WorkspaceResource, markdown_table, run_stage, table_spec
 from memory_pipeline.settings import Settings
 
 KEPT = "The rows below stay as they are, and each line names those that it was made from."
+DESCRIPTIONS = {
+    DAY: "A line of each fact and narrative, once the day is MEMORY_DISTIL_AFTER_DAYS old: highs first, of the others "
+    f"their rare words. {KEPT}",
+    WEEK: "The lines of a week from Monday to Sunday, with a quarter of the words that were observed in it. The "
+    f"partition is its Monday, the rows carry its Sunday. {KEPT}",
+    MONTH: "The lines of the weeks that end in a month, with a fifth of the words that were observed in them. The "
+    f"rows carry the month's last day. {KEPT}",
+}
+OVERLAPPING = dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)
+"""Dagster's own, as the UI knows nothing of others. Days that a week has before the workspace's first are no error. For
+a month it also names the week that begins in it and ends in the next one, which only that one is made of."""
 
 
-def distillation_assets(settings: Settings) -> dg.AssetsDefinition:
-    """The three levels."""
+def distillation_assets(settings: Settings) -> list[dg.AssetsDefinition]:
+    """One per level, each with partitions of its own."""
+    return [_asset_of(settings, level) for level in LEVELS]
+
+
+def _asset_of(settings: Settings, level: int) -> dg.AssetsDefinition:
+    deps = ["windows", "segments", "observations"]
+    below = [dg.AssetDep(TABLE_OF[level - 1], partition_mapping=OVERLAPPING)] if level != DAY else deps
 
     @dg.multi_asset(
-        name="distil",
-        specs=[
-            table_spec(
-                "day_distillations",
-                deps=["windows", "segments", "observations"],
-                version=VERSION,
-                description="A line of each fact and narrative, once the day is MEMORY_DISTIL_AFTER_DAYS old: highs "
-                f"first, of the others their rare words. {KEPT}",
-            ),
-            table_spec(
-                "week_distillations",
-                deps=["day_distillations"],
-                version=VERSION,
-                description="In the partition of a Sunday: the lines of its week, with a quarter of the words that "
-                f"were observed in it. {KEPT}",
-            ),
-            table_spec(
-                "month_distillations",
-                deps=["week_distillations"],
-                version=VERSION,
-                description="In the partition of a month's last day: the lines of the weeks that end in it, with a "
-                f"fifth of the words that were observed in them. {KEPT}",
-            ),
-        ],
-        partitions_def=daily_partitions(settings),
+        name=f"distil_{NAMES[level]}s",
+        specs=[table_spec(TABLE_OF[level], deps=below, version=VERSIONS[level], description=DESCRIPTIONS[level])],
+        partitions_def=partitions_of(settings, level),
         backfill_policy=ONE_RUN,
-        can_subset=True,
     )
     def distil(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
-        stage = DistillationStage.from_workspace(opened)
-        yield from run_stage(context, opened, stage, lambda table, day: describe(stage, table, day))
+        stage = DistillationStage.from_workspace(opened, level)
+        yield from run_stage(context, opened, stage, lambda _, day: describe(stage, day), last_day_in(level))
 
     return distil
 
 
-def describe(stage: DistillationStage, table: str, day: date) -> Mapping[str, Any]:
-    """Nothing on a day with which no such period ends."""
-    found: dict[str, Any] = {}
-    for period in ending_with(day):
-        if period.table == table:
-            rows = stage.lake.read(table, [day])
-            words, of = sum(map(count_words, rows["text"])), facts_of(stage.lake, period.days).words
-            found = {"words": words, "of_words": of, "compression_ratio": round(words / of, 4) if of else 0.0}
-            found |= {"share": SHARE[period.level]} | judge_recall(stage, table, day).numbers
-            found["preview"] = markdown_table(rows.select("priority", "kind", "text", "last_seen"))
-    return found
+def describe(stage: DistillationStage, day: date) -> Mapping[str, Any]:
+    """Of the period that ends with the day."""
+    rows, of = stage.lake.read(stage.table, [day]), facts_of(stage.lake, Period(stage.level, day).days).words
+    words = sum(map(count_words, rows["text"]))
+    found: dict[str, Any] = {"words": words, "of_words": of, "compression_ratio": round(words / of, 4) if of else 0.0}
+    found |= {"share": SHARE[stage.level]} | judge_recall(stage, day).numbers
+    return found | {"preview": markdown_table(rows.select("priority", "kind", "text", "last_seen"))}

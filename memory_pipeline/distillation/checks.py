@@ -1,4 +1,4 @@
-"""The check of each level that what was high can still be found."""
+"""The partitions of each level, and its check that what was high can still be found."""
 
 from collections.abc import Callable
 from datetime import date
@@ -6,9 +6,9 @@ from datetime import date
 import dagster as dg
 
 from memory_pipeline.distillation.facts import facts_of
-from memory_pipeline.distillation.periods import LEVELS, TABLE_OF, ending_with
+from memory_pipeline.distillation.periods import DAY, LEVELS, TABLE_OF, WEEK, Period
 from memory_pipeline.distillation.stage import DistillationStage, Levels, recall_of
-from memory_pipeline.orchestration import check_by_day
+from memory_pipeline.orchestration import check_by_day, daily_partitions, monthly_partitions, weekly_partitions
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace import Workspace
@@ -16,24 +16,47 @@ from memory_pipeline.workspace import Workspace
 RECALL_LOSS = "recall_loss"
 
 
+def partitions_of(settings: Settings, level: int) -> dg.TimeWindowPartitionsDefinition:
+    """One per period, from the one that has the workspace's first day in it."""
+    if level == DAY:
+        return daily_partitions(settings)
+    first = Period.containing(settings.start_date, level).key
+    return weekly_partitions(settings, first) if level == WEEK else monthly_partitions(settings, first)
+
+
+def last_day_in(level: int) -> Callable[[str], date]:
+    """The `day` of the rows of a partition of this level."""
+    return lambda key: Period.from_key(level, date.fromisoformat(key)).last
+
+
 def distillation_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
-    return [check_by_day(TABLE_OF[level], RECALL_LOSS, _judge_of(TABLE_OF[level]), settings) for level in LEVELS]
+    return [
+        check_by_day(
+            TABLE_OF[level],
+            RECALL_LOSS,
+            _judge_of(level),
+            settings,
+            partitions_def=partitions_of(settings, level),
+            day_of_key=last_day_in(level),
+        )
+        for level in LEVELS
+    ]
 
 
-def _judge_of(table: str) -> Callable[[Workspace, date], Verdict]:
+def _judge_of(level: int) -> Callable[[Workspace, date], Verdict]:
     def judge(workspace: Workspace, day: date) -> Verdict:
         """What was high is found among the lines nearly as often as among the observations, by the same questions."""
-        return judge_recall(DistillationStage.from_workspace(workspace), table, day)
+        return judge_recall(DistillationStage.from_workspace(workspace, level), day)
 
     return judge
 
 
-def judge_recall(stage: DistillationStage, table: str, day: date) -> Verdict:
-    """Of the period of this table that ends with the day, as its rows are now. A day that is too young, or with which
-    none ends, has nothing to lose."""
-    period = next((p for p in ending_with(day) if p.table == table), None)
-    if period is None or day > stage.newest:
+def judge_recall(stage: DistillationStage, day: date) -> Verdict:
+    """Of the period of the stage's level that ends with the day, as its rows are now. One that is too young has
+    nothing to lose."""
+    if day > stage.newest:
         return Verdict(True, {"questions": 0})
+    period = Period(stage.level, day)
     found = recall_of(Levels(stage.lake), period, facts_of(stage.lake, period.days))
     numbers: dict[str, float | int | str] = {
         "questions": found.questions,

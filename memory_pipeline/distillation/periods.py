@@ -7,8 +7,10 @@ Sunday belong to the next month: no week is cut, and every week belongs to just 
 from __future__ import annotations
 
 from calendar import monthrange
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import Self
 
 from memory_pipeline.days import lookback
 
@@ -16,6 +18,7 @@ DAY, WEEK, MONTH = 1, 2, 3
 LEVELS = (DAY, WEEK, MONTH)
 NAMES = {DAY: "day", WEEK: "week", MONTH: "month"}
 TABLE_OF = {level: f"{name}_distillations" for level, name in NAMES.items()}
+LEVEL_OF = {table: level for level, table in TABLE_OF.items()}
 DAYS_OF_WEEK = 7
 
 
@@ -25,6 +28,27 @@ class Period:
 
     level: int
     last: date
+
+    @classmethod
+    def containing(cls, day: date, level: int) -> Self:
+        """The one that has this day in it."""
+        if level == DAY:
+            return cls(level, day)
+        week = day + timedelta(days=DAYS_OF_WEEK - day.isoweekday())
+        return cls(level, week if level == WEEK else end_of_month(week))
+
+    @classmethod
+    def from_key(cls, level: int, key: date) -> Self:
+        """The one of this partition."""
+        return cls(level, end_of_month(key)) if level == MONTH else cls.containing(key, level)
+
+    @property
+    def key(self) -> date:
+        """The first day of the calendar's day, week or month: its partition. Of a month that need not be a day whose
+        facts are in it."""
+        if self.level == MONTH:
+            return self.last.replace(day=1)
+        return self.days[0]
 
     def __str__(self) -> str:
         return f"the {NAMES[self.level]} that ends on {self.last}"
@@ -66,10 +90,10 @@ def ending_with(day: date) -> list[Period]:
     return found
 
 
-def last_days_touched_by(day: date) -> list[date]:
-    """The last days of the periods that have this day in them."""
-    week = day + timedelta(days=DAYS_OF_WEEK - day.isoweekday())
-    return sorted({day, week, end_of_month(week)})
+def periods_of(level: int, days: Iterable[date], newest: date = date.max) -> list[Period]:
+    """The periods of a level that have any of these days in them and end by `newest`, oldest first."""
+    found = {Period.containing(day, level) for day in days if day <= newest}
+    return sorted((period for period in found if period.last <= newest), key=lambda period: period.last)
 
 
 def is_end_of_week(day: date) -> bool:

@@ -1,7 +1,7 @@
-"""A day's rows of the three levels: what the day, the week and the month that end with it come down to.
+"""The rows of the three levels: what days, weeks and months come down to.
 
 A level never takes anything away: the rows below it stay, and each of its lines names those that it was made from.
-`Levels` is the way back from rows of periods to what was observed; `due_days` says what is to be distilled.
+`Levels` is the way back from rows of periods to what was observed; `due_periods` says what is to be distilled.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from memory_pipeline.distillation.periods import (
     TABLE_OF,
     WEEK,
     Period,
-    ending_with,
-    last_days_touched_by,
+    periods_of,
 )
 from memory_pipeline.distillation.recall import Recall, recall
 from memory_pipeline.errors import MemoryPipelineError
@@ -67,7 +66,8 @@ class Levels:
         ]
 
 
-VERSION = "2"
+VERSIONS = {DAY: "2", WEEK: "3", MONTH: "3"}
+"""Weeks and months of version 2 were reported to Dagster as days; their rows are the same."""
 SHARE = {DAY: 0.6, WEEK: 0.25, MONTH: 0.2}
 """Words that a level may have, of those of the period's observations and narratives. A month at .15 finds six of a
 hundred of what LoCoMo asks for less than at .2."""
@@ -84,16 +84,24 @@ class RecallLostError(MemoryPipelineError):
 
 
 class DistillationStage:
-    """Distils a day once it is old enough, and the week and the month that end with it from the level below."""
+    """Distils the periods of one level once they are old enough: days from what was observed, weeks and months from the
+    level below. The `day` of a period is its last."""
 
-    tables = tuple(TABLE_OF[level] for level in LEVELS)
-
-    def __init__(self, workspace: Workspace, now: date) -> None:
-        self.settings, self.lake, self.now = workspace.settings, workspace.lake, now
+    def __init__(self, workspace: Workspace, level: int, now: date) -> None:
+        self.workspace, self.level, self.now = workspace, level, now
+        self.settings, self.lake = workspace.settings, workspace.lake
 
     @classmethod
-    def from_workspace(cls, workspace: Workspace) -> Self:
-        return cls(workspace, today(workspace.settings.zone))
+    def from_workspace(cls, workspace: Workspace, level: int) -> Self:
+        return cls(workspace, level, today(workspace.settings.zone))
+
+    @property
+    def table(self) -> str:
+        return TABLE_OF[self.level]
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return (self.table,)
 
     @property
     def newest(self) -> date:
@@ -101,51 +109,46 @@ class DistillationStage:
         return self.now - timedelta(days=self.settings.distil_after_days)
 
     def fingerprint(self, day: date) -> str:
-        """Of all that was counted for the periods that end with the day: the levels between come from nothing else."""
+        """Of all that was counted for the period that ends with the day: the levels between come from nothing else."""
         if day > self.newest:
-            return fingerprint_of(VERSION, "not old enough")
-        periods = {each for period in ending_with(day) for each in (period, *period.parts)}
-        days = {each for period in periods for each in period.counted_days}
+            return fingerprint_of(VERSIONS[self.level], "not old enough")
+        period = Period(self.level, day)
+        days = {counted for each in (period, *period.parts) for counted in each.counted_days}
         facts = [self.lake.digest(table, days) for table in INPUTS]
-        return fingerprint_of(VERSION, self.settings.max_recall_loss, *facts)
+        return fingerprint_of(VERSIONS[self.level], self.settings.max_recall_loss, *facts)
 
     def build(self, day: date) -> Built:
-        """The rows of the periods that end with the day. A level that would lose too much gets more room, and keeps the
-        rows that it has when that does not help.
+        """The rows of the period that ends with the day; what it is made of is brought up to date first.
 
-        What they are made of is brought up to date first. The result fails, with the rows of all, when a level
-        was kept.
+        Where it would lose too much it gets more room, and where that does not help it fails and keeps its rows.
         """
-        levels = Levels(self.lake)
-        lost = []
-        for period in ending_with(day) if day <= self.newest else ():
-            self._bring_up_to_date(part for part in period.parts if part.last != day)
-            stored, facts = levels.rows(period), facts_of(self.lake, period.days)
-            rarity = facts_of(self.lake, period.counted_days).rarity()
-            for times in WIDER:
-                levels.made[period] = rows_of(levels, period, facts, rarity, times)
-                found = recall_of(levels, period, facts)
-                if found.loss <= self.settings.max_recall_loss:
-                    break
-            else:
-                lost.append(f"{period}: {found}")
-                levels.made[period] = stored
-        rows = {period.table: made for period, made in levels.made.items()}
-        frames = {table: pl.DataFrame(rows.get(table, []), schema=TABLES[table].columns) for table in self.tables}
-        if lost:
-            most = f"MEMORY_MAX_RECALL_LOSS={self.settings.max_recall_loss}"
-            failure = RecallLostError(f"{'; '.join(lost)}; more than {most}, so what was there is kept.")
-            return Built(frames, failure=failure)
-        return Built(frames)
+        if day > self.newest:
+            return self._built([])
+        period, levels = Period(self.level, day), Levels(self.lake)
+        self._bring_up_to_date(period.parts)
+        stored, facts = levels.rows(period), facts_of(self.lake, period.days)
+        rarity = facts_of(self.lake, period.counted_days).rarity()
+        for times in WIDER:
+            levels.made[period] = rows_of(levels, period, facts, rarity, times)
+            found = recall_of(levels, period, facts)
+            if found.loss <= self.settings.max_recall_loss:
+                return self._built(levels.made[period])
+        most = f"MEMORY_MAX_RECALL_LOSS={self.settings.max_recall_loss}"
+        failure = RecallLostError(f"{period}: {found}; more than {most}, so what was there is kept.")
+        return self._built(stored, failure)
 
-    def _bring_up_to_date(self, periods: Iterable[Period]) -> None:
+    def _built(self, rows: Rows, failure: RecallLostError | None = None) -> Built:
+        return Built({self.table: pl.DataFrame(rows, schema=TABLES[self.table].columns)}, failure=failure)
+
+    def _bring_up_to_date(self, parts: Iterable[Period]) -> None:
         """Those that have, or had, something to distil."""
-        for period in periods:
-            places = [self.lake.path(period.table, period.last)]
-            places += [self.lake.path("observations", day) for day in period.days]
+        for part in parts:
+            below = DistillationStage(self.workspace, part.level, self.now)
+            places = [self.lake.path(part.table, part.last)]
+            places += [self.lake.path("observations", day) for day in part.days]
             if any(place.exists() for place in places):
-                with contextlib.suppress(RecallLostError):  # a run of that day tells it
-                    bring_up_to_date(self, self.lake, period.last)
+                with contextlib.suppress(RecallLostError):  # a run of that period says so
+                    bring_up_to_date(below, self.lake, part.last)
 
 
 def rows_of(levels: Levels, period: Period, facts: Facts, rarity: Mapping[str, float], times: float = 1.0) -> Rows:
@@ -181,20 +184,21 @@ def _row(period: Period, line: Line) -> dict[str, Any]:
     }
 
 
-def due_days(stage: DistillationStage, among: Iterable[date] | None = None) -> list[date]:
-    """The days with observations (of those `among`, if it is said), and the ends of the weeks and months that have
-    these days in them, as far as they are old enough and not up to date; oldest first."""
+def stages_of(workspace: Workspace, now: date | None = None) -> list[DistillationStage]:
+    """One per level, days first."""
+    now = now or today(workspace.settings.zone)
+    return [DistillationStage(workspace, level, now) for level in LEVELS]
+
+
+def due_periods(stage: DistillationStage, among: Iterable[date] | None = None) -> list[Period]:
+    """The periods of the stage's level that have days with observations in them (of those `among`, if given), as far as
+    they are old enough and not up to date; oldest first."""
     observed = set(stage.lake.days("observations"))
     wanted = observed if among is None else observed & set(among)
-    return [day for day in ends_of(wanted, stage.newest) if not is_current(stage, stage.lake, day)]
+    periods = periods_of(stage.level, wanted, stage.newest)
+    return [period for period in periods if not is_current(stage, stage.lake, period.last)]
 
 
-def ends_of(days: Iterable[date], newest: date) -> list[date]:
-    """The last days of the periods up to `newest` that have any of these days in them, oldest first."""
-    old = (day for day in days if day <= newest)
-    return sorted({last for day in old for last in last_days_touched_by(day) if last <= newest})
-
-
-def state_of(stage: DistillationStage, days: list[date]) -> str:
-    """Of all that a run of these days would be made from: the same run is not asked for twice."""
-    return fingerprint_of(*(f"{day} {stage.fingerprint(day)}" for day in days))
+def state_of(stage: DistillationStage, periods: Iterable[Period]) -> str:
+    """Of all that a run of these periods would be made from: the same run is not asked for twice."""
+    return fingerprint_of(*(f"{period.last} {stage.fingerprint(period.last)}" for period in periods))

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from memory_pipeline.cli.why import why
-from memory_pipeline.distillation.stage import DistillationStage
+from memory_pipeline.distillation.stage import stages_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.proposals.history import history
@@ -47,8 +47,8 @@ def lake() -> Lake:
     place = {"day": MONDAY, "dedupe_key": window_key("s1", MONDAY), "session_id": "s1"}
     put(lake, "segments", place | narrative | bounds)
     put(lake, "observations", observation(RULE, day=MONDAY))
-    stage = DistillationStage(Workspace(settings, lake), date(2025, 5, 1))
-    for day in (MONDAY, SUNDAY, MONTH_END):
+    stages = stages_of(Workspace(settings, lake), date(2025, 5, 1))
+    for stage, day in zip(stages, (MONDAY, SUNDAY, MONTH_END), strict=True):
         bring_up_to_date(stage, lake, day)
     return lake
 

@@ -1,24 +1,28 @@
 """Through Dagster: a run over days, a result of the check for each, red where the gate refuses, and the schedule."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
 
-from memory_pipeline.automation.jobs import DISTIL_JOB
+from memory_pipeline.automation.jobs import DISTIL_JOBS
+from memory_pipeline.automation.schedules import DISTIL_SCHEDULES
+from memory_pipeline.days import lookback
 from memory_pipeline.distillation import lines as lines_module
+from memory_pipeline.distillation.checks import partitions_of
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period, periods_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import WorkspaceResource
-from memory_pipeline_tests.loaded import defs, distil_at_five
+from memory_pipeline_tests.loaded import ALL_SCHEDULES, SETTINGS, defs
 from memory_pipeline_tests.rows import at, observation, put, say, window_key, workspace
 
 MONDAY, SUNDAY = date(2025, 3, 3), date(2025, 3, 9)
 RULE = "The depot in Leipzig is asked at most once a minute, because it blocks us for a day otherwise."
-TABLES = ("day_distillations", "week_distillations", "month_distillations")
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 REPOSITORY = defs.get_repository_def()
+SCHEDULES = {schedule.name: schedule for schedule in ALL_SCHEDULES}
 
 
 @pytest.fixture
@@ -37,8 +41,8 @@ def said(lake: Lake, day: date, text: str = RULE) -> None:
     put(lake, "observations", observation(text, day=day, session=session, segment_id=session))
 
 
-def run(instance: dg.DagsterInstance, tags: dict[str, str]) -> dg.ExecuteInProcessResult:
-    return REPOSITORY.get_job(DISTIL_JOB).execute_in_process(
+def run(instance: dg.DagsterInstance, level: int, tags: dict[str, str]) -> dg.ExecuteInProcessResult:
+    return REPOSITORY.get_job(DISTIL_JOBS[level]).execute_in_process(
         instance=instance, tags=tags, raise_on_error=False, run_config=QUIET
     )
 
@@ -66,33 +70,42 @@ def metadata(instance: dg.DagsterInstance, asset: str, day: date) -> dict[str, A
     return {name: value.value for name, value in event.metadata.items()}
 
 
-def test_a_run_over_a_week_makes_its_levels_and_judges_each_day(lake: Lake) -> None:
+def test_a_run_over_days_makes_and_judges_each(lake: Lake) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
-        assert run(instance, days(MONDAY, SUNDAY)).success
-        week = [MONDAY + timedelta(days=n) for n in range(7)]
-        for table in TABLES:
-            by_day = results(instance, table)
-            assert {day: by_day.get(f"{day}") for day in week} == dict.fromkeys(week, True)
-        told = metadata(instance, "week_distillations", SUNDAY)
-        assert (told["questions"], told["recall_before"], told["recall_loss"]) == (2, 1.0, 0.0)
-        assert 0 < told["compression_ratio"] <= 0.25
-        assert "compression_ratio" not in metadata(instance, "month_distillations", SUNDAY)
-    assert lake.read("week_distillations", [SUNDAY]).height
+        assert run(instance, DAY, days(MONDAY, SUNDAY)).success
+        week = {f"{MONDAY + timedelta(days=n)}" for n in range(7)}
+        by_day = results(instance, "day_distillations")
+        assert {day: by_day.get(day) for day in week} == dict.fromkeys(week, True)
+        assert instance.get_materialized_partitions(dg.AssetKey("day_distillations")) == week
+    assert lake.days("week_distillations") == []
 
 
-def test_one_level_can_be_asked_for_alone(lake: Lake) -> None:
+@pytest.mark.parametrize("level", [WEEK, MONTH])
+def test_a_run_over_weeks_or_months_makes_and_judges_one_partition_for_each(lake: Lake, level: int) -> None:
+    table, period = TABLE_OF[level], Period.containing(SUNDAY, level)
+    before = Period.containing(SUNDAY - timedelta(days=28), level)  # nothing was said in it
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert run(instance, level, days(before.key, period.key)).success
+        partitions = instance.get_materialized_partitions(dg.AssetKey(table))
+        assert partitions == {f"{p.key}" for p in periods_of(level, [before.last, *lookback(SUNDAY, 28)])}
+        by_partition = results(instance, table)
+        assert {key: by_partition.get(key) for key in partitions} == dict.fromkeys(partitions, True)
+        said = metadata(instance, table, period.key)
+        assert (said["questions"], said["recall_before"], said["recall_loss"]) == (2, 1.0, 0.0)
+        assert 0 < said["compression_ratio"] <= 0.25
+        assert said["dagster/row_count"] == lake.read(table, [period.last]).height > 0
+        assert metadata(instance, table, before.key)["dagster/row_count"] == 0
+
+
+def test_one_week_can_be_asked_for_alone(lake: Lake) -> None:
     """Its days are brought up to date, whichever were run before."""
     with dg.DagsterInstance.ephemeral() as instance:
-        result = REPOSITORY.get_job(DISTIL_JOB).execute_in_process(
-            instance=instance,
-            partition_key=f"{SUNDAY}",
-            asset_selection=[dg.AssetKey("week_distillations")],
-            raise_on_error=False,
-            run_config=QUIET,
+        result = REPOSITORY.get_job(DISTIL_JOBS[WEEK]).execute_in_process(
+            instance=instance, partition_key=f"{MONDAY}", raise_on_error=False, run_config=QUIET
         )
         assert result.success
-        made = {event.asset_key for event in result.all_events if event.is_step_materialization}
-        assert made == {dg.AssetKey("week_distillations")}
+        made = {(event.asset_key, event.partition) for event in result.all_events if event.is_step_materialization}
+        assert made == {(dg.AssetKey("week_distillations"), f"{MONDAY}")}
     assert {row["sources"][0] for row in lake.read("week_distillations").to_dicts()} <= {
         row["distillation_id"] for row in lake.read("day_distillations").to_dicts()
     }
@@ -102,7 +115,8 @@ def test_one_level_can_be_asked_for_alone(lake: Lake) -> None:
 def test_the_asset_is_red_where_too_much_would_be_lost(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines_module, "_shortened", lambda lines, room, rarity: [])
     with dg.DagsterInstance.ephemeral() as instance:
-        result = run(instance, days(MONDAY, SUNDAY))
+        assert run(instance, DAY, days(MONDAY, SUNDAY)).success
+        result = run(instance, WEEK, days(MONDAY, MONDAY))
         assert not result.success
         (failure,) = [event for event in result.all_events if event.is_step_failure]
         message = f"{failure.step_failure_data.error_display_string}"
@@ -111,23 +125,71 @@ def test_the_asset_is_red_where_too_much_would_be_lost(lake: Lake, monkeypatch: 
     assert lake.read("day_distillations", [MONDAY]).height
 
 
-def tick(instance: dg.DagsterInstance, day: date) -> Any:
-    """What the schedule asks for, or why it does not."""
+def test_weeks_and_months_begin_with_the_first_day_and_are_there_once_they_have_ended() -> None:
+    settings = SETTINGS.model_copy(update={"timezone": "Europe/Berlin", "start_date": date(2025, 3, 31)})
+    now = {DAY: "2025-04-07T00:30", WEEK: "2025-04-07T00:30", MONTH: "2025-05-01T00:30"}
+    keys = {
+        level: partitions_of(settings, level).get_partition_keys(datetime.fromisoformat(f"{now[level]}+02:00"))
+        for level in LEVELS
+    }
+    assert (keys[DAY][0], keys[DAY][-1]) == ("2025-03-31", "2025-04-07")
+    assert keys[WEEK] == ["2025-03-31"]
+    assert keys[MONTH] == ["2025-04-01"]  # the week of 31 March ends in April
+    for level in (WEEK, MONTH):
+        second_before = datetime.fromisoformat(f"{now[level]}+02:00") - timedelta(minutes=30, seconds=1)
+        assert partitions_of(settings, level).get_partition_keys(second_before) == []
+
+
+def test_a_week_depends_on_its_days_and_a_month_on_its_weeks() -> None:
+    graph = REPOSITORY.asset_graph
+
+    def upstream(level: int, key: str) -> list[str]:
+        node, above = graph.get(dg.AssetKey(TABLE_OF[level])), dg.AssetKey(TABLE_OF[level - 1])
+        found = node.partition_mappings[above].get_upstream_mapped_partitions_result_for_partitions(
+            node.partitions_def.subset_with_partition_keys([key]), node.partitions_def, graph.get(above).partitions_def
+        )
+        assert not found.required_but_nonexistent_subset.get_partition_keys()
+        return sorted(found.partitions_subset.get_partition_keys())
+
+    assert upstream(WEEK, "2025-03-03") == [f"2025-03-{day:02}" for day in range(3, 10)]
+    assert upstream(WEEK, "2024-12-30") == [f"2025-01-0{day}" for day in range(1, 6)]  # the first day is a Wednesday
+    weeks = [f"{part.key}" for part in Period(MONTH, date(2025, 3, 31)).parts]
+    assert upstream(MONTH, "2025-03-01") == [*weeks, "2025-03-31"]  # Dagster's mapping has one week too many here
+
+
+def tick(instance: dg.DagsterInstance, level: int, day: date) -> Any:
+    """What the level's schedule asks for, or why it does not."""
     context = dg.build_schedule_context(instance=instance, scheduled_execution_time=at("05:00", day))
-    asked = distil_at_five(context, workspace=WorkspaceResource())
+    asked = SCHEDULES[DISTIL_SCHEDULES[level]](context, workspace=WorkspaceResource())
     return asked.skip_message if isinstance(asked, dg.SkipReason) else asked
 
 
-def test_the_schedule_asks_for_what_is_old_enough_and_not_for_the_same_twice(lake: Lake) -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        assert tick(instance, MONDAY + timedelta(days=2)) == "Every day that is old enough is distilled."
-        first = tick(instance, MONDAY + timedelta(days=3))
+def test_the_schedule_asks_for_what_is_old_enough_and_not_for_the_same_twice(lake: Lake, tmp_path: Path) -> None:
+    done = "Every day that is old enough is distilled."
+    with dg.DagsterInstance.local_temp(f"{tmp_path}") as instance:
+        assert tick(instance, DAY, MONDAY + timedelta(days=2)) == done
+        first = tick(instance, DAY, MONDAY + timedelta(days=3))
         assert days(MONDAY, MONDAY).items() <= first.tags.items()
-        assert tick(instance, MONDAY + timedelta(days=4)).run_key == first.run_key
-        later = tick(instance, SUNDAY + timedelta(days=3))
+        assert tick(instance, DAY, MONDAY + timedelta(days=4)).run_key == first.run_key
+        later = tick(instance, DAY, SUNDAY + timedelta(days=3))
         assert days(MONDAY, SUNDAY).items() <= later.tags.items()
         assert later.run_key != first.run_key
-        assert run(instance, {name: value for name, value in later.tags.items() if "partition" in name}).success
-        assert tick(instance, SUNDAY + timedelta(days=4)) == "Every day that is old enough is distilled."
+        assert run(instance, DAY, {name: value for name, value in later.tags.items() if "partition" in name}).success
+        assert tick(instance, DAY, SUNDAY + timedelta(days=4)) == done
+        empty = f"{SUNDAY + timedelta(days=30)}"  # the tick of the days reports what is empty
+        assert empty in instance.get_materialized_partitions(dg.AssetKey("sessions"))
         said(lake, MONDAY, "Grafana dashboards live in the folder observability, and nowhere else.")
-        assert days(MONDAY, SUNDAY).items() <= tick(instance, SUNDAY + timedelta(days=4)).tags.items()
+        assert days(MONDAY, MONDAY).items() <= tick(instance, DAY, SUNDAY + timedelta(days=4)).tags.items()
+
+
+@pytest.mark.parametrize("level", [WEEK, MONTH])
+def test_weeks_and_months_are_asked_for_by_their_partitions_once_they_are_old_enough(lake: Lake, level: int) -> None:
+    period, done = Period.containing(MONDAY, level), f"Every {NAMES[level]} that is old enough is distilled."
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert tick(instance, level, period.last + timedelta(days=2)) == done
+        asked = tick(instance, level, period.last + timedelta(days=3))
+        assert days(period.key, period.key).items() <= asked.tags.items()
+        assert run(instance, level, days(period.key, period.key)).success
+        assert tick(instance, level, period.last + timedelta(days=4)) == done
+        said(lake, SUNDAY, "Grafana dashboards live in the folder observability, and nowhere else.")
+        assert tick(instance, level, period.last + timedelta(days=4)).run_key != asked.run_key

@@ -1,34 +1,53 @@
 """Days, weeks and months: which end with a day, and what each is made of."""
 
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 
 from memory_pipeline.distillation.periods import (
     DAY,
+    LEVELS,
     MONTH,
     WEEK,
     Period,
-    ending_with,
-    last_days_touched_by,
+    periods_of,
 )
 
+MONDAY = date(2025, 3, 3)
 TWO_YEARS = [date(2024, 1, 1) + timedelta(days=n) for n in range(731)]
 
 
 @pytest.mark.parametrize(
-    ("day", "levels"),
+    ("day", "week", "month"),
     [
-        (date(2025, 3, 5), [DAY]),
-        (date(2025, 3, 9), [DAY, WEEK]),  # a Sunday
-        (date(2025, 3, 31), [DAY, MONTH]),  # a Monday
-        (date(2025, 8, 31), [DAY, WEEK, MONTH]),  # a Sunday
-        (date(2024, 2, 28), [DAY]),
-        (date(2024, 2, 29), [DAY, MONTH]),
+        (date(2025, 3, 5), date(2025, 3, 9), date(2025, 3, 31)),
+        (date(2025, 3, 9), date(2025, 3, 9), date(2025, 3, 31)),  # a Sunday
+        (date(2025, 3, 31), date(2025, 4, 6), date(2025, 4, 30)),  # a Monday
+        (date(2025, 8, 31), date(2025, 8, 31), date(2025, 8, 31)),  # a Sunday
+        (date(2024, 2, 25), date(2024, 2, 25), date(2024, 2, 29)),
+        (date(2024, 2, 29), date(2024, 3, 3), date(2024, 3, 31)),
     ],
 )
-def test_the_periods_that_end_with_a_day(day: date, levels: list[int]) -> None:
-    assert ending_with(day) == [Period(level, day) for level in levels]
+def test_the_last_days_of_the_periods_that_a_day_is_in(day: date, week: date, month: date) -> None:
+    assert [Period.containing(day, level) for level in LEVELS] == [
+        Period(DAY, day),
+        Period(WEEK, week),
+        Period(MONTH, month),
+    ]
+
+
+def test_a_partition_is_named_by_the_first_day_of_the_calendars_week_or_month() -> None:
+    """The month of which 30 March is the last day that counts has the partition of 1 March, though 24 February is its
+    first such day."""
+    assert [Period.containing(date(2025, 3, 26), level).key for level in LEVELS] == [
+        date(2025, 3, 26),
+        date(2025, 3, 24),
+        date(2025, 3, 1),
+    ]
+    for level in LEVELS:
+        for period in periods_of(level, TWO_YEARS):
+            assert Period.from_key(level, period.key) == period
 
 
 def test_a_week_is_made_of_its_seven_days() -> None:
@@ -52,17 +71,25 @@ def test_a_month_is_made_of_the_weeks_that_end_in_it() -> None:
 
 
 def test_every_day_is_in_one_week_and_one_month() -> None:
-    weeks = [day for last in TWO_YEARS for p in ending_with(last) if p.level == WEEK for day in p.days]
-    months = [day for last in TWO_YEARS for p in ending_with(last) if p.level == MONTH for day in p.days]
-    for found in (weeks, months):
+    for level in LEVELS:
+        found = [day for period in periods_of(level, TWO_YEARS) for day in period.days]
         assert len(found) == len(set(found))
-        assert set(TWO_YEARS[:-31]) <= set(found)
+        assert set(TWO_YEARS) <= set(found)
+        assert all(day in Period.containing(day, level).days for day in TWO_YEARS)
 
 
-def test_the_last_days_touched_by_a_day_are_those_of_the_periods_that_have_it() -> None:
-    periods = [p for day in [*TWO_YEARS, date(2026, 1, 31)] for p in ending_with(day)]
-    for day in TWO_YEARS[:-31:7] + TWO_YEARS[5:-31:11]:
-        assert last_days_touched_by(day) == sorted({p.last for p in periods if day in p.days})
+def test_the_periods_of_some_days_end_by_the_newest() -> None:
+    sunday, month_end = MONDAY + timedelta(days=6), date(2025, 3, 31)
+    next_monday, next_sunday = MONDAY + timedelta(days=7), MONDAY + timedelta(days=13)
+
+    def last_days(level: int, *arguments: Any) -> list[date]:
+        return [period.last for period in periods_of(level, *arguments)]
+
+    assert last_days(DAY, [MONDAY], sunday - timedelta(days=1)) == [MONDAY]
+    assert last_days(WEEK, [MONDAY], sunday - timedelta(days=1)) == []
+    assert last_days(WEEK, [next_monday, MONDAY, sunday], month_end) == [sunday, next_sunday]
+    assert last_days(MONTH, [next_monday, MONDAY], month_end) == [month_end]
+    assert last_days(DAY, [MONDAY], MONDAY - timedelta(days=1)) == []
 
 
 def test_a_period_says_what_it_is() -> None:

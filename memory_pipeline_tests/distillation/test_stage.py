@@ -1,5 +1,6 @@
 """Days, weeks and months come down to less, lose little, and lead back to what was said."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
@@ -12,11 +13,19 @@ from memory_pipeline.distillation import stage as stage_module
 from memory_pipeline.distillation.checks import judge_recall
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.lines import count_words
-from memory_pipeline.distillation.periods import DAY, MONTH, WEEK, Period
-from memory_pipeline.distillation.stage import DistillationStage, Levels, RecallLostError, due_days, state_of
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, WEEK, Period
+from memory_pipeline.distillation.stage import (
+    DistillationStage,
+    Levels,
+    RecallLostError,
+    due_periods,
+    stages_of,
+    state_of,
+)
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
+from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import at, bytes_of, observation, observation_id, put, say, window_key, workspace
 
@@ -45,8 +54,11 @@ class Work:
         return Workspace(self.settings, self.lake)
 
     @property
-    def stage(self) -> DistillationStage:
-        return DistillationStage(self.workspace, self.now)
+    def stages(self) -> list[DistillationStage]:
+        return stages_of(self.workspace, self.now)
+
+    def stage(self, level: int) -> DistillationStage:
+        return DistillationStage(self.workspace, level, self.now)
 
     def observe(self, day: date, *rules: str, aside: str = ASIDE, **other: Any) -> None:
         """A session with these rules, something of less weight, and one segment."""
@@ -77,11 +89,22 @@ class Work:
         span = {"message_id": f"{session}-{day:%d}-09:00-{len(rules)}", "start": 0, "end": len(aside)}
         put(self.lake, "observations", observation(aside, **place, priority="medium", evidence=[span]))
 
-    def run(self, *days: date) -> list[date]:
-        return [day for day in days if bring_up_to_date(self.stage, self.lake, day)]
+    def run(self, *days: date) -> list[Period]:
+        """Each day, and the week and the month that end with it; returns what was built."""
+        periods = [Period.containing(day, level) for day in days for level in LEVELS]
+        return self._run(dict.fromkeys(sorted((p for p in periods if p.last in days), key=lambda p: (p.last, p.level))))
 
-    def run_all(self) -> list[date]:
-        return self.run(*due_days(self.stage))
+    def run_all(self) -> list[Period]:
+        return self._run(self.due())
+
+    def _run(self, periods: Iterable[Period]) -> list[Period]:
+        return [p for p in periods if bring_up_to_date(self.stage(p.level), self.lake, p.last)]
+
+    def due(self) -> list[Period]:
+        return [period for stage in self.stages for period in due_periods(stage)]
+
+    def judge(self, level: int, day: date) -> Verdict:
+        return judge_recall(self.stage(level), day)
 
     def rows(self, table: str, *days: date) -> list[dict[str, Any]]:
         return self.lake.read(f"{table}_distillations", days or None).to_dicts()
@@ -120,7 +143,7 @@ def test_what_does_not_hold_is_not_kept(work: Work, flag: str) -> None:
     work.observe(MONDAY, RULES[0], flags=[flag])
     work.run(MONDAY)
     assert {row["priority"] for row in work.rows("day")} == {"low", "medium"}
-    assert judge_recall(work.stage, "day_distillations", MONDAY).numbers["questions"] == 0
+    assert work.judge(DAY, MONDAY).numbers["questions"] == 0
 
 
 @pytest.mark.parametrize(("age", "distilled"), [(2, False), (3, True)])
@@ -129,9 +152,9 @@ def test_a_day_is_distilled_when_it_is_old_enough(work: Work, age: int, distille
     work.now = MONDAY + timedelta(days=age)
     work.run(MONDAY)
     assert bool(work.rows("day")) is distilled
-    assert judge_recall(work.stage, "day_distillations", MONDAY).passed
+    assert work.judge(DAY, MONDAY).passed
     work.now = MONDAY + timedelta(days=9)
-    assert work.run(MONDAY) == ([] if distilled else [MONDAY])
+    assert work.run(MONDAY) == ([] if distilled else [Period(DAY, MONDAY)])
 
 
 def test_a_young_day_is_not_looked_at_again_when_it_grows(work: Work) -> None:
@@ -150,7 +173,7 @@ def test_a_week_has_at_most_a_quarter_of_the_words_and_its_highs_are_found(work:
     rows = work.rows("week", SUNDAY)
     assert sum(count_words(row["text"]) for row in rows) <= 0.25 * facts_of(work.lake, days).words
     assert {row["day"] for row in rows} == {SUNDAY} and {row["level"] for row in rows} == {WEEK}
-    numbers = judge_recall(work.stage, "week_distillations", SUNDAY).numbers
+    numbers = work.judge(WEEK, SUNDAY).numbers
     assert numbers["questions"] == 14
     assert float(numbers["recall_loss"]) <= 0.10
 
@@ -187,11 +210,11 @@ def test_the_raw_rows_stay(work: Work, tmp_path: Path) -> None:
 
 
 def test_an_empty_week_has_no_rows_and_loses_nothing(work: Work) -> None:
-    work.run(MONDAY, SUNDAY)
-    assert work.lake.days("week_distillations") == [MONDAY, SUNDAY]
+    work.run(SUNDAY)
+    assert work.lake.days("week_distillations") == [SUNDAY]
     assert work.rows("week") == []
-    assert judge_recall(work.stage, "week_distillations", SUNDAY).passed
-    assert due_days(work.stage) == []
+    assert work.judge(WEEK, SUNDAY).passed
+    assert work.due() == []
 
 
 def test_a_week_brings_its_days_up_to_date(work: Work) -> None:
@@ -201,7 +224,7 @@ def test_a_week_brings_its_days_up_to_date(work: Work) -> None:
     work.run(*days[3:])
     assert work.rows("day") == []
     work.now = SUNDAY + timedelta(days=3)
-    assert work.run(SUNDAY) == [SUNDAY]
+    assert bring_up_to_date(work.stage(WEEK), work.lake, SUNDAY)
     assert {row["day"] for row in work.rows("day")} == set(days)
     assert {row["first_seen"].date() for row in work.rows("week")} == set(days)
     assert work.run(*days) == []
@@ -246,7 +269,7 @@ def test_a_day_that_ends_a_week_and_a_month_makes_all_three(work: Work) -> None:
     day = date(2025, 8, 31)
     work.now = date(2025, 9, 30)
     work.observe(day, *RULES)
-    assert work.run(day) == [day]
+    assert work.run(day) == [Period(level, day) for level in LEVELS]
     assert all(work.rows(table, day) for table in ("day", "week", "month"))
 
 
@@ -258,10 +281,10 @@ def test_running_again_changes_no_byte(work: Work, tmp_path: Path) -> None:
     assert work.run_all()
     before = bytes_of(tmp_path / "lake")
     assert work.run_all() == []
-    for day in (MONDAY, SUNDAY, date(2025, 3, 31)):
-        frames = work.stage.build(day).frames
-        for table, frame in frames.items():
-            work.lake.replace(table, frame, [day], {day: work.stage.fingerprint(day)})
+    for period in (Period(DAY, MONDAY), Period(DAY, SUNDAY), Period(WEEK, SUNDAY), Period(MONTH, date(2025, 3, 31))):
+        stage, day = work.stage(period.level), period.last
+        for table, frame in stage.build(day).frames.items():
+            work.lake.replace(table, frame, [day], {day: stage.fingerprint(day)})
     assert bytes_of(tmp_path / "lake") == before
 
 
@@ -272,24 +295,26 @@ def test_an_old_day_that_grows_is_distilled_again_with_all_that_is_made_of_it(wo
     before = {row["distillation_id"] for row in work.rows("week", SUNDAY) if row["priority"] == "high"}
     wednesday, next_sunday = MONDAY + timedelta(days=2), SUNDAY + timedelta(days=7)
     work.observe(wednesday, "Grafana dashboards live in the folder observability.")
-    due = [wednesday, SUNDAY, next_sunday, date(2025, 3, 31)]  # the week after it counts its words too
-    assert due_days(work.stage) == due
+    due = [Period(DAY, wednesday), Period(WEEK, SUNDAY), Period(MONTH, date(2025, 3, 31))]
+    due.insert(2, Period(WEEK, next_sunday))  # it counts the words of the week before it too
+    assert work.due() == due
     assert work.run_all() == due
     for table in ("day", "week", "month"):
         assert any("observability" in row["text"] for row in work.rows(table))
     assert before <= {row["distillation_id"] for row in work.rows("week", SUNDAY)}  # ids stay
-    assert due_days(work.stage) == []
+    assert work.due() == []
 
 
 def test_days_become_due_as_they_get_old(work: Work) -> None:
     week_of(work)
     work.now = SUNDAY
-    assert due_days(work.stage) == [MONDAY + timedelta(days=n) for n in range(4)]
+    assert work.due() == [Period(DAY, MONDAY + timedelta(days=n)) for n in range(4)]
     work.run_all()
     work.now = SUNDAY + timedelta(days=1)
-    assert due_days(work.stage) == [MONDAY + timedelta(days=4)]
+    assert work.due() == [Period(DAY, MONDAY + timedelta(days=4))]
     work.now = SUNDAY + timedelta(days=30)
-    assert due_days(work.stage) == [MONDAY + timedelta(days=n) for n in (4, 5, 6, 28)]
+    days = [Period(DAY, MONDAY + timedelta(days=n)) for n in (4, 5, 6)]
+    assert work.due() == [*days, Period(WEEK, SUNDAY), Period(MONTH, date(2025, 3, 31))]
 
 
 # --- the gate ---
@@ -311,8 +336,8 @@ def test_a_week_that_would_lose_too_much_is_not_made(work: Work, monkeypatch: py
     assert work.rows("week") == []
     assert work.rows("day", SUNDAY)  # the day itself loses nothing
     assert work.lake.fingerprint("week_distillations", SUNDAY) == INCOMPLETE
-    assert not is_current(work.stage, work.lake, SUNDAY)
-    assert not judge_recall(work.stage, "week_distillations", SUNDAY).passed
+    assert not is_current(work.stage(WEEK), work.lake, SUNDAY)
+    assert not work.judge(WEEK, SUNDAY).passed
 
 
 def test_a_week_that_would_lose_too_much_gets_more_room_first(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,10 +350,10 @@ def test_a_week_that_would_lose_too_much_gets_more_room_first(work: Work, monkey
         return [] if times == 1 and period.table == "week_distillations" else made(levels, period, facts, rarity, times)
 
     monkeypatch.setattr(stage_module, "rows_of", nothing_in_a_small_room)
-    assert work.run(SUNDAY) == [SUNDAY]
+    assert work.run(SUNDAY) == [Period(DAY, SUNDAY), Period(WEEK, SUNDAY)]
     assert tried == [1.0, 1.0, 1.5]  # the day, the week, the week again
     assert work.rows("week")
-    assert judge_recall(work.stage, "week_distillations", SUNDAY).passed
+    assert work.judge(WEEK, SUNDAY).passed
 
 
 def test_the_gate_keeps_the_level_that_was_there(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,7 +367,7 @@ def test_the_gate_keeps_the_level_that_was_there(work: Work, monkeypatch: pytest
     assert work.rows("week") == before
     assert any("observability" in row["text"] for row in work.rows("day", SUNDAY))
     monkeypatch.undo()
-    assert work.run(SUNDAY) == [SUNDAY]
+    assert work.run(SUNDAY) == [Period(WEEK, SUNDAY)]
     assert work.rows("week") != before
 
 
@@ -350,18 +375,22 @@ def test_how_much_may_be_lost_is_a_setting(work: Work, monkeypatch: pytest.Monke
     days = week_of(work)
     forgetful(monkeypatch)
     work.settings = work.settings.model_copy(update={"max_recall_loss": 1.0})
-    assert work.run(*days) == days
-    assert judge_recall(work.stage, "week_distillations", SUNDAY).passed
+    assert work.run(*days) == [*(Period(DAY, day) for day in days), Period(WEEK, SUNDAY)]
+    assert work.judge(WEEK, SUNDAY).passed
 
 
 def test_the_same_run_is_not_asked_for_twice(work: Work) -> None:
     """What the gate refuses stays due, and would be refused again."""
     week_of(work)
-    asked = state_of(work.stage, due_days(work.stage))
+
+    def states() -> list[str]:
+        return [state_of(stage, due_periods(stage)) for stage in work.stages]
+
+    asked = states()
     work.now += timedelta(days=1)
-    assert state_of(work.stage, due_days(work.stage)) == asked
+    assert states() == asked
     work.observe(SUNDAY, "Grafana dashboards live in the folder observability.")
-    assert state_of(work.stage, due_days(work.stage)) != asked
+    assert set(states()).isdisjoint(asked)
 
 
 def test_the_levels_are_numbered_from_the_day() -> None:

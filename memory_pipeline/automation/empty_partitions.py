@@ -1,0 +1,99 @@
+"""Partitions of days, weeks and months in which nobody said anything, reported to Dagster as materialized with no rows.
+
+Otherwise its catalogue counts each of them as missing, and what is really to be done cannot be told from them. Nothing
+is stored in the lake, which alone decides what is due: a day that gets a session later is run as any other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+
+import dagster as dg
+from dagster._core.events import DagsterEvent, DagsterEventType, StepMaterializationData
+from dagster._core.events.log import EventLogEntry
+from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
+from dagster._core.storage.event_log import SqliteEventLogStorage
+
+from memory_pipeline.daily_log.notes import days_with_notes
+from memory_pipeline.days import lookback, today
+from memory_pipeline.distillation.periods import DAY, LEVELS, TABLE_OF, Period, periods_of
+from memory_pipeline.distillation.stage import DistillationStage
+from memory_pipeline.embeddings.stage import EmbeddingsStage
+from memory_pipeline.friction.stage import FrictionStage
+from memory_pipeline.observations.stage import ObservationsStage
+from memory_pipeline.reflections.stage import ReflectionsStage
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.stage import SessionsStage
+from memory_pipeline.workspace import Workspace
+
+DAILY_STAGES = (SessionsStage, ObservationsStage, EmbeddingsStage, ReflectionsStage, FrictionStage)
+DAILY = (*(table for stage in DAILY_STAGES for table in stage.tables), "proposals", TABLE_OF[DAY])
+
+
+def report_empty_partitions(instance: dg.DagsterInstance, workspace: Workspace, catalogue: Catalogue) -> int:
+    """Report what has ended, is empty and was not reported yet; returns how many partitions that were.
+
+    A year of days is about 3,500 of them: one transaction of 1 second, where one by one took minutes. After that it is
+    one query per asset.
+    """
+    periods = empty_periods(workspace, catalogue)
+    events: list[EventLogEntry] = []
+    for table in (*DAILY, *(TABLE_OF[level] for level in LEVELS if level != DAY)):
+        known = instance.get_materialized_partitions(dg.AssetKey(table))
+        level = next((level for level in LEVELS if TABLE_OF[level] == table), DAY)
+        events += [_materialization(table, f"{p.key}") for p in periods[level] if f"{p.key}" not in known]
+    _store(instance, events)
+    return len(events)
+
+
+def empty_periods(workspace: Workspace, catalogue: Catalogue) -> dict[int, list[Period]]:
+    """By level: those that have ended, of weeks and months those that are old enough, with neither a session nor a note
+    nor anything stored on any of their days."""
+    settings = workspace.settings
+    spoken = {*catalogue.days(), *days_with_notes(workspace), *workspace.lake.days("sessions")}
+    yesterday = today(settings.zone) - timedelta(days=1)
+    days = lookback(yesterday, (yesterday - settings.start_date).days + 1)
+    newest = DistillationStage.from_workspace(workspace, DAY).newest
+    return {
+        level: [
+            period
+            for period in periods_of(level, days, yesterday if level == DAY else newest)
+            if spoken.isdisjoint(period.days)
+        ]
+        for level in LEVELS
+    }
+
+
+def _materialization(asset: str, partition: str) -> EventLogEntry:
+    """What `DagsterInstance.report_runless_asset_event` stores."""
+    made = dg.AssetMaterialization(asset, partition=partition, metadata={"dagster/row_count": 0})
+    kind = DagsterEventType.ASSET_MATERIALIZATION.value
+    event = DagsterEvent(kind, RUNLESS_JOB_NAME, event_specific_data=StepMaterializationData(made))
+    return EventLogEntry(  # type: ignore[no-untyped-call]
+        user_message="",
+        level="INFO",
+        job_name=RUNLESS_JOB_NAME,
+        run_id=RUNLESS_RUN_ID,
+        error_info=None,
+        timestamp=time.time(),
+        dagster_event=event,
+    )
+
+
+def _store(instance: dg.DagsterInstance, events: Sequence[EventLogEntry]) -> None:
+    """As `store_event` does. On SQLite that opens three connections for each event and its batch is a loop over it, so
+    there the index, which all questions about assets are asked of, gets them in one transaction."""
+    storage = instance.event_log_storage
+    if not isinstance(storage, SqliteEventLogStorage):
+        storage.store_event_batch(events)
+        return
+    newest: dict[dg.AssetKey | None, tuple[EventLogEntry, int]] = {}
+    with storage.index_connection() as index:
+        for event in events:
+            stored = index.execute(storage.prepare_insert_event(event)).inserted_primary_key
+            assert stored is not None  # the table counts its rows itself
+            newest[event.get_dagster_event().asset_key] = event, stored[0]
+    for event, number in newest.values():
+        storage.store_asset_event(event, number)
