@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,6 +48,14 @@ def _cleaned() -> list[str]:
 for _name in _cleaned():
     del os.environ[_name]
 os.environ.update(PARTITIONED_BY)
+
+
+@pytest.fixture(autouse=True)
+def no_instance_of_before() -> None:
+    """Dagster 1.13 keeps the storage of an instance that was left in another order than it was entered, and looks for
+    the instance in every later load of definitions."""
+    if module := sys.modules.get("dagster._core.storage.defs_state.base"):
+        module._current_storage.set(None)
 
 
 @pytest.fixture(autouse=True)

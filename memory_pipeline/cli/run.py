@@ -141,9 +141,8 @@ def _execute(
         token = on_progress.set(show)
         failures: list[str | None] = []
         try:
-            for job, span in (
-                (runs.job, span) for runs in todo for span in runs.ranges
-            ):  # a range that fails does not stop the others, but a user does
+            # a range that fails does not stop the others, but a user does
+            for job, span in ((runs.job, span) for runs in todo for span in runs.ranges):
                 failure = run_job(settings, instance, job, span)
                 failures.append(STOPPED if is_pressed() else failure)
                 if _is_stopped(failures):
