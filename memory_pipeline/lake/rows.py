@@ -351,16 +351,21 @@ class PromotionRow(TypedDict):
     already_there: bool
 
 
-class AutoPromotionRow(TypedDict):
-    """A row of `auto_promotions`."""
+class NewAutoPromotion(TypedDict):
+    """A row of `auto_promotions` that has no day yet: it gets that of the moment at which it is stored."""
 
-    day: date
     proposal_id: str
     section: str
     would_promote_at: datetime
     acceptance: float
     lower_bound: float
     decisions_counted: int
+
+
+class AutoPromotionRow(NewAutoPromotion):
+    """A row of `auto_promotions`."""
+
+    day: date
 
 
 class FrictionRow(TypedDict):
