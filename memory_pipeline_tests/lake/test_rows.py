@@ -13,30 +13,9 @@ import pytest
 from memory_pipeline.lake import rows
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline_tests.rows import workspace
+from memory_pipeline_tests.rows import observation, put, workspace
+from memory_pipeline_tests.typed import OF_TABLE, fits, misfits
 
-OF_TABLE: dict[str, Any] = {
-    "files": rows.FileRow,
-    "sessions": rows.SessionRow,
-    "messages": rows.MessageRow,
-    "windows": rows.WindowRow,
-    "segments": rows.SegmentRow,
-    "observations": rows.ObservationRow,
-    "notes": rows.NoteRow,
-    "embeddings": rows.EmbeddingRow,
-    "reflections": rows.ReflectionRow,
-    "pool_reflections": rows.PoolReflectionRow,
-    "day_distillations": rows.DistillationRow,
-    "week_distillations": rows.DistillationRow,
-    "month_distillations": rows.DistillationRow,
-    "proposals": rows.ProposalRow,
-    "supports": rows.SupportRow,
-    "decisions": rows.DecisionRow,
-    "showings": rows.ShowingRow,
-    "promotions": rows.PromotionRow,
-    "auto_promotions": rows.AutoPromotionRow,
-    "friction_clusters": rows.FrictionRow,
-}
 PLAIN: dict[type[pl.DataType], type] = {
     pl.String: str,
     pl.Int64: int,
@@ -96,3 +75,31 @@ def test_a_wrong_type_or_a_missing_column_is_seen() -> None:
 def test_rows_of_a_frame() -> None:
     frame = pl.DataFrame({"start": [1, 2], "end": [3, 4]})
     assert rows.typed_rows(frame, rows.SpanRow) == [{"start": 1, "end": 3}, {"start": 2, "end": 4}]
+
+
+def test_a_value_that_is_not_of_its_type_is_found(tmp_path: Path) -> None:
+    _, lake = workspace(tmp_path)
+    row = observation("Never use npm.") | {"observer": "x", "dedupe_key": "w", "segment_id": "s", "tokens": 4}
+    put(lake, "observations", row)
+    assert misfits(lake) == set()
+    put(lake, "observations", row | {"observation_id": "o-other", "kind": None})
+    assert misfits(lake) == {"observations.kind: None"}
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "is_right"),
+    [
+        (1, int, True),
+        (True, int, False),
+        (None, int | None, True),
+        (None, int, False),
+        (["a"], list[str], True),
+        (["a", None], list[str], False),
+        (None, list[str] | None, True),
+        ([{"start": 1, "end": 2}], list[rows.SpanRow], True),
+        ([{"start": 1}], list[rows.SpanRow], False),
+        ([{"start": 1, "end": None}], list[rows.SpanRow], False),
+    ],
+)
+def test_whether_a_value_is_of_a_type(value: object, hint: object, is_right: bool) -> None:
+    assert fits(value, hint) is is_right
