@@ -65,16 +65,11 @@ class FileDayRow(TypedDict):
     voided: int
 
 
-class FileRow(TypedDict):
-    """A row of `files`."""
+class FileContents(TypedDict):
+    """Columns of `files` that reading the session gives."""
 
-    path: str
-    member: str | None
     harness: str | None
     session_id: str | None
-    size: int
-    modified_ns: int
-    reader: str
     last_said_at: datetime | None
     began_at: datetime | None
     messages: int
@@ -83,8 +78,18 @@ class FileRow(TypedDict):
     problems: list[ProblemRow]
     days: list[FileDayRow]
     parent_id: str | None
-    reason: str | None
     excluded: str | None
+
+
+class FileRow(FileContents):
+    """A row of `files`."""
+
+    path: str
+    member: str | None
+    size: int
+    modified_ns: int | None
+    reader: str
+    reason: str | None
 
 
 class SessionRow(TypedDict):
