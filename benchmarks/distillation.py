@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -39,6 +39,7 @@ from memory_pipeline.distillation.lines import count_words
 from memory_pipeline.distillation.periods import LEVELS, NAMES, Period, end_of_month, periods_of
 from memory_pipeline.distillation.recall import recall
 from memory_pipeline.distillation.stage import Levels, stages_of
+from memory_pipeline.lake.rows import WindowRow
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import WindowMessage
@@ -92,7 +93,9 @@ def observe(messages: Sequence[Mapping[str, Any]], lake: Lake, settings: Setting
             for m, at in zip(said, (start + timedelta(minutes=n) for n in range(len(said))), strict=True)
         ]
         window = {"day": day, "dedupe_key": session, "session_id": session, "started_at": start}
-        frames = rows_of(window, ExtractiveObserver().observe(shown), "extractive", settings.zone).frames()
+        frames = rows_of(
+            cast("WindowRow", window), ExtractiveObserver().observe(shown), "extractive", settings.zone
+        ).frames()
         for table, frame in {**frames, "windows": pl.DataFrame([window])}.items():
             lake.replace(table, frame, [day])
     return days

@@ -21,7 +21,7 @@ import random
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -134,7 +134,7 @@ class Stages:
         self.queue = ProposalLog(lake).pending()
         self.files = files
 
-    def lines(self, rows: Iterable[dict[str, Any]]) -> dict[str, list[Line]]:
+    def lines(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Line]]:
         """A line of several sessions belongs to each; one without evidence has that of its sources."""
         found: dict[str, list[Line]] = defaultdict(list)
         for row in rows:
@@ -146,14 +146,14 @@ class Stages:
                 found[name].append(Line(row["text"], tuple(w for w in words if len(w) >= MIN_SPAN)))
         return found
 
-    def _evidence(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+    def _evidence(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         sources = [self.observations[s] for s in row["sources"] if s in self.observations]
         return [span for o in sources for span in o["evidence"]]
 
-    def file_of(self, row: dict[str, Any]) -> str:
+    def file_of(self, row: Mapping[str, Any]) -> str:
         return self.texts[row["evidence"][0]["message_id"]][1]
 
-    def labelled(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    def labelled(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         return [row for row in rows if self.file_of(row) in self.files]
 
     def baselines(self) -> dict[str, dict[str, list[Line]]]:

@@ -60,10 +60,16 @@ def review(
     rows = log.pending()
     offered = {p.proposal_id: p for p in as_offered(workspace, log, rows)}
     if as_json:
-        names = ("proposal_id", "section", "priority", "support", "text")
         pending_rows = [
-            {n: r[n] for n in names}
-            | {"evidence": (line := offered[r["proposal_id"]]).evidence, "expires_on": line.expires_on}
+            {
+                "proposal_id": r["proposal_id"],
+                "section": r["section"],
+                "priority": r["priority"],
+                "support": r["support"],
+                "text": r["text"],
+                "evidence": (line := offered[r["proposal_id"]]).evidence,
+                "expires_on": line.expires_on,
+            }
             for r in rows
         ]
         print_json(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
+from typing import TypedDict
 
 import polars as pl
 from rich.text import Text
 
 from memory_pipeline.cli.console import out
+from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.review import as_offered
@@ -40,14 +41,23 @@ class Card:
     """Where that day is near."""
 
 
-def cards_of(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> list[Card]:
+class _Said(TypedDict):
+    """The columns of `messages` that a quote needs."""
+
+    message_id: str
+    text: str
+    source_file: str
+    source_line: int
+
+
+def cards_of(workspace: Workspace, rows: Sequence[ProposalState]) -> list[Card]:
     """The cards of these rows of `proposals`, in their order; each table is read once."""
     offered = {p.proposal_id: p for p in as_offered(workspace, ProposalLog(workspace.lake), rows)}
     days = {row["day"] - timedelta(days=back) for row in rows for back in range(workspace.settings.lookback_days)}
     wanted = {span["message_id"] for row in rows for span in row["evidence"] or []}
     columns = ["message_id", "text", "source_file", "source_line"]
     messages = workspace.lake.read("messages", days, columns).filter(pl.col("message_id").is_in(list(wanted)))
-    said = {m["message_id"]: m for m in messages.iter_rows(named=True)}
+    said = {m["message_id"]: m for m in typed_rows(messages, _Said)}
     return [
         Card(
             row["proposal_id"],
@@ -63,7 +73,7 @@ def cards_of(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> list[Card]
     ]
 
 
-def _quotes(row: dict[str, Any], said: dict[str, dict[str, Any]]) -> tuple[tuple[str, str], ...]:
+def _quotes(row: ProposalState, said: dict[str, _Said]) -> tuple[tuple[str, str], ...]:
     quotes = []
     for span in (row["evidence"] or [])[:QUOTES_SHOWN]:
         message = said.get(span["message_id"])

@@ -10,6 +10,7 @@ from memory_pipeline.cli.console import say, say_pair
 from memory_pipeline.cli.dagster_runs import check_results
 from memory_pipeline.distillation.periods import DAY, LEVELS, NAMES, TABLE_OF, periods_of
 from memory_pipeline.distillation.stage import DistillationStage
+from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import Settings
@@ -84,7 +85,8 @@ def _patterns(lake: Lake, days: Sequence[date]) -> list[dict[str, Any]]:
     """Each pattern once, as its last day has it: a pattern grows from day to day."""
     found: list[dict[str, Any]] = []
     seen: list[set[str]] = []
-    for f in lake.read("friction_clusters", days).sort("day", "severity", descending=True).iter_rows(named=True):
+    patterns = lake.read("friction_clusters", days).sort("day", "severity", descending=True)
+    for f in typed_rows(patterns, FrictionRow):
         places = {span["message_id"] for span in f["evidence"]}
         if any(places <= other for other in seen):
             continue

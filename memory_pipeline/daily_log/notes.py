@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from memory_pipeline.daily_log.user_text import own_words, paragraphs
+from memory_pipeline.lake.rows import NoteRow, SourceRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
@@ -39,7 +39,6 @@ NOON = time(12)
 """A log does not say when a note was written."""
 _PRIVATE = re.compile(r"<private>.*?</private>", re.DOTALL)
 _ID = re.compile(r"n-(\d{8})-[0-9a-f]{12}")
-Row = dict[str, Any]
 
 
 def notes_fingerprint(workspace: Workspace, days: Iterable[date]) -> str:
@@ -76,7 +75,7 @@ def keep_notes(workspace: Workspace, days: Iterable[date]) -> None:
             workspace.lake.replace("notes", _frame(_read(workspace.settings, day)), [day], {day: digest})
 
 
-def notes_in(workspace: Workspace, days: Sequence[date]) -> list[Row]:
+def notes_in(workspace: Workspace, days: Sequence[date]) -> list[SourceRow]:
     """The notes of these days as `keep_notes` left them, shaped like rows of `observations`."""
     return [
         {
@@ -92,11 +91,11 @@ def notes_in(workspace: Workspace, days: Sequence[date]) -> list[Row]:
             "flags": [],
             "evidence": [],
         }
-        for row in workspace.lake.read("notes", days).iter_rows(named=True)
+        for row in typed_rows(workspace.lake.read("notes", days), NoteRow)
     ]
 
 
-def written_notes(workspace: Workspace, ids: Iterable[str]) -> list[Row]:
+def written_notes(workspace: Workspace, ids: Iterable[str]) -> list[NoteRow]:
     """The notes among these ids: rows of `notes`, with file and line as they are now.
 
     A log grows above a note, so its line is looked up; where the note is no longer there, it is the one it had.
@@ -108,7 +107,7 @@ def written_notes(workspace: Workspace, ids: Iterable[str]) -> list[Row]:
                 wanted.setdefault(date.fromisoformat(found[1]), set()).add(note_id)
     rows = []
     for day in sorted(wanted):
-        stored = {row["note_id"]: row for row in workspace.lake.read("notes", [day]).iter_rows(named=True)}
+        stored = {row["note_id"]: row for row in typed_rows(workspace.lake.read("notes", [day]), NoteRow)}
         try:
             now = {row["note_id"]: row for row in _read(workspace.settings, day)}
         except OSError:
@@ -118,11 +117,11 @@ def written_notes(workspace: Workspace, ids: Iterable[str]) -> list[Row]:
     return rows
 
 
-def _read(settings: Settings, day: date) -> list[Row]:
+def _read(settings: Settings, day: date) -> list[NoteRow]:
     """The rows of the day's log as it is now, each note once. Raises OSError, FileNotFoundError where there is none."""
     path = settings.daily_log(day)
     redactor = redactor_of(settings)
-    rows: dict[str, Row] = {}
+    rows: dict[str, NoteRow] = {}
     for note in paragraphs(_redacted(own_words(decode(path.read_bytes())), redactor)):
         text = one_line(squeeze(note.text))
         note_id = f"n-{day:%Y%m%d}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
@@ -184,5 +183,5 @@ def _written_at(settings: Settings, day: date) -> datetime:
     return datetime.combine(day, NOON, settings.zone).astimezone(UTC)
 
 
-def _frame(rows: list[Row]) -> pl.DataFrame:
+def _frame(rows: list[NoteRow]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=TABLES["notes"].columns)

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
 
@@ -28,13 +28,14 @@ from memory_pipeline.distillation.periods import (
 )
 from memory_pipeline.distillation.recall import Recall, recall
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.lake.rows import DistillationRow, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.stage import Built, bring_up_to_date, is_current
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
 
-Rows = list[dict[str, Any]]
+Rows = list[DistillationRow]
 
 
 class Levels:
@@ -46,7 +47,7 @@ class Levels:
     def rows(self, period: Period) -> Rows:
         if period in self.made:
             return self.made[period]
-        return self.lake.read(period.table, [period.last]).to_dicts()
+        return typed_rows(self.lake.read(period.table, [period.last]), DistillationRow)
 
     def rows_below(self, period: Period) -> Rows:
         """What its rows were made from; of a day, which has observations and segments below it, none."""
@@ -156,9 +157,10 @@ def rows_of(levels: Levels, period: Period, facts: Facts, rarity: Mapping[str, f
     if period.level == DAY:
         lines = facts.lines()
     else:
-        names = ("text", "kind", "priority", "distillation_id", "first_seen", "last_seen")
-        below = [[row[name] for name in names] for row in levels.rows_below(period)]
-        lines = [Line(text, kind, priority, (source,), *seen) for text, kind, priority, source, *seen in below]
+        lines = [
+            Line(r["text"], r["kind"], r["priority"], (r["distillation_id"],), r["first_seen"], r["last_seen"])
+            for r in levels.rows_below(period)
+        ]
     room = int(min(1.0, times * SHARE[period.level]) * facts.words)
     return [_row(period, line) for line in distil(lines, room, rarity, VERBATIM[period.level])]
 
@@ -168,7 +170,7 @@ def recall_of(levels: Levels, period: Period, facts: Facts) -> Recall:
     return recall(facts.by_id(), facts.highs(), levels.traced(period))
 
 
-def _row(period: Period, line: Line) -> dict[str, Any]:
+def _row(period: Period, line: Line) -> DistillationRow:
     name = hashlib.sha256(repr((period.last, line.sources[0])).encode()).hexdigest()[:12]
     return {
         "day": period.last,

@@ -11,6 +11,7 @@ import polars as pl
 
 from memory_pipeline.embeddings.index import Point
 from memory_pipeline.embeddings.opening import generation, open_index
+from memory_pipeline.lake.rows import EmbeddingRow, ObservationRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
@@ -46,8 +47,8 @@ class EmbeddingsStage:
 
     def build(self, day: date) -> Built:
         """Without a model no rows, and the day waits for one: the pipeline then goes on by words alone."""
-        observations = self.lake.read("observations", [day]).to_dicts()
-        old = {row["source_id"]: row for row in self.lake.read("embeddings", [day]).iter_rows(named=True)}
+        observations = typed_rows(self.lake.read("observations", [day]), ObservationRow)
+        old = {row["source_id"]: row for row in typed_rows(self.lake.read("embeddings", [day]), EmbeddingRow)}
         try:
             rows = [self._row(day, o) for o in observations]
             encoded = self._store(day, observations, rows, old)
@@ -55,7 +56,7 @@ class EmbeddingsStage:
             return Built(_frames([]), is_complete=False, warnings=(f"No vectors, by words only: {error}",))
         return Built(_frames(rows), notes={"encoded": encoded})
 
-    def _row(self, day: date, observation: dict[str, Any]) -> dict[str, Any]:
+    def _row(self, day: date, observation: ObservationRow) -> EmbeddingRow:
         return {
             "day": day,
             "point_id": point_id(observation["observation_id"]),
@@ -67,7 +68,7 @@ class EmbeddingsStage:
         }
 
     def _store(
-        self, day: date, observations: list[dict[str, Any]], rows: list[dict[str, Any]], old: dict[str, dict[str, Any]]
+        self, day: date, observations: list[ObservationRow], rows: list[EmbeddingRow], old: dict[str, EmbeddingRow]
     ) -> int:
         """Encode what is new, with the index closed, then bring the day's points in line; how many were encoded."""
         if not rows and not old:
@@ -77,7 +78,9 @@ class EmbeddingsStage:
         new = [
             (o, row)
             for o, row in zip(observations, rows, strict=True)
-            if row["point_id"] not in stored or old.get(row["source_id"], {}).get("content_hash") != row["content_hash"]
+            if row["point_id"] not in stored
+            or row["source_id"] not in old
+            or old[row["source_id"]]["content_hash"] != row["content_hash"]
         ]
         vectors = self.encoder.encode([o["text"] for o, _ in new])
         points = [Point(r["point_id"], v, self._payload(o)) for (o, r), v in zip(new, vectors, strict=True)]
@@ -88,7 +91,7 @@ class EmbeddingsStage:
                 index.upsert(points)
         return len(vectors)
 
-    def _payload(self, observation: dict[str, Any]) -> dict[str, Any]:
+    def _payload(self, observation: ObservationRow) -> dict[str, Any]:
         return {
             "date": f"{observation['day']}",
             "source_id": observation["observation_id"],
@@ -104,7 +107,7 @@ class EmbeddingsStage:
         }
 
 
-def _frames(rows: list[dict[str, Any]]) -> dict[str, pl.DataFrame]:
+def _frames(rows: list[EmbeddingRow]) -> dict[str, pl.DataFrame]:
     return {"embeddings": pl.DataFrame(rows, schema=TABLES["embeddings"].columns)}
 
 

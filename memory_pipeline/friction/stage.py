@@ -14,6 +14,7 @@ from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.friction.clustering import Cluster, corrections, failures
 from memory_pipeline.friction.patterns import FrictionEvent, error_line
+from memory_pipeline.lake.rows import FrictionRow, ObservationRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.stage import Built
@@ -79,7 +80,7 @@ class FrictionStage:
 
     def _numbers(self, day: date, clusters: list[Cluster]) -> list[int]:
         """A pattern that was found before keeps its number, so that its id goes on naming it."""
-        stored = self.lake.read("friction_clusters", [day]).iter_rows(named=True)
+        stored = typed_rows(self.lake.read("friction_clusters", [day]), FrictionRow)
         known = {
             int(row["pattern_id"].rsplit("-", 1)[1]): (row["kind"], {span["message_id"] for span in row["evidence"]})
             for row in stored
@@ -103,7 +104,7 @@ class FrictionStage:
     def _said(self, days: list[date], kinds: tuple[str, ...]) -> Iterator[FrictionEvent]:
         """What people said of these kinds."""
         frame = self.lake.read("observations", days).filter((pl.col("trust") == "user") & pl.col("kind").is_in(kinds))
-        for o in frame.iter_rows(named=True):
+        for o in typed_rows(frame, ObservationRow):
             spans = tuple((s["message_id"], s["start"], s["end"]) for s in o["evidence"])
             yield FrictionEvent(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans)
 
@@ -119,7 +120,7 @@ class FrictionStage:
                 yield FrictionEvent(message_id, day, session_id, said_at, line, spans, tool or "a tool")
 
 
-def _row(day: date, number: int, cluster: Cluster) -> dict[str, object]:
+def _row(day: date, number: int, cluster: Cluster) -> FrictionRow:
     spans = [span for member in cluster.members for span in member.evidence]
     return {
         "day": day,

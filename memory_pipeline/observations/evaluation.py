@@ -7,6 +7,7 @@ from datetime import date
 
 import polars as pl
 
+from memory_pipeline.lake.rows import ObservationRow, typed_rows
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import invented_times, missing_evidence
 from memory_pipeline.sessions.redaction import redactor_of
@@ -37,7 +38,7 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
     }
     observations = workspace.lake.read("observations", [day])
     offenders = []
-    for o in observations.iter_rows(named=True):
+    for o in typed_rows(observations, ObservationRow):
         wrong = invented_times(o, windows.get(o["dedupe_key"], []), workspace.settings.zone)
         if wrong:
             offenders.append(f"{o['observation_id']} has {', '.join(wrong)}: {o['text'][:120]}")
@@ -48,7 +49,7 @@ def judge_evidence(workspace: Workspace, day: date) -> Verdict:
     """Every observation's spans lie in the messages that they name, and carry its words."""
     texts = dict(workspace.lake.read("messages", [day]).select("message_id", "text").iter_rows())
     observations = workspace.lake.read("observations", [day])
-    found = ((o["observation_id"], missing_evidence(o, texts)) for o in observations.iter_rows(named=True))
+    found = ((o["observation_id"], missing_evidence(o, texts)) for o in typed_rows(observations, ObservationRow))
     offenders = [f"{observation_id}: {why}" for observation_id, why in found if why]
     return Verdict(not offenders, {"checked": observations.height, "ungrounded": len(offenders)}, offenders)
 
@@ -89,7 +90,7 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
     }
     observations = workspace.lake.read("observations", [day])
     unflagged, flagged = [], 0
-    for o in observations.iter_rows(named=True):
+    for o in typed_rows(observations, ObservationRow):
         missing = missing_specifics(o["text"], windows.get(o["dedupe_key"], Words([])))
         if missing and UNGROUNDED_SPECIFICS not in o["flags"]:
             unflagged.append(f"{o['observation_id']} has {', '.join(missing)}, which nobody said: {o['text'][:120]}")
@@ -111,7 +112,7 @@ def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
     observations = workspace.lake.read("observations", [day])
     offenders = [
         f"{o['observation_id']} repeats the output of a tool: {o['text'][:120]}"
-        for o in observations.iter_rows(named=True)
+        for o in typed_rows(observations, ObservationRow)
         if any(piece in outputs.get(o["dedupe_key"], "") for piece in _pieces(_one_line(o["text"])))
     ]
     return Verdict(not offenders, {"checked": observations.height, "repeating": len(offenders)}, offenders)

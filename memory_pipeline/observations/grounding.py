@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
+from memory_pipeline.lake.rows import ObservationRow
 from memory_pipeline.observations.flags import UNGROUNDED
 from memory_pipeline.text.dates import clock_times
 from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.sentences import squeeze
 
 
-def missing_evidence(observation: Mapping[str, Any], texts: Mapping[str, str]) -> str | None:
+def missing_evidence(observation: ObservationRow, texts: Mapping[str, str]) -> str | None:
     """Why the evidence does not carry the observation, or None.
 
     `texts` maps message ids to message texts. Every span must lie in its message, and the text of an
@@ -36,7 +36,7 @@ def missing_evidence(observation: Mapping[str, Any], texts: Mapping[str, str]) -
     return None
 
 
-def invented_times(observation: Mapping[str, Any], window: Iterable[tuple[datetime, str]], zone: ZoneInfo) -> list[str]:
+def invented_times(observation: ObservationRow, window: Iterable[tuple[datetime, str]], zone: ZoneInfo) -> list[str]:
     """Times that the observation has and its window has not.
 
     `window` is what was said and when, in UTC. The time that the observation bears must be that of a

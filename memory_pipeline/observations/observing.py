@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
+from memory_pipeline.lake.rows import MessageRow, SessionRow, SpanRow, WindowRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.observations.model import (
@@ -32,7 +32,7 @@ Stopped = BudgetReachedError | ModelMisconfiguredError | ModelUnavailableError
 class Job:
     """A row of `windows` that is to be observed, with its messages."""
 
-    window: dict[str, Any]
+    window: WindowRow
     messages: list[WindowMessage]
     project: str
 
@@ -51,9 +51,9 @@ def jobs_of(lake: Lake, day: date) -> list[list[Job]]:
     windows = lake.read("windows", [day]).filter(pl.col("observed"))
     standing = lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))  # what was retracted is no fact
     messages = standing.partition_by("dedupe_key", as_dict=True)
-    folders = {s["session_id"]: Path(s["cwd"] or "").name for s in lake.read("sessions", [day]).iter_rows(named=True)}
+    folders = {s["session_id"]: Path(s["cwd"] or "").name for s in typed_rows(lake.read("sessions", [day]), SessionRow)}
     sessions: dict[str, list[Job]] = {}
-    for window in windows.iter_rows(named=True):
+    for window in typed_rows(windows, WindowRow):
         session = window["session_id"]
         job = Job(window, said(messages[(window["dedupe_key"],)]), folders.get(session, ""))
         sessions.setdefault(session, []).append(job)
@@ -92,10 +92,10 @@ def observe_session(jobs: Iterable[Job], observer: Observer) -> list[WindowOutco
 def said(frame: pl.DataFrame) -> list[WindowMessage]:
     """Rows of `messages` as an observer sees them, in the order in which they were said."""
     ordered = frame.sort("said_at", "source_line", maintain_order=True)
-    return [_said(row) for row in ordered.iter_rows(named=True)]
+    return [_said(row) for row in typed_rows(ordered, MessageRow)]
 
 
-def _said(row: Mapping[str, Any]) -> WindowMessage:
+def _said(row: MessageRow) -> WindowMessage:
     return WindowMessage(
         message_id=row["message_id"],
         role=row["role"],
@@ -110,7 +110,7 @@ def _said(row: Mapping[str, Any]) -> WindowMessage:
     )
 
 
-def _not_typed(text: str, quoted: Sequence[Mapping[str, int]]) -> tuple[tuple[int, int], ...]:
+def _not_typed(text: str, quoted: Sequence[SpanRow]) -> tuple[tuple[int, int], ...]:
     """What a user pasted, with the marks that stand for images."""
     pasted = [(span["start"], span["end"]) for span in quoted]
     marks = (mark.span() for mark in IMAGE.finditer(text))

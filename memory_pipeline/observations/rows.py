@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
 from itertools import groupby
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from memory_pipeline.daily_log.render import LogFact, LogSegment, LogWindow
+from memory_pipeline.lake.rows import ObservationRow, SegmentRow, SessionRow, WindowRow
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.flags import UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.model import Fact, Segment, observation_id, row_id
@@ -24,47 +24,65 @@ from memory_pipeline.text.dates import day_spoken_of
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
 
-Row = dict[str, Any]
-OF_SEGMENT = (
-    *("narrative", "title", "first_message_id", "last_message_id", "parsed", "problem", "answer"),
-    *("current_task", "suggested_response"),
-)
-"""Columns that are a segment's own."""
-
 
 @dataclass
 class Rows:
     """Rows of one or more windows."""
 
-    segments: list[Row] = field(default_factory=list)
-    observations: list[Row] = field(default_factory=list)
+    segments: list[SegmentRow] = field(default_factory=list)
+    observations: list[ObservationRow] = field(default_factory=list)
 
     def add(self, other: Rows) -> None:
         self.segments += other.segments
         self.observations += other.observations
 
     def frames(self) -> dict[str, pl.DataFrame]:
-        rows = {"segments": self.segments, "observations": self.observations}
-        return {name: pl.DataFrame(rows[name], schema=TABLES[name].columns) for name in rows}
+        return {
+            "segments": pl.DataFrame(self.segments, schema=TABLES["segments"].columns),
+            "observations": pl.DataFrame(self.observations, schema=TABLES["observations"].columns),
+        }
 
 
-def rows_of(window: Mapping[str, Any], segments: Sequence[Segment], observer: str, zone: ZoneInfo) -> Rows:
+def rows_of(window: WindowRow, segments: Sequence[Segment], observer: str, zone: ZoneInfo) -> Rows:
     """The rows of one window, a row of `windows`."""
-    place = {key: window[key] for key in ("day", "dedupe_key", "session_id")} | {"observer": observer}
     found = Rows()
     for position, segment in enumerate(segments):
-        segment_id = row_id("s", window["dedupe_key"], segment.first_message_id)
-        row = {name: getattr(segment, name) for name in OF_SEGMENT} | {"used": list(segment.used)}
-        found.segments.append(place | {"segment_id": segment_id, "position": position} | row)
-        for fact in segment.facts:
-            row = {"segment_id": segment_id, "observation_id": observation_id(window["dedupe_key"], fact)}
-            found.observations.append(place | row | _of_fact(fact, zone))
+        row = _segment_row(window, position, segment, observer)
+        found.segments.append(row)
+        found.observations += [_observation_row(row, fact, zone) for fact in segment.facts]
     return found
 
 
-def _of_fact(fact: Fact, zone: ZoneInfo) -> Row:
+def _segment_row(window: WindowRow, position: int, segment: Segment, observer: str) -> SegmentRow:
+    return {
+        "day": window["day"],
+        "segment_id": row_id("s", window["dedupe_key"], segment.first_message_id),
+        "dedupe_key": window["dedupe_key"],
+        "session_id": window["session_id"],
+        "position": position,
+        "narrative": segment.narrative,
+        "first_message_id": segment.first_message_id,
+        "last_message_id": segment.last_message_id,
+        "title": segment.title,
+        "observer": observer,
+        "parsed": segment.parsed,
+        "problem": segment.problem,
+        "answer": segment.answer,
+        "current_task": segment.current_task,
+        "suggested_response": segment.suggested_response,
+        "used": list(segment.used),
+    }
+
+
+def _observation_row(segment: SegmentRow, fact: Fact, zone: ZoneInfo) -> ObservationRow:
     day = day_spoken_of(fact.text, fact.observed_at.astimezone(zone).date())
     return {
+        "day": segment["day"],
+        "observation_id": observation_id(segment["dedupe_key"], fact),
+        "segment_id": segment["segment_id"],
+        "dedupe_key": segment["dedupe_key"],
+        "session_id": segment["session_id"],
+        "observer": segment["observer"],
         "priority": fact.priority,
         "kind": fact.kind,
         "observed_at": fact.observed_at,
@@ -77,7 +95,7 @@ def _of_fact(fact: Fact, zone: ZoneInfo) -> Row:
     }
 
 
-def log_window(window: Mapping[str, Any], rows: Rows, session: Mapping[str, Any], settings: Settings) -> LogWindow:
+def log_window(window: WindowRow, rows: Rows, session: SessionRow, settings: Settings) -> LogWindow:
     """How the day's log shows a window; segments without facts are left out."""
     zone = settings.zone
     facts: dict[str, list[LogFact]] = {}
@@ -121,10 +139,18 @@ def better(found: Rows, before: Rows, message_ids: Sequence[str]) -> Rows:
         facts = [o for o in topic.facts_of(run, place) if o["observation_id"] not in known]
         known.update(o["observation_id"] for o in facts)
         segment_id = topic.row["segment_id"]
-        bounds = {"first_message_id": message_ids[run.start], "last_message_id": message_ids[run.stop - 1]}
+        first, last = message_ids[run.start], message_ids[run.stop - 1]
         if run.start != topic.at.start:
-            segment_id = row_id("s", topic.row["dedupe_key"], bounds["first_message_id"])
-        kept.segments.append(topic.row | bounds | {"segment_id": segment_id, "position": len(kept.segments)})
+            segment_id = row_id("s", topic.row["dedupe_key"], first)
+        kept.segments.append(
+            topic.row
+            | {
+                "first_message_id": first,
+                "last_message_id": last,
+                "segment_id": segment_id,
+                "position": len(kept.segments),
+            }
+        )
         kept.observations += [o | {"segment_id": segment_id} for o in facts]
     return kept
 
@@ -133,21 +159,21 @@ def better(found: Rows, before: Rows, message_ids: Sequence[str]) -> Rows:
 class _Topic:
     """A stored segment with its observations, and the positions of its messages."""
 
-    row: Row
-    facts: Sequence[Row]
+    row: SegmentRow
+    facts: Sequence[ObservationRow]
     at: range
     is_good: bool
     """Whether a model gave it in the format, and all that it points to is still there."""
 
     @classmethod
-    def from_row(cls, row: Row, rows: Rows, place: Mapping[str, int]) -> _Topic:
+    def from_row(cls, row: SegmentRow, rows: Rows, place: Mapping[str, int]) -> _Topic:
         facts = [o for o in rows.observations if o["segment_id"] == row["segment_id"]]
         ends = (row["first_message_id"], row["last_message_id"])
         is_there = all(m in place for m in (*ends, *(e["message_id"] for o in facts for e in o["evidence"])))
         at = range(place[ends[0]], place[ends[1]] + 1) if is_there else range(0)
         return cls(row, facts, at, bool(row["parsed"] and row["answer"] and at))
 
-    def facts_of(self, run: range, place: Mapping[str, int]) -> Iterator[Row]:
+    def facts_of(self, run: range, place: Mapping[str, int]) -> Iterator[ObservationRow]:
         """All of them, or of a part of the segment those with a place in it."""
         for fact in self.facts:
             if run == self.at or any(place[e["message_id"]] in run for e in fact["evidence"]):

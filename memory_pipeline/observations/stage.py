@@ -6,6 +6,7 @@ from datetime import date
 from typing import Self
 
 from memory_pipeline.daily_log.render import write_daily_log
+from memory_pipeline.lake.rows import ObservationRow, SegmentRow, SessionRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.config import messages_budget, observations_budget, observer_model, token_budget
 from memory_pipeline.llm.errors import BudgetReachedError
@@ -61,12 +62,14 @@ class ObservationsStage:
 
     def _rows(self, day: date, outcomes: list[WindowOutcome]) -> list[Rows]:
         """The rows of each window: what was found now, or what is better of before, or the fallback."""
-        before = {name: self.lake.read(name, [day]).partition_by("dedupe_key", as_dict=True) for name in self.tables}
+        frames = {name: self.lake.read(name, [day]) for name in self.tables}
+        before = {name: frame.partition_by("dedupe_key", as_dict=True) for name, frame in frames.items()}
+        empty = {name: frame.clear() for name, frame in frames.items()}
 
         def stored(outcome: WindowOutcome) -> Rows:
             key = (outcome.job.window["dedupe_key"],)
-            segments, observations = (before[n][key].to_dicts() if key in before[n] else [] for n in self.tables)
-            return Rows(segments, observations)
+            segments, observations = (before[name].get(key, empty[name]) for name in self.tables)
+            return Rows(typed_rows(segments, SegmentRow), typed_rows(observations, ObservationRow))
 
         return [self._rows_of(outcome, stored(outcome)) for outcome in outcomes]
 
@@ -83,7 +86,7 @@ class ObservationsStage:
 
     def _write_log(self, day: date, outcomes: list[WindowOutcome], rows: list[Rows]) -> list[str]:
         """The keys of blocks that a user has changed and that were therefore left alone."""
-        sessions = {s["session_id"]: s for s in self.lake.read("sessions", [day]).iter_rows(named=True)}
+        sessions = {s["session_id"]: s for s in typed_rows(self.lake.read("sessions", [day]), SessionRow)}
         windows = [
             log_window(o.job.window, found, sessions[o.job.window["session_id"]], self.settings)
             for o, found in zip(outcomes, rows, strict=True)

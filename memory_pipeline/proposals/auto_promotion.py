@@ -17,6 +17,7 @@ from math import sqrt
 import polars as pl
 
 from memory_pipeline.days import lookback
+from memory_pipeline.lake.rows import NewAutoPromotion, ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import (
     APPROVED,
@@ -29,7 +30,6 @@ from memory_pipeline.proposals.events import (
     TODOIST_SURFACE,
     Decision,
     ProposalLog,
-    Row,
 )
 from memory_pipeline.proposals.memory_file import lines_of, normalised
 from memory_pipeline.proposals.score import USER
@@ -104,7 +104,7 @@ def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
     ended = log.frame.filter(pl.col("status") != PENDING).sort("decided_at", "proposal_id")
     said: dict[str, list[bool]] = {}
     ends: dict[str, str] = {}
-    for row in ended.iter_rows(named=True):
+    for row in typed_rows(ended, ProposalState):
         ends[row["proposal_id"]] = end = _end(row, back)
         if end not in (STANDING, ""):
             said.setdefault(row["section"], []).append(end == TAKEN)
@@ -130,7 +130,7 @@ def retracted(workspace: Workspace, log: ProposalLog) -> set[str]:
     return {p for p, text in promoted if p in automatic - replaced and normalised(text) not in there}
 
 
-def _end(row: Row, back: set[str]) -> str:
+def _end(row: ProposalState, back: set[str]) -> str:
     """What the user made of a decided proposal; nothing where it was not they who ended it."""
     if row["status"] == EXPIRED:
         return IGNORED
@@ -143,7 +143,7 @@ def _end(row: Row, back: set[str]) -> str:
     return TAKEN if _is_as_offered(row) else EDITED
 
 
-def _is_as_offered(row: Row) -> bool:
+def _is_as_offered(row: ProposalState) -> bool:
     moved = row["decided_section"] and _same(row["decided_section"]) != _same(row["section"])
     return not moved and one_line(row["decided_text"] or "") == one_line(row["text"])
 
@@ -162,7 +162,7 @@ HOW_TO_TAKE_BACK = "promoted automatically; delete or strike out its line in MEM
 class AutoPromotions:
     """`rows` of `auto_promotions`: what would be promoted without asking. `decisions`: what is, being `on`."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[NewAutoPromotion] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
 
 
@@ -177,7 +177,7 @@ def automatic_promotions(
         return AutoPromotions()
     earned = standings(workspace, log)
     found = _candidates(workspace, log, earned, now, unread)
-    rows = [
+    rows: list[NewAutoPromotion] = [
         {
             "proposal_id": row["proposal_id"],
             "section": row["section"],
@@ -202,7 +202,7 @@ def _candidates(
     earned: Mapping[str, Standing],
     now: datetime,
     unread: Collection[str],
-) -> list[Row]:
+) -> list[ProposalState]:
     """Pending high lines of trusted sections, in the user's own words, that were shown for a day and still hold.
 
     One that takes another line's place is none: striking out is the user's.
@@ -215,12 +215,12 @@ def _candidates(
         pl.col("supersedes").list.len().fill_null(0) == 0,
         pl.col("first_shown") <= now - SHOWN_FOR,
     )
-    rows = _in_own_words(workspace, [r for r in waiting.to_dicts() if r["proposal_id"] not in unread])
+    rows = _in_own_words(workspace, [r for r in typed_rows(waiting, ProposalState) if r["proposal_id"] not in unread])
     unfit = invalid(workspace, log, {r["proposal_id"]: one_line(r["text"]) for r in rows})
     return [r for r in rows if r["proposal_id"] not in unfit]
 
 
-def _in_own_words(workspace: Workspace, rows: Sequence[Row]) -> list[Row]:
+def _in_own_words(workspace: Workspace, rows: Sequence[ProposalState]) -> list[ProposalState]:
     """Those that rest on unflagged words of the user alone; what is no longer in the tables cannot be told."""
     days = {day for row in rows for day in lookback(row["day"], workspace.settings.lookback_days)}
     columns = ["observation_id", "trust", "flags"]

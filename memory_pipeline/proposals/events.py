@@ -10,13 +10,14 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
 from filelock import FileLock
 
 from memory_pipeline.daily_log.render import LogDecision, write_decisions
 from memory_pipeline.days import day_of
+from memory_pipeline.lake.rows import DecisionRow, ProposalState, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
@@ -39,7 +40,6 @@ KEYS = {
 }
 """Of what each table keeps one row for ever, the first."""
 _BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,14 @@ class ProposalLog:
         """Of each proposal by id."""
         return dict(self.frame.select("proposal_id", "status").iter_rows())
 
-    def rows(self, ids: Iterable[str]) -> dict[str, Row]:
+    def rows(self, ids: Iterable[str]) -> dict[str, ProposalState]:
         """These proposals by id, rows of `frame`; unknown ids are left out."""
-        return {row["proposal_id"]: row for row in self.frame.filter(pl.col("proposal_id").is_in(list(ids))).to_dicts()}
+        found = self.frame.filter(pl.col("proposal_id").is_in(list(ids)))
+        return {row["proposal_id"]: row for row in typed_rows(found, ProposalState)}
 
-    def pending(self) -> list[Row]:
+    def pending(self) -> list[ProposalState]:
         """By score: the line's own and its sessions, then its support, then what was said last."""
-        return sorted(self.frame.filter(pl.col("status") == PENDING).to_dicts(), key=sort_key)
+        return sorted(typed_rows(self.frame.filter(pl.col("status") == PENDING), ProposalState), key=sort_key)
 
     def after(self, decisions: Sequence[Decision], now: datetime) -> ProposalLog:
         """The log as it would be with these decisions; nothing is stored."""
@@ -108,7 +109,7 @@ class ProposalLog:
         return set(self.table("showings").filter(pl.col("surface") == surface)["proposal_id"])
 
 
-def sort_key(row: Row) -> tuple[Any, ...]:
+def sort_key(row: ProposalState) -> tuple[float, int, float, str]:
     """Sorts the row of `ProposalLog.frame` that has most for the reviewer to the front."""
     seen = row["last_seen"] or _BEFORE_ALL
     own = OF_PRIORITY[row["priority"]] if row["worth"] is None else row["worth"]
@@ -131,12 +132,12 @@ class OpenLog(ProposalLog):
         with FileLock(backups / "proposals.lock", timeout=LOCK_SECONDS):
             yield cls(workspace)
 
-    def append(self, table: str, rows: Sequence[Row], now: datetime) -> None:
+    def append(self, table: str, rows: Sequence[Mapping[str, object]], now: datetime) -> None:
         """Add rows to the day of `now`; what has a row already, on any day, keeps it."""
         if not rows:
             return
         day, key, known = day_of(now, self.workspace.settings.zone), KEYS[table], self.table(table)
-        made = pl.DataFrame([{"day": day} | row for row in rows], schema=TABLES[table].columns)
+        made = pl.DataFrame([{"day": day, **row} for row in rows], schema=TABLES[table].columns)
         made = made.unique(key, keep="first", maintain_order=True)
         fresh = made.join(known.select(key), on=key, how="anti", nulls_equal=True)
         self._tables[table] = pl.concat([known, fresh])
@@ -173,7 +174,7 @@ class OpenLog(ProposalLog):
 
     def _write_log(self, day: date) -> None:
         settings = self.workspace.settings
-        rows = self.table("decisions").filter(pl.col("day") == day).sort("decided_at", "proposal_id").to_dicts()
+        of_day = self.table("decisions").filter(pl.col("day") == day).sort("decided_at", "proposal_id")
         lines = [
             LogDecision(
                 f"{r['decided_at'].astimezone(settings.zone):%H:%M}",
@@ -182,7 +183,7 @@ class OpenLog(ProposalLog):
                 r["text"],
                 r["reason"],
             )
-            for r in rows
+            for r in typed_rows(of_day, DecisionRow)
         ]
         write_decisions(settings.daily_log(day), day, lines, backups=settings.backups)
 

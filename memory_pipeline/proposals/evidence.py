@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
 
 import polars as pl
 
 from memory_pipeline.daily_log.notes import SESSION, notes_in
+from memory_pipeline.lake.rows import ObservationRow, ProposalState, SessionRow, SourceRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip, squeeze
@@ -19,7 +19,7 @@ QUOTED = 100
 
 
 def evidence_lines(
-    workspace: Workspace, proposals: Sequence[dict[str, Any]], replaced: Mapping[str, str] | None = None
+    workspace: Workspace, proposals: Sequence[ProposalState], replaced: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Per proposal: day and time, who said it, in which session, how often it was said, and which line it replaces.
 
@@ -28,9 +28,9 @@ def evidence_lines(
     days = {p["day"] - timedelta(days=back) for p in proposals for back in range(workspace.settings.lookback_days)}
     wanted = {source for p in proposals for source in p["sources"]}
     observations = workspace.lake.read("observations", days).filter(pl.col("observation_id").is_in(list(wanted)))
-    observed = {o["observation_id"]: o for o in observations.iter_rows(named=True)}
-    observed |= {n["observation_id"]: n for n in notes_in(workspace, sorted(days))}
-    sessions = {s["session_id"]: s for s in workspace.lake.read("sessions", days).iter_rows(named=True)}
+    sources: list[SourceRow] = [*typed_rows(observations, ObservationRow), *notes_in(workspace, sorted(days))]
+    observed = {o["observation_id"]: o for o in sources}
+    sessions = {s["session_id"]: s for s in typed_rows(workspace.lake.read("sessions", days), SessionRow)}
     leads = [lead for p in proposals if (lead := _lead(p, observed)) and lead["text"] != p["text"]]
     quotes = _quotes(workspace.lake, leads)
     return {
@@ -39,25 +39,26 @@ def evidence_lines(
     }
 
 
-def _lead(proposal: dict[str, Any], observed: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
+def _lead(proposal: ProposalState, observed: Mapping[str, SourceRow]) -> SourceRow | None:
     """The observation that gave the proposal its words."""
     return next((observed[s] for s in proposal["sources"] if s in observed), None)
 
 
 def _line(
     settings: Settings,
-    proposal: dict[str, Any],
-    observed: Mapping[str, Any],
-    sessions: Mapping[str, Any],
+    proposal: ProposalState,
+    observed: Mapping[str, SourceRow],
+    sessions: Mapping[str, SessionRow],
     quotes: Mapping[str, str],
 ) -> str:
     lead, times = _lead(proposal, observed), proposal["support"]
     if lead is None:
         return f"{proposal['day']} · said {times} times"
-    session = sessions.get(lead["session_id"], {})
+    session = sessions.get(lead["session_id"])
+    name = session["name"] or "" if session else ""
     who = "you" if lead["trust"] == "user" else f"the {lead['trust']}"
     said_at = lead["observed_at"].astimezone(settings.zone)
-    line = f"{said_at:%Y-%m-%d %H:%M} · {who} in “{clip(session.get('name') or '', 50)}”"
+    line = f"{said_at:%Y-%m-%d %H:%M} · {who} in “{clip(name, 50)}”"
     if lead["session_id"] == SESSION:
         line = f"{said_at:%Y-%m-%d} · {who}, by hand in the day's log"
     quote = quotes.get(lead["observation_id"], "")
@@ -67,7 +68,7 @@ def _line(
     return line + (f" in {spread} sessions" if spread > 1 else "")
 
 
-def _quotes(lake: Lake, leads: Sequence[dict[str, Any]]) -> dict[str, str]:
+def _quotes(lake: Lake, leads: Sequence[SourceRow]) -> dict[str, str]:
     """The words that carry each observation, by its id."""
     wanted = {span["message_id"] for o in leads for span in o["evidence"]}
     messages = lake.read("messages", {o["day"] for o in leads}, ["message_id", "text"]) if wanted else pl.DataFrame()
@@ -80,6 +81,6 @@ def _quotes(lake: Lake, leads: Sequence[dict[str, Any]]) -> dict[str, str]:
     }
 
 
-def _replaces(proposal: dict[str, Any], replaced: Mapping[str, str]) -> str:
+def _replaces(proposal: ProposalState, replaced: Mapping[str, str]) -> str:
     texts = [replaced[p] for p in proposal.get("supersedes") or [] if p in replaced]
     return "".join(f" · replaces: “{clip(text, QUOTED)}”" for text in texts)

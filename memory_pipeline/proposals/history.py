@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
-from typing import Any
+from typing import Any, TypedDict
 
 import polars as pl
 
+from memory_pipeline.lake.rows import AutoPromotionRow, PromotionRow, ProposalState, ShowingRow, SupportRow, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
@@ -17,20 +18,27 @@ from memory_pipeline.workspace import Workspace
 IN_MEMORY = "in MEMORY.md"
 _ORDER = ("said again", "shown", "to be promoted automatically")
 """Of what has the same moment, these come first, then the decision, then what follows from it."""
-Event = dict[str, Any]
-"""`moment`, `event`, `detail`; the moment is in the user's zone, a day where only that is known, None for now."""
+
+
+class Event(TypedDict):
+    """Something that happened to a proposal."""
+
+    moment: Any
+    """In the user's zone; a day where only that is known, None for now."""
+    event: str
+    detail: str
 
 
 def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     """Empty when there is no such proposal."""
     log = ProposalLog(workspace.lake)
     status = log.frame
-    found = status.filter(pl.col("proposal_id") == proposal_id).to_dicts()
+    found = typed_rows(status.filter(pl.col("proposal_id") == proposal_id), ProposalState)
     if not found:
         return []
     row = found[0]
-    promotions = {r["proposal_id"]: r for r in log.table("promotions").iter_rows(named=True)}
-    newer = [r for r in status.iter_rows(named=True) if proposal_id in (r["supersedes"] or [])]
+    promotions = {r["proposal_id"]: r for r in typed_rows(log.table("promotions"), PromotionRow)}
+    newer = [r for r in typed_rows(status, ProposalState) if proposal_id in (r["supersedes"] or [])]
     told = [*_before(log, proposal_id), *_decided(row), *_promoted(promotions.get(proposal_id))]
     by = None
     for other in newer:
@@ -51,29 +59,29 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
 def _before(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
     """What happened to it while it waited, and how often it was said after it was made."""
     own = pl.col("proposal_id") == proposal_id
-    for r in log.table("supports").filter(own).iter_rows(named=True):
+    for r in typed_rows(log.table("supports").filter(own), SupportRow):
         times = len(r["sources"])
         yield _event(r["said_at"], "said again", "once" if times == 1 else f"{times} times")
-    for r in log.table("showings").filter(own).iter_rows(named=True):
-        yield _event(r["shown_at"], "shown", r["surface"])
-    for r in log.table("auto_promotions").filter(own).iter_rows(named=True):
-        yield _event(r["would_promote_at"], "to be promoted automatically", r["section"])
+    for shown in typed_rows(log.table("showings").filter(own), ShowingRow):
+        yield _event(shown["shown_at"], "shown", shown["surface"])
+    for found in typed_rows(log.table("auto_promotions").filter(own), AutoPromotionRow):
+        yield _event(found["would_promote_at"], "to be promoted automatically", found["section"])
 
 
-def _decided(row: dict[str, Any]) -> Iterator[Event]:
+def _decided(row: ProposalState) -> Iterator[Event]:
     if row["decided_at"] is not None:
-        edited = row["status"] == APPROVED and one_line(row["decided_text"]) != one_line(row["text"])
+        edited = row["status"] == APPROVED and one_line(row["decided_text"] or "") != one_line(row["text"])
         parts = (row["surface"], "edited" if edited else None, row["reason"])
         yield _event(row["decided_at"], row["status"], ", ".join(part for part in parts if part))
 
 
-def _promoted(promotion: dict[str, Any] | None) -> Iterator[Event]:
+def _promoted(promotion: PromotionRow | None) -> Iterator[Event]:
     if promotion:
         there = ", where it stood already" if promotion["already_there"] else ""
         yield _event(promotion["promoted_at"], IN_MEMORY, f"{promotion['section']}{there}")
 
 
-def _now(settings: Settings, promotion: dict[str, Any], by: str | None) -> list[Event]:
+def _now(settings: Settings, promotion: PromotionRow, by: str | None) -> list[Event]:
     """What a user did to its line since; nothing where it stands as we left it."""
     path = settings.memory_file
     if not path.exists():
@@ -91,7 +99,7 @@ def _now(settings: Settings, promotion: dict[str, Any], by: str | None) -> list[
     return []
 
 
-def _line_of(lines: Sequence[MemoryLine], promotion: dict[str, Any]) -> MemoryLine | None:
+def _line_of(lines: Sequence[MemoryLine], promotion: PromotionRow) -> MemoryLine | None:
     """By its id, or by its words where a user had them there before us."""
     words = normalised(promotion["text"]) if promotion["already_there"] else None
     return next(

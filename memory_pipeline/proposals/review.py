@@ -14,6 +14,7 @@ import polars as pl
 
 from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import decode, encode, update_file, write_atomically
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, OFF, automatic_promotions, recently_promoted
@@ -29,7 +30,6 @@ from memory_pipeline.proposals.events import (
     Decision,
     OpenLog,
     ProposalLog,
-    Row,
 )
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.memory_file import Promotion, add_lines, strike_lines
@@ -154,7 +154,7 @@ def not_understood(workspace: Workspace) -> list[str]:
     return _undecided(log.status, reading.ignored)
 
 
-def on_display(workspace: Workspace, log: ProposalLog) -> list[Row]:
+def on_display(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
     """The pending proposals that a user is shown now, best first: those in REVIEW.md, then up to the limit."""
     path = workspace.settings.review_file
     on_file = offered_in(decode(path.read_bytes())) if path.exists() else {}
@@ -164,7 +164,7 @@ def on_display(workspace: Workspace, log: ProposalLog) -> list[Row]:
 
 
 def as_offered(
-    workspace: Workspace, log: ProposalLog, rows: Iterable[Row], *, now: datetime | None = None
+    workspace: Workspace, log: ProposalLog, rows: Iterable[ProposalState], *, now: datetime | None = None
 ) -> list[Proposal]:
     """Rows of `ProposalLog.frame` as they stand in REVIEW.md."""
     rows, now = list(rows), now or now_utc()
@@ -178,7 +178,7 @@ def as_offered(
 
 
 def _offered(
-    workspace: Workspace, log: ProposalLog, rows: Sequence[Row], on_file: Collection[str], now: datetime
+    workspace: Workspace, log: ProposalLog, rows: Sequence[ProposalState], on_file: Collection[str], now: datetime
 ) -> list[Proposal]:
     """Likewise, without evidence for those that stand in the file: theirs is there, and may be the user's by now."""
     new = as_offered(workspace, log, [r for r in rows if r["proposal_id"] not in on_file], now=now)
@@ -191,13 +191,13 @@ def _offered(
     ]
 
 
-def _first(waiting: list[Row], on_file: Collection[str], limit: int) -> list[Row]:
+def _first(waiting: list[ProposalState], on_file: Collection[str], limit: int) -> list[ProposalState]:
     """What is in the file stays; the best of the others fill it up to the limit."""
     shown = [p for p in waiting if p["proposal_id"] in on_file]
     return shown + [p for p in waiting if p["proposal_id"] not in on_file][: max(0, limit - len(shown))]
 
 
-def _reading(settings: Settings, log: ProposalLog, text: str | None) -> tuple[ReviewReading, dict[str, Row]]:
+def _reading(settings: Settings, log: ProposalLog, text: str | None) -> tuple[ReviewReading, dict[str, ProposalState]]:
     """What the text of REVIEW.md says, and the proposals that were in it when we last wrote it."""
     base = settings.review_shown
     base_text = decode(base.read_bytes()) if base.exists() else None
@@ -331,11 +331,13 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     promoted once is on record.
     """
     settings, done = workspace.settings, log.table("promotions").select("proposal_id")
-    rows = log.frame.filter(pl.col("status") == APPROVED).join(done, on="proposal_id", how="anti").to_dicts()
+    approved = log.frame.filter(pl.col("status") == APPROVED).join(done, on="proposal_id", how="anti")
+    rows = typed_rows(approved, ProposalState)
     if not rows:
         return []
     promotions = [
-        Promotion(r["proposal_id"], r["decided_section"] or r["section"], r["decided_text"], r["day"]) for r in rows
+        Promotion(r["proposal_id"], r["decided_section"] or r["section"], r["decided_text"] or r["text"], r["day"])
+        for r in rows
     ]
     today = day_of(now, settings.zone)
     replaced = {old: (r["proposal_id"], today) for r in rows for old in r["supersedes"] or []}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from memory_pipeline.lake.rows import SourceRow
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.flags import DOUBTED
 from memory_pipeline.text.kinds import RULES
@@ -22,7 +22,7 @@ ORDER, FLAGGED, EMPTY = "instruction_not_trusted", "flagged", "empty"
 QUESTION, HYPOTHETICAL = "question", "hypothetical"
 
 
-def why_left_out(text: str, observed: Sequence[dict[str, Any]]) -> str | None:
+def why_left_out(text: str, observed: Sequence[SourceRow]) -> str | None:
     """The reason why a line is not offered, if there is one; ``observed`` are its observations, the one with the words
     first."""
     visible = one_line(text)

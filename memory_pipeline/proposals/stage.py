@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
-from typing import Any
 
 import polars as pl
 
@@ -14,6 +13,15 @@ from memory_pipeline.daily_log.notes import notes_in
 from memory_pipeline.daily_log.render import LogReflection, write_reflection
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
+from memory_pipeline.lake.rows import (
+    ObservationRow,
+    ProposalRow,
+    ProposalState,
+    ReflectionRow,
+    SourceRow,
+    SupportRow,
+    typed_rows,
+)
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
@@ -38,6 +46,18 @@ NOTABLE_SESSIONS = 2
 """Sessions that a medium line must have been said in to be offered, unless it is of a kind that lasts."""
 
 
+class ScoredLine(ReflectionRow):
+    """A row of `reflections` with the score that a proposal of it would have."""
+
+    worth: float
+
+
+class KnownProposal(ProposalRow):
+    """A row of `proposals` with its status; one that the stage has just made has no other state."""
+
+    status: str
+
+
 class ProposalsStage:
     """Offers high lines and notable medium ones, each once: what says the same as a line that was ever offered is
     merged into it. A proposal that was made is never changed or taken back."""
@@ -49,7 +69,7 @@ class ProposalsStage:
         self.settings, self.lake = workspace.settings, workspace.lake
         self._known: KnownLines | None = None
         """Every line that is known, read once: a range of days adds to them as it goes."""
-        self._made: dict[str, dict[str, Any]] = {}
+        self._made: dict[str, KnownProposal] = {}
         self._again: dict[str, list[tuple[date, datetime]]] = {}
         """By proposal, when other days said it again."""
         self._has_vector: set[str] | None = None
@@ -67,8 +87,8 @@ class ProposalsStage:
             write_reflection(self.settings.daily_log(day), day, None, backups=self.settings.backups)
             return Built({"supports": pl.DataFrame(schema=TABLES["supports"].columns), "proposals": of_day})
         known, vectors = self._known_lines(), self._vectors([line["sources"][0] for line in lines])
-        rows: list[dict[str, Any]] = []
-        supports: list[dict[str, Any]] = []
+        rows: list[ProposalRow] = []
+        supports: list[SupportRow] = []
         number = max((int(p.rsplit("-", 1)[1]) for p in of_day["proposal_id"]), default=0)
         for line in lines:
             sources = [observed[s] for s in line["sources"] if s in observed]
@@ -87,7 +107,7 @@ class ProposalsStage:
                 number += 1
                 row = _row(day, number, line | {"text": text}, sources, replaced)
                 rows.append(row)
-                self._made[row["proposal_id"]] = row | {"status": PENDING}
+                self._made[row["proposal_id"]] = {**row, "status": PENDING}
                 known.add(Known(row["proposal_id"], text), row["sources"], vector)
         frames = {
             "supports": pl.DataFrame(supports, schema=TABLES["supports"].columns),
@@ -118,11 +138,11 @@ class ProposalsStage:
         )
         return Counter(reason for reason in reasons if reason)
 
-    def _lines(self, day: date, observed: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    def _lines(self, day: date, observed: Mapping[str, SourceRow]) -> list[ScoredLine]:
         """The day's lines that may matter after it and have a word of this day in them, best first."""
-        lines = [
-            line | {"worth": _score(line, observed)}
-            for line in self.lake.read("reflections", [day]).iter_rows(named=True)
+        lines: list[ScoredLine] = [
+            {**line, "worth": _score(line, observed)}
+            for line in typed_rows(self.lake.read("reflections", [day]), ReflectionRow)
             if line["kind"] != PASSING and any(s in observed and observed[s]["day"] == day for s in line["sources"])
         ]
         return sorted(
@@ -136,7 +156,7 @@ class ProposalsStage:
             first = dict(log.table("proposals").select("proposal_id", "last_seen").iter_rows())
             self._made = {
                 row["proposal_id"]: row | {"last_seen": first[row["proposal_id"]]}
-                for row in log.frame.iter_rows(named=True)
+                for row in typed_rows(log.frame, ProposalState)
             }
             for again in log.table("supports").select("proposal_id", "day", "said_at").iter_rows():
                 self._again.setdefault(again[0], []).append(again[1:])
@@ -151,9 +171,10 @@ class ProposalsStage:
                     self._known.add(Known(of, line.text))
         return self._known
 
-    def _observed(self, day: date) -> dict[str, dict[str, Any]]:
+    def _observed(self, day: date) -> dict[str, SourceRow]:
         days = lookback(day, self.settings.lookback_days)
-        rows = [*self.lake.read("observations", days).iter_rows(named=True), *notes_in(self.workspace, days)]
+        observations = typed_rows(self.lake.read("observations", days), ObservationRow)
+        rows: list[SourceRow] = [*observations, *notes_in(self.workspace, days)]
         return {row["observation_id"]: row for row in rows}
 
     def _vectors(self, observation_ids: Sequence[str]) -> dict[str, list[float]]:
@@ -162,7 +183,7 @@ class ProposalsStage:
         wanted = [o for o in dict.fromkeys(observation_ids) if o in self._has_vector]
         return vectors_of(self.settings, encoder_of(self.settings.embedding_model), wanted)
 
-    def _replaced(self, known: KnownLines, line: dict[str, Any], text: str) -> list[str]:
+    def _replaced(self, known: KnownLines, line: ScoredLine, text: str) -> list[str]:
         """Proposals, pending or approved, that said earlier what this line says is over."""
         over = [known.from_sources([s]) for s in line.get("superseded") or []]
         found = [k.proposal_id for k in [*over, *known.replaced_by(text)] if k and k.proposal_id]
@@ -172,7 +193,7 @@ class ProposalsStage:
             if self._made[p]["status"] in (PENDING, APPROVED) and self._said(p, line["day"]) <= _seen(line)
         ]
 
-    def _is_replaced(self, known: KnownLines, line: dict[str, Any], text: str) -> bool:
+    def _is_replaced(self, known: KnownLines, line: ScoredLine, text: str) -> bool:
         """Whether a line that was said later says that this one is over."""
         newer = [k.proposal_id for k in known.replacing(text) if k.proposal_id]
         return any(self._said(p, line["day"]) > _seen(line) for p in newer)
@@ -182,9 +203,7 @@ class ProposalsStage:
         again = [said_at for of_day, said_at in self._again.get(proposal_id, ()) if of_day != day]
         return max([_seen(self._made[proposal_id]), *again])
 
-    def _support(
-        self, day: date, same: Known, line: dict[str, Any], observed: Sequence[dict[str, Any]]
-    ) -> list[dict[str, Any]]:
+    def _support(self, day: date, same: Known, line: ScoredLine, observed: Sequence[SourceRow]) -> list[SupportRow]:
         """What the day adds to a proposal; nothing for a line that a user wrote into MEMORY.md themselves."""
         if same.proposal_id is None:
             return []
@@ -205,27 +224,25 @@ class ProposalsStage:
         ]
 
 
-def _is_notable(line: dict[str, Any]) -> bool:
+def _is_notable(line: ScoredLine) -> bool:
     if line["priority"] != MEDIUM:
-        return bool(line["priority"] == HIGH)
+        return line["priority"] == HIGH
     return line["kind"] in LASTING or line["sessions"] >= NOTABLE_SESSIONS
 
 
-def _score(line: dict[str, Any], observed: Mapping[str, dict[str, Any]]) -> float:
+def _score(line: ReflectionRow, observed: Mapping[str, SourceRow]) -> float:
     """Of the words as whoever said them; a line of a model has the trust of its sources."""
     lead = observed.get(line["sources"][0], line)
     return line_score(line["text"], line["kind"], lead["trust"], line["priority"])
 
 
-def _seen(row: dict[str, Any]) -> datetime:
+def _seen(row: ScoredLine | KnownProposal) -> datetime:
     """When it was said last; of a row from before that was kept, its day."""
-    seen: datetime | None = row["last_seen"]
+    seen = row["last_seen"]
     return datetime.combine(row["day"], time.min, UTC) if seen is None else seen
 
 
-def _row(
-    day: date, number: int, line: dict[str, Any], observed: Sequence[dict[str, Any]], replaced: list[str]
-) -> dict[str, Any]:
+def _row(day: date, number: int, line: ScoredLine, observed: Sequence[SourceRow], replaced: list[str]) -> ProposalRow:
     return {
         "day": day,
         "proposal_id": f"p-{day:%Y%m%d}-{number:03d}",

@@ -12,6 +12,7 @@ from datetime import date, datetime, timedelta
 import polars as pl
 
 from memory_pipeline.days import day_of, lookback
+from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.flags import ENDED
 from memory_pipeline.proposals.events import (
@@ -23,7 +24,6 @@ from memory_pipeline.proposals.events import (
     SUPERSESSION_SURFACE,
     Decision,
     ProposalLog,
-    Row,
 )
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.settings import Settings
@@ -33,7 +33,7 @@ from memory_pipeline.text.wording import retracted_names, takes_place_of
 from memory_pipeline.workspace import Workspace
 
 
-def expiring_on(settings: Settings, row: Row, now: datetime) -> date | None:
+def expiring_on(settings: Settings, row: ProposalState, now: datetime) -> date | None:
     """The day on which a shown proposal expires, once that is near."""
     shown = row["first_shown"]
     if shown is None or now < shown + timedelta(days=settings.proposal_warning_days):
@@ -99,7 +99,7 @@ class _Lines:
         return [self.lines[i] for i in sorted({i for w in words[: missing + 1] for i in self._having.get(w, ())})]
 
 
-def _there(row: Row, text: str, known: _Lines) -> str | None:
+def _there(row: ProposalState, text: str, known: _Lines) -> str | None:
     replaced = set(row["supersedes"] or [])
     wanted, mine = normalised(text), content_words(text)
     for line, said, words in known.near(text):
@@ -109,7 +109,7 @@ def _there(row: Row, text: str, known: _Lines) -> str | None:
     return None
 
 
-def _contradicted(row: Row, text: str, newer: list[Row]) -> str | None:
+def _contradicted(row: ProposalState, text: str, newer: list[ProposalState]) -> str | None:
     for other in newer:
         later = other["last_seen"] and row["last_seen"] and other["last_seen"] > row["last_seen"]
         named = row["proposal_id"] in (other["supersedes"] or [])
@@ -118,19 +118,18 @@ def _contradicted(row: Row, text: str, newer: list[Row]) -> str | None:
     return None
 
 
-def _taking(log: ProposalLog, lines: list[MemoryLine]) -> list[Row]:
+def _taking(log: ProposalLog, lines: list[MemoryLine]) -> list[ProposalState]:
     """The approved proposals in MEMORY.md that take another line's place, with the words that they have there."""
     texts = {line.proposal_id: line.text for line in lines if line.proposal_id}
-    columns = ("proposal_id", "last_seen", "supersedes", "status")
-    rows = log.frame.filter(pl.col("proposal_id").is_in(list(texts))).select(columns)
+    rows = log.frame.filter(pl.col("proposal_id").is_in(list(texts)))
     return [
         row | {"text": texts[row["proposal_id"]]}
-        for row in rows.iter_rows(named=True)
+        for row in typed_rows(rows, ProposalState)
         if row["status"] == APPROVED and (row["supersedes"] or retracted_names(texts[row["proposal_id"]]))
     ]
 
 
-def _retracted(workspace: Workspace, rows: Mapping[str, Row]) -> dict[str, str]:
+def _retracted(workspace: Workspace, rows: Mapping[str, ProposalState]) -> dict[str, str]:
     """Proposals of whose words nothing is left: taken back, made private, or ended by what was said later.
 
     Days of which there are no tables any more say nothing, and neither do observations with other ids: another

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
 
 import polars as pl
 from filelock import FileLock, Timeout
@@ -19,6 +18,7 @@ from filelock import FileLock, Timeout
 from memory_pipeline.days import day_of
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.errors import TryAgainLaterError
+from memory_pipeline.lake.rows import PoolReflectionRow, ReflectionRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.model import row_id
@@ -33,7 +33,6 @@ STAY_DAYS = 3
 """Reflections of so many days, today among them, are not touched: their details still matter."""
 MIN_TOKENS, MAX_TOKENS = 150, 600
 """Of a row. A section with less to say waits for the next time."""
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def _reflect(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: 
     return Pooled(len(eligible), len(rows), len(waiting), spent, tokens, reflection.dropped)
 
 
-def eligible_rows(lake: Lake, made: pl.DataFrame, last: date) -> list[Row]:
+def eligible_rows(lake: Lake, made: pl.DataFrame, last: date) -> list[ReflectionRow]:
     """Rows of `reflections` up to a day that say what neither the pool nor a later row of them says.
 
     A fact is in the reflections of all days of their lookback; the latest of these stands for them.
@@ -95,7 +94,7 @@ def eligible_rows(lake: Lake, made: pl.DataFrame, last: date) -> list[Row]:
     known = {i for name in ("observations", "left_out") for ids in made[name].to_list() for i in ids or ()}
     found = []
     for day in sorted((day for day in lake.days("reflections") if day <= last), reverse=True):
-        for row in lake.read("reflections", [day]).sort("reflection_id").to_dicts():
+        for row in typed_rows(lake.read("reflections", [day]).sort("reflection_id"), ReflectionRow):
             if not known.issuperset(row["sources"]):
                 found.append(row)
         known.update(i for row in found for i in (*row["sources"], *(row["superseded"] or ())) if row["day"] == day)
@@ -150,7 +149,7 @@ def _text(lines: Sequence[ReflectionLine]) -> str:
     return "\n".join(line.text for line in lines)
 
 
-def observed_of(row: Row, settings: Settings) -> Observation:
+def observed_of(row: ReflectionRow, settings: Settings) -> Observation:
     """A row of `reflections` as a reflector of the pool sees it."""
     sections = settings.sections
     section = sections.index(row["section"]) if row["section"] in sections else 0  # named otherwise then: the user's
@@ -168,7 +167,7 @@ def observed_of(row: Row, settings: Settings) -> Observation:
     )
 
 
-def _vectors(settings: Settings, encoder: Encoder, rows: Sequence[Row]) -> Mapping[str, Sequence[float]]:
+def _vectors(settings: Settings, encoder: Encoder, rows: Sequence[ReflectionRow]) -> Mapping[str, Sequence[float]]:
     """Of each line that of the observation that gave it its words."""
     leads = {row["reflection_id"]: row["sources"][0] for row in rows}
     known = vectors_of(settings, encoder, sorted(set(leads.values())))
@@ -176,8 +175,12 @@ def _vectors(settings: Settings, encoder: Encoder, rows: Sequence[Row]) -> Mappi
 
 
 def _row(
-    settings: Settings, lines: Sequence[ReflectionLine], by_id: Mapping[str, Row], reflector: str, now: datetime
-) -> Row:
+    settings: Settings,
+    lines: Sequence[ReflectionLine],
+    by_id: Mapping[str, ReflectionRow],
+    reflector: str,
+    now: datetime,
+) -> PoolReflectionRow:
     sources = list(dict.fromkeys(i for line in lines for i in line.sources))
     observations = list(dict.fromkeys(o for i in sources for o in by_id[i]["sources"]))
     return {
@@ -198,7 +201,10 @@ def _row(
 
 
 def _left_out(
-    eligible: Sequence[Row], rows: Sequence[Row], waiting: Sequence[ReflectionLine], by_id: Mapping[str, Row]
+    eligible: Sequence[ReflectionRow],
+    rows: Sequence[PoolReflectionRow],
+    waiting: Sequence[ReflectionLine],
+    by_id: Mapping[str, ReflectionRow],
 ) -> set[str]:
     """Observations of lines that were looked at and are in no row, but for those that wait."""
     seen = {o for row in eligible for o in row["sources"]}

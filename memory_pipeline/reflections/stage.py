@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
 
 from memory_pipeline.daily_log.notes import has_notes, keep_notes, notes_fingerprint, notes_in
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
+from memory_pipeline.lake.rows import ObservationRow, ReflectionRow, SourceRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import observations_budget, reflector_model
@@ -89,19 +90,19 @@ class ReflectionsStage:
 
     def _instead(
         self, day: date, observed: Sequence[Observation], vectors: dict[str, list[float]]
-    ) -> list[dict[str, Any]]:
+    ) -> list[ReflectionRow]:
         """The day's rows that a model gave before, as far as their sources are there; else extractive ones."""
         there = {o.observation_id for o in observed}
         before = self.lake.read("reflections", [day]).filter(~pl.col("reflector").str.starts_with(EXTRACTIVE))
-        kept = [row for row in before.to_dicts() if there.issuperset(row["sources"])]
+        kept = [row for row in typed_rows(before, ReflectionRow) if there.issuperset(row["sources"])]
         instead = ExtractiveReflector()
         return kept or self._rows(day, instead.reflect(day, observed, vectors).lines, observed, instead.name)
 
     def _rows(
         self, day: date, lines: Sequence[ReflectionLine], observed: Sequence[Observation], reflector: str
-    ) -> list[dict[str, Any]]:
+    ) -> list[ReflectionRow]:
         spent = sum(o.tokens for o in observed)
-        rows: dict[str, dict[str, Any]] = {}
+        rows: dict[str, ReflectionRow] = {}
         for line in lines:
             name = row_id("r", day, line.sources[0])
             if name in rows:  # a model may draw two lines from one observation
@@ -109,7 +110,7 @@ class ReflectionsStage:
             rows[name] = self._row(day, name, line, spent, reflector)
         return list(rows.values())
 
-    def _row(self, day: date, name: str, line: ReflectionLine, input_tokens: int, reflector: str) -> dict[str, Any]:
+    def _row(self, day: date, name: str, line: ReflectionLine, input_tokens: int, reflector: str) -> ReflectionRow:
         return {
             "day": day,
             "reflection_id": name,
@@ -149,10 +150,24 @@ def reflector_of(workspace: Workspace) -> Reflector:
 
 def observed_in(workspace: Workspace, days: list[date]) -> list[Observation]:
     """The observations and notes of these days, oldest first."""
-    names = ["observation_id", "day", "session_id", "priority", "kind", "trust", "observed_at", "text", "tokens"]
-    rows = [*workspace.lake.read("observations", days).iter_rows(named=True), *notes_in(workspace, days)]
-    found = [Observation(**{name: row[name] for name in names}, flags=tuple(row["flags"] or ())) for row in rows]
-    return sorted(found, key=lambda o: (o.observed_at, o.observation_id))
+    observations = typed_rows(workspace.lake.read("observations", days), ObservationRow)
+    rows: list[SourceRow] = [*observations, *notes_in(workspace, days)]
+    return sorted(map(_observation, rows), key=lambda o: (o.observed_at, o.observation_id))
+
+
+def _observation(row: SourceRow) -> Observation:
+    return Observation(
+        observation_id=row["observation_id"],
+        day=row["day"],
+        session_id=row["session_id"],
+        priority=row["priority"],
+        kind=row["kind"],
+        trust=row["trust"],
+        observed_at=row["observed_at"],
+        text=row["text"],
+        tokens=row["tokens"],
+        flags=tuple(row["flags"] or ()),
+    )
 
 
 def why_not_reflected(stage: ReflectionsStage, day: date) -> str | None:
@@ -170,10 +185,10 @@ def why_not_reflected(stage: ReflectionsStage, day: date) -> str | None:
     return None if is_current(stage, lake, day) else f"it has changed since it was reflected on; {again}"
 
 
-def _without_model(day: date, rows: list[dict[str, Any]], why: str) -> Built:
+def _without_model(day: date, rows: list[ReflectionRow], why: str) -> Built:
     warning = f"The model's lines of {day} are missing: {why}"
     return Built(_frames(rows), notes={"left_for_later": why}, warnings=(warning,))
 
 
-def _frames(rows: list[dict[str, Any]]) -> dict[str, pl.DataFrame]:
+def _frames(rows: list[ReflectionRow]) -> dict[str, pl.DataFrame]:
     return {"reflections": pl.DataFrame(rows, schema=TABLES["reflections"].columns)}

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import polars as pl
 
 from memory_pipeline.days import day_of, today
+from memory_pipeline.lake.rows import FileDayRow, FileRow, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
-from memory_pipeline.sessions.catalogue_row import REMEMBERED, new_row, session_columns
+from memory_pipeline.sessions.catalogue_row import new_row, session_columns, unread_row
 from memory_pipeline.sessions.forks import left_out, repeats
 from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings, source_of
@@ -56,7 +57,7 @@ class _Stored:
     state: tuple[int, int]
     """Size and time of the file."""
     frame: pl.DataFrame
-    rows: dict[str, dict[str, Any]]
+    rows: dict[str, FileRow]
 
 
 _STORED: dict[Path, _Stored] = {}
@@ -68,7 +69,7 @@ class Catalogue:
 
     lake: Lake
     settings: Settings
-    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    rows: dict[str, FileRow] = field(default_factory=dict)
     present: dict[str, Source] = field(default_factory=dict)
     """What the last refresh saw."""
 
@@ -82,7 +83,7 @@ class Catalogue:
         known = _STORED.get(path)
         if known is None or known.state != state:
             frame = self.lake.read("files")
-            known = _STORED[path] = _Stored(state, frame, {row["path"]: row for row in frame.iter_rows(named=True)})
+            known = _STORED[path] = _Stored(state, frame, {row["path"]: row for row in typed_rows(frame, FileRow)})
         return known
 
     def _store(self, changed: Collection[str], gone: Collection[str]) -> None:
@@ -254,18 +255,18 @@ class Catalogue:
         return sorted(self._by_day)
 
     @cached_property
-    def _by_day(self) -> dict[date, dict[str, dict[str, Any]]]:
+    def _by_day(self) -> dict[date, dict[str, FileDayRow]]:
         """Digest and number of messages by source by day: made once per refresh, because a plan asks for every day
         several times.
         """
-        found: dict[date, dict[str, dict[str, Any]]] = {}
+        found: dict[date, dict[str, FileDayRow]] = {}
         for key in sorted(self.rows):
             for entry in self.rows[key]["days"] or []:
                 found.setdefault(entry["day"], {})[key] = entry
         return found
 
     @cached_property
-    def _by_session(self) -> dict[tuple[str, str], str]:
+    def _by_session(self) -> dict[tuple[str | None, str | None], str]:
         return {(row["harness"], row["session_id"]): key for key, row in self.rows.items() if not row["reason"]}
 
     def files_of(self, day: date) -> dict[str, str]:
@@ -274,8 +275,7 @@ class Catalogue:
 
     def messages_of(self, key: str, day: date) -> int:
         """How many messages of the day the source holds."""
-        count: int = self._by_day[day][key]["messages"]
-        return count
+        return self._by_day[day][key]["messages"]
 
     def is_idle(self, key: str, day: date, now: datetime) -> bool:
         """Whether the session's part on this day is over: the day is, or nothing was written for the configured time.
@@ -285,7 +285,7 @@ class Catalogue:
         if day < day_of(now, self.settings.zone):
             return True
         row = self.rows[key]
-        last: datetime = row["last_said_at"]
+        last = cast("datetime", row["last_said_at"])  # who speaks on a day has spoken
         if last > now:  # a clock that ran ahead: the file's own time decides
             last = datetime.fromtimestamp((row["modified_ns"] or 0) / 1e9, UTC)
         return now - last >= timedelta(minutes=self.settings.idle_minutes)
@@ -298,7 +298,7 @@ class Catalogue:
         ]
         return fingerprint_of(self._reader, self.settings.min_user_messages, files)
 
-    def _repeated(self, key: str, entry: dict[str, Any]) -> bool:
+    def _repeated(self, key: str, entry: FileDayRow) -> bool:
         """Whether the file repeats messages of the day from a session that is known."""
         row = self.rows[key]
         return bool(entry["inherited"]) and (row["harness"], row["parent_id"]) in self._by_session
@@ -319,7 +319,7 @@ class Catalogue:
             or row["reader"] != self._reader
         )
 
-    def _row(self, source: Source) -> dict[str, Any]:
+    def _row(self, source: Source) -> FileRow:
         key = _key(source)
         row = new_row(key, source, self._reader)
         known = self.rows.get(key, row)
@@ -330,5 +330,5 @@ class Catalogue:
         except NotASessionError as error:
             if isinstance(error, NotReadableNowError):
                 row["modified_ns"] = None  # it may become readable without a change: look again each time
-            return row | {name: known[name] for name in REMEMBERED} | {"reason": str(error)}
-        return row | session_columns(session, self.settings.zone, known["days"] or [])
+            return unread_row(row, known, str(error))
+        return {**row, **session_columns(session, self.settings.zone, known["days"] or [])}

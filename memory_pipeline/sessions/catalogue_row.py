@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 from zoneinfo import ZoneInfo
 
+from memory_pipeline.lake.rows import FileContents, FileDayRow, FileRow
 from memory_pipeline.sessions.model import ParsedSession, Source
 from memory_pipeline.sessions.windows import digest, windows_by_day
 
 PROBLEMS_KEPT = 20
-REMEMBERED = (
-    "harness",
-    "session_id",
-    "last_said_at",
-    "began_at",
-    "messages",
-    "records",
-    "days",
-    "parent_id",
-    "excluded",
-)
-"""What stays known of a session whose file cannot be read any more."""
 
 
-def new_row(key: str, source: Source, reader: str) -> dict[str, Any]:
+def new_row(key: str, source: Source, reader: str) -> FileRow:
     """Of a file of which nothing is known but its state and by which reader it was looked at."""
     return {
         "path": key,
@@ -47,10 +35,40 @@ def new_row(key: str, source: Source, reader: str) -> dict[str, Any]:
     }
 
 
-def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def unread_row(row: FileRow, known: FileRow, reason: str) -> FileRow:
+    """The row with what stays known of a session whose file cannot be read any more."""
+    return row | {
+        "harness": known["harness"],
+        "session_id": known["session_id"],
+        "last_said_at": known["last_said_at"],
+        "began_at": known["began_at"],
+        "messages": known["messages"],
+        "records": known["records"],
+        "days": known["days"],
+        "parent_id": known["parent_id"],
+        "excluded": known["excluded"],
+        "reason": reason,
+    }
+
+
+def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[FileDayRow]) -> FileContents:
     """What reading the session adds to its row; `before` are the days that the row had."""
     days = sorted(windows_by_day(session, zone).items())
     left = {entry["day"] for entry in before} - {day for day, _ in days}
+    entries: list[FileDayRow] = [
+        {
+            "day": day,
+            "digest": digest(session, windows),
+            "messages": sum(len(window.messages) for window in windows),
+            "inherited": sum(m.message_id in session.inherited for w in windows for m in w.messages),
+            "voided": sum(m.voided for w in windows for m in w.messages),
+        }
+        for day, windows in days
+    ]
+    # days that it said something on before: without them nobody would take out what is stored of them
+    emptied: list[FileDayRow] = [
+        {"day": day, "digest": "", "messages": 0, "inherited": 0, "voided": 0} for day in sorted(left)
+    ]
     return {
         "harness": session.harness,
         "session_id": session.session_id,
@@ -60,18 +78,7 @@ def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[Map
         "records": session.records,
         "unknown_records": [{"type": t, "count": n} for t, n in sorted(session.unknown_records.items())],
         "problems": [{"line": p.line, "reason": p.reason} for p in session.problems[:PROBLEMS_KEPT]],
-        "days": [
-            {
-                "day": day,
-                "digest": digest(session, windows),
-                "messages": sum(len(window.messages) for window in windows),
-                "inherited": sum(m.message_id in session.inherited for w in windows for m in w.messages),
-                "voided": sum(m.voided for w in windows for m in w.messages),
-            }
-            for day, windows in days
-        ]
-        # a day that it said something on before: without this nobody would take out what is stored of it
-        + [{"day": day, "digest": "", "messages": 0, "inherited": 0, "voided": 0} for day in sorted(left)],
+        "days": [*entries, *emptied],
         "parent_id": session.parent_id or None,
         "excluded": session.excluded,
     }

@@ -2,14 +2,14 @@
 
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import polars as pl
 
+from memory_pipeline.lake.rows import FileDayRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import check_by_day
-from memory_pipeline.sessions.forks import left_out
+from memory_pipeline.sessions.forks import Lineage, left_out
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace import Workspace
@@ -46,7 +46,7 @@ def judge_windows(lake: Lake, day: date) -> Verdict:
 def _files_of(lake: Lake, day: date) -> list[str]:
     """What should be stored: sessions that say something on the day and can be read."""
     files = lake.read("files", columns=["path", "session_id", "parent_id", "days", "excluded", "reason"])
-    out = left_out(files.iter_rows(named=True))
+    out = left_out(typed_rows(files, Lineage))
     base = pl.col("session_id").str.split("/").list.first()
     files = files.filter(~base.is_in(list(out)), ~pl.col("session_id").is_in(list(out)), pl.col("reason").is_null())
     return [
@@ -56,7 +56,7 @@ def _files_of(lake: Lake, day: date) -> list[str]:
     ]
 
 
-def _says_something(days: list[dict[str, Any]], day: date) -> bool:
+def _says_something(days: list[FileDayRow], day: date) -> bool:
     """Whether there is more on the day than what it repeats of another session."""
     return any(entry["day"] == day and (entry["messages"] or 0) > (entry["inherited"] or 0) for entry in days)
 

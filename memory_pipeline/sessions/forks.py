@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import TypedDict
 
+from memory_pipeline.lake.rows import FileDayRow
 from memory_pipeline.sessions.model import Message, ParsedSession
 
 
-def left_out(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+class Lineage(TypedDict):
+    """Columns of `files` that say where a session comes from and whether it may be stored."""
+
+    session_id: str | None
+    parent_id: str | None
+    excluded: str | None
+    days: list[FileDayRow]
+
+
+def left_out(rows: Iterable[Lineage]) -> set[str]:
     """Ids of sessions of which nothing may be stored, given the catalogue's rows: those that are excluded and those
     that they started. A fork was not started by its parent but by the user; of that only its own words are stored.
     """

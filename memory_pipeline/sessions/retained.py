@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from datetime import date, datetime
 from functools import cached_property
-from typing import Any
+from typing import cast
 
 import polars as pl
 
+from memory_pipeline.lake.rows import MessageRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.model import Image, Message
+from memory_pipeline.sessions.model import Image, Message, Role
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.windows import STILL_ACTIVE, too_few
 from memory_pipeline.settings import Settings
@@ -59,14 +60,14 @@ class RetainedRows:
     def messages_of(self, session_id: str, files: Collection[str]) -> Iterator[tuple[Message, str]]:
         """What is stored of a session from other files than these, each with its file."""
         rows = self._messages.filter(pl.col("session_id") == session_id, ~pl.col("source_file").is_in(list(files)))
-        for row in rows.iter_rows(named=True):
+        for row in typed_rows(rows, MessageRow):
             yield self._message(row), row["source_file"]
 
-    def _message(self, row: dict[str, Any]) -> Message:
+    def _message(self, row: MessageRow) -> Message:
         redact = self.catalogue.redactor.redact
         return Message(
             row["message_id"],
-            row["role"],
+            cast("Role", row["role"]),
             row["said_at"],
             row["written_at"],
             redact(row["text"]),

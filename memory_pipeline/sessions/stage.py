@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self, cast
 
 import polars as pl
 
 from memory_pipeline.days import day_of
+from memory_pipeline.lake.rows import MessageRow, SessionRow, WindowRow
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.sessions.catalogue import Catalogue, Refresh
 from memory_pipeline.sessions.discovery import find_sources, roots
@@ -110,8 +111,8 @@ class SessionsStage:
                 said.setdefault(message.message_id, _Said(message, key))
         seen.update(said)
         if said:
-            for name, rows in self._rows(dict(read), session, day, said).items():
-                frames[name].append(pl.DataFrame(rows, schema=TABLES[name].columns))
+            for name, frame in self._rows(dict(read), session, day, said).items():
+                frames[name].append(frame)
         return has_all
 
     def _new_messages(self, session: ParsedSession, day: date, seen: set[str], standing: set[str]) -> Iterator[Message]:
@@ -147,32 +148,39 @@ class SessionsStage:
         files = {key: self.catalogue.rows[key] for key in self.catalogue.files_of(day)}
         stored = self.lake.read("sessions", [day], ["session_id", "started_at"])
         since = dict(stored.group_by("session_id").agg(pl.col("started_at").min()).iter_rows())
-        ages: dict[str, tuple[datetime, bool, datetime, str]] = {}
+        ages: dict[str | None, tuple[datetime, bool, datetime, str]] = {}
         for key, row in sorted(files.items()):
             known = since.get(row["session_id"])
-            age = (row["began_at"] or row["last_said_at"], known is None, known or row["last_said_at"], key)
+            last = cast("datetime", row["last_said_at"])  # who speaks on a day has spoken
+            age = (row["began_at"] or last, known is None, known or last, key)
             ages[row["session_id"]] = min(age, ages.get(row["session_id"], age))
         return sorted(files, key=lambda key: (ages[files[key]["session_id"]], -files[key]["messages"], key))
 
     def _rows(
         self, read: dict[str, ParsedSession], session: ParsedSession, day: date, said: dict[str, _Said]
-    ) -> dict[str, list[dict[str, Any]]]:
+    ) -> dict[str, pl.DataFrame]:
         """What one session adds to the day."""
-        rows: dict[str, list[dict[str, Any]]] = {name: [] for name in NAMES}
+        sessions: list[SessionRow] = []
+        windows: list[WindowRow] = []
+        rows: list[MessageRow] = []
         source = {message_id: key for message_id, (_, key) in said.items()}
         messages = sorted((message for message, _ in said.values()), key=attrgetter("said_at", "line"))
         for key in dict.fromkeys(source.values()):
             own = [m for m in messages if source[m.message_id] == key]
-            rows["sessions"].append(_session_row(read.get(key, session), key, day, own))
+            sessions.append(_session_row(read.get(key, session), key, day, own))
         idle = all(self.catalogue.is_idle(key, day, self.now) for key in read)
         for window in cut_windows(session, messages, self.settings.zone):
             reason = reason_not_observed(window, idle=idle, min_user_messages=self.settings.min_user_messages)
-            rows["windows"].append(_window_row(window, reason))
-            rows["messages"].extend(_message_rows(window, source))
-        return rows
+            windows.append(_window_row(window, reason))
+            rows.extend(_message_rows(window, source))
+        return {
+            "sessions": pl.DataFrame(sessions, schema=TABLES["sessions"].columns),
+            "messages": pl.DataFrame(rows, schema=TABLES["messages"].columns),
+            "windows": pl.DataFrame(windows, schema=TABLES["windows"].columns),
+        }
 
 
-def _session_row(session: ParsedSession, key: str, day: date, messages: list[Message]) -> dict[str, Any]:
+def _session_row(session: ParsedSession, key: str, day: date, messages: list[Message]) -> SessionRow:
     return {
         "day": day,
         "session_id": session.session_id,
@@ -189,7 +197,7 @@ def _session_row(session: ParsedSession, key: str, day: date, messages: list[Mes
     }
 
 
-def _window_row(window: Window, reason: str | None) -> dict[str, Any]:
+def _window_row(window: Window, reason: str | None) -> WindowRow:
     return {
         "day": window.day,
         "dedupe_key": window.dedupe_key,
@@ -213,7 +221,7 @@ def _window_row(window: Window, reason: str | None) -> dict[str, Any]:
     }
 
 
-def _message_rows(window: Window, source: dict[str, str]) -> Iterable[dict[str, Any]]:
+def _message_rows(window: Window, source: dict[str, str]) -> Iterable[MessageRow]:
     for m in window.messages:
         quoted = quoted_spans(m.text) if m.role == "user" else []
         yield {
@@ -231,5 +239,5 @@ def _message_rows(window: Window, source: dict[str, str]) -> Iterable[dict[str, 
             "dedupe_key": window.dedupe_key,
             "voided": m.voided,
             "quoted": [{"start": start, "end": end} for start, end in quoted],
-            "images": [image._asdict() for image in m.images],
+            "images": [{"line": i.line, "block": i.block, "media_type": i.media_type} for i in m.images],
         }

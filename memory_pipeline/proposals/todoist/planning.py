@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.review import as_offered, on_display
 from memory_pipeline.proposals.review_file import Proposal
@@ -18,7 +18,7 @@ from memory_pipeline.workspace import Workspace
 class Plan:
     """What the open tasks and the tables ask for."""
 
-    waiting: dict[str, dict[str, Any]]
+    waiting: dict[str, ProposalState]
     """The pending proposals."""
     known: dict[str, str]
     """Proposals that are tasks by record, with the task's id."""

@@ -1,0 +1,389 @@
+"""The rows of the tables as typed dicts: what a row has on its way between modules.
+
+`| None` stands where a row that is written today may have no value. A row of a file from before a column was added has
+none there either, in any column.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
+
+if TYPE_CHECKING:
+    import polars as pl
+
+RowT = TypeVar("RowT")
+
+
+def typed_rows(frame: pl.DataFrame, kind: type[RowT]) -> list[RowT]:
+    """The rows of a frame that has the columns of this kind."""
+    return cast("list[RowT]", frame.to_dicts())
+
+
+class SpanRow(TypedDict):
+    """Characters `start` to `end` of a text."""
+
+    start: int
+    end: int
+
+
+class EvidenceRow(SpanRow):
+    """A span of a message's text."""
+
+    message_id: str
+
+
+class ImageRow(TypedDict):
+    """Where an image stands in a session file."""
+
+    line: int
+    block: int
+    media_type: str
+
+
+class UnknownRecordRow(TypedDict):
+    """How many records of a type there were that the reader does not know."""
+
+    type: str
+    count: int
+
+
+class ProblemRow(TypedDict):
+    """A line that could not be read."""
+
+    line: int
+    reason: str
+
+
+class FileDayRow(TypedDict):
+    """A day on which something in a session file was said."""
+
+    day: date
+    digest: str
+    messages: int
+    inherited: int
+    voided: int
+
+
+class FileContents(TypedDict):
+    """Columns of `files` that reading the session gives."""
+
+    harness: str | None
+    session_id: str | None
+    last_said_at: datetime | None
+    began_at: datetime | None
+    messages: int
+    records: int
+    unknown_records: list[UnknownRecordRow]
+    problems: list[ProblemRow]
+    days: list[FileDayRow]
+    parent_id: str | None
+    excluded: str | None
+
+
+class FileRow(FileContents):
+    """A row of `files`."""
+
+    path: str
+    member: str | None
+    size: int
+    modified_ns: int | None
+    reader: str
+    reason: str | None
+
+
+class SessionRow(TypedDict):
+    """A row of `sessions`."""
+
+    day: date
+    session_id: str
+    harness: str
+    name: str
+    cwd: str
+    source_file: str
+    started_at: datetime
+    ended_at: datetime
+    messages: int
+    user_messages: int
+    files_read: list[str]
+    files_modified: list[str]
+
+
+class MessageRow(TypedDict):
+    """A row of `messages`."""
+
+    day: date
+    session_id: str
+    message_id: str
+    role: str
+    said_at: datetime
+    written_at: datetime
+    text: str
+    tool_name: str | None
+    is_error: bool
+    source_file: str
+    source_line: int
+    dedupe_key: str
+    voided: bool
+    quoted: list[SpanRow]
+    images: list[ImageRow]
+
+
+class WindowRow(TypedDict):
+    """A row of `windows`."""
+
+    day: date
+    dedupe_key: str
+    session_id: str
+    trigger: str
+    started_at: datetime
+    messages: int
+    user_messages: int
+    tokens: int
+    tokens_said: int
+    observed: bool
+    reason: str | None
+    current_task: str | None
+    suggested_response: str | None
+    ended_at: datetime
+    captured_at: datetime
+    tokens_before: int | None
+    files_read: list[str]
+    files_modified: list[str]
+    schema_version: int
+
+
+class SegmentRow(TypedDict):
+    """A row of `segments`."""
+
+    day: date
+    segment_id: str
+    dedupe_key: str
+    session_id: str
+    position: int
+    narrative: str
+    first_message_id: str
+    last_message_id: str
+    title: str | None
+    observer: str
+    parsed: bool
+    problem: str | None
+    answer: str | None
+    current_task: str | None
+    suggested_response: str | None
+    used: list[str]
+
+
+class SourceRow(TypedDict):
+    """What a line can be made from: an observation, or a note in the same shape."""
+
+    day: date
+    observation_id: str
+    session_id: str
+    priority: str
+    kind: str
+    observed_at: datetime
+    text: str
+    evidence: list[EvidenceRow]
+    trust: str
+    flags: list[str]
+    tokens: int
+
+
+class ObservationRow(SourceRow):
+    """A row of `observations`."""
+
+    segment_id: str
+    dedupe_key: str
+    referenced_at: datetime | None
+    observer: str
+
+
+class NoteRow(TypedDict):
+    """A row of `notes`."""
+
+    day: date
+    note_id: str
+    line: int
+    text: str
+    kind: str
+    priority: str
+    source_file: str
+
+
+class EmbeddingRow(TypedDict):
+    """A row of `embeddings`."""
+
+    day: date
+    point_id: str
+    kind: str
+    source_id: str
+    model: str
+    dimension: int
+    content_hash: str
+
+
+class ReflectionRow(TypedDict):
+    """A row of `reflections`."""
+
+    day: date
+    reflection_id: str
+    level: int
+    section: str
+    text: str
+    priority: str
+    kind: str
+    support: int
+    sessions: int
+    sources: list[str]
+    first_seen: datetime
+    last_seen: datetime
+    input_tokens: int
+    tokens: int
+    reflector: str
+    item_type: str | None
+    trust: str
+    superseded: list[str]
+
+
+class PoolReflectionRow(TypedDict):
+    """A row of `pool_reflections`."""
+
+    pool_id: str
+    section: str
+    text: str
+    priority: str
+    support: int
+    sources: list[str]
+    observations: list[str]
+    left_out: list[str]
+    first_seen: datetime
+    last_seen: datetime
+    tokens: int
+    reflector: str
+    reflected_at: datetime
+
+
+class DistillationRow(TypedDict):
+    """A row of `day_distillations`, `week_distillations` or `month_distillations`."""
+
+    day: date
+    distillation_id: str
+    level: int
+    text: str
+    kind: str
+    priority: str
+    sources: list[str]
+    first_seen: datetime
+    last_seen: datetime
+    tokens: int
+
+
+class ProposalRow(TypedDict):
+    """A row of `proposals`; what was never made anew has no value in columns that came later."""
+
+    day: date
+    proposal_id: str
+    section: str
+    text: str
+    priority: str
+    sources: list[str]
+    support: int
+    content_hash: str
+    evidence: list[EvidenceRow] | None
+    sessions: int
+    session_ids: list[str] | None
+    last_seen: datetime | None
+    supersedes: list[str] | None
+    worth: float | None
+
+
+class ProposalState(ProposalRow):
+    """A proposal and what became of it: a row of `ProposalLog.frame`, which is no table."""
+
+    status: str
+    decided_text: str | None
+    decided_section: str | None
+    reason: str | None
+    surface: str | None
+    decided_at: datetime | None
+    first_shown: datetime | None
+
+
+class SupportRow(TypedDict):
+    """A row of `supports`."""
+
+    day: date
+    proposal_id: str
+    reflection_id: str
+    sessions: int
+    session_ids: list[str]
+    said_at: datetime
+    sources: list[str]
+
+
+class DecisionRow(TypedDict):
+    """A row of `decisions`."""
+
+    day: date
+    proposal_id: str
+    decision: str
+    decided_at: datetime
+    surface: str
+    section: str | None
+    text: str
+    reason: str | None
+
+
+class ShowingRow(TypedDict):
+    """A row of `showings`."""
+
+    day: date
+    proposal_id: str
+    surface: str
+    shown_at: datetime
+    external_id: str | None
+
+
+class PromotionRow(TypedDict):
+    """A row of `promotions`."""
+
+    day: date
+    proposal_id: str
+    section: str
+    text: str
+    promoted_at: datetime
+    already_there: bool
+
+
+class NewAutoPromotion(TypedDict):
+    """A row of `auto_promotions` that has no day yet: it gets that of the moment at which it is stored."""
+
+    proposal_id: str
+    section: str
+    would_promote_at: datetime
+    acceptance: float
+    lower_bound: float
+    decisions_counted: int
+
+
+class AutoPromotionRow(NewAutoPromotion):
+    """A row of `auto_promotions`."""
+
+    day: date
+
+
+class FrictionRow(TypedDict):
+    """A row of `friction_clusters`."""
+
+    day: date
+    pattern_id: str
+    kind: str
+    title: str
+    target_file: str
+    change: str
+    sessions: int
+    occurrences: int
+    severity: float
+    confidence: float
+    evidence: list[EvidenceRow]
