@@ -518,7 +518,7 @@ COLUMN_NOTES = {
     "change": "what would end it",
     "target_file": "where the change belongs",
 }
-"""What every column means, for the UI; the same name means the same in every table."""
+"""What every column means, for the UI: one note per name, for all tables that have it."""
 
 
 def duckdb_type(kind: pl.DataType) -> str:
