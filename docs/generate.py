@@ -19,6 +19,8 @@ from memory_pipeline.settings import Settings
 
 OTHER_NAMES = {"qdrant": "Qdrant server", "identity": "Files that agents read first"}
 """Titles of groups of settings that are not just their name."""
+OTHER_SOURCES = {"notes": "daily logs", "supports": "session files and the proposals before it"}
+"""What tables are made from, where it is not the session files alone."""
 
 
 @cache
@@ -65,7 +67,7 @@ def checks() -> str:
         node = found.get(key)
         stops = "stops the run" if node.blocking else ""
         rows.append((f"`{key.asset_key.to_user_string()}`", f"`{key.name}`", _first_paragraph(node.description), stops))
-    return _table(("asset", "check", "holds when", "else"), rows)
+    return _table(("asset", "check", "holds when", "if it fails"), rows)
 
 
 def jobs() -> str:
@@ -98,7 +100,7 @@ def automation() -> str:
         (f"`{s.name}`", f"sensor, every {s.minimum_interval_seconds} s", f"`{s.job_name}`", s.description or "")
         for s in sorted(repository.sensor_defs, key=lambda s: s.name)
     ]
-    return _table(("name", "looks", "starts", "when"), rows)
+    return _table(("name", "trigger", "starts", "what it does"), rows)
 
 
 def tables() -> str:
@@ -106,7 +108,8 @@ def tables() -> str:
     parts = []
     for name, table in TABLES.items():
         kept = "one file per day" if table.daily else "one file"
-        made = "made from the session files" if table.is_derived else "cannot be made again: keep it"
+        source = OTHER_SOURCES.get(name, "session files")
+        made = f"made from the {source}" if table.is_derived else "cannot be made again: keep it"
         rows = ((f"`{c}`", duckdb_type(kind), COLUMN_NOTES[c]) for c, kind in table.columns.items())
         head = f"## `{name}`\n\nOne row is {table.row}. {kept[0].upper()}{kept[1:]}; {made}.\n\n"
         parts.append(head + _table(("column", "type", "what it is"), rows))

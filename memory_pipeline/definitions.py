@@ -9,8 +9,9 @@
                                           └─ embeddings ──> index/
                                                ├─ reflections      (over 7 days, 06:00)
                                                │    ├─ pool_reflections  (by hand)
-                                               │    └─ proposals ──> REVIEW.md <── a user decides
-                                               │         └─ memory_file ──> MEMORY.md
+                                               │    └─ proposals
+                                               │         └─ memory_file ──> REVIEW.md <── a user decides
+                                               │                        ──> MEMORY.md
                                                └─ friction_clusters (over 7 days, 07:00)
 
 Every asset but `memory_file` and `pool_reflections` is partitioned by local day, `week_distillations` by week and

@@ -434,7 +434,7 @@ COLUMN_NOTES = {
     "trigger": "compaction or shutdown",
     "tokens": "estimated tokens",
     "tokens_said": "estimated tokens of people and the model, without tools",
-    "voided": "whether the user retracted the turn (rewind, rollback); it is kept, not observed",
+    "voided": "whether the turn was taken out of the session (rewind, rollback, a branch left); kept, not observed",
     "quoted": "spans of a user's message that were pasted, not typed",
     "images": "images in the message: line and number within the record, for the source file",
     "captured_at": "when the window was complete: at its compaction, or with its last message",
@@ -468,7 +468,7 @@ COLUMN_NOTES = {
     "error": "why the call failed",
     "cost_usd": "what the call cost; empty where the price is not known",
     "cached": "whether an answer of before was used again, which costs nothing",
-    "priority": "high (weeks), medium (days) or low (hours)",
+    "priority": "high (matters for weeks or months), medium (days) or low (hours)",
     "kind": "what sort of fact, vector or pattern it is",
     "observation_id": "id of the observation",
     "note_id": "id of the note",
@@ -476,8 +476,8 @@ COLUMN_NOTES = {
     "referenced_at": "the day that it speaks of, where it names one: its first moment, UTC",
     "evidence": "the spans of the messages that carry it: characters start to end of messages.text",
     "observer": "which observer made the row",
-    "trust": "whose words they are",
-    "flags": "warnings about the row",
+    "trust": "the speaker: user, assistant, tool, paste, injected or model",
+    "flags": "what is known against it, or about how it was made",
     "point_id": "id of the vector in the index",
     "source_id": "id of the row that the vector is of",
     "dimension": "numbers in the vector",
@@ -498,10 +498,10 @@ COLUMN_NOTES = {
     "left_out": "ids of observations that were looked at with these and not kept",
     "reflected_at": "when it was condensed, UTC",
     "proposal_id": "id of the proposal",
-    "worth": "what the line is worth to the reviewer by what can be seen in it, -2.5 to 2.1",
+    "worth": "score of the line, by what can be seen in it, from about -2.5 to 2.1: the highest are shown first",
     "supersedes": "ids of the proposals whose line this one replaces once it is approved",
     "decision": "approved, rejected, expired, invalid or superseded",
-    "surface": "where it was decided or shown: REVIEW.md, command or another; expiry, supersession, auto: nobody's",
+    "surface": "where it was shown or decided: REVIEW.md, command, todoist; expiry, supersession, auto: by no user",
     "decided_at": "when it was decided, UTC",
     "promoted_at": "when it reached MEMORY.md, UTC",
     "would_promote_at": "when it was first found that it would be promoted without asking, UTC",
@@ -518,7 +518,7 @@ COLUMN_NOTES = {
     "change": "what would end it",
     "target_file": "where the change belongs",
 }
-"""What every column means, for the UI; the same name means the same in every table."""
+"""What every column means, for the UI: one note per name, for all tables that have it."""
 
 
 def duckdb_type(kind: pl.DataType) -> str:
