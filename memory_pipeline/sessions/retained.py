@@ -9,7 +9,7 @@ from typing import cast
 
 import polars as pl
 
-from memory_pipeline.lake.rows import MessageRow, typed_rows
+from memory_pipeline.lake.rows import MessageRow
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.model import Image, Message, Role
@@ -60,7 +60,7 @@ class RetainedRows:
     def messages_of(self, session_id: str, files: Collection[str]) -> Iterator[tuple[Message, str]]:
         """What is stored of a session from other files than these, each with its file."""
         rows = self._messages.filter(pl.col("session_id") == session_id, ~pl.col("source_file").is_in(list(files)))
-        for row in typed_rows(rows, MessageRow):
+        for row in cast("Iterator[MessageRow]", rows.iter_rows(named=True)):  # not all at once: texts may be large
             yield self._message(row), row["source_file"]
 
     def _message(self, row: MessageRow) -> Message:
