@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from memory_pipeline.automation import empty_partitions
 from memory_pipeline.automation.empty_partitions import DAILY, empty_periods, report_empty_partitions
 from memory_pipeline.cli.dagster_runs import instance_of
+from memory_pipeline.cli.ui import ui
 from memory_pipeline.definitions import build_definitions
 from memory_pipeline.distillation.periods import DAY, MONTH, TABLE_OF, WEEK
 from memory_pipeline.planning import Stages
@@ -118,6 +120,17 @@ def test_a_day_that_gets_a_session_later_is_due(
     periods = empty_periods(Workspace.open(settings), stages.sessions.catalogue)
     assert later not in {period.last for period in periods[DAY]}
     assert f"{date(2025, 1, 13)}" not in {f"{period.key}" for period in periods[WEEK]}
+
+
+def test_the_ui_reports_them_before_it_starts(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it would become is not started here."""
+    started: list[str] = []
+    monkeypatch.setattr(os, "execv", lambda _, command: started.extend(command))
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    ui(port=1)
+    assert "dagster" in started
+    with instance_of(settings) as instance:
+        assert {"2025-01-02"} < materialized(instance, "sessions")
 
 
 @pytest.mark.parametrize("kind", ["ephemeral", "sqlite"])
