@@ -187,6 +187,21 @@ def test_an_image_leaves_a_mark_and_no_base64(demo: tuple[Path, str, str]) -> No
     assert rows(demo[0], "select count(*) n from messages where contains(text, 'iVBORw0KGgo')")[0]["n"] == 0
 
 
+def test_a_run_reconciles_once_after_all_its_days(home: Path) -> None:
+    """Whatever the number of its days, REVIEW.md is read and MEMORY.md written by the last run alone."""
+    import dagster as dg
+
+    with dg.DagsterInstance.from_config(str(workspace(home) / "dagster")) as instance:
+        made = instance.fetch_materializations(dg.AssetKey("memory_file"), limit=10).records
+        proposed = instance.fetch_materializations(dg.AssetKey("proposals"), limit=10).records
+    assert [instance_job(record) for record in made] == ["review_job"]
+    assert len(proposed) == 4 and made[0].timestamp >= max(record.timestamp for record in proposed)
+
+
+def instance_job(record: Any) -> str:
+    return str(record.event_log_entry.job_name)
+
+
 def test_a_second_run_changes_no_byte(home: Path) -> None:
     assert memory(home, "run").returncode == 0  # the copy's session files lie elsewhere
     before = files(workspace(home))
