@@ -193,7 +193,8 @@ def test_a_run_reconciles_once_after_all_its_days(home: Path) -> None:
 
     with dg.DagsterInstance.from_config(str(workspace(home) / "dagster")) as instance:
         made = instance.fetch_materializations(dg.AssetKey("memory_file"), limit=10).records
-        proposed = instance.fetch_materializations(dg.AssetKey("proposals"), limit=10).records
+        reported = instance.fetch_materializations(dg.AssetKey("proposals"), limit=1000).records
+    proposed = [record for record in reported if record.run_id]  # those of empty days have none
     assert [instance_job(record) for record in made] == ["review_job"]
     assert len(proposed) == 4 and made[0].timestamp >= max(record.timestamp for record in proposed)
 
