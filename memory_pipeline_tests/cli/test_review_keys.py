@@ -126,8 +126,11 @@ def test_an_edit_that_changes_nothing_decides_nothing(home: Path, keys: str) -> 
 def test_ctrl_c_gives_up_an_edit_and_not_the_review(home: Path) -> None:
     with Terminal(home, "review") as terminal:
         terminal.sees("1 of 3")
-        terminal.press("e all wrong")
+        terminal.press("e")
+        terminal.sees(f"> {LINES[0]}")
+        terminal.press(" all wrong")
         terminal.sees("all wrong")
+        time.sleep(1)  # Python's input() takes no signal between showing a key and waiting for the next one
         terminal.press("\x03")
         terminal.sees("Not changed, not decided.")
         terminal.sees("1 of 3")
