@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,18 @@ def day_after(days: int) -> date:
 def at(clock: str = "09:00", day: date = DAY) -> datetime:
     """A moment in UTC."""
     return datetime.combine(day, time.fromisoformat(clock), UTC)
+
+
+@dataclass
+class Opened:
+    """An open workspace, to which a test module adds the steps that it takes there."""
+
+    settings: Settings
+    lake: Lake
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.settings, self.lake)
 
 
 def workspace(folder: Path, **settings: Any) -> tuple[Settings, Lake]:

@@ -20,26 +20,19 @@ from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
-from memory_pipeline.settings import Settings, load_settings
+from memory_pipeline.settings import load_settings
 from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.conftest import conversation, write_session
-from memory_pipeline_tests.rows import DAY, FakeEncoder, at, bytes_of, day_after, observation, put, workspace
+from memory_pipeline_tests.rows import DAY, FakeEncoder, Opened, at, bytes_of, day_after, observation, put, workspace
 
 FRIDAY, UV = "Never deploy on a Friday.", "Always use uv for Python."
 LOG = f"# Log\n\n{FRIDAY}\n\nThe build was slow today, it seems.\n"
 
 
 @dataclass
-class Work:
-    settings: Settings
-    lake: Lake
-
-    @property
-    def workspace(self) -> Workspace:
-        return Workspace(self.settings, self.lake)
-
+class Work(Opened):
     def write(self, text: str, day: date = DAY) -> Path:
         path = self.settings.daily_log(day)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,12 +22,19 @@ from memory_pipeline.distillation.stage import (
     stages_of,
     state_of,
 )
-from memory_pipeline.lake.store import Lake
-from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline.verdict import Verdict
-from memory_pipeline.workspace import Workspace
-from memory_pipeline_tests.rows import at, bytes_of, observation, observation_id, put, say, window_key, workspace
+from memory_pipeline_tests.rows import (
+    Opened,
+    at,
+    bytes_of,
+    observation,
+    observation_id,
+    put,
+    say,
+    window_key,
+    workspace,
+)
 
 MONDAY, SUNDAY = date(2025, 3, 3), date(2025, 3, 9)
 RULES = [
@@ -43,15 +50,9 @@ ASIDE = "The tests of the notifier took four minutes because of a sleep in the f
 
 
 @dataclass
-class Work:
-    settings: Settings
-    lake: Lake
+class Work(Opened):
     now: date = date(2025, 6, 1)
     spoken: dict[date, list[str]] = field(default_factory=dict)
-
-    @property
-    def workspace(self) -> Workspace:
-        return Workspace(self.settings, self.lake)
 
     @property
     def stages(self) -> list[DistillationStage]:

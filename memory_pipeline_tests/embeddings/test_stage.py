@@ -12,10 +12,8 @@ import pytest
 from memory_pipeline.embeddings.checks import judge_parity
 from memory_pipeline.embeddings.opening import index_folder, open_index
 from memory_pipeline.embeddings.stage import EmbeddingsStage, point_id, vectors_of
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
-from memory_pipeline.settings import Settings
 from memory_pipeline.stage import Built, bring_up_to_date, is_current
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace import Workspace
@@ -23,6 +21,7 @@ from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,
     MissingEncoder,
+    Opened,
     Row,
     bytes_of,
     day_after,
@@ -36,15 +35,9 @@ UV, FRIDAY, TABS = "Use uv for Python.", "Never deploy on a friday.", "Indent wi
 
 
 @dataclass
-class Work:
-    settings: Settings
-    lake: Lake
+class Work(Opened):
     encoder: Any = field(default_factory=lambda: FakeEncoder("uv", "friday", "tabs"))
     built: Built | None = None
-
-    @property
-    def workspace(self) -> Workspace:
-        return Workspace(self.settings, self.lake)
 
     def observe(self, *texts: str, day: date = DAY) -> None:
         """Make these the observations of the day."""

@@ -9,14 +9,12 @@ import pytest
 
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
-from memory_pipeline.lake.store import Lake
-from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
-from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,
     MissingEncoder,
+    Opened,
     Row,
     bytes_of,
     day_after,
@@ -31,14 +29,8 @@ UV = ("No, use uv, not pip.", "Again: use uv, not pip.", "uv, not pip! Use it.")
 
 
 @dataclass
-class Work:
-    settings: Settings
-    lake: Lake
+class Work(Opened):
     encoder: Any
-
-    @property
-    def workspace(self) -> Workspace:
-        return Workspace(self.settings, self.lake)
 
     def correct(self, *texts: str, **other: Any) -> None:
         """Each text is a correction in a session of its own: the last today, the others on the days before."""

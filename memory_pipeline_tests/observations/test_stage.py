@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
 from memory_pipeline.workspace import Workspace
-from memory_pipeline_tests.rows import DAY, bytes_of, day_after, say, window_key, workspace
+from memory_pipeline_tests.rows import DAY, Opened, bytes_of, day_after, say, window_key, workspace
 
 TURNS = (
     "user: Never deploy on a Friday, because nobody is there to watch it.",
@@ -24,14 +22,7 @@ TURNS = (
 
 
 @dataclass
-class Work:
-    settings: Settings
-    lake: Lake
-
-    @property
-    def workspace(self) -> Workspace:
-        return Workspace(self.settings, self.lake)
-
+class Work(Opened):
     def run(self, day: date = DAY) -> ObservationsStage:
         stage = ObservationsStage(self.workspace, ExtractiveObserver(self.settings.observation_budget))
         bring_up_to_date(stage, self.lake, day)

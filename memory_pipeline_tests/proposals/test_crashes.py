@@ -13,17 +13,16 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals import events
 from memory_pipeline.proposals.events import APPROVED
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.proposals.test_review import FRIDAY, LINT, NOW, TABS, UTC, UV, Story
 from memory_pipeline_tests.rows import (
     DAY,
+    Opened,
     at,
     bytes_of,
     day_after,
@@ -209,15 +208,8 @@ def _refuse(*args: Any, **kwargs: Any) -> None:
 
 
 @dataclass
-class Days:
+class Days(Opened):
     """Days of which each has its reflections."""
-
-    settings: Settings
-    lake: Lake
-
-    @property
-    def workspace(self) -> Workspace:
-        return Workspace(self.settings, self.lake)
 
     def reflect(self, text: str, day: date = DAY, clock: str = "09:00", session: str = "s1") -> None:
         source = observation(text, day=day, clock=clock, session=session)

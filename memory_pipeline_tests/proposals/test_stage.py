@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
+    Opened,
     Row,
     bytes_of,
     day_after,
@@ -33,14 +32,7 @@ UV, FRIDAY, TABS = "Use uv for Python.", "Never deploy on a Friday.", "Indent Ma
 
 
 @dataclass
-class Work:
-    settings: Settings
-    lake: Lake
-
-    @property
-    def workspace(self) -> Workspace:
-        return Workspace(self.settings, self.lake)
-
+class Work(Opened):
     def reflect(self, text: str, *, day: date = DAY, session: str = "s1", **other: Any) -> None:
         """The text was observed on the day and reflected on it."""
         put(self.lake, "observations", observation(text, day=day, session=session))

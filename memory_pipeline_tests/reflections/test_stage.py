@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.embeddings.stage import EmbeddingsStage
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.reflections.evaluation import judge_compression
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
-from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
     SECTIONS,
     FakeEncoder,
+    Opened,
     at,
     bytes_of,
     day_after,
@@ -32,14 +31,7 @@ UV, UV_AGAIN, FRIDAY = "Use uv for Python.", "uv is what we take, everywhere.", 
 
 
 @dataclass
-class Work:
-    settings: Settings
-    lake: Lake
-
-    @property
-    def workspace(self) -> Workspace:
-        return Workspace(self.settings, self.lake)
-
+class Work(Opened):
     def stage(self) -> ReflectionsStage:
         return ReflectionsStage(self.workspace, ExtractiveReflector(), FakeEncoder("uv", "friday"))
 

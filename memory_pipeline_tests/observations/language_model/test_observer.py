@@ -13,7 +13,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.client import IMAGE_TOKENS
 from memory_pipeline.llm.errors import ModelMisconfiguredError, ModelUnavailableError
@@ -28,11 +27,10 @@ from memory_pipeline.observations.evaluation import (
 )
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE, Built, bring_up_to_date, is_current
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, openai_server
-from memory_pipeline_tests.rows import DAY, changed, say, workspace
+from memory_pipeline_tests.rows import DAY, Opened, changed, say, workspace
 
 TURNS = (
     "user: Never deploy parcels on a Friday, because nobody is there to watch it.",
@@ -56,15 +54,8 @@ def answer(facts: str = FACTS, *, first: int = 1, last: int = 12, more: str = ""
 
 
 @dataclass
-class Work:
+class Work(Opened):
     """A workspace whose observer asks the server."""
-
-    settings: Settings
-    lake: Lake
-
-    @property
-    def workspace(self) -> Workspace:
-        return Workspace(self.settings, self.lake)
 
     def stage(self, **changes: Any) -> ObservationsStage:
         return ObservationsStage.from_workspace(Workspace(changed(self.settings, **changes), self.lake))
