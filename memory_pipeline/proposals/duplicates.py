@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memory_pipeline.text.sameness import OFFERED
-from memory_pipeline.text.similarity import content_words, overlap
+from memory_pipeline.text.similarity import content_words, is_latin, overlap
 from memory_pipeline.text.specifics import differ_in_numbers
 from memory_pipeline.text.wording import contradict, retracted_names, takes_place_of
 
@@ -50,7 +50,7 @@ class KnownLines:
         self._taking += [(named, index) for named in retracted_names(known.text)]
         for source in sources:
             self._of_source.setdefault(source, index)
-        if vector is not None:
+        if vector is not None and is_latin(known.text):
             import numpy as np  # not on import: most commands compare no vectors
 
             self._with_vector.append(index)
@@ -70,7 +70,7 @@ class KnownLines:
         for _, _, index in sorted(found for found in near if -found[0] >= OFFERED.overlap):
             if not contradict(text, self.lines[index].text):
                 return self.lines[index]
-        if vector is None or not self._vectors:
+        if vector is None or not self._vectors or not is_latin(text):
             return None
         import numpy as np
 

@@ -33,7 +33,7 @@ from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
 
-VERSION = "2"
+VERSION = "3"
 
 
 class ReflectionsStage:

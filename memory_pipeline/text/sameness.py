@@ -1,7 +1,7 @@
 """From when two short texts say the same: one question, asked of different texts for different reasons.
 
-Each reason is a preset with the figures that it was chosen by. Vectors are compared where both texts have one, else
-words. Two texts that contradict each other never say the same: where lines may do that, `wording.contradict` is asked
+Each reason is a preset with the figures that it was chosen by. Vectors are compared where both texts have one and are
+in a script that the model knows, else words. Two texts that contradict each other never say the same: where lines may do that, `wording.contradict` is asked
 as well.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memory_pipeline.text.similarity import content_words, overlap
+from memory_pipeline.text.similarity import content_words, is_latin, overlap
 from memory_pipeline.text.specifics import specifics
 
 
@@ -92,8 +92,9 @@ def groups(
     import numpy as np  # not on import: a command that groups nothing need not wait for it
 
     found: list[list[str]] = []
+    vectors = {i: vectors[i] for i in ids if i in vectors and is_latin(texts[i])}
     words = {i: content_words(texts[i]) for i in ids}
-    unit = {i: np.asarray(vectors[i], dtype=np.float32) for i in ids if i in vectors}
+    unit = {i: np.asarray(vector, dtype=np.float32) for i, vector in vectors.items()}
     for i in ids:
         for group in found:
             leader = group[0]

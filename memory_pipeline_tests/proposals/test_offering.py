@@ -225,3 +225,13 @@ def test_vectors_find_what_words_do_not() -> None:
     assert known.same("Keep production at port 4000, always", [0.1, 0.99]) is None  # another port is another thing
     assert known.same("Keep staging at port 3000, please", [0.1, 0.99]) == known.lines[1]
     assert known.from_sources(["o-9", "o-1"]) == known.lines[0]
+
+
+def test_vectors_say_nothing_of_chinese() -> None:
+    """The bundled model is for English: what it makes of two different rules is nearly the same."""
+    known = KnownLines()
+    known.add(Known(P1, "每次提交都要小，一个提交只做一件事"), vector=[1.0, 0.0])
+    assert known.same("以后所有接口都要写测试", [1.0, 0.0]) is None
+    assert known.same("Write tests for every endpoint.", [1.0, 0.0]) is None
+    found = known.same("提交要小，每个提交只做一件事", [0.0, 1.0])
+    assert found and found.proposal_id == P1

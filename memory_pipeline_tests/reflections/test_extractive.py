@@ -57,6 +57,30 @@ def test_what_says_something_else_stays_apart() -> None:
     assert {line.text for line in reflect(said(UV), said(FRIDAY))} == {UV, FRIDAY}
 
 
+CHINESE_RULES = (
+    "数据库一律使用Postgres，不要用SQLite",
+    "Postgres里的价格一律用整数存储，不要用浮点数",
+    "每次提交都要小，一个提交只做一件事",
+    "Postgres的备份必须在凌晨两点到四点之间运行",
+    "以后所有接口都要写测试",
+)
+
+
+@pytest.mark.parametrize("vectors", [True, False])
+def test_five_rules_in_chinese_are_five_lines(vectors: bool) -> None:
+    """Their vectors, of a model for English, are alike; three share their only Latin word."""
+    observed = [said(text, session=f"s{i}") for i, text in enumerate(CHINESE_RULES)]
+    alike = {o.observation_id: [1.0, 0.0] for o in observed} if vectors else {}
+    lines = ExtractiveReflector().reflect(DAY, observed, alike).lines
+    assert sorted(line.text for line in lines) == sorted(CHINESE_RULES)
+    assert {line.sessions for line in lines} == {1}
+
+
+def test_one_rule_said_twice_in_chinese_is_one_line() -> None:
+    (line,) = reflect(said("不要用pip，用poetry"), said("请用poetry，不要再用pip了", session="s2"), vectors=False)
+    assert line.sessions == 2
+
+
 def test_without_vectors_words_decide() -> None:
     lines = reflect(said(UV), said("Use uv for all Python.", session="s2"), said(UV_AGAIN), vectors=False)
     assert sorted(len(line.sources) for line in lines) == [1, 2]

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.text.similarity import content_words, overlap, words
+from memory_pipeline.text.sameness import OBSERVED
+from memory_pipeline.text.similarity import content_words, is_latin, overlap, words
 
 
 @pytest.mark.parametrize(
@@ -25,9 +26,62 @@ def test_words(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
 
-def test_each_chinese_character_is_a_word() -> None:
-    """Chinese has no spaces between its words."""
-    assert words("用pnpm安装") == ["用", "pnpm", "安", "装"]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("用pnpm安装依赖", ["用", "pnpm", "安装", "装依", "依赖"]),  # no spaces between its words
+        ("データベースは必ずPostgresを使う", ["データベース", "は", "必", "ず", "postgres", "を", "使", "う"]),
+        ("로그에 남기지", ["로그", "그에", "남기", "기지"]),
+    ],
+)
+def test_of_chinese_and_korean_two_neighbours_are_a_word(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("不要用npm，用pnpm", {"npm", "pnpm"}),  # the rest is grammar
+        ("每次提交都要小", {"次提", "提交", "交都", "要小"}),
+        ("データベースは必ずPostgresを使ってください", {"データベース", "postgres"}),
+        ("してください", {"してください"}),  # nothing else: it counts
+    ],
+)
+def test_content_words_without_spaces(text: str, expected: set[str]) -> None:
+    assert content_words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("不要用pip，用poetry", "请用poetry，不要再用pip了", True),
+        ("每次提交都要小，一个提交只做一件事", "提交要小，每个提交只做一件事", True),
+        ("不要用npm，用pnpm", "不要用pip，用poetry", False),
+        ("数据库一律使用Postgres", "Postgres的备份只在夜里运行", False),  # one Latin word in common
+        ("pipではなくpoetryを使って", "pipじゃなくてpoetryを使ってください", True),
+        ("ログにメールアドレスを出力しないでください", "メールアドレスはログに出さないで", True),
+        ("npmではなくpnpmを使ってください", "pipではなくpoetryを使ってください", False),
+        ("로그에 이메일을 출력하지 마세요", "로그에는 이메일을 출력하지 말 것", True),
+        ("로그에 이메일을 출력하지 마세요", "커밋은 작게 나눠 주세요", False),
+    ],
+)
+def test_what_says_the_same_without_spaces(one: str, other: str, is_same: bool) -> None:
+    assert (overlap(content_words(one), content_words(other)) >= OBSERVED.overlap) is is_same
+
+
+@pytest.mark.parametrize(
+    ("text", "latin"),
+    [
+        ("Use uv, never pip", True),
+        ("Größe immer in µm angeben", True),
+        ("用 pnpm 不用 npm install", False),
+        ("로그에 남기지 마세요", False),
+        ("всегда используй Postgres", False),
+        ("42 / 7", True),  # no letters at all
+    ],
+)
+def test_what_the_bundled_model_can_judge(text: str, latin: bool) -> None:
+    assert is_latin(text) is latin
 
 
 @pytest.mark.parametrize(

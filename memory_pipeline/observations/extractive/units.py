@@ -161,7 +161,7 @@ SHORT_ANSWER = 40
 SAYS_WHAT = 4
 """Words of content from which a question alone says what it proposes; "shall I go ahead?" does not."""
 CHARACTERS = 3
-"""Chinese characters that are as good as a word."""
+"""Pairs of Chinese characters that are as good as a word."""
 _CHOICE = re.compile(r"^\W*(?:(?:ok|yes|go with|option|let'?s do|number|take)\W+)*([1-9]|[a-d])\W*$", re.I)
 _OPTION = re.compile(r"\b(?:option|choice|variant|number)\s*#?([1-9]|[a-d])\b|(?:方案|选项|選項)\s*([1-9]|[a-d])", re.I)
 """A choice within a few words: "I like option C"."""
@@ -224,7 +224,7 @@ def _proposal(text: str, answer: str) -> Sentence | None:
     asking = [i for i, s in enumerate(found) if text.endswith(("?", "？"), s.start, s.end)]
     if not asking:
         return None
-    taken_up = content_words(answer) - content_words("ok yes sure do it go please 好 可 以 是 的 對 对 行 要")
+    taken_up = content_words(answer) - content_words("ok yes sure do it go please 好 好的 行 可以 是的 要")
     shared = [_shared(taken_up, text[s.start : s.end]) for s in found]
     if max(shared, default=0) >= 1:
         return found[shared.index(max(shared))]
@@ -242,7 +242,7 @@ def _without_hashes(text: str, heading: Sentence) -> Sentence:
 
 
 def _shared(taken_up: frozenset[str], words: str) -> float:
-    """Words in common, of which a Chinese character is a part of one; an announcement ("I could:") proposes nothing."""
+    """Words in common, of which a pair of Chinese characters is a part of one; an announcement ("I could:") proposes nothing."""
     if words.endswith((":", "：")):
         return 0
     return sum(1 / CHARACTERS if cues.CHINESE.match(word) else 1 for word in taken_up & content_words(words))
