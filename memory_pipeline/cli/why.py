@@ -146,7 +146,7 @@ def _said(
 ) -> list[dict[str, Any]]:
     ids = list(dict.fromkeys(span["message_id"] for span in spans))
     query = (
-        "SELECT m.message_id, m.role, m.said_at, m.text, m.source_file, m.source_line, s.harness, s.name "
+        "SELECT m.message_id, m.role, m.said_at, m.untimed, m.text, m.source_file, m.source_line, s.harness, s.name "
         "FROM messages m LEFT JOIN sessions s USING (day, session_id) WHERE list_contains(?, m.message_id)"
     )
     messages = {m["message_id"]: m for m in _all(connection, query, ids)}
@@ -156,9 +156,11 @@ def _said(
         if message is None:
             said.append({"message_id": span["message_id"], "missing": True})
             continue
+        moment = message["said_at"].astimezone(settings.zone)
         said.append(
             {
-                "said_at": message["said_at"].astimezone(settings.zone),
+                "said_at": moment.date() if message["untimed"] else moment,
+                "untimed": message["untimed"],
                 "role": message["role"],
                 "quote": message["text"][span["start"] : span["end"]],
                 "session": message["name"],
@@ -175,6 +177,7 @@ def _noted(settings: Settings, ids: list[str]) -> list[dict[str, Any]]:
     return [
         {
             "said_at": note["day"],
+            "untimed": None,
             "role": "user",
             "quote": note["text"],
             "session": None,
@@ -204,6 +207,7 @@ def _print(found: dict[str, Any]) -> None:
             say(f"\nmessage {said['message_id']} is no longer in the tables", "yellow")
             continue
         session = f" session “{said['session']}”" if said["session"] is not None else ""
-        say(f"\n{str(said['said_at'])[:16]}  {said['role']} in {said['harness']}{session}", "cyan")
+        place = f" {said['untimed']}" if said["untimed"] else ""
+        say(f"\n{str(said['said_at'])[:16]}{place}  {said['role']} in {said['harness']}{session}", "cyan")
         say(f"  “{clip(one_line(said['quote']), MAX_QUOTE)}”")  # what was said may hold what moves the cursor
         say(f"  {said['source']}", "dim")

@@ -90,6 +90,7 @@ def notes_in(workspace: Workspace, days: Sequence[date]) -> list[SourceRow]:
             "tokens": estimate(row["text"]),
             "flags": [],
             "evidence": [],
+            "untimed": None,
         }
         for row in typed_rows(workspace.lake.read("notes", days), NoteRow)
     ]

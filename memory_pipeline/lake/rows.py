@@ -127,6 +127,7 @@ class MessageRow(TypedDict):
     voided: bool
     quoted: list[SpanRow]
     images: list[ImageRow]
+    untimed: str | None
 
 
 class WindowRow(TypedDict):
@@ -151,6 +152,7 @@ class WindowRow(TypedDict):
     files_read: list[str]
     files_modified: list[str]
     schema_version: int
+    untimed: str | None
 
 
 class SegmentRow(TypedDict):
@@ -172,6 +174,8 @@ class SegmentRow(TypedDict):
     current_task: str | None
     suggested_response: str | None
     used: list[str]
+    times_written: int | None
+    times_invented: int | None
 
 
 class SourceRow(TypedDict):
@@ -188,6 +192,7 @@ class SourceRow(TypedDict):
     trust: str
     flags: list[str]
     tokens: int
+    untimed: str | None
 
 
 class ObservationRow(SourceRow):

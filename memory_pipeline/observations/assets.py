@@ -20,6 +20,7 @@ from memory_pipeline.orchestration import (
     table_spec,
 )
 from memory_pipeline.settings import Settings
+from memory_pipeline.text.dates import clock_of
 from memory_pipeline.text.priorities import PRIORITIES
 from memory_pipeline.workspace import Workspace
 
@@ -113,6 +114,6 @@ def describe(workspace: Workspace, table: str, day: date, calls_for: Callable[[d
 def _preview(frame: pl.DataFrame, settings: Settings) -> str:
     rows = frame.sort("observed_at").head(PREVIEWED).iter_rows(named=True)
     marks, zone = settings.marks, settings.zone
-    lines = [f"* {marks[o['priority']]} ({o['observed_at'].astimezone(zone):%H:%M}) {o['text']}" for o in rows]
+    lines = [f"* {marks[o['priority']]} ({clock_of(o['observed_at'], zone, o['untimed'])}) {o['text']}" for o in rows]
     more = [f"… and {frame.height - PREVIEWED} more"] if frame.height > PREVIEWED else []
     return "\n".join([*lines, *more]) or "nothing worth keeping"

@@ -33,7 +33,7 @@ COPIED, STEP = 160, 20
 def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
     """Every time that an observation bears or mentions occurs in its window."""
     windows = {
-        key: list(frame.select("said_at", "text").iter_rows())
+        key: list(frame.select("said_at", "untimed", "text").iter_rows())
         for (key,), frame in workspace.lake.read("messages", [day]).partition_by("dedupe_key", as_dict=True).items()
     }
     observations = workspace.lake.read("observations", [day])

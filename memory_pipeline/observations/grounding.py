@@ -36,16 +36,21 @@ def missing_evidence(observation: ObservationRow, texts: Mapping[str, str]) -> s
     return None
 
 
-def invented_times(observation: ObservationRow, window: Iterable[tuple[datetime, str]], zone: ZoneInfo) -> list[str]:
+def invented_times(
+    observation: ObservationRow, window: Iterable[tuple[datetime, str | None, str]], zone: ZoneInfo
+) -> list[str]:
     """Times that the observation has and its window has not.
 
-    `window` is what was said and when, in UTC. The time that the observation bears must be that of a
-    message; a clock time in its text must have been said, or be that of a message in local time.
+    `window` is when each message was said, in UTC, what stands for the clock where that was not recorded, and its text.
+    The time that the observation bears must be that of a message, and recorded where that is; a clock time in its text
+    must have been said, or be the recorded one of a message in local time.
     """
     moments, spoken = set(), set()
-    for said_at, text in window:
-        moments.add(said_at)
+    for said_at, untimed, text in window:
+        moments.add((said_at, untimed is None))
         # as written, and as observations quote it: "1**2:30**" becomes 12:30
-        spoken |= {f"{said_at.astimezone(zone):%H:%M}"} | clock_times(text) | clock_times(squeeze(text))
-    wrong = [f"{observation['observed_at']:%H:%M} UTC"] if observation["observed_at"] not in moments else []
+        spoken |= clock_times(text) | clock_times(squeeze(text))
+        spoken |= set() if untimed else {f"{said_at.astimezone(zone):%H:%M}"}
+    own = (observation["observed_at"], observation["untimed"] is None)
+    wrong = [f"{observation['observed_at']:%H:%M} UTC"] if own not in moments else []
     return wrong + sorted(clock_times(observation["text"]) - spoken)

@@ -32,6 +32,8 @@ class WindowMessage:
     tool_name: str | None = None
     images: tuple[ImagePlace, ...] = ()
     """Images that stand in the text as marks."""
+    untimed: str | None = None
+    """Where in the session it was said, when nobody recorded at what time."""
 
     @property
     def own(self) -> str:
@@ -68,6 +70,8 @@ class Fact:
     """`no_cues`: there were none for the speaker's language, so kind and priority come from structure alone.
     Of a language model also `ungrounded`, `ungrounded_specifics` and `time_removed` (see
     `language_model/fact_check.py`), `unparsed`, and `ended` by what came later in the session."""
+    untimed: str | None = None
+    """As of the message that `observed_at` is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,10 @@ class Segment:
     """Ids of earlier observations that it settles or makes untrue."""
     problem: str | None = None
     """Why it is not parsed, in one sentence."""
+    times_written: int | None = None
+    """Clock times in what the model wrote of it; None where no model did."""
+    times_invented: int | None = None
+    """Those of them that are no message's and were not said."""
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,7 @@ def _said(row: MessageRow) -> WindowMessage:
         images=tuple(
             ImagePlace(row["source_file"], i["line"], i["block"], i["media_type"]) for i in row["images"] or ()
         ),
+        untimed=row["untimed"],
     )
 
 

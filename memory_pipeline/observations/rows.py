@@ -20,7 +20,7 @@ from memory_pipeline.observations.flags import UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.model import Fact, Segment, observation_id, row_id
 from memory_pipeline.observations.narrative import title
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.dates import day_spoken_of
+from memory_pipeline.text.dates import clock_of, day_spoken_of
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
 
@@ -71,6 +71,8 @@ def _segment_row(window: WindowRow, position: int, segment: Segment, observer: s
         "current_task": segment.current_task,
         "suggested_response": segment.suggested_response,
         "used": list(segment.used),
+        "times_written": segment.times_written,
+        "times_invented": segment.times_invented,
     }
 
 
@@ -92,6 +94,7 @@ def _observation_row(segment: SegmentRow, fact: Fact, zone: ZoneInfo) -> Observa
         "trust": fact.trust,
         "flags": list(fact.flags),
         "tokens": estimate(fact.text),
+        "untimed": fact.untimed,
     }
 
 
@@ -100,14 +103,14 @@ def log_window(window: WindowRow, rows: Rows, session: SessionRow, settings: Set
     zone = settings.zone
     facts: dict[str, list[LogFact]] = {}
     for o in rows.observations:
-        clock = f"{o['observed_at'].astimezone(zone):%H:%M}"
+        clock = clock_of(o["observed_at"], zone, o["untimed"])
         doubt = " (nothing that was said carries it)" if {UNGROUNDED, UNGROUNDED_SPECIFICS} & set(o["flags"]) else ""
         facts.setdefault(o["segment_id"], []).append(LogFact(o["priority"], clock, o["text"] + doubt))
     reported = [s["current_task"] for s in rows.segments if s["current_task"]]
     return LogWindow(
         key=window["dedupe_key"],
         session_name=session["name"],
-        time=f"{window['started_at'].astimezone(zone):%H:%M}",
+        time=clock_of(window["started_at"], zone, window["untimed"]),
         trigger=window["trigger"],
         files_read=len(session["files_read"]),
         files_modified=len(session["files_modified"]),

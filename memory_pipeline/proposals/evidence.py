@@ -58,7 +58,8 @@ def _line(
     name = session["name"] or "" if session else ""
     who = "you" if lead["trust"] == "user" else f"the {lead['trust']}"
     said_at = lead["observed_at"].astimezone(settings.zone)
-    line = f"{said_at:%Y-%m-%d %H:%M} · {who} in “{clip(name, 50)}”"
+    when = lead["untimed"] or f"{said_at:%H:%M}"
+    line = f"{said_at:%Y-%m-%d} {when} · {who} in “{clip(name, 50)}”"
     if lead["session_id"] == SESSION:
         line = f"{said_at:%Y-%m-%d} · {who}, by hand in the day's log"
     quote = quotes.get(lead["observation_id"], "")

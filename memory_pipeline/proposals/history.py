@@ -51,8 +51,11 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     told += [_event(None, "may be replaced", f"{p} is pending") for p in waiting if row["status"] == APPROVED]
     takes = f", in the place of {', '.join(row['supersedes'])}" if row["supersedes"] else ""
     now = _now(workspace.settings, promotions[proposal_id], by) if proposal_id in promotions else []
+    untimed = _untimed(log, proposal_id)
     for event in told:
-        event["moment"] = event["moment"].astimezone(workspace.settings.zone) if event["moment"] else None
+        if event["moment"]:
+            moment = event["moment"].astimezone(workspace.settings.zone)
+            event["moment"] = moment.date() if event["moment"] in untimed else moment
     return [_event(row["day"], "offered", f"{row['section']}{takes}"), *told, *now]
 
 
@@ -66,6 +69,16 @@ def _before(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
         yield _event(shown["shown_at"], "shown", shown["surface"])
     for found in typed_rows(log.table("auto_promotions").filter(own), AutoPromotionRow):
         yield _event(found["would_promote_at"], "to be promoted automatically", found["section"])
+
+
+def _untimed(log: ProposalLog, proposal_id: str) -> set[datetime]:
+    """The moments of what was said again of which only the day is known."""
+    again = typed_rows(log.table("supports").filter(pl.col("proposal_id") == proposal_id), SupportRow)
+    columns = ["observation_id", "observed_at", "untimed"]
+    observed = log.lake.read("observations", {r["day"] for r in again}, columns).filter(
+        pl.col("untimed").is_not_null(), pl.col("observation_id").is_in([s for r in again for s in r["sources"]])
+    )
+    return set(observed["observed_at"]) if again else set()
 
 
 def _decided(row: ProposalState) -> Iterator[Event]:

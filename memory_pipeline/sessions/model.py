@@ -54,7 +54,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     """Stable over re-reads and growth of the file; see `transcript.message_id`."""
     role: Role
     said_at: datetime
-    """UTC. When it was said; where the record has no usable time, the time of the record before it."""
+    """UTC. When it was said. Where that was not recorded (`is_timed`), only its day and order are meant."""
     written_at: datetime
     """UTC. When the harness wrote the record."""
     text: str
@@ -68,6 +68,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     files_read: tuple[str, ...] = ()
     """Paths that this tool call reads, as the tool named them."""
     files_modified: tuple[str, ...] = ()
+    is_timed: bool = True
+    """Whether its time was recorded; else it has that of the record before it, of the session's first or the file's."""
 
 
 class Compaction(NamedTuple):

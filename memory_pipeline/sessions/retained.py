@@ -76,6 +76,7 @@ class RetainedRows:
             row["is_error"],
             bool(row["voided"]),
             tuple(Image(**image) for image in row["images"] or ()),
+            is_timed=row["untimed"] is None,
         )
 
     def _redacted(self, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:

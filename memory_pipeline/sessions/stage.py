@@ -20,6 +20,7 @@ from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.retained import RetainedRows
 from memory_pipeline.sessions.windows import Window, cut_windows, reason_not_observed
 from memory_pipeline.stage import Built
+from memory_pipeline.text.dates import instead_of_clock
 from memory_pipeline.workspace import Workspace
 
 NAMES = ("sessions", "messages", "windows")
@@ -218,7 +219,12 @@ def _window_row(window: Window, reason: str | None) -> WindowRow:
         "current_task": window.current_task,
         "suggested_response": window.suggested_response,
         "schema_version": WINDOW_VERSION,
+        "untimed": _untimed(window.messages[0]),
     }
+
+
+def _untimed(message: Message) -> str | None:
+    return None if message.is_timed else instead_of_clock(message.line)
 
 
 def _message_rows(window: Window, source: dict[str, str]) -> Iterable[MessageRow]:
@@ -240,4 +246,5 @@ def _message_rows(window: Window, source: dict[str, str]) -> Iterable[MessageRow
             "voided": m.voided,
             "quoted": [{"start": start, "end": end} for start, end in quoted],
             "images": [{"line": i.line, "block": i.block, "media_type": i.media_type} for i in m.images],
+            "untimed": _untimed(m),
         }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 DATE = re.compile(r"(?<![\d-])(20\d\d)-([01]\d)-([0-3]\d)(?![\d-])")
 """A day as ISO 8601 writes it."""
 CLOCK = re.compile(r"(?<![\d:.])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])")
 """A time of day."""
+EARLY = 40
+"""Lines of a session file that are its beginning: about the first thirty messages."""
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _RELATIVE = re.compile(
     r"\b(?:(?P<day>yesterday|tomorrow|(?:the )?day (?P<side>before yesterday|after tomorrow))"
@@ -31,6 +34,19 @@ def day_spoken_of(text: str, said_on: date) -> date | None:
     written = [day for start, day in sorted(found) if DATE.match(text, start)]
     days = written or [day for _, day in sorted(found)]
     return days[0] if days else None
+
+
+def instead_of_clock(line: int) -> str:
+    """What stands where a clock would, of a message whose time nobody recorded, by its line in the session file.
+
+    It says nothing of the end: a session that goes on would have other words then, and be observed anew.
+    """
+    return "early in session" if line <= EARLY else "later in session"
+
+
+def clock_of(moment: datetime, zone: ZoneInfo, untimed: str | None) -> str:
+    """`14:03` in local time, or what stands there where the time was not recorded."""
+    return untimed or f"{moment.astimezone(zone):%H:%M}"
 
 
 def clock_times(text: str) -> set[str]:

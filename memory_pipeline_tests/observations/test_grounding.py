@@ -44,14 +44,27 @@ def test_clock_times(text: str, times: set[str]) -> None:
     ],
 )
 def test_invented_times(text: str, wrong: list[str]) -> None:
-    window = [(NINE, "The deployment is at 16:30, lunch at 12**:30**.")]
-    assert invented_times({"text": text, "observed_at": NINE}, window, LONDON) == wrong
+    window = [(NINE, None, "The deployment is at 16:30, lunch at 12**:30**.")]
+    assert invented_times({"text": text, "observed_at": NINE, "untimed": None}, window, LONDON) == wrong
 
 
 def test_an_observation_of_a_moment_when_nobody_spoke_is_invented() -> None:
-    observed = {"text": "x", "observed_at": NINE.replace(minute=1)}
-    assert invented_times(observed, [(NINE, "x")], LONDON) == ["09:01 UTC"]
+    observed = {"text": "x", "observed_at": NINE.replace(minute=1), "untimed": None}
+    assert invented_times(observed, [(NINE, None, "x")], LONDON) == ["09:01 UTC"]
     assert invented_times(observed, [], LONDON) == ["09:01 UTC"]
+
+
+@pytest.mark.parametrize(
+    ("text", "untimed", "wrong"),
+    [
+        ("Lunch is at noon.", "early in session", []),
+        ("Lunch is at noon.", None, ["09:00 UTC"]),  # as if somebody had recorded it
+        ("Lunch is at 10:00.", "early in session", ["10:00"]),  # what the clock in London would have shown
+    ],
+)
+def test_a_message_without_a_recorded_time_gives_none(text: str, untimed: str | None, wrong: list[str]) -> None:
+    window = [(NINE, "early in session", "Lunch is at noon.")]
+    assert invented_times({"text": text, "observed_at": NINE, "untimed": untimed}, window, LONDON) == wrong
 
 
 def observed(

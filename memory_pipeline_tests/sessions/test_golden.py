@@ -64,6 +64,7 @@ def rendered(session: ParsedSession) -> str:
 def _message_line(number: int, message: Message, session: ParsedSession) -> str:
     marks = {
         "ERROR": message.is_error,
+        "UNTIMED": not message.is_timed,
         "VOIDED": message.voided,
         "INHERITED": message.message_id in session.inherited,
         f"written {_time(message.written_at)}": message.written_at != message.said_at,

@@ -150,6 +150,7 @@ def _fact(candidate: Candidate, priority: str, window: Conversation) -> Fact:
         trust=candidate.trust,
         evidence=tuple(EvidenceSpan(messages[i].message_id, start, end) for i, start, end in unit.places),
         flags=() if window.is_english[role] else (NO_CUES,),
+        untimed=messages[unit.position].untimed,
     )
 
 

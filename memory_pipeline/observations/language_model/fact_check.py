@@ -14,7 +14,7 @@ from memory_pipeline.observations.language_model.alignment import GROUNDED, NAME
 from memory_pipeline.observations.model import EvidenceSpan, Fact, WindowMessage
 from memory_pipeline.observations.parsing.answer import ParsedFact
 from memory_pipeline.text import cues
-from memory_pipeline.text.dates import CLOCK, clock_times
+from memory_pipeline.text.dates import CLOCK, clock_of, clock_times
 from memory_pipeline.text.kinds import length_of
 from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
 from memory_pipeline.text.sentences import squeeze
@@ -64,7 +64,7 @@ class FactCheck:
     @classmethod
     def from_messages(cls, messages: Sequence[WindowMessage], zone: ZoneInfo) -> FactCheck:
         texts = [m.text for m in messages]
-        printed = {f"{m.said_at.astimezone(zone):%H:%M}" for m in messages}
+        printed = {f"{m.said_at.astimezone(zone):%H:%M}" for m in messages if not m.untimed}
         spoken = (clock_times(t) | clock_times(squeeze(t)) for t in texts)
         names = [m.tool_name or "" for m in messages]
         times = frozenset(printed.union(*spoken))
@@ -93,6 +93,7 @@ class FactCheck:
             trust=self._trust(text, aligned, named),
             evidence=(*aligned.spans, *self._consents(named, aligned)),
             flags=tuple(flags),
+            untimed=said.untimed,
         )
         return self._cap_priority(fact, aligned, missing)
 
@@ -122,8 +123,8 @@ class FactCheck:
         return aligned if aligned.spans and aligned.coverage >= GROUNDED else None
 
     def _ungrounded(self, parsed: ParsedFact, text: str, flags: list[str], where: list[int]) -> Fact:
-        moment = self.messages[self._said_at(where, parsed.clock)].said_at
-        return Fact(text, LOW, parsed.kind, moment, "model", (), tuple(flags))
+        said = self.messages[self._said_at(where, parsed.clock)]
+        return Fact(text, LOW, parsed.kind, said.said_at, "model", (), tuple(flags), said.untimed)
 
     def _consents(self, named: list[int], aligned: Aligned) -> Iterator[EvidenceSpan]:
         """The user's short answers that the model named: "ok" has no word of what it agrees to."""
@@ -137,7 +138,8 @@ class FactCheck:
 
     def _said_at(self, positions: Sequence[int], clock: str | None) -> int:
         """The first of these messages whose time the model gave, or simply the first."""
-        times = (f"{self.messages[p].said_at.astimezone(self.zone):%H:%M}" for p in positions)
+        said = (self.messages[p] for p in positions)
+        times = (clock_of(m.said_at, self.zone, m.untimed) for m in said)
         return next((p for p, time in zip(positions, times, strict=True) if time == clock), positions[0])
 
     def _trust(self, text: str, aligned: Aligned, named: list[int]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.observations.model import WindowMessage
+from memory_pipeline.text.dates import clock_of
 from memory_pipeline.text.tokens import estimate
 
 INJECTED = 300
@@ -85,12 +86,13 @@ def _fitting(message: WindowMessage, number: int, cap: int, zone: ZoneInfo) -> t
 
 
 def rendered(message: WindowMessage, number: int, zone: ZoneInfo) -> str:
-    """One message: `[#12 14:03 user]` and what was said, pasted and injected text clipped."""
+    """One message: `[#12 14:03 user]`, or `[#12 early in session user]`, and what was said, pasted and injected text
+    clipped."""
     who = [message.role, *([message.tool_name] if message.tool_name else []), *(["error"] if message.is_error else [])]
     text = message.text if message.role != "injected" else _clipped(message.text, INJECTED)
     if message.role == "user" and message.quoted:
         text = _with_pastes(message)
-    return f"[#{number} {message.said_at.astimezone(zone):%H:%M} {' '.join(who)}]\n{text.strip()}"
+    return f"[#{number} {clock_of(message.said_at, zone, message.untimed)} {' '.join(who)}]\n{text.strip()}"
 
 
 def _with_pastes(message: WindowMessage) -> str:

@@ -42,6 +42,8 @@ class Place(NamedTuple):
     line: int
     said_at: datetime | None
     written_at: datetime | None
+    is_timed: bool = True
+    """Whether the time is its own, and not that of a record before it."""
 
 
 class Transcript:
@@ -53,7 +55,7 @@ class Transcript:
         self.limit = tool_text_limit
         self.redactor = redactor
         self.record = -1
-        self.place = Place(-1, 0, None, None)
+        self.place = Place(-1, 0, None, None, is_timed=False)
         self.problems: list[Problem] = []
         self.unknown: Counter[str] = Counter()
         self.excluded: str | None = None
@@ -87,13 +89,14 @@ class Transcript:
         return twin
 
     def next_record(self, line: int, written: object, said: object = None) -> None:
-        """Begin a record; without a usable time it has that of the record before."""
+        """Begin a record; without a usable time it has the place in time of the record before, and is not timed."""
         self.record += 1
         written_at = to_time(written)
-        said_at = (to_time(said) if said is not None else None) or written_at or self.place.said_at
+        own = (to_time(said) if said is not None else None) or written_at
+        said_at = own or self.place.said_at
         if self._first_time is None:
             self._first_time = said_at
-        self.place = Place(self.record, line, said_at, written_at or said_at)
+        self.place = Place(self.record, line, said_at, written_at or said_at, own is not None)
 
     def skip_record(self) -> None:
         """Count a record in which nothing is said."""
@@ -145,7 +148,7 @@ class Transcript:
             if _DO_NOT_INDEX in text or MARKER in text:
                 self._look_for_marks(role, text)
             text = self.redactor.redact(text)
-        record, line, said_at, written_at = self.place
+        record, line, said_at, written_at, is_timed = self.place
         messages = self._messages
         if said_at is None or written_at is None:
             self._untimed.append(len(messages))
@@ -154,7 +157,13 @@ class Transcript:
             self._in_order = False
         self._seen.add(identifier)
         self._records.append(record)
-        messages.append(Message(identifier, role, said_at, written_at, text, line, tool_name, is_error, False, images))
+        messages.append(
+            Message(
+                *(identifier, role, said_at, written_at, text, line, tool_name, is_error),
+                images=images,
+                is_timed=is_timed,
+            )
+        )
         return len(messages) - 1
 
     def touch(self, handle: int | None, *, read: tuple[str, ...] = (), modified: tuple[str, ...] = ()) -> None:
@@ -192,7 +201,8 @@ class Transcript:
         """
         pairs = list(zip(self._records, self._messages, strict=True))
         if self._untimed:
-            time = self._first_time or to_time(self.source.modified_ns / 1e6) or EARLIEST
+            began = self._first_time or to_time(began_at)
+            time = began or to_time(self.source.modified_ns / 1e6) or EARLIEST
             for index in self._untimed:
                 pairs[index] = (pairs[index][0], replace(pairs[index][1], said_at=time, written_at=time))
         if voided:

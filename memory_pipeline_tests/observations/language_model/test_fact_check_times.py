@@ -101,6 +101,15 @@ def test_only_the_invented_ones_go(text: str, left: str) -> None:
     assert FACT_CHECK.without_invented_times(text) == (left, True)
 
 
+def test_a_message_that_nobody_timed_lends_no_clock() -> None:
+    window = [replace(m, untimed="early in session") for m in WINDOW]
+    check = FactCheck.from_messages(window, LONDON)
+    assert check.without_invented_times("Agreed at 09:01.") == ("Agreed.", True)
+    assert check.without_invented_times("The backup runs at 23:15.") == ("The backup runs at 23:15.", False)
+    fact = check.check(ParsedFact("The backup runs at 23:15.", "high", "rule", "09:00", (1,)), range(3))
+    assert (fact.untimed, fact.flags) == ("early in session", ("time_removed",))
+
+
 def test_the_local_time_of_a_message_counts_and_utc_does_not() -> None:
     tokyo = FactCheck.from_messages(WINDOW, ZoneInfo("Asia/Tokyo"))
     assert tokyo.without_invented_times("Agreed at 18:00.") == ("Agreed at 18:00.", False)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -37,6 +38,11 @@ def test_a_message(turn: str, shown: str) -> None:
 
 def test_the_time_is_local() -> None:
     assert rendered(talk("user: x")[0], 12, TOKYO).startswith("[#12 18:00 user]")
+
+
+def test_of_a_message_that_nobody_timed_there_is_no_clock() -> None:
+    message = replace(talk("tool!: exit 1")[0], untimed="early in session")
+    assert rendered(message, 1, LONDON) == "[#1 early in session tool Bash error]\nexit 1"
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ class Reader:
             failed = status == "error" or name == "invalid" or (name == "bash" and exit_code not in (0, None))
             end = to_time(_object(state.get("time")).get("end"))
             if end:
-                self.transcript.place = self.transcript.place._replace(said_at=end, written_at=end)
+                self.transcript.place = self.transcript.place._replace(said_at=end, written_at=end, is_timed=True)
             self._add("tool", text, "result", key, tool_name=name, is_error=failed, images=images)
         return handle
 
