@@ -1,4 +1,4 @@
-"""A session of each harness in which nothing bears a time, but for when it began, where the harness says so in a header.
+"""A session of each harness in which nothing bears a time but a header, where the harness has one.
 
 ::
 

@@ -109,7 +109,9 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
 _LETTER = re.compile(r"[^\W\d_]")
 _PLAIN_WORD = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)`*]*(?=\s)|[。！？]")
-_ECHO = re.compile(r"\s*\[#\d+(?: \d\d:\d\d| (?:early|later) in session)? (?:user|assistant|tool|injected)\b[^\]\n]{0,40}\]")
+_ECHO = re.compile(
+    r"\s*\[#\d+(?: \d\d:\d\d| (?:early|later) in session)? (?:user|assistant|tool|injected)\b[^\]\n]{0,40}\]"
+)
 _CANNOT = r"(?:can(?:no|['’])?t|cannot|can not|unable|not able|won['’]?t|will not|not comfortable|must decline)"
 _REFUSALS = re.compile(
     rf"""\W*(?:

@@ -180,7 +180,9 @@ class Reader:
         for message in self.messages.values():
             for piece in message.pieces:
                 at = to_time(piece.said_at) if piece.said_at is not None else None
-                transcript.place = message.place._replace(said_at=at, written_at=at, is_timed=True) if at else message.place
+                transcript.place = (
+                    message.place._replace(said_at=at, written_at=at, is_timed=True) if at else message.place
+                )
                 handle = transcript.add(
                     "injected" if subagent and piece.role == "user" else piece.role,
                     piece.text,
