@@ -192,10 +192,9 @@ def _noted(settings: Settings, ids: list[str]) -> list[dict[str, Any]]:
 def _print(found: dict[str, Any]) -> None:
     row = found["row"]
     say(f"{found['id']}  {row.get('text') or row.get('narrative') or row.get('title')}", "bold")
-    shown = ("day", "section", "priority", "kind", "trust", "observer", "support", "severity", "change")
-    details = {k: row[k] for k in shown if row.get(k)} | (
-        {"flags": ", ".join(row["flags"])} if row.get("flags") else {}
-    )
+    shown = ("day", "section", "priority", "kind", "item_type", "trust", "observer", "support", "severity", "change")
+    details = {k: row[k] for k in shown if row.get(k)}
+    details |= {k: ", ".join(row[k]) for k in ("flags", "tags") if row.get(k)}
     say("  ".join(f"{name} {value}" for name, value in details.items()), "dim")
     for event in found["history"]:
         moment = str(event["moment"] or "now")[:16]

@@ -249,6 +249,9 @@ class ReflectionRow(TypedDict):
     item_type: str | None
     trust: str
     superseded: list[str]
+    tags: list[str]
+    contradicts: list[str]
+    summary: str | None
 
 
 class PoolReflectionRow(TypedDict):

@@ -14,7 +14,8 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.observations.flags import DOUBTED
 from memory_pipeline.text.priorities import HIGH, MEDIUM, RANK
 
-USER, RULES, ARCHITECTURE, PATTERNS = range(4)
+USER, RULES, ARCHITECTURE, PATTERNS, UNFILED = range(5)
+"""Sections by their position; what belongs to none of them is unfiled."""
 SECTION_OF = {
     "preference": USER,
     "rule": RULES,
@@ -22,6 +23,8 @@ SECTION_OF = {
     "state_change": ARCHITECTURE,
 }
 """Every other kind belongs to the patterns."""
+REFLECTED = "Reflected"
+"""The section of what is unfiled, as it is stored; in MEMORY.md it has a date."""
 BEHAVIOUR, KNOWLEDGE, SKILL, EVENT = "behaviour", "knowledge", "skill", "event"
 ITEM_TYPES = {
     "rule": BEHAVIOUR,
@@ -76,7 +79,7 @@ class ReflectionLine:
     """One condensed line. `sources` are observation ids, the one that gave the words first."""
 
     section: int
-    """Position in `Settings.sections`."""
+    """Position in `Settings.sections`, or `UNFILED`."""
     text: str
     priority: str
     kind: str
@@ -89,6 +92,9 @@ class ReflectionLine:
     """The most trusted voice among the sources."""
     superseded: tuple[str, ...] = ()
     """Ids of older observations that it replaced."""
+    tags: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
+    """Lines of MEMORY.md that say something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,8 @@ class Reflection:
     """Answers of a model that it took."""
     dropped: int = 0
     """Lines of the model that were not kept, because their sources do not carry them."""
+    summary: str | None = None
+    """What was new, in a sentence or two."""
 
 
 class UnusableAnswerError(MemoryPipelineError):
@@ -123,6 +131,16 @@ class Reflector(Protocol):
 
     def pool(self, day: date, lines: Sequence[Observation], vectors: Mapping[str, Sequence[float]]) -> Reflection:
         """What is left of lines of long ago, however old they are: said the same, they are one."""
+
+
+def section_name(sections: Sequence[str], position: int) -> str:
+    """The name under which a section is stored; `sections` are the settings' own."""
+    return REFLECTED if position == UNFILED else sections[position]
+
+
+def section_at(sections: Sequence[str], name: str) -> int:
+    """The inverse; a name that is none (any more) is that of the user's section before they changed their name."""
+    return UNFILED if name == REFLECTED else sections.index(name) if name in sections else USER
 
 
 def best_priority(observed: Iterable[Observation]) -> str:

@@ -22,7 +22,7 @@ from memory_pipeline.lake.rows import PoolReflectionRow, ReflectionRow, typed_ro
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.model import row_id
-from memory_pipeline.reflections.model import Observation, ReflectionLine, Reflector
+from memory_pipeline.reflections.model import Observation, ReflectionLine, Reflector, section_at, section_name
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.priorities import RANK
@@ -151,8 +151,6 @@ def _text(lines: Sequence[ReflectionLine]) -> str:
 
 def observed_of(row: ReflectionRow, settings: Settings) -> Observation:
     """A row of `reflections` as a reflector of the pool sees it."""
-    sections = settings.sections
-    section = sections.index(row["section"]) if row["section"] in sections else 0  # named otherwise then: the user's
     return Observation(
         observation_id=row["reflection_id"],
         day=day_of(row["last_seen"], settings.zone),
@@ -163,7 +161,7 @@ def observed_of(row: ReflectionRow, settings: Settings) -> Observation:
         observed_at=row["last_seen"],
         text=row["text"],
         tokens=row["tokens"],
-        section=section,
+        section=section_at(settings.sections, row["section"]),
     )
 
 
@@ -185,7 +183,7 @@ def _row(
     observations = list(dict.fromkeys(o for i in sources for o in by_id[i]["sources"]))
     return {
         "pool_id": row_id("g", sources, _text(lines)),
-        "section": settings.sections[lines[0].section],
+        "section": section_name(settings.sections, lines[0].section),
         "text": _text(lines),
         "priority": min((line.priority for line in lines), key=RANK.__getitem__),
         "support": len(observations),

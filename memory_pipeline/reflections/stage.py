@@ -26,6 +26,7 @@ from memory_pipeline.reflections.model import (
     ReflectionLine,
     Reflector,
     UnusableAnswerError,
+    section_name,
 )
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.stage import INCOMPLETE, Built, is_current
@@ -81,7 +82,8 @@ class ReflectionsStage:
             failure = None if isinstance(stopped, BudgetReachedError) else stopped
             return replace(found, is_complete=False, failure=failure)
         notes = {"answers": reflection.asked, "dropped_lines": reflection.dropped} if reflection.asked else {}
-        return Built(_frames(self._rows(day, reflection.lines, observed, self.reflector.name)), notes=notes)
+        rows = self._rows(day, reflection.lines, observed, self.reflector.name, reflection.summary)
+        return Built(_frames(rows), notes=notes)
 
     def _vectors(self, day: date, observed: Sequence[Observation]) -> dict[str, list[float]]:
         has_vector = set(self.lake.read("embeddings", self.days_before(day))["source_id"])
@@ -99,7 +101,12 @@ class ReflectionsStage:
         return kept or self._rows(day, instead.reflect(day, observed, vectors).lines, observed, instead.name)
 
     def _rows(
-        self, day: date, lines: Sequence[ReflectionLine], observed: Sequence[Observation], reflector: str
+        self,
+        day: date,
+        lines: Sequence[ReflectionLine],
+        observed: Sequence[Observation],
+        reflector: str,
+        summary: str | None = None,
     ) -> list[ReflectionRow]:
         spent = sum(o.tokens for o in observed)
         rows: dict[str, ReflectionRow] = {}
@@ -107,7 +114,7 @@ class ReflectionsStage:
             name = row_id("r", day, line.sources[0])
             if name in rows:  # a model may draw two lines from one observation
                 name = row_id("r", day, *line.sources, line.text)
-            rows[name] = self._row(day, name, line, spent, reflector)
+            rows[name] = self._row(day, name, line, spent, reflector) | {"summary": summary}
         return list(rows.values())
 
     def _row(self, day: date, name: str, line: ReflectionLine, input_tokens: int, reflector: str) -> ReflectionRow:
@@ -115,7 +122,7 @@ class ReflectionsStage:
             "day": day,
             "reflection_id": name,
             "level": 1,
-            "section": self.settings.sections[line.section],
+            "section": section_name(self.settings.sections, line.section),
             "text": line.text,
             "priority": line.priority,
             "kind": line.kind,
@@ -130,6 +137,9 @@ class ReflectionsStage:
             "item_type": ITEM_TYPES.get(line.kind),
             "trust": line.trust,
             "superseded": list(line.superseded),
+            "tags": list(line.tags),
+            "contradicts": list(line.contradicts),
+            "summary": None,
         }
 
 

@@ -187,3 +187,10 @@ def test_words_that_are_gone_are_told(tmp_path: Path, capsys: pytest.CaptureFixt
     lake = Lake(load_settings().lake_dir)
     pooled(lake)
     assert "Nothing that was said carries it" in told("g-1", capsys)
+
+
+def test_the_type_and_the_tags_of_an_item_are_shown(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    row = reflection(RULE, day=MONDAY, tags=["depot", "limits"], item_type="behaviour")
+    put(lake, "reflections", row)
+    out = told(row["reflection_id"], capsys)
+    assert "item_type behaviour" in out and "tags depot, limits" in out

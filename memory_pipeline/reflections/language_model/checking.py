@@ -11,6 +11,7 @@ from memory_pipeline.reflections.language_model.parsing import ParsedLine
 from memory_pipeline.reflections.model import (
     PATTERNS,
     SECTION_OF,
+    UNFILED,
     Observation,
     ReflectionLine,
     best_priority,
@@ -20,7 +21,12 @@ from memory_pipeline.text.dates import clock_times
 from memory_pipeline.text.kinds import RULES
 from memory_pipeline.text.priorities import MEDIUM, RANK
 from memory_pipeline.text.sameness import CARRIED, SAYING
+from memory_pipeline.text.sentences import clip, sentences
 from memory_pipeline.text.specifics import Words, missing_specifics
+
+FITS_NONE = ("statement", "progress")
+"""Kinds that say nothing about where a line belongs."""
+MAX_SENTENCES, MAX_SUMMARY = 2, 400
 
 
 class Checker:
@@ -47,8 +53,10 @@ class Checker:
         sources = [self.observed[i] for i in (lead, *(i for i in saying if i != lead))]
         kind = _kind(parsed.kind, sources)
         section = next((s for s in (parsed.section, sources[0].section) if s is not None), None)
+        if section is None:
+            section = UNFILED if kind in FITS_NONE else SECTION_OF.get(kind, PATTERNS)
         return ReflectionLine(
-            section=SECTION_OF.get(kind, PATTERNS) if section is None else section,
+            section=section,
             text=parsed.text,
             priority=max(parsed.priority or MEDIUM, best_priority(sources), key=RANK.__getitem__),
             kind=kind,
@@ -58,7 +66,17 @@ class Checker:
             last_seen=max(o.observed_at for o in sources),
             trust=best_trust(sources),
             superseded=tuple(self._older(replaced, sources)),
+            tags=parsed.tags,
         )
+
+    def summary(self, text: str | None) -> str | None:
+        """The first sentences of a summary, without those that hold a name, a number or a time that nobody gave."""
+        texts = [o.text for o in self.observed]
+        said, times = Words(texts), set().union(*map(clock_times, texts))
+        words = text or ""
+        found = (words[s.start : s.end].strip() for s in sentences(words))
+        kept = [s for s in found if s and clock_times(s) <= times and not missing_specifics(s, said)]
+        return clip(" ".join(kept[:MAX_SENTENCES]), MAX_SUMMARY) or None
 
     def _known(self, numbers: Sequence[int]) -> list[int]:
         return [n - 1 for n in numbers if 1 <= n <= len(self.observed)]

@@ -52,6 +52,8 @@ def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
         last_seen=max(one.last_seen, other.last_seen),
         trust=min(one.trust, other.trust, key=lambda t: TRUSTS.index(t) if t in TRUSTS else len(TRUSTS)),
         superseded=tuple(dict.fromkeys((*one.superseded, *other.superseded))),
+        tags=tuple(dict.fromkeys((*one.tags, *other.tags))),
+        contradicts=tuple(dict.fromkeys((*one.contradicts, *other.contradicts))),
     )
 
 
@@ -72,6 +74,7 @@ class Attempt:
     dropped: int
     quality: int
     problem: str = ""
+    summary: str | None = None
 
     @property
     def score(self) -> tuple[int, int]:
@@ -131,7 +134,12 @@ class LanguageModelReflector:
     def _condensed(self, day: date, parts: Sequence[Batch], where: str) -> Reflection:
         found = [self._of_batch(day, batch, where) for batch in _askable(parts)]
         lines = merged(line for attempt, _ in found for line in attempt.lines)
-        return Reflection(tuple(lines), sum(asked for _, asked in found), sum(attempt.dropped for attempt, _ in found))
+        return Reflection(
+            tuple(lines),
+            asked=sum(asked for _, asked in found),
+            dropped=sum(attempt.dropped for attempt, _ in found),
+            summary=" ".join(attempt.summary for attempt, _ in found if attempt.summary) or None,
+        )
 
     def _of_batch(self, day: date, batch: Batch, where: str) -> tuple[Attempt, int]:
         """The best attempt, and how many there were."""
@@ -177,13 +185,14 @@ class LanguageModelReflector:
         if is_too_little(tokens, batch.tokens):
             why = "no line stood on its observations" if dropped and not lines else "next to nothing was left"
             return Attempt(lines, dropped, UNUSABLE, why if parsed.lines else "it had no line with its observations")
+        summary = checker.summary(parsed.summary)
         if is_too_long(tokens, batch.tokens):
-            return Attempt(lines, dropped, TOO_LONG)
+            return Attempt(lines, dropped, TOO_LONG, summary=summary)
         if answer.truncated:
-            return Attempt(lines, dropped, POOR)
+            return Attempt(lines, dropped, POOR, summary=summary)
         if dropped > len(lines):
-            return Attempt(lines, dropped, POOR, "most of its lines did not stand on their observations")
-        return Attempt(lines, dropped, GOOD)
+            return Attempt(lines, dropped, POOR, "most of its lines did not stand on their observations", summary)
+        return Attempt(lines, dropped, GOOD, summary=summary)
 
     def _guidance(self, attempt: Attempt, batch: Batch, share: float, said: str) -> str:
         """What is added to the next request."""

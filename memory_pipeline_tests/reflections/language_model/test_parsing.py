@@ -3,6 +3,7 @@
 import pytest
 
 from memory_pipeline.reflections.language_model.parsing import MAX_LINES, ParsedLine, parse_reflection
+from memory_pipeline.reflections.model import UNFILED
 from memory_pipeline_tests.growth import grows_evenly
 from memory_pipeline_tests.rows import SECTIONS
 
@@ -107,7 +108,26 @@ def test_a_loop_is_told() -> None:
 
 @pytest.mark.parametrize(
     "noise",
-    ["[", "* [o1", "[o1 " * 3, "* 🔴 ", "| ", "o1 ", "(o1)", "* Hard Rules ", "-o", "[o1-o", "\n  x", "# ", "🔴"],
+    [
+        "[",
+        "* [o1",
+        "[o1 " * 3,
+        "* 🔴 ",
+        "| ",
+        "o1 ",
+        "(o1)",
+        "* Hard Rules ",
+        "-o",
+        "[o1-o",
+        "\n  x",
+        "# ",
+        "🔴",
+        "{",
+        "{a,",
+        "<summary>",
+        "m1a2b3c ",
+        "none | ",
+    ],
 )
 def test_a_long_answer_takes_no_time(noise: str) -> None:
     grows_evenly(lambda size: parse_reflection(noise * (size // len(noise)), SECTIONS), 100_000)
@@ -117,3 +137,65 @@ def test_a_long_answer_takes_no_time(noise: str) -> None:
 def test_there_is_an_end_to_lines() -> None:
     answer = "\n".join(f"* [o{i}] The worker number {i} is called w{i}." for i in range(1, 900))
     assert len(lines(answer)) == MAX_LINES
+
+
+# --- what fits no section, tags, the summary ---
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"* 🔴 none | progress [o3] {TEXT}",
+        f"* 🔴 none | [o3] {TEXT}",
+        f"* 🔴 Reflected | statement [o3] {TEXT}",
+        f"* 🔴 Deployment of parcels | convention [o3] {TEXT}",  # a section that nobody knows is no part of the text
+        f"## Reflected (2025-03-05)\n* 🔴 convention [o3] {TEXT}",
+        f"## None\n* 🔴 convention [o3] {TEXT}",
+    ],
+)
+def test_a_line_may_belong_to_no_section(answer: str) -> None:
+    (line,) = lines(answer)
+    assert (line.section, line.text) == (UNFILED, TEXT)
+
+
+def test_a_text_that_begins_with_none_or_has_a_pipe_is_left_whole() -> None:
+    texts = "None of the tests needs a network.", "Pipe it: `cat a | sort` and never `sort a`."
+    for text in texts:
+        for answer in (f"* [o1] {text}", f"* 🔴 Patterns | rule {text} [o1]"):
+            assert lines(answer)[0].text == text
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"* 🔴 Hard Rules | rule {{uv, Python packages}} [o3] {TEXT}",
+        f"* 🔴 Hard Rules | rule | {{#uv; python packages}} | [o3] {TEXT}",
+        f"* 🔴 {{uv, python packages, uv}} Hard Rules | rule [o3] {TEXT}",
+    ],
+)
+def test_tags(answer: str) -> None:
+    (line,) = lines(answer)
+    assert (line.tags, line.text, line.section) == (("uv", "python packages"), TEXT, 1)
+
+
+def test_there_is_an_end_to_tags_and_braces_of_the_text_stay() -> None:
+    assert lines(f"* {{a, b, c, d, e, f, g}} [o1] {TEXT}")[0].tags == ("a", "b", "c", "d", "e")
+    assert lines(f"* {{<b>x</b>, {'y' * 41}, ok}} [o1] {TEXT}")[0].tags == ("ok",)
+    (line,) = lines("* [o1] Locks are called {key}.lock, like {key, value}")
+    assert (line.tags, line.text) == ((), "Locks are called {key}.lock, like {key, value}")
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["<summary>\n{}\n</summary>", "<summary>{}</summary>\n", "<Summary>{}", "<summary>{}<lines>"],
+)
+def test_the_summary(end: str) -> None:
+    said = "Packages moved from pip to uv. Deploys are off on Fridays."
+    found = parse_reflection(f"* [o1] {TEXT}\n{end.format(said)}", SECTIONS)
+    assert found.summary == said
+    assert [line.text for line in found.lines] == [TEXT]
+
+
+def test_a_summary_that_says_nothing_is_none() -> None:
+    assert parse_reflection(f"* [o1] {TEXT}\n<summary></summary>", SECTIONS).summary is None
+    assert parse_reflection(f"* [o1] {TEXT}", SECTIONS).summary is None

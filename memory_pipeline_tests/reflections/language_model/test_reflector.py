@@ -156,6 +156,38 @@ def test_an_edited_prompt_makes_the_day_stale(work: Make, tmp_path: Path, monkey
             w.run()
 
 
+# --- what else is stored of an answer ---
+
+
+def test_tags_the_summary_and_what_fits_no_section_are_stored(work: Make) -> None:
+    answer = (
+        f"* 🔴 Hard Rules | rule {{uv, python}} [o1] {UV}\n* 🔴 none | statement [o2] {FRIDAY}\n"
+        "<summary>Python runs with uv now, and Fridays are off for parcels. At 03:33 Redis 9 came too. Nobody minds."
+        "</summary>"
+    )
+    with openai_server(answer) as server:
+        w = work(server.url)
+        w.run()
+    friday, uv = w.rows()
+    assert (uv["tags"], uv["section"]) == (["uv", "python"], "Hard Rules")
+    assert (friday["tags"], friday["section"]) == ([], "Reflected")
+    said = "Python runs with uv now, and Fridays are off for parcels. Nobody minds."  # without what nobody said
+    assert [row["summary"] for row in w.rows()] == [said, said]
+
+
+def test_a_line_without_a_section_goes_where_its_kind_belongs(work: Make) -> None:
+    answer = f"* 🔴 rule [o1] {UV}\n* 🔴 [o2] {FRIDAY}\n* 🟡 statement [o3] The depot has 12 gates."
+    with openai_server(answer) as server:
+        w = work(server.url)
+        put(w.lake, "observations", observation("The depot has 12 gates.", kind="statement", clock="10:00"))
+        w.run()
+    assert {row["text"]: row["section"] for row in w.rows()} == {
+        UV: "Hard Rules",
+        FRIDAY: "Hard Rules",
+        "The depot has 12 gates.": "Reflected",
+    }
+
+
 # --- compression ---
 
 
