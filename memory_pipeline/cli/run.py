@@ -11,6 +11,7 @@ from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_js
 from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, interrupts, only_run, run_job
 from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.cli.summary import print_summary, summarise
+from memory_pipeline.daily_log.markers import write_markers
 from memory_pipeline.days import lookback, stretches
 from memory_pipeline.distillation.periods import DAY, NAMES, Period, periods_of
 from memory_pipeline.distillation.stage import due_periods, stages_of
@@ -81,6 +82,9 @@ def _bring_up_to_date(
         else ""
     )
     err.print(f"{len(days)} days with sessions chosen, {todo}.{left_out}", style="dim")
+    if logs := write_markers(settings):
+        which = f"{logs[0].stem} to {logs[-1].stem}" if len(logs) > 1 else logs[0].stem
+        err.print(f"{len(logs)} daily log(s) now have the markers `{settings.markers}`: {which}.", style="dim")
     with instance_of(settings) as instance:
         close_dead_runs(instance)
         _report_empty_partitions(instance, catalogue)

@@ -93,7 +93,7 @@ def _spans(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> list[d
     """The row's own evidence, or that of what it was condensed from, through as many levels as there are."""
     if row.get("evidence"):
         return list(row["evidence"])
-    if row.get("narrative"):
+    if "narrative" in row:
         return _spans_of_segment(connection, row)
     found: list[dict[str, Any]] = []
     seen: set[str] = set()
@@ -103,7 +103,7 @@ def _spans(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> list[d
         below = [row for kind in TABLE_OF for row in _rows(connection, kind, left)]
         left = []
         for each in below:
-            if each.get("evidence") or each.get("narrative"):
+            if each.get("evidence") or "narrative" in each:
                 found += _spans(connection, each)
             else:
                 left += [i for i in each.get("sources") or () if i not in seen]

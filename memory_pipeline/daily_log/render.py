@@ -13,7 +13,8 @@ from memory_pipeline.markdown.blocks import keys_in, one_line, put_block, remove
 from memory_pipeline.markdown.safe_write import decode, encode, update_file
 from memory_pipeline.text.priorities import EMOJI, HIGH, MARKS
 
-_OBSERVATIONS = "observations:"
+OBSERVATIONS = "observations:"
+"""What the keys of the blocks of windows begin with."""
 _BY_ITSELF = ("expired", "superseded")
 _HIGH = tuple(f"* {marks[HIGH]} (" for marks in MARKS.values())
 _REFLECTION = "### 💭 Reflection"
@@ -112,9 +113,9 @@ def write_daily_log(path: Path, day: date, windows: Sequence[LogWindow], *, back
     Text by hand stays as it is. Blocks of windows that are not given are taken out unless a user edited them.
     ``edited_by_hand`` holds window keys. Raises what `safe_write.update_file` raises.
     """
-    blocks = {f"{_OBSERVATIONS}{window.key[:12]}": render_observations(window, day) for window in windows}
-    result = write_log_blocks(path, day, blocks, backups=backups, replacing=_OBSERVATIONS)
-    edited = [window.key for window in windows if f"{_OBSERVATIONS}{window.key[:12]}" in result.edited_by_hand]
+    blocks = {f"{OBSERVATIONS}{window.key[:12]}": render_observations(window, day) for window in windows}
+    result = write_log_blocks(path, day, blocks, backups=backups, replacing=OBSERVATIONS)
+    edited = [window.key for window in windows if f"{OBSERVATIONS}{window.key[:12]}" in result.edited_by_hand]
     return LogResult(result.changed, edited)
 
 

@@ -66,6 +66,12 @@ def remove_block(text: str, key: str) -> str:
     return before.removesuffix(newline) + after.removeprefix("\r").removeprefix("\n")
 
 
+def body_of(text: str, key: str) -> str | None:
+    """What stands in the block, with ``\\n`` as line ending; None when it is missing or a user edited it."""
+    found = _find_untouched(text, key)
+    return _with_newlines(found["body"], "\n").removesuffix("\n") if found else None
+
+
 def keys_in(text: str, prefix: str) -> list[str]:
     """Keys of the blocks that begin with the prefix, in order."""
     return re.findall(

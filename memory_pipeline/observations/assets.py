@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
+from memory_pipeline.daily_log.markers import write_markers
 from memory_pipeline.days import today
 from memory_pipeline.observations.stage import VERSION, ObservationsStage, observer_of
 from memory_pipeline.orchestration import (
@@ -63,6 +64,7 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
     def observe(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
         stage, calls_for = ObservationsStage.from_workspace(opened), calls_by_day(opened)
+        write_markers(opened.settings)  # of all days: where only the markers are others, no day is out of date
         yield from run_stage(context, opened, stage, lambda table, day: describe(opened, table, day, calls_for))
 
     return observe

@@ -5,6 +5,7 @@ Rows that a model gave before are kept from being replaced by a worse answer (`b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
@@ -23,6 +24,9 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.text.dates import clock_of, day_spoken_of
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
+
+_TASKS = re.compile(r"primary:\s*(.+?)(?:[\s;,.]*\bsecondary:\s*(.*))?", re.I | re.S)
+_NONE = re.compile(r"\W*(?:none|n/?a|nothing|no other\b.*)?\W*", re.I)
 
 
 @dataclass
@@ -112,16 +116,24 @@ def log_window(window: WindowRow, rows: Rows, session: SessionRow, settings: Set
         session_name=session["name"],
         time=clock_of(window["started_at"], zone, window["untimed"]),
         trigger=window["trigger"],
-        files_read=len(session["files_read"]),
-        files_modified=len(session["files_modified"]),
+        files_read=len(window["files_read"] or ()),
+        files_modified=len(window["files_modified"] or ()),
         segments=[
             LogSegment(clip(s["title"] or title(s["narrative"]), 70), s["narrative"], facts[s["segment_id"]])
             for s in rows.segments
             if s["segment_id"] in facts
         ],
-        current_task=reported[-1] if reported else window["current_task"],
+        current_task=_task(reported[-1]) if reported else window["current_task"],
         marks=settings.marks,
     )
+
+
+def _task(reported: str) -> str:
+    """A model's "Primary: … Secondary: …" as the log shows it: without the label, and without a second that is none."""
+    found = _TASKS.fullmatch(reported.strip())
+    if not found:
+        return reported
+    return f"{found[1]}; also: {found[2]}" if found[2] and not _NONE.fullmatch(found[2]) else found[1]
 
 
 def better(found: Rows, before: Rows, message_ids: Sequence[str]) -> Rows:

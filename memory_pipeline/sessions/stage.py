@@ -24,7 +24,7 @@ from memory_pipeline.text.dates import instead_of_clock
 from memory_pipeline.workspace import Workspace
 
 NAMES = ("sessions", "messages", "windows")
-WINDOW_VERSION = 1
+WINDOW_VERSION = 2
 """Of what the columns of a window mean."""
 
 Frames = dict[str, list[pl.DataFrame]]

@@ -16,10 +16,17 @@ import msgspec
 
 from memory_pipeline.days import day_of
 from memory_pipeline.sessions.model import Compaction, Message, ParsedSession
+from memory_pipeline.sessions.quoting import quoted_spans
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.tasks import current_task
 from memory_pipeline.text.tokens import estimate
 
 COMPACTION, SHUTDOWN = "compaction", "shutdown"
 STILL_ACTIVE = "the session is still active"
+COMPLETED = "Session completed normally."
+"""The suggested response where nothing waits for one."""
+MAX_TASK = 200
+"""Characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +75,33 @@ class Window:
 
     @property
     def current_task(self) -> str | None:
-        """The last thing that the user asked for."""
-        asked = [m.text for m in self.standing if m.role == "user" and m.text.strip()]
-        return " ".join(asked[-1].split())[:200] if asked else None
+        """The last thing that the user said is to be worked on, in their own words."""
+        asked = (own_words(m.text) for m in reversed(self.standing) if m.role == "user")
+        task = current_task(asked)
+        return clip(task, MAX_TASK) if task else None
 
     @property
     def suggested_response(self) -> str | None:
-        """What the model had asked when the window ended: the question that still waits for its answer."""
+        """How to go on where the window ends: with the model's question that waits for its answer, or with what the
+        user said last and nobody has answered."""
         said = [m for m in self.standing if m.role in ("user", "assistant") and m.text.strip()]
-        if not said or said[-1].role != "assistant":
+        if not said:
             return None
-        last = " ".join(said[-1].text.split("\n")[-1].split())
-        return last[-200:] if last.endswith("?") else None
+        if said[-1].role == "user":
+            return clip(own_words(said[-1].text), MAX_TASK) or None
+        last = " ".join(said[-1].text.rstrip().split("\n")[-1].split())
+        if last.endswith(("?", "？")):
+            return last[-MAX_TASK:]
+        return COMPLETED if self.trigger == SHUTDOWN else self.current_task
+
+
+def own_words(text: str) -> str:
+    """What a user typed, without what they pasted."""
+    own, end = [], 0
+    for start, stop in quoted_spans(text):
+        own.append(text[end:start])
+        end = stop
+    return " ".join([*own, text[end:]]).strip()
 
 
 def dedupe_key(session_id: str, trigger: str, first: datetime) -> str:

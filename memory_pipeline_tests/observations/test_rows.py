@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import pytest
+
+from memory_pipeline.daily_log.render import render_observations
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.model import EvidenceSpan, Segment, observation_id, row_id
 from memory_pipeline.observations.rows import Rows, log_window, rows_of
@@ -20,6 +23,8 @@ WINDOW = {
     "started_at": START,
     "trigger": "shutdown",
     "current_task": "Make the build green.",
+    "files_read": ["a", "b"],
+    "files_modified": ["c"],
 }
 RULE = fact("Never deploy on a Friday.", "high", EvidenceSpan("m1", 0, 25))
 DUE = fact("The key expires tomorrow.", "medium", EvidenceSpan("m2", 3, 9), minutes=70, flags=("time_removed",))
@@ -107,7 +112,7 @@ def test_rows_of_windows_add_up() -> None:
 
 
 def test_the_log_shows_segments_with_facts_in_local_time() -> None:
-    session = {"name": "deploys", "files_read": ["a", "b"], "files_modified": ["c"]}
+    session = {"name": "deploys", "files_read": ["a", "b", "d"], "files_modified": ["c", "e"]}  # of all its windows
     rows = rows_of(WINDOW, SEGMENTS, "x", LONDON)
     shown = log_window(WINDOW, rows, session, settings_in("Asia/Tokyo"))
     assert (shown.key, shown.session_name, shown.time, shown.files_read, shown.files_modified) == (
@@ -128,3 +133,26 @@ def test_the_log_has_the_windows_task_and_the_narratives_title_where_no_model_to
     shown = log_window(WINDOW, rows_of(WINDOW, told, "x", LONDON), session, settings_in("Europe/London"))
     assert shown.current_task == "Make the build green."
     assert "They spoke of deploys" in shown.segments[0].title
+
+
+def test_facts_that_came_without_segments_are_shown_flat() -> None:
+    """Nobody wrote a title or narrative, so there is none."""
+    flat = [Segment("", "m1", "m2", (RULE, DUE))]
+    shown = log_window(WINDOW, rows_of(WINDOW, flat, "x", LONDON), {"name": "n"}, settings_in("Europe/London"))
+    assert [(s.title, s.narrative) for s in shown.segments] == [("", "")]
+    assert "\n\nDate: 2025-03-05\n\n* 🔴 (09:00) Never deploy" in render_observations(shown, DAY)
+
+
+@pytest.mark.parametrize(
+    ("reported", "expected"),
+    [
+        ("Primary: auth issue Secondary: none", "auth issue"),
+        ("Primary: auth issue\nSecondary: the docs", "auth issue; also: the docs"),
+        ("Primary: auth issue", "auth issue"),
+        ("Renew the key.", "Renew the key."),
+    ],
+)
+def test_a_primary_task_is_shown_without_its_label(reported: str, expected: str) -> None:
+    told = [Segment("They spoke.", "m1", "m2", (RULE,), current_task=reported)]
+    shown = log_window(WINDOW, rows_of(WINDOW, told, "x", LONDON), {"name": "n"}, settings_in("Europe/London"))
+    assert shown.current_task == expected

@@ -62,7 +62,10 @@ def test_a_turn_that_was_taken_back_is_stored_and_nothing_is_made_of_it(machine:
     assert (window["messages"], window["user_messages"]) == (16, 7)
     assert window["tokens_said"] == sum(estimate(text_of(entry)) for entry in standing)
     assert window["tokens"] == window["tokens_said"] + sum(estimate(text_of(entry)) for entry in TAKEN_BACK)
-    assert (window["current_task"], window["suggested_response"]) == ("Deploy whenever you like.", None)
+    assert (window["current_task"], window["suggested_response"]) == (
+        "From now on we always use uv instead of pip.",
+        "Session completed normally.",
+    )
     assert machine.rows("sessions")[0]["user_messages"] == 7
     assert "uv instead of pip" in learnt(machine)
     assert "Friday" not in learnt(machine) and "release guide" not in learnt(machine)

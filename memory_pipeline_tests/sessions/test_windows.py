@@ -18,6 +18,7 @@ from msgspec.structs import replace as change
 from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Role
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.windows import (
+    COMPLETED,
     Window,
     cut_windows,
     dedupe_key,
@@ -194,6 +195,8 @@ def test_windows_of_one_time_and_trigger_have_different_keys_and_keep_them() -> 
 
 # --- what a window says of itself ---
 
+PASTED = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\nValueError: no such depot\n'
+
 
 def window(*messages: Message, trigger: str = "shutdown") -> Window:
     return Window("k", "s", date(2025, 3, 5), trigger, messages)
@@ -213,10 +216,17 @@ def test_tool_and_injected_text_is_counted_apart_from_what_was_said() -> None:
         ([said(0, "assistant", "Shall I?")], None),
         ([said(0, text="Fix\n the  tests"), said(1, "assistant", "done")], "Fix the tests"),
         ([said(0, text="Fix it"), said(1, text="No, this one"), said(2, text="  \n")], "No, this one"),
-        ([said(0, text="x" * 300)], "x" * 200),
+        ([said(0, text="x" * 300)], "x" * 199 + "…"),
+        (
+            [said(0, text="Fix the tests of the notifier"), said(1, text="ok, works. great")],
+            "Fix the tests of the notifier",
+        ),
+        ([said(0, text="Fix the tests"), said(1, text="after that commit push")], "Fix the tests"),
+        ([said(0, text="ok, works. great")], None),
+        ([said(0, text="Fix the tests of the depot"), said(1, text=PASTED)], "Fix the tests of the depot"),
     ],
 )
-def test_the_current_task_is_the_last_thing_asked_for(messages: list[Message], expected: str | None) -> None:
+def test_the_current_task_is_the_last_thing_said_to_be_worked_on(messages: list[Message], expected: str | None) -> None:
     assert window(*messages).current_task == expected
 
 
@@ -224,15 +234,21 @@ def test_the_current_task_is_the_last_thing_asked_for(messages: list[Message], e
     ("messages", "expected"),
     [
         ([], None),
-        ([said(0), said(1, "assistant", "Done.\nShall I  commit?\n")], None),  # its last line is empty
+        ([said(0), said(1, "assistant", "Done.\nShall I  commit?\n")], "Shall I commit?"),
         ([said(0), said(1, "assistant", "Done.\nShall I  commit?")], "Shall I commit?"),
         ([said(0), said(1, "assistant", "Shall I?"), said(2, "tool", "exit 0")], "Shall I?"),  # a tool is no answer
-        ([said(0), said(1, "assistant", "Shall I?"), said(2, "user", "yes")], None),  # it was answered
-        ([said(0), said(1, "assistant", "Done.")], None),
+        ([said(0), said(1, "assistant", "Shall I?"), said(2, "user", "yes")], "yes"),  # nobody went on
+        ([said(0), said(1, "assistant", "Done.")], COMPLETED),
+        ([said(0), said(1, "assistant", "終わりました。続けますか？")], "終わりました。続けますか？"),
     ],
 )
-def test_the_suggested_response_is_the_question_that_waits(messages: list[Message], expected: str | None) -> None:
+def test_the_suggested_response_is_what_waits_for_an_answer(messages: list[Message], expected: str | None) -> None:
     assert window(*messages).suggested_response == expected
+
+
+def test_a_compaction_ends_nothing_so_the_task_goes_on() -> None:
+    cut = window(said(0, text="Move the parcels to Postgres"), said(1, "assistant", "Half done."), trigger="compaction")
+    assert cut.suggested_response == "Move the parcels to Postgres"
 
 
 FIVE = [said(i) for i in range(5)]

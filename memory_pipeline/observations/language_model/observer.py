@@ -29,6 +29,8 @@ from memory_pipeline.text.tokens import PROSE, estimate
 PROMPTS = ("observer", "priorities", "user_turn", "prior_observations", "ask_again")
 ASK_AGAIN = ("refusal", "empty", "degenerate", "raw")
 """Forms of answers of which another may be better; of a list without its tags, the list is what was wanted."""
+FLAT = ("flat", "lines", "raw")
+"""Forms of answers without segments: their facts get no title and no narrative that nobody wrote."""
 MAX_LINE = 600
 """Characters of a narrative, a task or a suggested response."""
 MAX_IMAGES = 8
@@ -157,7 +159,7 @@ class LanguageModelObserver:
         messages = fact_check.messages[part.start : part.stop]
         facts = (fact_check.check(fact, whole) for fact in segment.facts)
         return Segment(
-            narrative=_line(segment.narrative, fact_check) or narrative(messages),
+            narrative=_line(segment.narrative, fact_check) or ("" if parsed.form in FLAT else narrative(messages)),
             first_message_id=messages[0].message_id,
             last_message_id=messages[-1].message_id,
             facts=tuple(facts) if parsed.parsed else tuple(replace(f, flags=(*f.flags, UNPARSED)) for f in facts),

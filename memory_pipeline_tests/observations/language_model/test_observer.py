@@ -288,6 +288,19 @@ def test_a_list_without_the_format_is_saved_and_marked(work: Make) -> None:
     assert w.is_sound()
 
 
+@pytest.mark.parametrize("said", [FACTS, f"<observations>\nDate: 2025-03-05\n\n{FACTS}\n</observations>"])
+def test_a_list_without_segments_is_shown_flat(work: Make, said: str) -> None:
+    """No title and no narrative that nobody wrote."""
+    with openai_server(said) as server:
+        w = work(server.url)
+        w.run()
+    (segment,) = w.lake.read("segments").to_dicts()
+    assert (segment["title"], segment["narrative"]) == (None, "")
+    log = w.settings.daily_log(DAY).read_text("utf-8")
+    assert "####" not in log and "Asked:" not in log
+    assert "\nDate: 2025-03-05\n\n* 🔴 (09:00) Parcels are never deployed on a Friday" in log
+
+
 def test_a_refused_part_is_told_and_the_others_are_observed(work: Make) -> None:
     def some(asked: Asked) -> Any:
         return Fail(400, "content policy", "content_filter") if "[#4 " in asked.prompt else part_answer(asked)
