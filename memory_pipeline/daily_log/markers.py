@@ -34,7 +34,6 @@ def _write(path: Path, marks: Mapping[str, str], backups: Path) -> bool:
     if encode(_marked(decode(current), marks)) == current:  # nearly always, and then no lock is taken
         return False
 
-
     def edit(now: bytes | None) -> bytes:
         if now is None:
             raise FileNotFoundError(path)  # a user has just taken it away
