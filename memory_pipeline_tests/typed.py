@@ -26,6 +26,7 @@ OF_TABLE: dict[str, Any] = {
     "supports": rows.SupportRow,
     "decisions": rows.DecisionRow,
     "showings": rows.ShowingRow,
+    "displacements": rows.DisplacementRow,
     "promotions": rows.PromotionRow,
     "auto_promotions": rows.AutoPromotionRow,
     "friction_clusters": rows.FrictionRow,

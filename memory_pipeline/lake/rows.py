@@ -316,6 +316,7 @@ class ProposalState(ProposalRow):
     surface: str | None
     decided_at: datetime | None
     first_shown: datetime | None
+    shown_since: datetime | None
 
 
 class SupportRow(TypedDict):
@@ -351,6 +352,16 @@ class ShowingRow(TypedDict):
     surface: str
     shown_at: datetime
     external_id: str | None
+    lines: str | None
+
+
+class DisplacementRow(TypedDict):
+    """A row of `displacements`."""
+
+    day: date
+    proposal_id: str
+    surface: str
+    displaced_at: datetime
 
 
 class PromotionRow(TypedDict):

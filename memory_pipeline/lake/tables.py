@@ -325,15 +325,28 @@ TABLES: dict[str, Table] = {
         is_derived=False,
     ),
     "showings": Table(
-        "a proposal as it was first shown on a surface; its time to expire runs from the first of these",
+        "a proposal as it was first shown on a surface, and as it came back to REVIEW.md after better ones took its "
+        "place",
         {
             "day": pl.Date(),
             "proposal_id": pl.String(),
             "surface": pl.String(),
             "shown_at": UTC_TIME,
             "external_id": pl.String(),
+            "lines": pl.String(),
         },
         ("proposal_id", "surface"),
+        is_derived=False,
+    ),
+    "displacements": Table(
+        "a proposal whose place in REVIEW.md a better one took; it is pending, and its time to expire stands still",
+        {
+            "day": pl.Date(),
+            "proposal_id": pl.String(),
+            "surface": pl.String(),
+            "displaced_at": UTC_TIME,
+        },
+        ("proposal_id", "displaced_at"),
         is_derived=False,
     ),
     "promotions": Table(
@@ -521,7 +534,9 @@ COLUMN_NOTES = {
     "decided_at": "when it was decided, UTC",
     "promoted_at": "when it reached MEMORY.md, UTC",
     "would_promote_at": "when it was first found that it would be promoted without asking, UTC",
-    "shown_at": "when it was first shown there, UTC",
+    "shown_at": "when it was first shown there, or came back, UTC",
+    "lines": "how it stood in REVIEW.md then: a line that still stands so was touched by nobody",
+    "displaced_at": "when a better one took its place, UTC",
     "external_id": "what the surface calls it, such as a Todoist task",
     "acceptance": "share of the last decisions on the section that took the line as it was offered",
     "lower_bound": "of the 95 % interval of that share",

@@ -213,7 +213,7 @@ def _candidates(
         pl.col("section").is_in(trusted),
         pl.col("priority") == HIGH,
         pl.col("supersedes").list.len().fill_null(0) == 0,
-        pl.col("first_shown") <= now - SHOWN_FOR,
+        pl.col("shown_since") <= now - SHOWN_FOR,
     )
     rows = _in_own_words(workspace, [r for r in typed_rows(waiting, ProposalState) if r["proposal_id"] not in unread])
     unfit = invalid(workspace, log, {r["proposal_id"]: one_line(r["text"]) for r in rows})

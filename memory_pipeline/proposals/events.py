@@ -36,7 +36,8 @@ KEYS = {
     "decisions": ["proposal_id"],
     "promotions": ["proposal_id"],
     "auto_promotions": ["proposal_id"],
-    "showings": ["proposal_id", "surface", "external_id"],
+    "showings": ["proposal_id", "surface", "external_id", "shown_at"],
+    "displacements": ["proposal_id", "surface", "displaced_at"],
 }
 """Of what each table keeps one row for ever, the first."""
 _BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
@@ -74,10 +75,11 @@ class ProposalLog:
         reason, surface and time.
 
         `support`, `sessions` and `last_seen` count what was merged into it too; `first_shown` is null until it was
-        shown.
+        shown. `shown_since` is as long ago as it was on display, and null while it is not: see `_shown_since`.
         """
         if self._frame is None:
-            self._frame = _joined(*(self.table(name) for name in ("proposals", "decisions", "supports", "showings")))
+            names = ("proposals", "decisions", "supports", "showings", "displacements")
+            self._frame = _joined(*(self.table(name) for name in names))
         return self._frame
 
     @property
@@ -107,6 +109,15 @@ class ProposalLog:
     def shown_on(self, surface: str) -> set[str]:
         """The proposals that were ever shown on a surface."""
         return set(self.table("showings").filter(pl.col("surface") == surface)["proposal_id"])
+
+    def standing_on(self, surface: str) -> dict[str, str | None]:
+        """Likewise those that are still there, with the lines as they were put there last."""
+        own = pl.col("surface") == surface
+        shown = self.table("showings").filter(own).sort("shown_at", maintain_order=True)
+        gone = self.table("displacements").filter(own).group_by("proposal_id").agg(pl.col("displaced_at").max())
+        last = shown.unique("proposal_id", keep="last").join(gone, on="proposal_id", how="left")
+        there = last.filter(pl.col("displaced_at").is_null() | (pl.col("displaced_at") < pl.col("shown_at")))
+        return dict(there.select("proposal_id", "lines").iter_rows())
 
 
 def sort_key(row: ProposalState) -> tuple[float, int, float, str]:
@@ -159,18 +170,37 @@ class OpenLog(ProposalLog):
             self._write_log(day)
             unlogged.unlink()
 
-    def record_shown(self, shown: Mapping[str, str | None], now: datetime, *, surface: str) -> None:
-        """Proposals that a user can see on the surface from now on, with what the surface calls each, if anything.
+    def record_shown(
+        self,
+        shown: Mapping[str, str | None],
+        now: datetime,
+        *,
+        surface: str,
+        lines: Mapping[str, str] | None = None,
+    ) -> None:
+        """Proposals that a user can see on the surface from now on, with what the surface calls each, if anything, and
+        the ``lines`` that they are there.
 
-        A proposal that was shown there before keeps its first time.
+        A proposal that is there already keeps its time.
         """
-        before = self.shown_on(surface)
+        before = self.standing_on(surface)
         rows = [
-            {"proposal_id": p, "surface": surface, "shown_at": now, "external_id": external}
+            {
+                "proposal_id": p,
+                "surface": surface,
+                "shown_at": now,
+                "external_id": external,
+                "lines": (lines or {}).get(p),
+            }
             for p, external in shown.items()
             if p not in before
         ]
         self.append("showings", rows, now)
+
+    def record_displaced(self, gone: Iterable[str], now: datetime, *, surface: str) -> None:
+        """Proposals that a user can no longer see on the surface, though they are pending."""
+        rows = [{"proposal_id": p, "surface": surface, "displaced_at": now} for p in gone]
+        self.append("displacements", rows, now)
 
     def _write_log(self, day: date) -> None:
         settings = self.workspace.settings
@@ -188,8 +218,34 @@ class OpenLog(ProposalLog):
         write_decisions(settings.daily_log(day), day, lines, backups=settings.backups)
 
 
+def _shown_since(showings: pl.DataFrame, displacements: pl.DataFrame) -> pl.DataFrame:
+    """Per proposal that is on display: the moment since which it would be, had it never been displaced.
+
+    The times at which it came, less those at which it went: time off display does not count. To be listed by the
+    command is a moment and no time on display.
+    """
+    key = ["proposal_id", "surface"]
+    lasting = showings.filter(pl.col("surface") != COMMAND_SURFACE)
+    came = lasting.group_by(key).agg(pl.col("shown_at").dt.epoch("us").sort())
+    went = displacements.group_by(key).agg(
+        pl.len().cast(pl.Int64).alias("times"), pl.col("displaced_at").dt.epoch("us").sum().alias("gone")
+    )
+    there = (
+        came.join(went, on=key, how="left")
+        .with_columns(pl.col("times", "gone").fill_null(0))
+        .filter(pl.col("shown_at").list.len() > pl.col("times"))
+    )
+    since = pl.col("shown_at").list.head(pl.col("times") + 1).list.sum() - pl.col("gone")
+    moment = pl.from_epoch(since, time_unit="us").dt.replace_time_zone("UTC")
+    return there.with_columns(moment.alias("shown_since")).group_by("proposal_id").agg(pl.col("shown_since").min())
+
+
 def _joined(
-    proposals: pl.DataFrame, decisions: pl.DataFrame, supports: pl.DataFrame, showings: pl.DataFrame
+    proposals: pl.DataFrame,
+    decisions: pl.DataFrame,
+    supports: pl.DataFrame,
+    showings: pl.DataFrame,
+    displacements: pl.DataFrame,
 ) -> pl.DataFrame:
     merged = supports.group_by("proposal_id").agg(
         pl.col("sources").list.len().sum().cast(pl.Int64).alias("more_support"),
@@ -212,7 +268,7 @@ def _joined(
         )
     )
     joined = proposals
-    for other in (decided, merged, shown):
+    for other in (decided, merged, shown, _shown_since(showings, displacements)):
         joined = joined.join(other, on="proposal_id", how="left")
     return (
         joined.with_columns(

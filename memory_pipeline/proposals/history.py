@@ -8,7 +8,15 @@ from typing import Any, TypedDict
 
 import polars as pl
 
-from memory_pipeline.lake.rows import AutoPromotionRow, PromotionRow, ProposalState, ShowingRow, SupportRow, typed_rows
+from memory_pipeline.lake.rows import (
+    AutoPromotionRow,
+    DisplacementRow,
+    PromotionRow,
+    ProposalState,
+    ShowingRow,
+    SupportRow,
+    typed_rows,
+)
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
@@ -16,7 +24,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
 IN_MEMORY = "in MEMORY.md"
-_ORDER = ("said again", "shown", "to be promoted automatically")
+_ORDER = ("said again", "shown", "displaced", "to be promoted automatically")
 """Of what has the same moment, these come first, then the decision, then what follows from it."""
 
 
@@ -67,6 +75,8 @@ def _before(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
         yield _event(r["said_at"], "said again", "once" if times == 1 else f"{times} times")
     for shown in typed_rows(log.table("showings").filter(own), ShowingRow):
         yield _event(shown["shown_at"], "shown", shown["surface"])
+    for gone in typed_rows(log.table("displacements").filter(own), DisplacementRow):
+        yield _event(gone["displaced_at"], "displaced", f"better lines took its place in {gone['surface']}")
     for found in typed_rows(log.table("auto_promotions").filter(own), AutoPromotionRow):
         yield _event(found["would_promote_at"], "to be promoted automatically", found["section"])
 

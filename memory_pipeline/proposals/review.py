@@ -6,6 +6,7 @@ once, and writes REVIEW.md and MEMORY.md once each.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -37,16 +38,18 @@ from memory_pipeline.proposals.review_file import (
     Proposal,
     ReviewReading,
     last_updated_in,
+    lines_by_id,
     offered_in,
     read_decisions,
     update_review,
-    with_notice,
-    without_notice,
+    with_notices,
+    without_notices,
 )
 from memory_pipeline.proposals.validity import expiries, expiring_on, invalid, supersessions
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
+_NAMED = re.compile(r"p-\d{8}-\d{3,}")
 _OPEN = (PENDING, APPROVED, REJECTED)
 """States in which a line that comes too late says nothing that the user did not decide themselves."""
 
@@ -96,7 +99,7 @@ def reconcile(
     where one cannot be taken, none is, `refused` says why, and everything else is done. While Todoist is on, what is a
     task there expires only once the tasks are read: it may be completed already.
     """
-    settings, result, shown = workspace.settings, Reconciled(), list[str]()
+    settings, result, shown, named = workspace.settings, Reconciled(), dict[str, str](), set[str]()
     with OpenLog.open(workspace) as log:
 
         def edit(current: bytes | None) -> bytes:
@@ -105,22 +108,27 @@ def reconcile(
                 _new_decisions(workspace, log, text, decisions or {}, now, result, tasks_are_read), now
             )
             status = log.status
-            kept = None if result.damaged or text is None else without_notice(text)
-            waiting = _first(log.pending(), offered_in(text or ""), settings.pending_limit)
-            offered = _offered(workspace, log, waiting, offered_in(kept or ""), now)
-            decided = {p for p, state in status.items() if state != PENDING}
-            new = update_review(kept, offered, decided, day=day_of(now, settings.zone), now=now)
+            kept = None if result.damaged or text is None else without_notices(text)
+            pending, on_file = log.pending(), offered_in(kept or "")
+            waiting = _best(pending, _touched(log, text or ""), settings.pending_limit)
+            offered = _offered(workspace, log, waiting, on_file, now)
+            out = status.keys() - {row["proposal_id"] for row in waiting}  # decided, or displaced by better ones
+            new = update_review(kept, offered, out, day=day_of(now, settings.zone), now=now)
+            shown.clear()
+            shown.update({p: lines for p, lines in lines_by_id(new).items() if status.get(p) == PENDING})
+            automatic: list[str] = []
             if AUTO_SURFACE in log.table("decisions")["surface"]:
-                recent = recently_promoted(workspace, log, now)
-                new = with_notice(new, list(dict.fromkeys([*recent, *result.automatic])))
+                automatic = list(dict.fromkeys([*recently_promoted(workspace, log, now), *result.automatic]))
+            new = with_notices(new, automatic, len(pending) - len(waiting))
             # first the copy that has what was shown, then the file: never a line in the file that we do not know of
             _write_shown(settings, new)
-            shown[:] = [p for p in offered_in(new) if status.get(p) == PENDING]
+            named.clear()
+            named.update(_NAMED.findall(new))
             return encode(new)
 
         if settings.review_file.exists() or log.pending():
             update_file(settings.review_file, edit, backups=settings.backups)
-            log.record_shown(dict.fromkeys(shown), now, surface=REVIEW_SURFACE)
+            _record_display(log, shown, named, now)
         else:
             log.record_decisions(_commanded(workspace, log, decisions or {}, result), now)
         result.promoted = _promote(workspace, log, now)
@@ -158,9 +166,7 @@ def on_display(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
     """The pending proposals that a user is shown now, best first: those in REVIEW.md, then up to the limit."""
     path = workspace.settings.review_file
     on_file = offered_in(decode(path.read_bytes())) if path.exists() else {}
-    waiting = log.pending()
-    shown = {r["proposal_id"] for r in _first(waiting, on_file, workspace.settings.pending_limit)}
-    return [r for r in waiting if r["proposal_id"] in shown]
+    return _best(log.pending(), on_file, workspace.settings.pending_limit)
 
 
 def as_offered(
@@ -191,10 +197,28 @@ def _offered(
     ]
 
 
-def _first(waiting: list[ProposalState], on_file: Collection[str], limit: int) -> list[ProposalState]:
-    """What is in the file stays; the best of the others fill it up to the limit."""
-    shown = [p for p in waiting if p["proposal_id"] in on_file]
-    return shown + [p for p in waiting if p["proposal_id"] not in on_file][: max(0, limit - len(shown))]
+def _best(waiting: list[ProposalState], kept: Collection[str], limit: int) -> list[ProposalState]:
+    """What is kept, and the best of the others up to the limit, best first."""
+    fixed = {row["proposal_id"] for row in waiting if row["proposal_id"] in kept}
+    others = [row["proposal_id"] for row in waiting if row["proposal_id"] not in fixed]
+    chosen = fixed.union(others[: max(0, limit - len(fixed))])
+    return [row for row in waiting if row["proposal_id"] in chosen]
+
+
+def _touched(log: ProposalLog, text: str) -> set[str]:
+    """The proposals in the text of REVIEW.md that do not stand there as they were shown: a user marked, edited or moved
+    them, or wrote to them. So does what was shown before it was kept how."""
+    shown, standing = log.standing_on(REVIEW_SURFACE), lines_by_id(text)
+    return {p for p in offered_in(text) if p not in standing or standing[p] != shown.get(p)}
+
+
+def _record_display(log: OpenLog, shown: Mapping[str, str], named: Collection[str], now: datetime) -> None:
+    """What came to REVIEW.md, with its lines there, and what is neither there any more, in whatever form, nor decided.
+    Both by the file as it is: a run that died before this is made up for by the next."""
+    status = log.status
+    gone = [p for p in log.standing_on(REVIEW_SURFACE) if p not in named and status.get(p) == PENDING]
+    log.record_displaced(gone, now, surface=REVIEW_SURFACE)
+    log.record_shown(dict.fromkeys(shown), now, surface=REVIEW_SURFACE, lines=shown)
 
 
 def _reading(settings: Settings, log: ProposalLog, text: str | None) -> tuple[ReviewReading, dict[str, ProposalState]]:
@@ -206,7 +230,9 @@ def _reading(settings: Settings, log: ProposalLog, text: str | None) -> tuple[Re
     known = log.rows(offered_in(base_text if base_text is not None else text or ""))
     shown = {p: Proposal(p, r["section"], r["text"], "") for p, r in known.items()}
     stamp = last_updated_in(base_text) if base_text is not None else None
-    return read_decisions(text, shown, last_updated=stamp), known
+    displaced = log.table("displacements").filter(pl.col("surface") == REVIEW_SURFACE)["proposal_id"]
+    earlier = log.rows(set(displaced) & set(offered_in(text or "")) - known.keys())
+    return read_decisions(text, shown, earlier=earlier, last_updated=stamp), known | earlier
 
 
 def _undecided(status: Mapping[str, str], ids: Iterable[str]) -> list[str]:

@@ -5,9 +5,9 @@ A proposal is one list item with its evidence below it::
     - [ ] `p-20260305-001` text
       _2026-03-05 · session name · “quote”_
 
-`read_decisions` says what the user decided, `update_review` makes the next version of the text, `with_notice` adds the
-line that names what was promoted without asking. None touches a file. All go by lines; a line that is not ours in every
-respect belongs to the user.
+`read_decisions` says what the user decided, `lines_by_id` what stands of each proposal, `update_review` makes the next
+version of the text, `with_notices` adds the lines that name what was promoted without asking and how many more wait.
+None touches a file. All go by lines; a line that is not ours in every respect belongs to the user.
 """
 
 import re
@@ -24,7 +24,7 @@ _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?\n?$)")
 _GROUP = re.compile(r"##[ \t]+Proposed for:[ \t]*(?P<section>.*?)\s*$", re.IGNORECASE)
 _ITEM = re.compile(r"\s*[-*+][ \t]+\[(?P<mark>[^\[\]]*)\][ \t]*`?(?P<id>p-\d{8}-\d{3,})(?!\d)`?(?P<text>.*)")
 _EVIDENCE = re.compile(r"  _\d{4}-\d{2}-\d{2}\b.*_\r?\n?")
-_EXPIRES = re.compile(r" · expires on \d{4}-\d{2}-\d{2}$")
+_EXPIRES = re.compile(r" · expires on \d{4}-\d{2}-\d{2}_$")
 _LIST = re.compile(r"\s*[-*+][ \t]")
 _INDENTED_TEXT = re.compile(r"[ \t]+(?![-*+][ \t]|\d+[.)][ \t]|_|#)\S")
 # a box with an id behind it, in the middle of a line: no proposal to us, but it looks like one when it is wrapped
@@ -86,9 +86,15 @@ class _Item:
 
 
 def read_decisions(
-    current: str | None, shown: Mapping[str, Proposal], *, last_updated: str | None = None
+    current: str | None,
+    shown: Mapping[str, Proposal],
+    *,
+    earlier: Collection[str] = (),
+    last_updated: str | None = None,
 ) -> ReviewReading:
     """Read the marks; ``shown`` are the proposals that were in the file when we last wrote it.
+
+    Those in it ``earlier`` are decided by a mark too, in a copy that was open meanwhile; their absence says nothing.
 
     A shown line that is gone counts as rejected only when the user's copy is the one we last wrote: its count line
     has as many proposals as ``shown``, and the time ``last_updated`` (see `last_updated_in`) when that is given. An
@@ -106,7 +112,8 @@ def read_decisions(
         items.setdefault(item.proposal_id, set()).add((item.mark, item.text))
     for proposal_id, versions in items.items():
         mark, text = next(iter(versions))
-        if proposal_id not in shown or len(versions) > 1 or mark not in ("", "x", "-") or (mark == "x" and not text):
+        is_ours = proposal_id in shown or proposal_id in earlier
+        if not is_ours or len(versions) > 1 or mark not in ("", "x", "-") or (mark == "x" and not text):
             ignored.append(proposal_id)
         elif mark == "x":
             approved[proposal_id] = text
@@ -138,10 +145,31 @@ def offered_in(current: str) -> dict[str, str | None]:
     return {item.proposal_id: _section_of(lines, item.lines[0]) for item in _items(lines)}
 
 
+def lines_by_id(current: str) -> dict[str, str]:
+    """Each proposal's lines with all that a user may have written to it: what stands above and below it up to the next
+    one, and its group. How near it is to expiring is left out; so is a proposal that stands in the text twice."""
+    lines = split_lines(current)
+    items = list(_items(lines))
+    ends = {index for item in items for index in (*item.lines, item.evidence)}
+    ends |= {index for index, line in enumerate(lines) if any(p.match(line) for p in (_HEADING, _COUNT, *_NOTICES))}
+    found: dict[str, list[str]] = {}
+    for item in items:
+        first, last = item.lines[0], item.evidence or item.lines[-1]
+        while first > 0 and first - 1 not in ends:
+            first -= 1
+        while last + 1 < len(lines) and last + 1 not in ends:
+            last += 1
+        kept = [line.rstrip() for line in lines[first : last + 1] if line.strip()]
+        section = _section_of(lines, item.lines[0])
+        found.setdefault(item.proposal_id, []).append("\n".join([f"## {section}", *map(_without_expiry, kept)]))
+    return {proposal_id: versions[0] for proposal_id, versions in found.items() if len(versions) == 1}
+
+
 def update_review(
     current: str | None, pending: Sequence[Proposal], decided: Collection[str], *, day: date, now: datetime
 ) -> str:
-    """The next text of REVIEW.md: decided lines out, pending ones that are missing in, all else as the user left it.
+    """The next text of REVIEW.md: lines that are ``decided`` or displaced out, pending ones that are missing in, all
+    else as the user left it.
 
     ``now`` is aware. None makes a fresh file. Calling it again with its own result changes no byte. Raises ValueError
     for a damaged text: whoever calls keeps a copy of it and asks for a fresh one.
@@ -259,9 +287,13 @@ def _warn(lines: list[str], expiring: Mapping[str, date]) -> None:
     for item in list(_items(lines)):
         if item.proposal_id in expiring and item.evidence is not None:
             line = lines[item.evidence]
-            body = _EXPIRES.sub("", line.rstrip().removesuffix("_"))
+            body = _without_expiry(line.rstrip()).removesuffix("_")
             told = f"{body} · expires on {expiring[item.proposal_id].isoformat()}_"
             lines[item.evidence] = told + line[len(line.rstrip()) :]
+
+
+def _without_expiry(line: str) -> str:
+    return _EXPIRES.sub("_", line)
 
 
 def _plain(text: str) -> str:
@@ -294,19 +326,30 @@ def _refresh(lines: list[str], day: str, count_line: str) -> None:
 
 _COUNT_LINE = "_Last updated: "
 _ENDING = "Delete or strike out a line in MEMORY.md to take it back."
-_NOTICE = re.compile(rf"_Promoted automatically: (?:`p-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_ENDING)}_\s*$")
+_WAITING = (
+    "pending: the best are shown here. `memory review` goes through all, and "
+    '`memory sql "FROM proposals ANTI JOIN decisions USING (proposal_id)"` lists them.'
+)
+_NOTICES = (
+    re.compile(rf"_Promoted automatically: (?:`p-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_ENDING)}_\s*$"),
+    re.compile(rf"_\d+ more are {re.escape(_WAITING)}_\s*$"),
+)
 
 
-def with_notice(text: str, promoted: Sequence[str]) -> str:
-    """The text with the line above its last count line; as it is when nothing was promoted."""
+def with_notices(text: str, promoted: Sequence[str], waiting: int) -> str:
+    """The text with these lines above its last count line; as it is when nothing was promoted and nothing waits."""
     lines = split_lines(text)
     place = max((index for index, line in enumerate(lines) if line.startswith(_COUNT_LINE)), default=None)
-    if promoted and place is not None:
-        ids = ", ".join(f"`{p}`" for p in promoted)
-        insert_lines(lines, place, [f"_Promoted automatically: {ids}. {_ENDING}_"], newline_of(text))
+    notices = []
+    if promoted:
+        notices.append(f"_Promoted automatically: {', '.join(f'`{p}`' for p in promoted)}. {_ENDING}_")
+    if waiting > 0:
+        notices.append(f"_{waiting} more are {_WAITING}_")
+    if place is not None:
+        insert_lines(lines, place, notices, newline_of(text))
     return "".join(lines)
 
 
-def without_notice(text: str) -> str:
-    """The text as it is without that line."""
-    return "".join(line for line in split_lines(text) if not _NOTICE.match(line))
+def without_notices(text: str) -> str:
+    """The text as it is without these lines."""
+    return "".join(line for line in split_lines(text) if not any(notice.match(line) for notice in _NOTICES))

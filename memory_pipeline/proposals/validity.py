@@ -1,6 +1,6 @@
 """Which proposals end by themselves, and whether one may still become a line of MEMORY.md when a user approves it.
 
-A proposal's time runs from when a user could first see it, never from when it was made.
+A proposal's time is that in which a user could see it, never that since it was made.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from memory_pipeline.workspace import Workspace
 
 def expiring_on(settings: Settings, row: ProposalState, now: datetime) -> date | None:
     """The day on which a shown proposal expires, once that is near."""
-    shown = row["first_shown"]
+    shown = row["shown_since"]
     if shown is None or now < shown + timedelta(days=settings.proposal_warning_days):
         return None
     return day_of(shown + timedelta(days=settings.proposal_expiry_days), settings.zone)
@@ -44,7 +44,7 @@ def expiring_on(settings: Settings, row: ProposalState, now: datetime) -> date |
 def expiries(settings: Settings, log: ProposalLog, now: datetime) -> list[Decision]:
     """Decisions on the pending proposals whose time is over."""
     over = now - timedelta(days=settings.proposal_expiry_days)
-    shown = log.frame.filter(pl.col("first_shown") <= over, pl.col("status") == PENDING)
+    shown = log.frame.filter(pl.col("shown_since") <= over, pl.col("status") == PENDING)
     return [Decision(p, EXPIRED, EXPIRY_SURFACE, text) for p, text in shown.select("proposal_id", "text").iter_rows()]
 
 

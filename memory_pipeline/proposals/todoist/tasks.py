@@ -116,7 +116,9 @@ def first_shown(lake: Lake, account: Account | None) -> datetime | None:
 def add_showing(workspace: Workspace, proposal_id: str, task_id: str, now: datetime) -> None:
     row = {"proposal_id": proposal_id, "surface": SURFACE, "shown_at": now, "external_id": task_id}
     with OpenLog.open(workspace) as log:
-        log.append("showings", [row], now)
+        known = log.table("showings").select("proposal_id", "external_id")
+        if (proposal_id, task_id) not in known.iter_rows():
+            log.append("showings", [row], now)
 
 
 def _showings(lake: Lake, account: Account | None) -> pl.DataFrame:
