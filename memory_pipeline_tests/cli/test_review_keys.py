@@ -354,6 +354,10 @@ def test_by_option_too(home: Path) -> None:
 def test_what_stands_in_the_file_comes_before_what_waits_behind_it(home: Path) -> None:
     one = {"MEMORY_PENDING_LIMIT": "1"}
     memory_json(home, "review", env=one)
+    path = home / ".memory-pipeline" / "REVIEW.md"
+    path.write_text(
+        path.read_text("utf-8").replace("pnpm.\n", "pnpm.\n  A note: ask Ann.\n"), "utf-8"
+    )  # else it gives way
     put(lake_of(home), "proposals", proposal(4, "A new rule that was said often.", support=9))
     with Terminal(home, "review", env=one) as terminal:
         terminal.sees(f"1 of 1 · {IDS[0]}")
