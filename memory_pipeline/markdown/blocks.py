@@ -16,6 +16,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
+from memory_pipeline.text.spaces import run_together
+
 BlockState = Literal["added", "replaced", "unchanged", "edited"]
 
 _KEY = re.compile(r"[\w.:-]+", re.ASCII)
@@ -105,7 +107,7 @@ def one_line(text: str) -> str:
     Hidden are control and format characters (zero-width, direction marks, tags): what a user reviews is what they
     see. Half characters (lone surrogates) become U+FFFD, so that the line can be written as UTF-8.
     """
-    visible = " ".join("".join(map(_visible, text)).split())
+    visible = run_together("".join(map(_visible, text)))
     return visible.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
 
 

@@ -18,7 +18,7 @@ from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.stage import Built
 from memory_pipeline.workspace import Workspace
 
-VERSION = "5"
+VERSION = "6"
 """Raise it when the same messages would give other observations."""
 
 

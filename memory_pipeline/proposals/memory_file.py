@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from memory_pipeline.markdown.blocks import insert_lines, newline_of, one_line, split_lines
 from memory_pipeline.markdown.safe_write import decode, encode
+from memory_pipeline.text.spaces import run_together
 
 _ID = re.compile(r"p-\d{8}-\d{3,}")
 _COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
@@ -243,9 +244,9 @@ def _memory_lines(lines: Sequence[str]) -> Iterator[MemoryLine]:
 
 
 def _joined(number: int, section: str, parts: Sequence[str]) -> Iterator[MemoryLine]:
-    raw = " ".join(" ".join(parts).split())
+    raw = run_together(" ".join(part.strip() for part in parts))
     ids = [found for comment in _COMMENT.findall(raw) for found in _ID.findall(comment)]
-    text = re.sub(r"[\ud800-\udfff]", "\ufffd", _DATE.sub("", " ".join(_COMMENT.sub(" ", raw).split()), count=1))
+    text = re.sub(r"[\ud800-\udfff]", "\ufffd", _DATE.sub("", run_together(_COMMENT.sub(" ", raw)), count=1))
     if text:
         yield MemoryLine(number, section, text, ids[0] if ids else None)
 

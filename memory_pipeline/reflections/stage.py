@@ -34,7 +34,7 @@ from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
 
-VERSION = "3"
+VERSION = "4"
 
 
 class ReflectionsStage:

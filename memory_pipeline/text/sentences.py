@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from memory_pipeline.text.spaces import run_together
+
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _MARKS = r"\s*(?:(?:[-*•‣]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+"
 """Of an item, and of one that is nested in it on the same line."""
@@ -82,7 +84,7 @@ def squeeze(text: str) -> str:
 
 def clip(text: str, limit: int) -> str:
     """The text on one line, cut at a word with an ellipsis when it is longer."""
-    line = " ".join(text.split())
+    line = run_together(text)
     if len(line) <= limit:
         return line
     cut = line[: limit - 1]

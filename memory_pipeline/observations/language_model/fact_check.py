@@ -13,11 +13,13 @@ from memory_pipeline.observations.flags import TIME_REMOVED, UNGROUNDED, UNGROUN
 from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Aligned, Alignment
 from memory_pipeline.observations.model import EvidenceSpan, Fact, WindowMessage
 from memory_pipeline.observations.parsing.answer import ParsedFact
+from memory_pipeline.observations.parsing.markup import without_markup
 from memory_pipeline.text import cues
 from memory_pipeline.text.dates import CLOCK, clock_of, clock_times
 from memory_pipeline.text.kinds import length_of
 from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
 from memory_pipeline.text.sentences import squeeze
+from memory_pipeline.text.spaces import run_together
 from memory_pipeline.text.specifics import Words, missing_specifics, specifics
 
 SURE = 0.2
@@ -57,6 +59,7 @@ class FactCheck:
     window: Conversation
     alignment: Alignment
     words: Words
+    texts: Sequence[str]
     times: frozenset[str]
     """Clock times that were printed or said."""
     zone: ZoneInfo
@@ -69,13 +72,19 @@ class FactCheck:
         names = [m.tool_name or "" for m in messages]
         times = frozenset(printed.union(*spoken))
         return cls(
-            messages, Conversation.from_messages(messages), Alignment(messages), Words([*texts, *names]), times, zone
+            messages,
+            Conversation.from_messages(messages),
+            Alignment(messages),
+            Words([*texts, *names]),
+            texts,
+            times,
+            zone,
         )
 
     def check(self, parsed: ParsedFact, within: range) -> Fact:
         """The fact as it may be stored. `within` are the positions of the part that the model was shown."""
         named = [number - 1 for number in parsed.refs if number - 1 in within]
-        text, is_removed = self.without_invented_times(parsed.text)
+        text, is_removed = self.without_invented_times(self.without_markup(parsed.text))
         missing = missing_specifics(text, self.words)
         aligned = self._aligned(text, named, within, missing)
         flags = [UNGROUNDED_SPECIFICS] if missing else []
@@ -97,6 +106,10 @@ class FactCheck:
         )
         return self._cap_priority(fact, aligned, missing)
 
+    def without_markup(self, text: str) -> str:
+        """The text without what only the answer's format added to it."""
+        return without_markup(text, self.texts)
+
     def without_invented_times(self, text: str) -> tuple[str, bool]:
         """The text without clock times that nobody said and no message bears, and whether there were any."""
         if clock_times(text) <= self.times:
@@ -104,7 +117,7 @@ class FactCheck:
         while not clock_times(text) <= self.times:  # what is left may stand together as another time
             for times in _TIMES_IN_WORDS:
                 text = times.sub(self._unless_said, text)
-        return " ".join(text.split()), True
+        return run_together(text), True
 
     def _unless_said(self, found: re.Match[str]) -> str:
         if clock_times(found[0]) & self.times:

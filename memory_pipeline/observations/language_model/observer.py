@@ -197,7 +197,8 @@ def _newest(earlier: Earlier, cap: int) -> Earlier:
 
 
 def _line(text: str | None, fact_check: FactCheck) -> str | None:
-    return clip(fact_check.without_invented_times(text)[0], MAX_LINE) if text and text.strip() else None
+    words = fact_check.without_invented_times(fact_check.without_markup(text))[0] if text and text.strip() else None
+    return words and clip(words, MAX_LINE)
 
 
 def _images(messages: Sequence[WindowMessage], left: int) -> Iterator[RequestImage]:

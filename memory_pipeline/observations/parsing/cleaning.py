@@ -24,8 +24,8 @@ _HIDDEN = re.compile(
 # they belong to the spelling of Persian and of Indian languages
 _JOINER = re.compile(r"(?<![\u0590-\u1fff])[\u200c\u200d]|[\u200c\u200d](?![\u0590-\u1fff])")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_ENTITY = re.compile(r"&(lt|gt|amp|quot|apos|#39|#x27);", re.I)
-_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "#39": "'", "#x27": "'"}
+ENTITY = re.compile(r"&(lt|gt|amp|quot|apos|#39|#x27);", re.I)
+ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "#39": "'", "#x27": "'"}
 _ESCAPED_TAG = re.compile(r"&lt;\s{0,3}/?\s{0,3}(?:observations?|segment)", re.I)
 _ANSWER_TAG = re.compile(r"<\s{0,3}(?:observations?|segment)\b", re.I)
 _ANSWER_AT_LINE = re.compile(r"^[ \t]*<[ \t]{0,3}observations?\b", re.I | re.M)
@@ -33,7 +33,9 @@ _THINKING = re.compile(
     r"[<◁](/?)(think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad)\b[^<>▷\n]{0,80}[>▷]", re.I
 )
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>\s*final\b[^<\n]{0,80}<\|message\|>")
-_CONTROL_TOKEN = re.compile(r"<[|｜][\w▁ .:-]{1,40}[|｜]>|</?s>(?=\s*\Z)")
+_TOKEN = r"<[|｜][\w▁ .:-]{1,40}[|｜]>"
+# within a sentence somebody speaks of it
+_CONTROL_TOKEN = re.compile(rf"^[ \t]{{0,8}}(?:{_TOKEN})+|(?:{_TOKEN})+(?=[ \t]{{0,8}}$)|</?s>(?=\s*\Z)", re.M)
 
 
 def cleaned(text: str) -> str:
@@ -48,7 +50,7 @@ def cleaned(text: str) -> str:
 
 def unescaped(text: str) -> str:
     """With the five entities of XML as the characters that they stand for."""
-    return _ENTITY.sub(lambda entity: _ENTITIES[entity[1].lower()], text)
+    return ENTITY.sub(lambda entity: ENTITIES[entity[1].lower()], text)
 
 
 def without_thinking(text: str) -> tuple[str, str | None]:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from memory_pipeline.observations.parsing.cleaning import is_echo_line, is_nothing, is_too_little, shortened, unescaped
+from memory_pipeline.observations.parsing.cleaning import is_echo_line, is_nothing, is_too_little, shortened
 from memory_pipeline.observations.parsing.marks import STATEMENT, Marks, leading, priority_in, trailing
 from memory_pipeline.text.priorities import LOW
+from memory_pipeline.text.spaces import CODE, run_together
 
 MAX_ENTRY = 4_000
 """Characters of a line that are looked at; facts are shorter by far."""
@@ -25,14 +26,6 @@ DATE = re.compile(r"[\W_]*(?:dates?\b[\W_]{1,6}[^\n]{0,40}|\d{4}-\d\d-\d\d\W*)",
 _ARROW = re.compile(r"(?:->|→|=>|↳)[ \t]*")
 _SEVERAL = re.compile(r"(?<=\S)[ \t][*•-][ \t]+(?=[🔴🟡🟢])")
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*/])([^*\n]{1,300}?)(?<=\S)\*\*(?![\w*])")
-_CODE = re.compile(r"(`[^`\n]{1,300}`)")
-_TYPE = re.compile(r"</?(?:b|i|u|em|strong|br|p|li|ul|ol|span|code)[ \t]*/?>", re.I)
-"""Tags that are only looks."""
-_ANY_TAG = re.compile(
-    r"</[A-Za-z][^<>]*>|<[|｜][^<>]*>|(?<!\w)<[A-Za-z!?][^<>]*>"
-    r"|<(?:system|user|assistant|human|tool|instructions?|observations?|memory)\b[^<>]*>",
-    re.I,
-)
 _TEMPLATE = re.compile(r"\[#(?:NUMBER|N)\b|^(?:the fact\W*$|\{observation\}|MARK kind)", re.I)
 _KEY = re.compile(r"\w+")
 
@@ -97,25 +90,12 @@ def key_of(fact: ParsedFact) -> str:
 
 
 def tidy(text: str) -> str:
-    """On one line, with XML's entities resolved outside of code, without bold type and without the brackets of tags:
-    what a user reads cannot open or close anything in a later prompt. Generics like `Vec<u8>` stay as they are."""
-    words = " ".join(text[:MAX_ENTRY].split())
-    words = "".join(part if part[:1] == "`" else _TYPE.sub("", unescaped(part)) for part in _CODE.split(words))
-    words = _ANY_TAG.sub(_without_brackets, words)
-    if _ANY_TAG.search(words):  # one was made of the rest of another: <<system>>
-        words = words.replace("<", "").replace(">", "")
-    words = _BOLD.sub(r"\1", words)
+    """On one line, without bold type outside of code; every other character as it was written (see `markup.py`)."""
+    parts = CODE.split(run_together(text[:MAX_ENTRY]))
+    words = "".join(part if i % 2 else _BOLD.sub(r"\1", part) for i, part in enumerate(parts))
     if words.count("**") == 1 and words.startswith("**") != words.endswith("**"):  # its other half led the line
         words = words.removeprefix("**").removesuffix("**")
-    return " ".join(words.split())
-
-
-def _without_brackets(tag: re.Match[str]) -> str:
-    """The words of a tag, apart from their neighbours."""
-    text, (start, end) = tag.string, tag.span()
-    before = " " if start and text[start - 1].isalnum() else ""
-    after = " " if end < len(text) and (text[end].isalnum() or text[end] == "<") else ""
-    return f"{before}{tag[0][1:-1].strip()}{after}"
+    return words.strip()
 
 
 def _entries(lines: Iterable[str]) -> list[_Entry]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from memory_pipeline.observations.parsing.marks import TEXTS, element_of, fact_line
 from memory_pipeline.observations.parsing.structure import Draft, Structure, read_structure
+from memory_pipeline.text.spaces import run_together
 
 TRIED = 3
 """Places where JSON may begin that are tried; each costs one pass over the text."""
@@ -50,7 +51,7 @@ def _structure(value: Any) -> Structure | None:
         reported = named.get(name)
         words = " ".join(map(str, reported)) if isinstance(reported, list) else reported
         if isinstance(words, str) and words.strip():
-            structure.texts[name] = " ".join(words.split())
+            structure.texts[name] = run_together(words)
     return structure
 
 
@@ -112,4 +113,4 @@ def _number(value: Any) -> int | None:
 
 
 def _words(value: Any) -> str | None:
-    return (" ".join(value.split()) or None) if isinstance(value, str) else None
+    return (run_together(value) or None) if isinstance(value, str) else None

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 
 from memory_pipeline.text.priorities import EMOJI, HIGH, LOW, MEDIUM
+from memory_pipeline.text.spaces import run_together
 
 KINDS = (
     *("rule", "preference", "decision", "correction", "root_cause", "state_change", "convention", "progress"),
@@ -274,7 +275,7 @@ def fact_line(text: str, attributes: dict[str, str]) -> str:
     refs = refs_in(value("refs", "ref", "messages", "message", "message_numbers", "evidence", "numbers", "from", "ids"))
     parts = ["*", EMOJI[priority] if priority else "", f"[{kind}]" if kind else "", f"({clock})" if clock else ""]
     numbers = "[" + " ".join(f"#{ref}" for ref in refs) + "]" if refs else ""
-    return " ".join(part for part in (*parts, numbers, *text.split()) if part)
+    return " ".join(part for part in (*parts, numbers, run_together(text)) if part)
 
 
 def from_to(attributes: dict[str, str]) -> tuple[int | None, int | None]:

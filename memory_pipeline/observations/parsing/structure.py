@@ -20,6 +20,7 @@ from memory_pipeline.observations.parsing.marks import (
     from_to,
     priority_in,
 )
+from memory_pipeline.text.spaces import run_together
 
 MAX_NAME = 30
 """Characters of a heading that names an element."""
@@ -252,7 +253,7 @@ class _Reader:
 
     def _end_of_words(self, name: str) -> None:
         lines, self.words = self.words, []
-        text = " ".join(" ".join(lines).split())
+        text = run_together("\n".join(lines))
         if name == "fact":
             self.draft.lines += lines if any(map(BULLET.match, lines)) else [fact_line(text, self.attributes)]
         elif name == "title":

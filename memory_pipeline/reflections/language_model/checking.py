@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memory_pipeline.observations.language_model.alignment import OF_THE_WRITER, stems
+from memory_pipeline.observations.parsing.markup import without_markup
 from memory_pipeline.reflections.language_model.parsing import ParsedLine
 from memory_pipeline.reflections.model import (
     PATTERNS,
@@ -41,6 +43,7 @@ class Checker:
 
     def check(self, parsed: ParsedLine) -> ReflectionLine | None:
         """The line as it may be stored; None when its observations are not there or do not carry it."""
+        parsed = replace(parsed, text=without_markup(parsed.text, [o.text for o in self.observed]))
         named, replaced = self._known(parsed.sources), self._known(parsed.replaced)
         if not any(self.observed[i].may_lead for i in named) or not self._is_carried(parsed.text, [*named, *replaced]):
             return None

@@ -161,7 +161,7 @@ def _parsed(
     for bracket, _ in brackets:
         pieces.append(line[end : bracket.start()])
         end = bracket.end()
-    head, tail = pieces[0], " ".join([*pieces[1:], line[end:]])
+    head, tail = pieces[0], _joined([*pieces[1:], line[end:]])
     numbers = [n for _, refs in brackets for n in refs.observations][:MAX_SOURCES]
     memory = [m for _, refs in brackets for m in refs.memory][:MAX_SOURCES]
     replaced = tuple(dict.fromkeys(-n for n in numbers if n < 0))
@@ -169,13 +169,20 @@ def _parsed(
     if repeated := tuple(m for m in memory if not m.startswith("-")):
         return KnownToMemory(sources, repeated)
     marks, rest = _marks(head, names, known)
-    said = tidy(_LEFT.sub("", f"{rest} {tail}" if len(rest.split()) > 1 else tail) or rest)
-    said = re.sub(r"\s+([.,;:!?])", r"\1", said)
+    said = tidy(_LEFT.sub("", _joined([rest, tail]) if len(rest.split()) > 1 else tail) or rest)
     if is_too_little(said):
         return None
     contradicted = tuple(dict.fromkeys(m[1:] for m in memory))
     section = under if marks.section is None else marks.section
     return ParsedLine(shortened(said), sources, replaced, section, marks.kind, marks.priority, marks.tags, contradicted)
+
+
+def _joined(pieces: Sequence[str]) -> str:
+    """What stood between brackets, without a space where a sentence goes on with its full stop."""
+    whole, *others = pieces
+    for piece in others:
+        whole = whole.rstrip() + piece if piece.startswith(tuple(".,;:!?")) else f"{whole} {piece}"
+    return whole
 
 
 @dataclass(frozen=True, slots=True)

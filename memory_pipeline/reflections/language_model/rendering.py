@@ -12,6 +12,7 @@ from itertools import groupby
 from memory_pipeline.observations.flags import ENDED, UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED
 from memory_pipeline.reflections.model import Observation
 from memory_pipeline.text.priorities import EMOJI
+from memory_pipeline.text.spaces import run_together
 from memory_pipeline.text.tokens import estimate
 
 FENCE = "observations"
@@ -74,7 +75,7 @@ def _shown(observed: Sequence[Observation], today: date | None) -> Iterator[str]
 
 def _line(o: Observation, number: int) -> str:
     said = dict.fromkeys(f"({SAID_OF[flag]}) " for flag in o.flags if flag in SAID_OF)
-    text = " ".join(o.text.split())
+    text = run_together(o.text)
     return f"o{number} {EMOJI[o.priority]} {o.kind}, {WHOSE.get(o.trust, o.trust)}: {''.join(said)}{text}"
 
 

@@ -428,7 +428,7 @@ def test_all_before_the_end_of_thinking_is_thinking() -> None:
     assert parse_answer(f"{draft}* 🔴 Never push to main").segments == flat(fact("Never push to main", "high"))
     told = "<observations>\n* 🔴 The parser drops all before </think>\n* 🟡 Tests are red</observations>"
     assert [f.text for f in parse_answer(told).segments[0].facts] == [
-        "The parser drops all before /think",
+        "The parser drops all before </think>",
         "Tests are red",
     ]
 
@@ -436,7 +436,7 @@ def test_all_before_the_end_of_thinking_is_thinking() -> None:
 def test_inline_tags_are_words_of_their_sentence() -> None:
     answer = WELL_FORMED.replace("219 tests.", "219 tests; `</facts>` and <title> are shown.")
     first = parse_answer(answer).segments[0].facts[1]
-    assert first.text == "`make test` passes with 219 tests; `/facts` and title are shown."
+    assert first.text == "`make test` passes with 219 tests; `</facts>` and <title> are shown."
     assert parse_answer(answer).parsed
 
 
