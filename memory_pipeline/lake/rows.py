@@ -128,6 +128,8 @@ class MessageRow(TypedDict):
     quoted: list[SpanRow]
     images: list[ImageRow]
     untimed: str | None
+    answer_to: str | None
+    answered: str | None
 
 
 class WindowRow(TypedDict):

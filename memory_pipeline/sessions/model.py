@@ -14,6 +14,8 @@ import msgspec
 from memory_pipeline.errors import MemoryPipelineError
 
 Role = Literal["user", "assistant", "tool", "injected"]
+Answering = Literal["question", "plan", "call"]
+"""What a user's words in the result of a tool answer."""
 
 
 class Source(NamedTuple):
@@ -45,8 +47,8 @@ class Image(NamedTuple):
 class Message(msgspec.Struct, frozen=True, gc=False):
     """One utterance. (A msgspec struct, because it is made ten times as fast as a dataclass.)
 
-    `user` is what the user typed, `assistant` what the model said, `tool` a tool call or its result
-    (clipped), `injected` text that carries the user role but that the user did not type (skills, system
+    `user` is what the user typed or said through a tool, `assistant` what the model said, `tool` a tool call or its
+    result (clipped), `injected` text that carries the user role but that the user did not type (skills, system
     reminders, AGENTS.md, compaction summaries, command wrappers, task notifications).
     """
 
@@ -70,6 +72,11 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     files_modified: tuple[str, ...] = ()
     is_timed: bool = True
     """Whether its time was recorded; else it has that of the record before it, of the session's first or the file's."""
+    answer_to: Answering | None = None
+    """What the user answers, where they said it through a tool: a question, a plan, or a call that they refused or let
+    through with a remark."""
+    answered: str | None = None
+    """The question, plan or call itself (clipped), where it is known."""
 
 
 class Compaction(NamedTuple):

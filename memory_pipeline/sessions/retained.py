@@ -12,7 +12,7 @@ import polars as pl
 from memory_pipeline.lake.rows import MessageRow
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.model import Image, Message, Role
+from memory_pipeline.sessions.model import Answering, Image, Message, Role
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.windows import STILL_ACTIVE, too_few
 from memory_pipeline.settings import Settings
@@ -53,7 +53,7 @@ class RetainedRows:
         )
         return {
             "sessions": self._redacted(sessions, "name", "cwd"),
-            "messages": self._with_quotes(self._redacted(messages, "text", "tool_name")),
+            "messages": self._with_quotes(self._redacted(messages, "text", "tool_name", "answered")),
             "windows": self._decided(self._redacted(windows, "current_task", "suggested_response"), messages),
         }
 
@@ -77,6 +77,8 @@ class RetainedRows:
             bool(row["voided"]),
             tuple(Image(**image) for image in row["images"] or ()),
             is_timed=row["untimed"] is None,
+            answer_to=cast("Answering | None", row["answer_to"]),
+            answered=row["answered"] and redact(row["answered"]),
         )
 
     def _redacted(self, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:

@@ -247,4 +247,6 @@ def _message_rows(window: Window, source: dict[str, str]) -> Iterable[MessageRow
             "quoted": [{"start": start, "end": end} for start, end in quoted],
             "images": [{"line": i.line, "block": i.block, "media_type": i.media_type} for i in m.images],
             "untimed": _untimed(m),
+            "answer_to": m.answer_to,
+            "answered": m.answered,
         }

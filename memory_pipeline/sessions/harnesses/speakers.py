@@ -52,12 +52,17 @@ _BETWEEN = "\x1e"
 _LEADS = (*_INJECTED_HEADERS, *_IDE_HEADERS, "[Request interrupted by user")
 
 
-def split_content_by_speaker(content: object, line: int) -> list[Passage]:
-    """The content of a user record, taken apart into what the harness put in and what the user typed, in order."""
+def split_content_by_speaker(content: object, line: int, first: int = 0) -> list[Passage]:
+    """The content of a user record, taken apart into what the harness put in and what the user typed, in order.
+
+    `first` is how many images of the record came before.
+    """
     if not isinstance(content, list):
         return split_by_speaker(content) if isinstance(content, str) else []
     # the mark of an image begins with a bracket, so it is taken for words of the user, as it should
-    parts = (passage for text in without_private(block_texts(content, line)) for passage in split_by_speaker(text))
+    parts = (
+        passage for text in without_private(block_texts(content, line, first)) for passage in split_by_speaker(text)
+    )
     return [(role, "\n".join(part for _, part in same)) for role, same in groupby(parts, key=itemgetter(0))]
 
 

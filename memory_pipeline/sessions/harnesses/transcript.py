@@ -21,6 +21,7 @@ from typing import NamedTuple, Self
 from msgspec.structs import replace
 
 from memory_pipeline.llm.own_sessions import MARKER
+from memory_pipeline.sessions.harnesses.answers import Answer
 from memory_pipeline.sessions.harnesses.content import image_type, images_in, marked_images, without_marks
 from memory_pipeline.sessions.harnesses.records import EARLIEST, to_time
 from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Problem, Role, Source
@@ -122,8 +123,9 @@ class Transcript:
         is_error: bool = False,
         content: object = None,
         images: tuple[Image, ...] = (),
+        answer: Answer | None = None,
     ) -> int | None:
-        """Keep one message, unless it is blank or was there before; of a tool's text an excerpt.
+        """Keep one message, unless it is blank or was there before; of a tool's text and what is answered an excerpt.
 
         Images are found in the `content` that the text is of, or given. Returns a handle for `touch`.
         """
@@ -143,11 +145,13 @@ class Transcript:
             images = marked_images(text, self._images)
         if role == "tool":
             text = self.redactor.excerpt(text, self.limit)
-            tool_name = self._names.get(tool_name) or self._name(tool_name)
         else:
             if _DO_NOT_INDEX in text or MARKER in text:
                 self._look_for_marks(role, text)
             text = self.redactor.redact(text)
+        if tool_name:
+            tool_name = self._names.get(tool_name) or self._name(tool_name)
+        answered = self.redactor.excerpt(clean(answer.answered), self.limit) if answer and answer.answered else None
         record, line, said_at, written_at, is_timed = self.place
         messages = self._messages
         if said_at is None or written_at is None:
@@ -162,6 +166,8 @@ class Transcript:
                 *(identifier, role, said_at, written_at, text, line, tool_name, is_error),
                 images=images,
                 is_timed=is_timed,
+                answer_to=answer and answer.to,
+                answered=answered,
             )
         )
         return len(messages) - 1

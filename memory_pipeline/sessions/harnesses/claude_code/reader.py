@@ -12,6 +12,8 @@ from pathlib import Path
 
 import msgspec
 
+from memory_pipeline.sessions.harnesses.answers import Answer
+from memory_pipeline.sessions.harnesses.claude_code.answers import Call, heard
 from memory_pipeline.sessions.harnesses.claude_code.records import (
     Attachment,
     Compaction,
@@ -21,10 +23,11 @@ from memory_pipeline.sessions.harnesses.claude_code.records import (
     Preserved,
     Record,
     Segment,
+    ToolResult,
 )
-from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text, images_in
+from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text, images_in, marked_images
 from memory_pipeline.sessions.harnesses.protocol import Harness
-from memory_pipeline.sessions.harnesses.records import JsonObject, text_of, words
+from memory_pipeline.sessions.harnesses.records import JsonObject, Other, text_of, words
 from memory_pipeline.sessions.harnesses.speakers import Passage, split_by_speaker, split_content_by_speaker
 from memory_pipeline.sessions.harnesses.transcript import Transcript
 from memory_pipeline.sessions.model import Image, ParsedSession, Role
@@ -80,6 +83,7 @@ class Reader:
         self.titles: dict[str, str] = {}
         self.summaries: list[tuple[str, str]] = []
         self.tools: dict[str, str] = {}
+        self.calls: dict[str, Call] = {}
         self.changes: dict[str, int | None] = {}
         self.positions: dict[str, int] = {}
         self.parents: dict[str, str] = {}
@@ -87,6 +91,7 @@ class Reader:
         self.said: set[str] = set()
         self.identity = ""
         self.part = 0
+        self.answers = 0
 
     def finish(self) -> ParsedSession:
         return self.transcript.finish(self._session_id(), self._title(), self.cwd, voided=self._rewound())
@@ -140,7 +145,7 @@ class Reader:
         else:
             identity = f"{record.timestamp}\x1f{kind}\x1f{self.transcript.digest(msgspec.json.encode(record.message))}"
             self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
-        self.part = 0
+        self.part = self.answers = 0
         self._envelope(record, kind)
         said = self._say(record, kind)
         # a damaged copy of a record, with nothing in it, must not hide the whole one
@@ -183,22 +188,49 @@ class Reader:
         line = self.transcript.place.line
         blocks = content if isinstance(content, list) else []
         results = [block for block in blocks if isinstance(block, Block) and block.type == "tool_result"]
+        if not results:
+            self._prompt(record, split_content_by_speaker(content, line), content)
+            return
         count = 0
         for block in results:
-            images = images_in(block.content, line, count)
-            text = content_text(block.content, line, count) or "(no output)"
-            call_id = text_of(block.tool_use_id)
-            name = self.tools.get(call_id, "")
-            if block.is_error is True and call_id in self.changes:
-                self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
-            self._add("tool", text, tool_name=name, is_error=block.is_error is True, images=images)
-            count += len(images)
-        if results:
-            # what stands beside a result was put there by the program
-            rest = [block for block in blocks if not (isinstance(block, Block) and block.type == "tool_result")]
-            self._add("injected", content_text(rest, line, count), images=images_in(rest, line, count))
-        else:
-            self._prompt(record, split_content_by_speaker(content, line), content)
+            count += self._result(record, block, line, count)
+        rest = [block for block in blocks if not (isinstance(block, Block) and block.type == "tool_result")]
+        self._beside(record, rest, text_of(results[-1].tool_use_id), line, count)
+        for block in results:
+            self.calls.pop(text_of(block.tool_use_id), None)
+
+    def _result(self, record: Record, block: Block, line: int, first: int) -> int:
+        """What a tool gave back, and what the user says in it; how many images there are, numbered from `first`."""
+        images = images_in(block.content, line, first)
+        text = content_text(block.content, line, first) or "(no output)"
+        call_id, failed = text_of(block.tool_use_id), block.is_error is True
+        name, data = self.tools.get(call_id, ""), record.toolUseResult
+        found = heard(
+            self.calls.get(call_id, Call("", None)),
+            text,
+            is_error=failed,
+            denial=record.toolDenialKind,
+            result=msgspec.structs.asdict(data) if isinstance(data, ToolResult) else None,
+        )
+        if failed and call_id in self.changes:
+            self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
+        self._add("tool", text, tool_name=name, is_error=failed and not found.refused, images=images)
+        for answer in found.answers:
+            self._answer(answer, name)
+        return len(images)
+
+    def _beside(self, record: Record, rest: list[Block | Other], call_id: str, line: int, first: int) -> None:
+        """What stands beside the results: the remark with which the user let the call through, or what the program
+        put in.
+        """
+        images = images_in(rest, line, first)
+        if record.isMeta is True or not _from_user(record.origin):
+            self._add("injected", content_text(rest, line, first), images=images)
+            return
+        for role, text in split_content_by_speaker(rest, line, first):
+            remark = Answer(text, "call", self.calls.get(call_id, Call("", None)).text) if role == "user" else None
+            name = self.tools.get(call_id) if remark else None
+            self._add(role, text, tool_name=name, images=marked_images(text, images), answer=remark)
 
     def _prompt(self, record: Record, parts: Sequence[Passage], content: Content = None) -> None:
         """A prompt; what a model wrote for a sub-agent and what the program wrote is nobody's typing."""
@@ -231,6 +263,7 @@ class Reader:
     def _call(self, block: Block) -> None:
         name, arguments = text_of(block.name), block.input
         self.tools[text_of(block.id)] = name
+        self.calls[text_of(block.id)] = Call(name, arguments)
         handle = self._add("tool", call_text(name, arguments), tool_name=name)
         if isinstance(arguments, dict):
             read, modified = arguments.get(_READS.get(name, "")), arguments.get(_CHANGES.get(name, ""))
@@ -278,14 +311,28 @@ class Reader:
         is_error: bool = False,
         content: object = None,
         images: tuple[Image, ...] = (),
+        answer: Answer | None = None,
     ) -> int | None:
         if not text or text.isspace():
             return None
         identity = f"{self.identity}\x1f{self.part}"
         self.part += 1
         return self.transcript.add(
-            role, text, identity, tool_name=tool_name, is_error=is_error, content=content, images=images
+            role,
+            text,
+            identity,
+            tool_name=tool_name,
+            is_error=is_error,
+            content=content,
+            images=images,
+            answer=answer,
         )
+
+    def _answer(self, answer: Answer, tool_name: str) -> None:
+        """Words of the user within a result, counted apart: the numbers of the parts are in stored ids."""
+        identity = f"{self.identity}\x1fanswer\x1f{self.answers}"
+        self.answers += 1
+        self.transcript.add("user", answer.text, identity, tool_name=tool_name, answer=answer)
 
 
 def _from_user(origin: object) -> bool:

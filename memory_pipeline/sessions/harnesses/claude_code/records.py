@@ -44,6 +44,14 @@ class Compaction(Fields):
     preservedMessages: Preserved | Other = None
 
 
+class ToolResult(Fields):
+    """What a tool gave back as data, as far as it tells of the user; the rest is large and in the text too."""
+
+    answers: Any = None
+    annotations: Any = None
+    plan: Any = None
+
+
 class Record(Fields):
     """A record of the chain, or one of the small records beside it."""
 
@@ -60,6 +68,8 @@ class Record(Fields):
     isMeta: Any = None
     isCompactSummary: Any = None
     isApiErrorMessage: Any = None
+    toolDenialKind: Any = None
+    toolUseResult: ToolResult | Other = None
     message: MessageFields | Other = None
     attachment: Attachment | Other = None
     compactMetadata: Compaction | Other = None
