@@ -67,13 +67,18 @@ def _message_line(number: int, message: Message, session: ParsedSession) -> str:
         "UNTIMED": not message.is_timed,
         "VOIDED": message.voided,
         "INHERITED": message.message_id in session.inherited,
+        f"to the {message.answer_to} {_short(message.answered or '')}": message.answer_to is not None,
         f"written {_time(message.written_at)}": message.written_at != message.said_at,
     }
     shown = " ".join([message.role, message.tool_name or "", *(mark for mark, there in marks.items() if there)])
-    text = message.text.replace("\n", "⏎").replace("\r", "␍")
-    text = text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"
     images = "".join(f" <{image.media_type} at {image.line}/{image.block}>" for image in message.images)
-    return f"#{number} line {message.line} {_time(message.said_at)} {' '.join(shown.split())}: {text}{images}"
+    text = _short(message.text) + images
+    return f"#{number} line {message.line} {_time(message.said_at)} {' '.join(shown.split())}: {text}"
+
+
+def _short(text: str) -> str:
+    text = text.replace("\n", "⏎").replace("\r", "␍")
+    return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"
 
 
 def _time(moment: datetime | None) -> str:

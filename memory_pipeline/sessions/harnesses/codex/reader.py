@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from memory_pipeline.sessions.harnesses.answers import Answer, answers_given, asks
 from memory_pipeline.sessions.harnesses.codex.records import Item, Metadata, Payload, Record
 from memory_pipeline.sessions.harnesses.codex.streams import Prompt, Streams, bare, essence
 from memory_pipeline.sessions.harnesses.codex.tools import CALL_TYPES, OUTPUT_TYPES, read_call, read_output
@@ -78,6 +79,7 @@ class Reader:
         self.name = ""
         self.cwd = ""
         self.tools: dict[str, str] = {}
+        self.asked: dict[str, object] = {}
         self.calls: dict[str, tuple[int | None, tuple[str, ...]]] = {}
         self.parent_id = ""
         self.copied_until: datetime | None = None
@@ -242,12 +244,14 @@ class Reader:
         self.tools[call.call_id] = call.name
         text = call_text(call.name, call.arguments)
         handle = self._add(self.transcript, "tool", text, tool_name=call.name, identified_by=call.identity)
+        if asks(call.arguments):
+            self.asked[call.call_id] = call.arguments
         if call.patched:
             self.calls.setdefault(call.call_id, (handle, tuple(call.patched)))
 
     def _output(self, payload: Payload) -> None:
         output = read_output(payload, self.transcript.place.line)
-        if output.failed:
+        if output.failed or output.refused:
             self.calls.pop(output.call_id, None)
         text, name = output.text or "(no output)", self.tools.get(output.call_id, "")
         images = images_in(output.content, self.transcript.place.line)
@@ -260,6 +264,10 @@ class Reader:
             is_error=output.failed,
             images=images,
         )
+        answers = answers_given(self.asked.pop(output.call_id, None), output.data)
+        for number, answer in enumerate(answers):
+            identity = f"{number}\x1f{output.identity}"
+            self._add(self.transcript, "user", answer.text, tool_name=name, identified_by=identity, answer=answer)
 
     def _add(
         self,
@@ -271,6 +279,7 @@ class Reader:
         identified_by: str = "",
         is_error: bool = False,
         images: tuple[Image, ...] = (),
+        answer: Answer | None = None,
     ) -> int | None:
         """Keep a message; `identified_by` is what identifies it where the text is only a part of it."""
         payload = f"{role}\x1f{essence(identified_by or bare(text))}"
@@ -283,6 +292,7 @@ class Reader:
             tool_name=tool_name,
             is_error=is_error,
             images=marked_images(text, images),
+            answer=answer,
         )
 
 

@@ -24,7 +24,12 @@ CALL_TYPES = frozenset(_ARGUMENTS)
 OUTPUT_TYPES = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output"))
 _PATCHED_FILE = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\n]+)")
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)")
-_REFUSED = ("unsupported call", "exec command rejected by user", "failed in sandbox", "aborted by user")
+_FAILED = ("unsupported call", "failed in sandbox")
+# The user said no, or pressed Escape: then they go on with a message of their own.
+_REFUSED = re.compile(
+    r"(?:Wall time: [^\n]*\n)?(?:(?:exec command|patch) rejected by user|user (?:rejected|cancelled) MCP tool call"
+    r"|(?:command )?aborted by user)\b(?! approval settings)"
+)
 
 
 class Call(NamedTuple):
@@ -46,7 +51,11 @@ class Output(NamedTuple):
     text: str
     content: object
     """What the text is of, with its images."""
+    data: object
+    """What was given as JSON, decoded; else the text or the blocks."""
     failed: bool
+    refused: bool
+    """The user refused or interrupted the call, so that nothing failed."""
 
 
 def read_call(payload: CallPayload) -> Call:
@@ -71,18 +80,21 @@ def read_call(payload: CallPayload) -> Call:
 def read_output(payload: CallPayload, line: int) -> Output:
     """The result in a `response_item` of one of the `OUTPUT_TYPES`."""
     given = payload.output
-    output = _decoded(given) if isinstance(given, str) and given.startswith('{"') else given
+    output = data = _decoded(given) if isinstance(given, str) and given.startswith('{"') else given
     exit_code: object = None
-    if isinstance(output, dict):
+    if isinstance(output, dict) and not output.keys() & {"output", "content"}:
+        output = _plain(given)
+    elif isinstance(output, dict):
         metadata = output.get("metadata")
         exit_code = metadata.get("exit_code") if isinstance(metadata, dict) else None
         output = as_content(output.get("output", output.get("content")))
     text = content_text(output, line)
     if exit_code is None and (found := _EXIT_CODE.search(text, 0, 400)):
         exit_code = int(found[1])
-    failed = exit_code not in (None, 0) or text.startswith(_REFUSED)
+    refused = _REFUSED.match(text) is not None
+    failed = not refused and (exit_code not in (None, 0) or text.startswith(_FAILED))
     call_id = text_of(payload.call_id)
-    return Output(call_id, _plain(given) + call_id, text, output, failed)
+    return Output(call_id, _plain(given) + call_id, text, output, data, failed, refused)
 
 
 def _plain(value: object) -> str:
