@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from memory_pipeline.sessions.harnesses.answers import answers_given, asks
 from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text
 from memory_pipeline.sessions.harnesses.protocol import Harness
 from memory_pipeline.sessions.harnesses.records import Fields, JsonObject, Other, text_of, words
@@ -26,7 +27,16 @@ _IGNORED = words(
     "service_tier_change"
 )
 _SPILLED_RANGE = re.compile(r":(?:raw|\d+(?:-\d+)?)$")
+_REFUSED = "Blocked by user"
+"""What the extensions that ask before a call give as the reason when the answer is no; nothing failed then."""
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
+
+
+class _Details(Fields):
+    """What a tool that asks the user stores of the answers."""
+
+    answers: Any = None
+    answer: Any = None
 
 
 class _MessageFields(Fields):
@@ -38,6 +48,7 @@ class _MessageFields(Fields):
     toolCallId: Any = None
     toolName: Any = None
     isError: Any = None
+    details: _Details | Other = None
     command: Any = None
     output: Any = None
     exitCode: Any = None
@@ -91,6 +102,7 @@ class Reader:
         self.last = ""
         self.carried: dict[str, str] = {}
         self.changes: dict[str, int | None] = {}
+        self.asked: dict[str, object] = {}
         self.identity = ""
         self.part = 0
 
@@ -168,7 +180,9 @@ class Reader:
             name, call_id = text_of(message.toolName), text_of(message.toolCallId)
             if message.isError is True and call_id in self.changes:
                 self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
-            self._add("tool", text, tool_name=name, is_error=message.isError is True, content=content)
+            failed = message.isError is True and text.strip() != _REFUSED
+            self._add("tool", text, tool_name=name, is_error=failed, content=content)
+            self._answers(self.asked.pop(call_id, None), message.details, text, name)
         elif role == "user":
             for speaker, text in split_content_by_speaker(content, line):
                 self._add(speaker, text, content=content)
@@ -180,6 +194,15 @@ class Reader:
             self._add("injected", text_of(message.summary) or content_text(content, line), content=content)
         elif role != "system":
             self.transcript.unknown[f"message/{role}"] += 1
+
+    def _answers(self, arguments: object, details: object, text: str, name: str) -> None:
+        """What the user answered, where the call was a question; an extension may store it in details."""
+        given = None
+        if isinstance(details, _Details):
+            given = {key: value for key, value in msgspec.structs.asdict(details).items() if value is not None}
+        for number, answer in enumerate(answers_given(arguments, given, text)):
+            identity = f"{self.identity}\x1fanswer\x1f{number}"
+            self.transcript.add("user", answer.text, identity, tool_name=name, answer=answer)
 
     def _assistant(self, content: Content) -> None:
         """Text and tool calls in their order; thinking is left out, and a failed turn often has nothing at all."""
@@ -195,6 +218,8 @@ class Reader:
 
     def _call(self, call_id: str, name: str, arguments: object) -> None:
         handle = self._add("tool", call_text(name, arguments), tool_name=name)
+        if asks(arguments):
+            self.asked[call_id] = arguments
         path = arguments.get("path") if isinstance(arguments, dict) else None
         if isinstance(path, str) and path and not _URL.match(path):
             if name == "read":

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from memory_pipeline.sessions.harnesses.answers import Answer, answers_given
 from memory_pipeline.sessions.harnesses.content import call_text, image_mark, image_type
 from memory_pipeline.sessions.harnesses.records import JsonObject, text_of, words
 from memory_pipeline.sessions.harnesses.speakers import Passage, split_by_speaker
@@ -31,6 +32,11 @@ _HEADERS = (
     "System: Please continue.",
     "System: Potential loop detected.",
 )
+_PLAN = "exit_plan_mode"
+_PLAN_ANSWER = re.compile(
+    r"(?P<approved>Plan approved)\b|Plan rejected\. User feedback: (?P<words>.+?)(?:\n\nThe plan is stored at: |\Z)",
+    re.DOTALL,
+)
 _SUMMARY = "<state_snapshot>"
 
 
@@ -48,6 +54,7 @@ class Piece(NamedTuple):
     images: tuple[Image, ...] = ()
     read: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
+    answer: Answer | None = None
 
 
 def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
@@ -186,9 +193,27 @@ def _tool(identity: str, number: int, call: JsonObject, numbers: Numbers) -> Ite
     text, images = _result(parts_of(call.get("result")), numbers)
     if text or text_of(status) not in _UNANSWERED:
         text = text or text_of(call.get("resultDisplay")) or "(no output)"
-        failed = failed or (name == "run_shell_command" and bool(_FAILED_COMMAND.search(text)))
+        # what is cancelled was refused or interrupted by the user
+        failed = status == "error" or (name == "run_shell_command" and bool(_FAILED_COMMAND.search(text)))
         said_at = call.get("timestamp")
         yield Piece("tool", text, (key, "result"), said_at, tool_name=name, is_error=failed, images=images)
+        for place, answer in enumerate(_answers(name, arguments, text)):
+            yield Piece("user", answer.text, (key, "answer", place), said_at, tool_name=name, answer=answer)
+
+
+def _answers(name: str, arguments: object, text: str) -> list[Answer]:
+    """What the user answered: to questions, or when a plan was shown to them, of which only the file is known."""
+    if name == _PLAN:
+        said = _PLAN_ANSWER.match(text)
+        named = arguments.values() if isinstance(arguments, dict) else ()
+        plan = next((path for path in named if isinstance(path, str)), "")
+        return [Answer(said["approved"] or said["words"], "plan", plan)] if said else []
+    if not text.startswith("{"):
+        return []
+    try:
+        return answers_given(arguments, orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return []
 
 
 def _result(parts: list[JsonObject], numbers: Numbers) -> tuple[str, tuple[Image, ...]]:

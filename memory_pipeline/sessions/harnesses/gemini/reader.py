@@ -184,12 +184,13 @@ class Reader:
                     message.place._replace(said_at=at, written_at=at, is_timed=True) if at else message.place
                 )
                 handle = transcript.add(
-                    "injected" if subagent and piece.role == "user" else piece.role,
+                    "injected" if subagent and piece.role == "user" and not piece.answer else piece.role,
                     piece.text,
                     "\x1f".join(map(str, (session_id, *piece.key))),
                     tool_name=piece.tool_name,
                     is_error=piece.is_error,
                     images=piece.images,
+                    answer=piece.answer,
                 )
                 transcript.touch(handle, read=piece.read, modified=piece.modified)
         voided = {self.messages[identity].place.record for identity in self.voided}
@@ -203,7 +204,9 @@ class Reader:
         kind, plain, place = text_of(record.get("type")), plain_text(record), self.transcript.place
         pieces = list(pieces_of(identity, record, line))
         if synthetic:
-            pieces = [piece if piece.role == "tool" else piece._replace(role="injected") for piece in pieces]
+            pieces = [
+                piece if piece.role == "tool" or piece.answer else piece._replace(role="injected") for piece in pieces
+            ]
         known = self.messages.get(identity)
         if known:
             # a newer version of what was said before keeps its time

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import orjson
 
+from memory_pipeline.sessions.harnesses.answers import Answer, answers_given
 from memory_pipeline.sessions.harnesses.content import call_text, image_mark, image_type
 from memory_pipeline.sessions.harnesses.opencode.store import claims, records
 from memory_pipeline.sessions.harnesses.protocol import HarnessWithFolders
@@ -32,6 +33,14 @@ _WRITES = words("write edit multiedit")
 _PLACEHOLDER = re.compile(r"(?:New session|Child session) - \d{4}-\d\d-\d\dT")
 # `opencode run` puts an argument with blanks into quotes.
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+
+
+_REFUSED = re.compile(
+    r"(?:\w*Error: )?(?:The user rejected permission to use this specific tool call|The user dismissed this question)"
+    r"(?: with the following feedback: (?P<words>.+))?",
+    re.DOTALL,
+)
+_APPROVED = re.compile(r"User approved switching to \w+ agent")
 
 
 class OpenCode(HarnessWithFolders[JsonObject]):
@@ -232,11 +241,24 @@ class Reader:
             output = text_of(state.get("output")) or text_of(state.get("error"))
             text = "\n".join(filter(None, [output, *map(image_mark, images)])) or "(no output)"
             exit_code = _object(state.get("metadata")).get("exit")
-            failed = status == "error" or name == "invalid" or (name == "bash" and exit_code not in (0, None))
+            refused = _REFUSED.match(output) if status == "error" else None
+            failed = (
+                (status == "error" and not refused)
+                or name == "invalid"
+                or (name == "bash" and exit_code not in (0, None))
+            )
             end = to_time(_object(state.get("time")).get("end"))
             if end:
                 self.transcript.place = self.transcript.place._replace(said_at=end, written_at=end, is_timed=True)
             self._add("tool", text, "result", key, tool_name=name, is_error=failed, images=images)
+            if refused and refused["words"]:
+                answers = [Answer(refused["words"], "call", call_text(name, state.get("input")))]
+            elif approved := _APPROVED.match(output):
+                answers = [Answer(approved[0], "plan", "")]
+            else:
+                answers = answers_given(state.get("input"), _object(state.get("metadata")), output)
+            for number, answer in enumerate(answers):
+                self._add("user", answer.text, "answer", key, number, tool_name=name, answer=answer)
         return handle
 
     def _begin_part(self, part: JsonObject) -> None:
@@ -250,11 +272,14 @@ class Reader:
         tool_name: str | None = None,
         is_error: bool = False,
         images: tuple[Image, ...] = (),
+        answer: Answer | None = None,
     ) -> int | None:
         begun = self._time(self.message, "created")
         identity = "\x1f".join(map(str, (self.prompt, self.message.get("role"), begun, *key)))
         identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
-        return self.transcript.add(role, text, identity, tool_name=tool_name, is_error=is_error, images=images)
+        return self.transcript.add(
+            role, text, identity, tool_name=tool_name, is_error=is_error, images=images, answer=answer
+        )
 
     @staticmethod
     def _time(owner: JsonObject, name: str) -> object:
