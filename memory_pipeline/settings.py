@@ -185,7 +185,9 @@ class Settings(BaseSettings):
         "emoji", description="How priorities are written: 🔴, [!] or CRITICAL."
     )
     idle_minutes: int = Field(10, ge=0, description="A session is over when nothing was written for so long.")
-    min_user_messages: int = Field(5, ge=0, description="Shutdown windows with fewer are stored, not observed.")
+    min_user_messages: int = Field(
+        5, ge=0, description="A session with fewer is observed only for your rules and corrections."
+    )
     tool_text_limit: int = Field(1500, ge=100, description="Characters kept of a tool call or result.")
     redact: Annotated[bool, FRONT] = Field(
         True, description="Replace secrets by marks before anything is stored. Only `false` keeps them as they are."

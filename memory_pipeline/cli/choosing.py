@@ -15,6 +15,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Source
+from memory_pipeline.sessions.short import days_fallen_short
 from memory_pipeline.settings import SettingError, Settings, keep_first_day
 from memory_pipeline.workspace import Workspace
 from memory_pipeline.workspace_marks import kept_first_day
@@ -43,9 +44,10 @@ def span_of(first: str | None, last: str | None, everything: bool) -> tuple[date
 
 
 def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bool) -> list[date]:
-    """The days with sessions or with notes that were asked for; the recent ones with sessions when none were."""
+    """The days with sessions or with notes that were asked for; the recent ones with sessions when none were, and the
+    days before them on which sessions that have become long enough since were too short."""
     if not span and not everything:
-        return catalogue.days()[-RECENT_DAYS:]
+        return sorted({*catalogue.days()[-RECENT_DAYS:], *days_fallen_short(catalogue)})
     first, last = span or (date.min, date.max)
     settings = catalogue.settings
     noted = days_with_notes(Workspace(settings, catalogue.lake))

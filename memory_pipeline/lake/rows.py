@@ -63,6 +63,7 @@ class FileDayRow(TypedDict):
     messages: int
     inherited: int
     voided: int
+    typed: list[str] | None
 
 
 class FileContents(TypedDict):
@@ -155,6 +156,7 @@ class WindowRow(TypedDict):
     files_modified: list[str]
     schema_version: int
     untimed: str | None
+    rules_only: bool | None
 
 
 class SegmentRow(TypedDict):

@@ -71,6 +71,7 @@ TABLES: dict[str, Table] = {
                 pl.Struct(
                     {"day": pl.Date(), "digest": pl.String()}
                     | dict.fromkeys(("messages", "inherited", "voided"), pl.Int64())
+                    | {"typed": TEXTS}
                 )
             ),
             "parent_id": pl.String(),
@@ -145,6 +146,7 @@ TABLES: dict[str, Table] = {
             "files_modified": TEXTS,
             "schema_version": pl.Int64(),
             "untimed": pl.String(),
+            "rules_only": pl.Boolean(),
         },
         ("started_at", "dedupe_key"),
     ),
@@ -420,7 +422,8 @@ TABLES: dict[str, Table] = {
 
 COLUMN_NOTES = {
     "day": "local calendar day",
-    "days": "the days on which something in the file was said, each with a digest of it and counts",
+    "days": "the days on which something in the file was said, each with a digest of it, counts and the ids of what "
+    "the user typed",
     "path": "path of the file; of one that holds several sessions, with `#` and the session",
     "member": "the session, where the file holds several",
     "size": "bytes",
@@ -469,6 +472,7 @@ COLUMN_NOTES = {
     "excluded": "why nothing of the session is stored",
     "parent_id": "the session that this one continues or forks",
     "observed": "whether the window is observed; if not, `reason` says why",
+    "rules_only": "whether only the user's rules and corrections are observed, because the session is short",
     "reason": "why: a file was not read, a window not observed, a proposal decided so",
     "current_task": "what was being worked on at the end: of a window the user's last words that say so, of a segment "
     "what a model reported",

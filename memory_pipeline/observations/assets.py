@@ -52,7 +52,8 @@ def observation_assets(settings: Settings) -> dg.AssetsDefinition:
                 version=version,
                 description="Facts with priority, time and the spans that carry them: quotes, or what the model of "
                 "OBSERVER_MODEL wrote and what was said bears out. Only windows marked `observed` have "
-                "rows. Also written to the day's log, memory/YYYY-MM-DD.md.",
+                "rows, and those marked `rules_only` where the user set something. Also written to the day's log, "
+                "memory/YYYY-MM-DD.md.",
             ),
         ],
         partitions_def=daily_partitions(settings),
@@ -94,7 +95,8 @@ def describe(workspace: Workspace, table: str, day: date, calls_for: Callable[[d
             "unparsed": unparsed.height,
             "preview": markdown_table(narratives),
         }
-    said = int(workspace.lake.read("windows", [day]).filter(pl.col("observed"))["tokens_said"].sum())
+    whole_or_rules = pl.col("observed") | pl.col("rules_only").fill_null(False)
+    said = int(workspace.lake.read("windows", [day]).filter(whole_or_rules)["tokens_said"].sum())
     tokens = int(frame["tokens"].sum())
     counts = {priority: int((frame["priority"] == priority).sum()) for priority in PRIORITIES}
     flags = Counter(flag for flags in frame["flags"] for flag in flags)

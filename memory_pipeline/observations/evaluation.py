@@ -58,7 +58,9 @@ def judge_compression(workspace: Workspace, day: date) -> Verdict:
     """Tokens of the observations per token said lie in the band: condensed, and not nothing."""
     windows = workspace.lake.read("windows", [day]).filter(pl.col("observed"))
     said = int(windows["tokens_said"].sum())
-    tokens = int(workspace.lake.read("observations", [day])["tokens"].sum())
+    observations = workspace.lake.read("observations", [day])
+    of_these = pl.col("dedupe_key").is_in(windows["dedupe_key"].to_list())  # not what a short session's rules are
+    tokens = int(observations.filter(of_these)["tokens"].sum())
     return judge_ratio(tokens, said, BAND, MIN_TOKENS_SAID)
 
 
@@ -66,7 +68,7 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     """A day with windows to observe has observations, or a model that said that there is nothing worth keeping."""
     windows = workspace.lake.read("windows", [day]).filter(pl.col("observed"))
     segments = workspace.lake.read("segments", [day])
-    observed = set(workspace.lake.read("observations", [day])["dedupe_key"])
+    observed = set(workspace.lake.read("observations", [day])["dedupe_key"]) & set(windows["dedupe_key"])
     answered = segments.filter(pl.col("parsed") & pl.col("answer").is_not_null())
     explained = set(answered["dedupe_key"]) - set(segments.filter(~pl.col("parsed"))["dedupe_key"])
     unseen = set(windows["dedupe_key"]) - set(segments["dedupe_key"])

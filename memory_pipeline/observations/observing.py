@@ -48,7 +48,16 @@ class WindowOutcome:
 
 def jobs_of(lake: Lake, day: date) -> list[list[Job]]:
     """The windows to be observed of each session, in the order in which they began."""
-    windows = lake.read("windows", [day]).filter(pl.col("observed"))
+    return _jobs(lake, day, pl.col("observed"))
+
+
+def short_jobs_of(lake: Lake, day: date) -> list[Job]:
+    """The windows of sessions that are too short to be observed for more than rules and corrections."""
+    return [job for jobs in _jobs(lake, day, pl.col("rules_only").fill_null(False)) for job in jobs]
+
+
+def _jobs(lake: Lake, day: date, chosen: pl.Expr) -> list[list[Job]]:
+    windows = lake.read("windows", [day]).filter(chosen)
     standing = lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))  # what was retracted is no fact
     messages = standing.partition_by("dedupe_key", as_dict=True)
     folders = {s["session_id"]: Path(s["cwd"] or "").name for s in typed_rows(lake.read("sessions", [day]), SessionRow)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date
 from typing import Self
 
@@ -12,8 +13,17 @@ from memory_pipeline.llm.config import messages_budget, observations_budget, obs
 from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Observer
-from memory_pipeline.observations.observing import WindowOutcome, jobs_of, observe, observe_session
+from memory_pipeline.observations.observing import (
+    Job,
+    WindowOutcome,
+    jobs_of,
+    observe,
+    observe_session,
+    short_jobs_of,
+)
 from memory_pipeline.observations.rows import Rows, better, log_window, rows_of
+from memory_pipeline.observations.short_sessions import OBSERVER as RULES_OBSERVER
+from memory_pipeline.observations.short_sessions import rules_in
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.stage import Built
 from memory_pipeline.workspace import Workspace
@@ -37,15 +47,15 @@ class ObservationsStage:
 
     def fingerprint(self, day: date) -> str:
         inputs = [self.lake.digest(table, [day]) for table in ("messages", "windows")]
-        return fingerprint_of(VERSION, self.observer.version, *inputs)
+        return fingerprint_of(VERSION, self.observer.version, RULES_OBSERVER.version, *inputs)
 
     def build(self, day: date) -> Built:
         outcomes = observe(jobs_of(self.lake, day), self.observer)
         stopped = [outcome.left for outcome in outcomes if outcome.left]
-        rows = self._rows(day, outcomes)
-        edited = self._write_log(day, outcomes, rows)
+        rows = [*zip([o.job for o in outcomes], self._rows(day, outcomes), strict=True), *self._short(day)]
+        edited = self._write_log(day, rows)
         total = Rows()
-        for found in rows:
+        for _, found in rows:
             total.add(found)
         warnings = [f"A block of the daily log was edited by hand and left as it is: {key}" for key in edited]
         if not stopped:
@@ -59,6 +69,12 @@ class ObservationsStage:
             warnings=(f"{day} is not finished: {left}", *warnings),
             failure=None if waits else stopped[0],
         )
+
+    def _short(self, day: date) -> Iterator[tuple[Job, Rows]]:
+        """What the user set in sessions that are otherwise too short."""
+        for job in short_jobs_of(self.lake, day):
+            if segments := rules_in(job.messages):
+                yield job, rows_of(job.window, segments, RULES_OBSERVER.name, self.settings.zone)
 
     def _rows(self, day: date, outcomes: list[WindowOutcome]) -> list[Rows]:
         """The rows of each window: what was found now, or what is better of before, or the fallback."""
@@ -84,12 +100,11 @@ class ObservationsStage:
         (instead,) = observe_session([outcome.job], fallback)
         return rows_of(window, instead.segments, fallback.name, zone)
 
-    def _write_log(self, day: date, outcomes: list[WindowOutcome], rows: list[Rows]) -> list[str]:
+    def _write_log(self, day: date, rows: list[tuple[Job, Rows]]) -> list[str]:
         """The keys of blocks that a user has changed and that were therefore left alone."""
         sessions = {s["session_id"]: s for s in typed_rows(self.lake.read("sessions", [day]), SessionRow)}
         windows = [
-            log_window(o.job.window, found, sessions[o.job.window["session_id"]], self.settings)
-            for o, found in zip(outcomes, rows, strict=True)
+            log_window(job.window, found, sessions[job.window["session_id"]], self.settings) for job, found in rows
         ]
         result = write_daily_log(self.settings.daily_log(day), day, windows, backups=self.settings.backups)
         return list(result.edited_by_hand)

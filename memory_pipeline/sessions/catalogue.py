@@ -23,7 +23,7 @@ from memory_pipeline.days import day_of, today
 from memory_pipeline.lake.rows import FileDayRow, FileRow, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.sessions.catalogue_row import new_row, session_columns, unread_row
-from memory_pipeline.sessions.forks import left_out, repeats
+from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all
 from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
@@ -134,7 +134,7 @@ class Catalogue:
         ]
         for key in gone:
             del self.rows[key]
-        for known in ("_by_day", "_by_session", "_left_out"):
+        for known in ("_by_day", "_by_session", "_left_out", "_typed"):
             self.__dict__.pop(known, None)
         if changed or gone:
             self._store(changed, gone)
@@ -195,6 +195,14 @@ class Catalogue:
     @cached_property
     def _left_out(self) -> set[str]:
         return left_out(self.rows.values())
+
+    def typed(self, session_id: str) -> int:
+        """How many messages the user typed in the session, on all of its days; see `typed_in_all`."""
+        return self._typed.get(session_id, 0)
+
+    @cached_property
+    def _typed(self) -> dict[str, int]:
+        return typed_in_all(self.rows.values())
 
     def repeated(self, session: ParsedSession) -> frozenset[str] | None:
         """Ids of the messages with which the session repeats another one that is known: they count there. None while
@@ -292,11 +300,16 @@ class Catalogue:
 
     def fingerprint(self, day: date, now: datetime) -> str:
         """Of everything that decides the day's sessions, messages and windows."""
+        least = self.settings.min_user_messages
         files = [
-            (key, entry["digest"], self.is_idle(key, day, now), self.is_excluded(key), self._repeated(key, entry))
+            (
+                *(key, entry["digest"], self.is_idle(key, day, now), self.is_excluded(key), self._repeated(key, entry)),
+                # not how many: what is typed on other days matters once, when the session becomes long enough
+                self.typed(str(self.rows[key]["session_id"])) >= least,
+            )
             for key, entry in self._by_day.get(day, {}).items()
         ]
-        return fingerprint_of(self._reader, self.settings.min_user_messages, files)
+        return fingerprint_of(self._reader, least, files)
 
     def _repeated(self, key: str, entry: FileDayRow) -> bool:
         """Whether the file repeats messages of the day from a session that is known."""

@@ -62,12 +62,13 @@ def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[Fil
             "messages": sum(len(window.messages) for window in windows),
             "inherited": sum(m.message_id in session.inherited for w in windows for m in w.messages),
             "voided": sum(m.voided for w in windows for m in w.messages),
+            "typed": [m.message_id for w in windows for m in w.standing if m.role == "user"],
         }
         for day, windows in days
     ]
     # days that it said something on before: without them nobody would take out what is stored of them
     emptied: list[FileDayRow] = [
-        {"day": day, "digest": "", "messages": 0, "inherited": 0, "voided": 0} for day in sorted(left)
+        {"day": day, "digest": "", "messages": 0, "inherited": 0, "voided": 0, "typed": []} for day in sorted(left)
     ]
     return {
         "harness": session.harness,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import TypedDict
 
@@ -43,6 +43,32 @@ def repeats(session: ParsedSession, parent: ParsedSession) -> frozenset[str]:
             left[words] -= 1
             found.add(message.message_id)
     return frozenset(found)
+
+
+def typed_in_all(rows: Iterable[Lineage]) -> dict[str, int]:
+    """How many messages the user typed in each session, on all of its days and in all of its files; of one that was
+    taken up in others (forks, resumed copies), how many in the longest of them. What was voided does not count.
+    """
+    typed: dict[str, set[str]] = defaultdict(set)
+    inheriting: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        session, days = row["session_id"], row["days"] or []
+        if not session or row["excluded"]:
+            continue
+        typed[session].update(message for day in days for message in day["typed"] or ())
+        if row["parent_id"] and any(day["inherited"] for day in days):  # its copies have ids of their own
+            inheriting[row["parent_id"]].add(session)
+    longest: dict[str, int] = {}
+    for messages in typed.values():
+        for message in messages:
+            longest[message] = max(longest.get(message, 0), len(messages))
+    return {
+        session: max(
+            (*(longest[message] for message in messages), *(len(typed[fork]) for fork in inheriting.get(session, ()))),
+            default=0,
+        )
+        for session, messages in typed.items()
+    }
 
 
 def _words_of(message: Message) -> tuple[str, str]:

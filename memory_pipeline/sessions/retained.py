@@ -14,7 +14,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.model import Answering, Image, Message, Role
 from memory_pipeline.sessions.quoting import quoted_spans
-from memory_pipeline.sessions.windows import STILL_ACTIVE, too_few
+from memory_pipeline.sessions.windows import STILL_ACTIVE, TOO_FEW, too_few
 from memory_pipeline.settings import Settings
 
 
@@ -94,12 +94,24 @@ class RetainedRows:
         return messages.with_columns(pl.Series("quoted", quoted, messages.schema["quoted"]))
 
     def _decided(self, windows: pl.DataFrame, messages: pl.DataFrame) -> pl.DataFrame:
-        """The windows. Of a file that went away while its session was active nothing more will come."""
+        """The windows. Of a file that went away while its session was active nothing more will come; a session that
+        was short may have become longer by another file."""
         rows, least = self.catalogue.rows, self.settings.min_user_messages
         files = [key for key in messages["source_file"].unique() if key in rows and rows[key]["session_id"]]
         active = [key for key in files if not self.catalogue.is_idle(key, self.day, self.now)]
         ended = messages.filter(~pl.col("source_file").is_in(active))["dedupe_key"].unique().to_list()
         waited = (pl.col("reason") == STILL_ACTIVE) & pl.col("dedupe_key").is_in(ended)
-        decided = pl.when(pl.col("user_messages") < least).then(pl.lit(too_few(least)))
-        reason = pl.when(waited).then(decided).otherwise(pl.col("reason"))
-        return windows.with_columns(reason=reason, observed=reason.is_null())
+        was_short = pl.col("reason").str.contains(TOO_FEW.pattern).fill_null(False)
+        open_ones = windows.filter(waited | was_short)["session_id"].unique()
+        is_short = pl.col("session_id").is_in([s for s in open_ones if self._typed(s) < least])
+        decided = pl.when(is_short & (pl.col("user_messages") < least)).then(pl.lit(too_few(least)))
+        reason = pl.when(waited | was_short).then(decided).otherwise(pl.col("reason"))
+        rules_only = reason.str.contains(TOO_FEW.pattern).fill_null(False)
+        return windows.with_columns(reason=reason, observed=reason.is_null(), rules_only=rules_only)
+
+    def _typed(self, session_id: str) -> int:
+        """As far as the catalogue knows; it has forgotten or never knew what an earlier version read from files that
+        are gone."""
+        stored = self.lake.read("sessions", columns=["session_id", "user_messages"])
+        mine = stored.filter(pl.col("session_id") == session_id)["user_messages"].sum()
+        return max(self.catalogue.typed(session_id), int(mine))

@@ -18,13 +18,13 @@ from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Message, ParsedSession
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.retained import RetainedRows
-from memory_pipeline.sessions.windows import Window, cut_windows, reason_not_observed
+from memory_pipeline.sessions.windows import Window, cut_windows, is_too_few, reason_not_observed
 from memory_pipeline.stage import Built
 from memory_pipeline.text.dates import instead_of_clock
 from memory_pipeline.workspace import Workspace
 
 NAMES = ("sessions", "messages", "windows")
-WINDOW_VERSION = 2
+WINDOW_VERSION = 3
 """Of what the columns of a window mean."""
 
 Frames = dict[str, list[pl.DataFrame]]
@@ -170,8 +170,11 @@ class SessionsStage:
             own = [m for m in messages if source[m.message_id] == key]
             sessions.append(_session_row(read.get(key, session), key, day, own))
         idle = all(self.catalogue.is_idle(key, day, self.now) for key in read)
-        for window in cut_windows(session, messages, self.settings.zone):
-            reason = reason_not_observed(window, idle=idle, min_user_messages=self.settings.min_user_messages)
+        cut = cut_windows(session, messages, self.settings.zone)
+        typed = max(self.catalogue.typed(session.session_id), sum(window.user_messages for window in cut))
+        least = self.settings.min_user_messages
+        for window in cut:
+            reason = reason_not_observed(window, idle=idle, typed=typed, min_user_messages=least)
             windows.append(_window_row(window, reason))
             rows.extend(_message_rows(window, source))
         return {
@@ -220,6 +223,7 @@ def _window_row(window: Window, reason: str | None) -> WindowRow:
         "suggested_response": window.suggested_response,
         "schema_version": WINDOW_VERSION,
         "untimed": _untimed(window.messages[0]),
+        "rules_only": is_too_few(reason),
     }
 
 

@@ -7,6 +7,7 @@ away, or the rest once the session is idle (`shutdown`). Every message lies in e
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -27,6 +28,9 @@ COMPLETED = "Session completed normally."
 """The suggested response where nothing waits for one."""
 MAX_TASK = 200
 """Characters."""
+NO_PERSON = "no message of a person in it"
+TAKEN_BACK = "all that the user typed in it was taken back"
+TOO_FEW = re.compile(r"fewer than \d+ user messages$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,21 +150,29 @@ def _compactions_by_message(session: ParsedSession, zone: ZoneInfo) -> dict[str,
     return found
 
 
-def reason_not_observed(window: Window, *, idle: bool, min_user_messages: int) -> str | None:
-    """Why a window is stored but not observed; None when it is observed."""
+def reason_not_observed(window: Window, *, idle: bool, typed: int, min_user_messages: int) -> str | None:
+    """Why a window is stored but not observed; None when it is observed. `typed` are the messages that the user typed
+    in all of the session, of which the window may be a part.
+    """
     if not window.user_messages:
-        return "no message of a person in it"
+        return TAKEN_BACK if any(m.role == "user" for m in window.messages) else NO_PERSON
     if window.trigger == COMPACTION:
         return None
     if not idle:
         return STILL_ACTIVE
-    if window.user_messages < min_user_messages:
+    if max(typed, window.user_messages) < min_user_messages:
         return too_few(min_user_messages)
     return None
 
 
 def too_few(min_user_messages: int) -> str:
-    return f"fewer than {min_user_messages} user messages"
+    """Such a window is observed only for the rules and corrections in it."""
+    return f"its session has fewer than {min_user_messages} user messages"
+
+
+def is_too_few(reason: str | None) -> bool:
+    """Whether that is the reason, also as earlier versions put it."""
+    return bool(reason and TOO_FEW.search(reason))
 
 
 def windows_by_day(session: ParsedSession, zone: ZoneInfo) -> dict[date, list[Window]]:

@@ -104,7 +104,7 @@ def test_a_session_gives_one_row_its_messages_and_its_windows(sessions: Path) ->
     ]
     assert rows(lake, "windows", "trigger", "messages", "user_messages", "observed", "reason") == [
         ("compaction", 3, 1, True, None),
-        ("shutdown", 2, 1, False, "fewer than 5 user messages"),
+        ("shutdown", 2, 1, False, "its session has fewer than 5 user messages"),
     ]
 
 
@@ -232,7 +232,7 @@ def test_rows_of_a_vanished_file_are_kept(sessions: Path) -> None:
         assert mine == [row for row in kept[name] if row["session_id"] == "a"]
 
 
-@pytest.mark.parametrize(("users", "reason"), [(5, None), (4, "fewer than 5 user messages")])
+@pytest.mark.parametrize(("users", "reason"), [(5, None), (4, "its session has fewer than 5 user messages")])
 def test_a_session_that_vanished_while_it_was_active_is_decided_on_once_it_would_be_idle(
     users: int, reason: str | None, sessions: Path
 ) -> None:

@@ -77,7 +77,7 @@ def test_turns_that_were_taken_back_do_not_make_a_window_long_enough_to_be_obser
     monkeypatch.setenv("MEMORY_MIN_USER_MESSAGES", "8")
     write(machine, *instead("2025-03-03T10:00"))
     machine.run()
-    assert [row["reason"] for row in machine.rows("windows")] == ["fewer than 8 user messages"]
+    assert [row["reason"] for row in machine.rows("windows")] == ["its session has fewer than 8 user messages"]
 
 
 def test_a_rewind_of_today_takes_back_what_was_learnt_yesterday(machine: Machine) -> None:

@@ -260,9 +260,14 @@ INJECTED = said(9, "injected", "AGENTS.md")
     [
         (FIVE, "shutdown", True, None),
         (FIVE, "shutdown", False, "the session is still active"),
-        (FIVE[:4], "shutdown", True, "fewer than 5 user messages"),
+        (FIVE[:4], "shutdown", True, "its session has fewer than 5 user messages"),
         (FIVE[:4], "shutdown", False, "the session is still active"),  # there may come more
-        ([*FIVE[:4], INJECTED], "shutdown", True, "fewer than 5 user messages"),  # nobody typed that one
+        (
+            [*FIVE[:4], INJECTED],
+            "shutdown",
+            True,
+            "its session has fewer than 5 user messages",
+        ),  # nobody typed that one
         (FIVE[:1], "compaction", True, None),  # what was worth summarising is worth observing
         (FIVE[:1], "compaction", False, None),
         ([INJECTED], "compaction", True, "no message of a person in it"),
@@ -270,12 +275,12 @@ INJECTED = said(9, "injected", "AGENTS.md")
     ],
 )
 def test_why_a_window_is_not_observed(messages: list[Message], trigger: str, idle: bool, expected: str | None) -> None:
-    assert reason_not_observed(window(*messages, trigger=trigger), idle=idle, min_user_messages=5) == expected
+    assert reason_not_observed(window(*messages, trigger=trigger), idle=idle, typed=0, min_user_messages=5) == expected
 
 
 def test_every_window_with_a_person_is_observed_when_no_number_is_asked_for() -> None:
-    assert reason_not_observed(window(said(0)), idle=True, min_user_messages=0) is None
-    assert reason_not_observed(window(INJECTED), idle=True, min_user_messages=0) is not None
+    assert reason_not_observed(window(said(0)), idle=True, typed=0, min_user_messages=0) is None
+    assert reason_not_observed(window(INJECTED), idle=True, typed=0, min_user_messages=0) is not None
 
 
 # --- the digest of a day: equal exactly when the day's rows are ---

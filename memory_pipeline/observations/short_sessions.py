@@ -1,0 +1,28 @@
+"""What is observed of a session that is too short to be observed as a whole: what the user set in it.
+
+The extractive observer finds it, whichever observer the settings ask for: a model would be asked for every short
+session, most of which hold nothing that lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from memory_pipeline.observations.extractive.observer import ExtractiveObserver
+from memory_pipeline.observations.model import Segment, WindowMessage
+from memory_pipeline.text.priorities import LOW
+
+KINDS = ("rule", "preference", "correction")
+OBSERVER = ExtractiveObserver(budget=1.0)
+"""With room for every rule: there are few."""
+
+
+def rules_in(messages: Sequence[WindowMessage]) -> list[Segment]:
+    """The segments in which the user set something, each with only that; none where they did not."""
+    found = []
+    for segment in OBSERVER.observe(messages):
+        facts = tuple(f for f in segment.facts if f.trust == "user" and f.kind in KINDS and f.priority != LOW)
+        if facts:
+            found.append(replace(segment, facts=facts))
+    return found
