@@ -44,6 +44,8 @@ from memory_pipeline.setting_sources import (
 from memory_pipeline.text.priorities import MARKS
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
+IDENTITY_FILES = ("SOUL.md", "IDENTITY.md", "USER.md", "AGENTS.md")
+"""In the order in which an agent reads them; then it reads MEMORY.md and today's log."""
 
 
 class SettingError(MemoryPipelineError):
@@ -206,6 +208,9 @@ class Settings(BaseSettings):
     )
     chunk_tokens: int = Field(35_000, ge=500, description="Most of a window that a model is shown in one call.")
     prior_tokens: int = Field(4_000, ge=0, description="Most of earlier observations that go along with a call.")
+    context_file_tokens: int = Field(
+        4_000, ge=0, description="Most that the reflector is shown of MEMORY.md and of each identity file; 0: nothing."
+    )
     daily_budget_usd: Annotated[float, FRONT] = Field(1.0, ge=0, description="Money that may be spent on models a day.")
     daily_budget_tokens: int = Field(2_000_000, ge=0, description="Tokens, in and out, that models may take a day.")
     lookback_days: int = Field(7, ge=1, le=90, description="Days that a reflection and a friction search look at.")

@@ -150,7 +150,7 @@ class Client:
 
     def _worst(self, request: Request) -> Usage:
         # Bytes, not characters: of Chinese a token has one, of English four.
-        said = len(f"{request.system}{request.prompt}".encode())
+        said = len(f"{request.system}{request.said}".encode())
         asked = math.ceil(_MARGIN * said / PROSE) + IMAGE_TOKENS * len(request.images)
         return Usage(asked, request.max_output_tokens, cost_of(self.config, asked, request.max_output_tokens))
 
@@ -179,7 +179,7 @@ class Client:
 
 def tokens_of(request: Request) -> int:
     """Tokens that a request has, about."""
-    return estimate(request.system) + estimate(request.prompt) + IMAGE_TOKENS * len(request.images)
+    return estimate(request.system) + estimate(request.said) + IMAGE_TOKENS * len(request.images)
 
 
 def _wait(state: RetryCallState) -> float:

@@ -37,6 +37,14 @@ class Request:
     max_output_tokens: int = 8000
     attempt: int = 0
     """Raised to ask again for what was answered badly: another key, so that the bad answer is not found again."""
+    context: str = ""
+    """What the model is told before the prompt and is not asked about. It is not in the key: what was answered before
+    a file of the user changed is not paid again for that."""
+
+    @property
+    def said(self) -> str:
+        """All that is shown to the model beside the instructions."""
+        return f"{self.context}{self.prompt}"
 
     @cached_property
     def key(self) -> str:

@@ -16,10 +16,8 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
-from memory_pipeline.settings import Settings
+from memory_pipeline.settings import IDENTITY_FILES, Settings
 
-IDENTITY_FILES = ("SOUL.md", "IDENTITY.md", "USER.md", "AGENTS.md")
-"""In read order; then MEMORY.md and today's log are read."""
 NOT_SET = "The identity files are not checked; MEMORY_IDENTITY_DIRECTORY names their directory."
 
 FileState = Literal["present", "missing", "empty", "unreadable", "not UTF-8"]

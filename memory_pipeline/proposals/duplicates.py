@@ -61,6 +61,10 @@ class KnownLines:
         """The line that was made from one of these."""
         return next((self.lines[self._of_source[s]] for s in sources if s in self._of_source), None)
 
+    def exactly(self, text: str) -> Known | None:
+        """The line that has these words."""
+        return next((known for known in self.lines if known.text == text), None)
+
     def same(self, text: str, vector: Sequence[float] | None = None) -> Known | None:
         """The line that says the same and is most like the text, if there is one; never one that it contradicts."""
         words = content_words(text)

@@ -186,6 +186,7 @@ class ProposalsStage:
     def _replaced(self, known: KnownLines, line: ScoredLine, text: str) -> list[str]:
         """Proposals, pending or approved, that said earlier what this line says is over."""
         over = [known.from_sources([s]) for s in line.get("superseded") or []]
+        over += [known.exactly(text) for text in line.get("contradicts") or []]
         found = [k.proposal_id for k in [*over, *known.replaced_by(text)] if k and k.proposal_id]
         return [
             p

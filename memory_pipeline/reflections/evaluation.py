@@ -31,8 +31,10 @@ def judge(tokens: int, of: int) -> Verdict:
     return judge_ratio(tokens, of, BAND, MIN_INPUT_TOKENS)
 
 
-def is_too_long(tokens: int, of: int) -> bool:
-    return of >= MIN_INPUT_TOKENS and tokens > BAND[1] * of
+def most_tokens(of: int, shown: int) -> int:
+    """Most tokens of what comes of observations with so many: within the band, and of a few no more than `shown`,
+    the tokens with which they were shown."""
+    return int(BAND[1] * of) if of >= MIN_INPUT_TOKENS else shown
 
 
 def is_too_little(tokens: int, of: int) -> bool:

@@ -47,6 +47,15 @@ TRUSTS = ("user", "assistant", "tool", "paste", "injected", "model")
 
 
 @dataclass(frozen=True, slots=True)
+class Topic:
+    """The segment that an observation belongs to."""
+
+    segment_id: str
+    title: str
+    narrative: str
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """An observation as a reflector sees it; for a pool of reflections, one of these."""
 
@@ -62,6 +71,7 @@ class Observation:
     flags: tuple[str, ...] = ()
     section: int | None = None
     """Where a reflection stands already."""
+    topic: Topic | None = None
 
     @property
     def may_lead(self) -> bool:
@@ -105,9 +115,11 @@ class Reflection:
     asked: int = 0
     """Answers of a model that it took."""
     dropped: int = 0
-    """Lines of the model that were not kept, because their sources do not carry them."""
+    """Lines of the model that were not kept: their sources do not carry them, or together they were too long."""
     summary: str | None = None
     """What was new, in a sentence or two."""
+    is_poor: bool = False
+    """Whether some of it is of answers that were cut off, too long or mostly not carried."""
 
 
 class UnusableAnswerError(MemoryPipelineError):

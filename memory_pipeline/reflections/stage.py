@@ -18,6 +18,7 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import observations_budget, reflector_model
 from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.observations.model import row_id
+from memory_pipeline.reflections.evaluation import judge
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.model import (
     EXTRACTIVE,
@@ -25,6 +26,7 @@ from memory_pipeline.reflections.model import (
     Observation,
     ReflectionLine,
     Reflector,
+    Topic,
     UnusableAnswerError,
     section_name,
 )
@@ -34,15 +36,15 @@ from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
 
-VERSION = "4"
+VERSION = "5"
 
 
 class ReflectionsStage:
     """Reflects on a lookback of days that ends with the day: on what was observed, and on what a user wrote into the
     logs. A day without either has nothing new to say.
 
-    What a model gives replaces the day's rows only when there is something to it. Else those that a model gave before
-    stay, or the extractive reflector's stand in.
+    What a model gives replaces the day's rows only when there is something to it, and better ones never. Else those
+    that a model gave before stay, or the extractive reflector's stand in.
     """
 
     tables = ("reflections",)
@@ -60,8 +62,9 @@ class ReflectionsStage:
         return lookback(day, self.settings.lookback_days)
 
     def fingerprint(self, day: date) -> str:
+        """Not of MEMORY.md: it only tells a model what is kept, and a promoted line makes no day of before anew."""
         days = self.days_before(day)
-        inputs = (self.lake.digest("observations", days), self.lake.digest("embeddings", days))
+        inputs = [self.lake.digest(table, days) for table in ("segments", "observations", "embeddings")]
         notes = notes_fingerprint(self.workspace, days)
         # a day without notes has the fingerprint that it had before there were any
         return fingerprint_of(VERSION, self.reflector.version, self.settings.sections, *inputs, *filter(None, [notes]))
@@ -81,6 +84,9 @@ class ReflectionsStage:
             found = _without_model(day, self._instead(day, observed, vectors), str(stopped))
             failure = None if isinstance(stopped, BudgetReachedError) else stopped
             return replace(found, is_complete=False, failure=failure)
+        if reflection.is_poor and (better := self._good_before(day, observed)):
+            why = f"What {self.reflector.name} answered is worse than what it gave before, which stays."
+            return _without_model(day, better, why)
         notes = {"answers": reflection.asked, "dropped_lines": reflection.dropped} if reflection.asked else {}
         rows = self._rows(day, reflection.lines, observed, self.reflector.name, reflection.summary)
         return Built(_frames(rows), notes=notes)
@@ -94,11 +100,22 @@ class ReflectionsStage:
         self, day: date, observed: Sequence[Observation], vectors: dict[str, list[float]]
     ) -> list[ReflectionRow]:
         """The day's rows that a model gave before, as far as their sources are there; else extractive ones."""
+        instead = ExtractiveReflector()
+        kept, _ = self._before(day, observed)
+        return kept or self._rows(day, instead.reflect(day, observed, vectors).lines, observed, instead.name)
+
+    def _good_before(self, day: date, observed: Sequence[Observation]) -> list[ReflectionRow]:
+        """The day's rows that a model gave before, if they condense what they came from and all of it is there."""
+        kept, is_whole = self._before(day, observed)
+        condenses = kept and judge(sum(row["tokens"] for row in kept), kept[0]["input_tokens"]).passed
+        return kept if is_whole and condenses else []
+
+    def _before(self, day: date, observed: Sequence[Observation]) -> tuple[list[ReflectionRow], bool]:
+        """The day's rows that a model gave before and whose sources are there, and whether these are all."""
         there = {o.observation_id for o in observed}
         before = self.lake.read("reflections", [day]).filter(~pl.col("reflector").str.starts_with(EXTRACTIVE))
         kept = [row for row in typed_rows(before, ReflectionRow) if there.issuperset(row["sources"])]
-        instead = ExtractiveReflector()
-        return kept or self._rows(day, instead.reflect(day, observed, vectors).lines, observed, instead.name)
+        return kept, len(kept) == before.height
 
     def _rows(
         self,
@@ -150,22 +167,28 @@ def reflector_of(workspace: Workspace) -> Reflector:
         return ExtractiveReflector()
     # here, because every command that plans would wait for them, most often without a model
     from memory_pipeline.llm.client import Client
+    from memory_pipeline.reflections.language_model.context_files import ContextFiles
     from memory_pipeline.reflections.language_model.reflector import PROMPTS, LanguageModelReflector
 
-    client = Client(config, workspace, redact=redactor_of(workspace.settings).redact, stage="reflections")
+    redact = redactor_of(workspace.settings).redact
+    client = Client(config, workspace, redact=redact, stage="reflections")
     explicit = workspace.settings.chunk_tokens if "chunk_tokens" in workspace.settings.model_fields_set else None
     shown = explicit or observations_budget(workspace.settings, config.max_output_tokens, PROMPTS)
-    return LanguageModelReflector(client, workspace.settings.sections, shown)
+    files = ContextFiles.from_settings(workspace.settings, redact)
+    return LanguageModelReflector(client, workspace.settings.sections, shown, files)
 
 
 def observed_in(workspace: Workspace, days: list[date]) -> list[Observation]:
-    """The observations and notes of these days, oldest first."""
+    """The observations, each with its topic, and the notes of these days, oldest first."""
+    segments = workspace.lake.read("segments", days, ["day", "segment_id", "title", "narrative"])
+    topics = {(day, segment): Topic(segment, title or "", told or "") for day, segment, title, told in segments.rows()}
     observations = typed_rows(workspace.lake.read("observations", days), ObservationRow)
-    rows: list[SourceRow] = [*observations, *notes_in(workspace, days)]
-    return sorted(map(_observation, rows), key=lambda o: (o.observed_at, o.observation_id))
+    found = [_observation(row, topics.get((row["day"], row["segment_id"]))) for row in observations]
+    found += map(_observation, notes_in(workspace, days))
+    return sorted(found, key=lambda o: (o.observed_at, o.observation_id))
 
 
-def _observation(row: SourceRow) -> Observation:
+def _observation(row: SourceRow, topic: Topic | None = None) -> Observation:
     return Observation(
         observation_id=row["observation_id"],
         day=row["day"],
@@ -177,6 +200,7 @@ def _observation(row: SourceRow) -> Observation:
         text=row["text"],
         tokens=row["tokens"],
         flags=tuple(row["flags"] or ()),
+        topic=topic,
     )
 
 

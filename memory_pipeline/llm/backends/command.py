@@ -49,7 +49,7 @@ class CommandBackend:
         """One run of the command. It and what it started are killed when the time is up or we are interrupted."""
         template = self._template()
         puts_prompt, puts_system = (any(part in argument for argument in template) for part in ("{prompt}", "{system}"))
-        together = request.prompt if puts_system or not request.system else f"{request.system}\n\n{request.prompt}"
+        together = request.said if puts_system or not request.system else f"{request.system}\n\n{request.said}"
         prompt = mark_prompt(together)
         texts = {"{prompt}": prompt, "{system}": request.system}
         arguments = [re.sub(r"\{prompt\}|\{system\}", lambda m: texts[m[0]], argument) for argument in template[1:]]

@@ -61,10 +61,10 @@ class ProviderBackend:
         }
         if _takes_temperature(model.profile):
             settings["temperature"] = request.temperature
-        content: list[UserContent] = [request.prompt]
+        content: list[UserContent] = [request.said]
         content += [BinaryContent(image.data, media_type=image.media_type) for image in request.images]
         message = ModelRequest(
-            parts=[UserPromptPart(content if request.images else request.prompt)], instructions=request.system or None
+            parts=[UserPromptPart(content if request.images else request.said)], instructions=request.system or None
         )
         async with model:
             return await model_request(model, [message], model_settings=settings, instrument=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memory_pipeline.observations.language_model.alignment import OF_THE_WRITER, stems
 from memory_pipeline.observations.parsing.markup import without_markup
-from memory_pipeline.reflections.language_model.parsing import ParsedLine
+from memory_pipeline.reflections.language_model.parsing import KnownToMemory, ParsedLine
 from memory_pipeline.reflections.model import (
     PATTERNS,
     SECTION_OF,
@@ -32,10 +32,14 @@ MAX_SENTENCES, MAX_SUMMARY = 2, 400
 
 
 class Checker:
-    """Observations that a model was shown, indexed by their words. Number n is `observed[n - 1]`."""
+    """Observations that a model was shown, indexed by their words. Number n is `observed[n - 1]`.
 
-    def __init__(self, observed: Sequence[Observation]) -> None:
+    `memory` are the lines of MEMORY.md by their ids.
+    """
+
+    def __init__(self, observed: Sequence[Observation], memory: Mapping[str, str] | None = None) -> None:
         self.observed = observed
+        self._memory = memory or {}
         self._stems = [stems(o.text) for o in observed]
         count = Counter(word for words in self._stems for word in words)
         self._rarity = {word: math.log1p(len(observed) / n) for word, n in count.items()}
@@ -70,13 +74,25 @@ class Checker:
             trust=best_trust(sources),
             superseded=tuple(self._older(replaced, sources)),
             tags=parsed.tags,
+            contradicts=tuple(m for m in self._named(parsed.contradicted) if self._share_a_word(m, parsed.text)),
         )
+
+    def check_known(self, known: KnownToMemory) -> ReflectionLine | None:
+        """The line of MEMORY.md that these observations say again, in its own words; None where they do not."""
+        lines = (self.check(ParsedLine(text, known.sources, (), None, None, None)) for text in self._named(known.lines))
+        return next((line for line in lines if line), None)
+
+    def _named(self, ids: Sequence[str]) -> list[str]:
+        return [self._memory[i] for i in ids if i in self._memory]
+
+    def _share_a_word(self, one: str, other: str) -> bool:
+        return not (stems(one) - OF_THE_WRITER).isdisjoint(stems(other))
 
     def summary(self, text: str | None) -> str | None:
         """The first sentences of a summary, without those that hold a name, a number or a time that nobody gave."""
         texts = [o.text for o in self.observed]
         said, times = Words(texts), set().union(*map(clock_times, texts))
-        words = text or ""
+        words = without_markup(text or "", texts)
         found = (words[s.start : s.end].strip() for s in sentences(words))
         kept = [s for s in found if s and clock_times(s) <= times and not missing_specifics(s, said)]
         return clip(" ".join(kept[:MAX_SENTENCES]), MAX_SUMMARY) or None

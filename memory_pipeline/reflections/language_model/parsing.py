@@ -53,7 +53,7 @@ _TAGS = re.compile(r"\{([^{}\[\]\n]{1,200})\}")
 _TAG = re.compile(rf"[\w.+#/@ -]{{1,{MAX_TAG}}}")
 _MEMORY = re.compile(r"([-–−]?)m([0-9a-f]{6})", re.I)
 """A line of MEMORY.md, as `context.py` numbers them."""
-_SUMMARY = re.compile(r"<summary>(?P<words>[^<]{0,4000})(?:</summary>|(?=<)|\Z)", re.I)
+_SUMMARY, _SUMMARY_ENDS = re.compile(r"<summary>", re.I), re.compile(r"</summary>", re.I)
 _WIDEST_RANGE = 20
 
 
@@ -105,8 +105,7 @@ def parse_reflection(text: str, sections: Sequence[str], *, is_cut: bool = False
     """
     words, _ = without_thinking(cleaned(text))
     words, has_loops = without_loops(words)
-    summary = _SUMMARY.search(words)
-    words = _SUMMARY.sub("\n", words)
+    words, summary = _without_summary(words)
     known = {name.casefold(): i for i, name in reversed(list(enumerate(sections)))} | {"user": 0}
     names = re.compile("|".join(re.escape(n) for n in sorted(known, key=len, reverse=True)) + r"(?![\w'’])", re.I)
     found: list[ParsedLine] = []
@@ -124,9 +123,18 @@ def parse_reflection(text: str, sections: Sequence[str], *, is_cut: bool = False
             repeated.append(parsed)
         elif isinstance(parsed, ParsedLine) and len(found) < MAX_LINES:
             found.append(parsed)
-    reported = shortened(tidy(summary["words"]), MAX_SUMMARY) if summary else ""
-    is_said = bool(reported) and not is_too_little(reported)
-    return ParsedReflection(tuple(found), has_loops, tuple(repeated), reported if is_said else None)
+    return ParsedReflection(tuple(found), has_loops, tuple(repeated), None if is_too_little(summary) else summary)
+
+
+def _without_summary(text: str) -> tuple[str, str]:
+    """The text without its summary, which goes on to the end where it is not closed, and this on one line."""
+    begin = _SUMMARY.search(text)
+    if not begin:
+        return text, ""
+    end = _SUMMARY_ENDS.search(text, begin.end())
+    inside = text[begin.end() : end.start() if end else len(text)]
+    rest = f"{text[: begin.start()]}\n{text[end.end() :] if end else ''}"
+    return rest, shortened(tidy(inside), MAX_SUMMARY)
 
 
 def _entries(text: str) -> Iterator[str]:

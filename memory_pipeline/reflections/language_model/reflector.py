@@ -6,17 +6,19 @@ Lines that it wrote twice, in one answer or in those to two batches, are one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
+from itertools import accumulate
 
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.reflections.evaluation import GUIDANCE, is_too_little, is_too_long
+from memory_pipeline.reflections.evaluation import GUIDANCE, is_too_little
 from memory_pipeline.reflections.language_model.checking import Checker
+from memory_pipeline.reflections.language_model.context_files import ContextFiles
 from memory_pipeline.reflections.language_model.parsing import parse_reflection
 from memory_pipeline.reflections.language_model.rendering import Batch, batches
 from memory_pipeline.reflections.model import TRUSTS, Observation, Reflection, ReflectionLine, UnusableAnswerError
@@ -58,7 +60,7 @@ def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
 
 
 PROMPTS = (
-    *("reflector", "reflector_turn", "reflector_shorter", "reflector_again"),
+    *("reflector", "reflector_context", "reflector_turn", "reflector_shorter", "reflector_again"),
     *("observer", "priorities"),  # what the reflector is told of how observations come about
 )
 LONG_AGO = "All of this is more than three days old. "
@@ -86,11 +88,16 @@ class Attempt:
 
 @dataclass(frozen=True)
 class LanguageModelReflector:
-    """`sections` are the names of the sections of MEMORY.md, the user's own first."""
+    """`sections` are the names of the sections of MEMORY.md, the user's own first.
+
+    The context files are shown with observations, not with the lines of a pool, and are no part of the version: a day
+    is not reflected on anew because a line was promoted since.
+    """
 
     client: Client
     sections: tuple[str, ...]
     batch_tokens: int = 35_000
+    context_files: ContextFiles = field(default_factory=ContextFiles)
 
     @cached_property
     def name(self) -> str:
@@ -110,45 +117,46 @@ class LanguageModelReflector:
         self, day: date, observations: Sequence[Observation], vectors: Mapping[str, Sequence[float]]
     ) -> Reflection:
         """Raises `UnusableAnswerError` when the answers to a batch are, and what `Client.complete` raises."""
-        return self._condensed(day, batches(observations, self.batch_tokens, day), _today(day))
+        return self._condensed(day, batches(observations, self.batch_tokens, day), _today(day), self.context_files)
 
     def pool(self, day: date, lines: Sequence[Observation], vectors: Mapping[str, Sequence[float]]) -> Reflection:
         """Like `reflect`. The same lines are the same question on every day, so that it is not paid again."""
         parts = batches(lines, self.batch_tokens, None)
-        return self._condensed(day, parts, LONG_AGO)
+        return self._condensed(day, parts, LONG_AGO, ContextFiles())
 
     def requests(self, day: date, observations: Sequence[Observation]) -> list[tuple[Request, Batch]]:
         """What would be asked first of each batch; for estimates."""
-        return self._first(batches(observations, self.batch_tokens, day), _today(day))
+        return self._first(batches(observations, self.batch_tokens, day), _today(day), self.context_files)
 
     def empty_request(self, day: date) -> Request:
         """What would be asked of observations that are not known yet."""
-        return self._request(Batch((), "", ""), _today(day), "", 0)
+        return self._request(Batch((), "", ""), _today(day), self.context_files, "", 0)
 
     def pool_requests(self, lines: Sequence[Observation]) -> list[tuple[Request, Batch]]:
-        return self._first(batches(lines, self.batch_tokens, None), LONG_AGO)
+        return self._first(batches(lines, self.batch_tokens, None), LONG_AGO, ContextFiles())
 
-    def _first(self, parts: Sequence[Batch], where: str) -> list[tuple[Request, Batch]]:
-        return [(self._request(batch, where, "", 0), batch) for batch in _askable(parts)]
+    def _first(self, parts: Sequence[Batch], where: str, files: ContextFiles) -> list[tuple[Request, Batch]]:
+        return [(self._request(batch, where, files, "", 0), batch) for batch in _askable(parts)]
 
-    def _condensed(self, day: date, parts: Sequence[Batch], where: str) -> Reflection:
-        found = [self._of_batch(day, batch, where) for batch in _askable(parts)]
+    def _condensed(self, day: date, parts: Sequence[Batch], where: str, files: ContextFiles) -> Reflection:
+        found = [self._of_batch(day, batch, where, files) for batch in _askable(parts)]
         lines = merged(line for attempt, _ in found for line in attempt.lines)
         return Reflection(
             tuple(lines),
             asked=sum(asked for _, asked in found),
             dropped=sum(attempt.dropped for attempt, _ in found),
             summary=" ".join(attempt.summary for attempt, _ in found if attempt.summary) or None,
+            is_poor=any(attempt.quality != GOOD for attempt, _ in found),
         )
 
-    def _of_batch(self, day: date, batch: Batch, where: str) -> tuple[Attempt, int]:
-        """The best attempt, and how many there were."""
-        checker = Checker(batch.observed)
+    def _of_batch(self, day: date, batch: Batch, where: str, files: ContextFiles) -> tuple[Attempt, int]:
+        """The best attempt, and how many there were. Where all are too long, its least lines are left out."""
+        checker = Checker(batch.observed, files.text_of)
         best: Attempt | None = None
         guidance, number = "", 0
         for number, (share, said) in enumerate((*GUIDANCE, (0.0, "")), 1):
             try:
-                answer = self.client.complete(self._request(batch, where, guidance, number - 1), day)
+                answer = self.client.complete(self._request(batch, where, files, guidance, number - 1), day)
             except RequestRefusedError as refused:
                 best = best or Attempt((), 0, UNUSABLE, str(refused))
                 break
@@ -159,9 +167,9 @@ class LanguageModelReflector:
             guidance = self._guidance(attempt, batch, share, said) if said else ""
         if best is None or best.quality == UNUSABLE:
             raise UnusableAnswerError(f"{best.problem if best else 'nothing was asked'}, in {number} answer(s)")
-        return best, number
+        return _trimmed(best, batch) if best.quality == TOO_LONG else best, number
 
-    def _request(self, batch: Batch, where: str, guidance: str, attempt: int) -> Request:
+    def _request(self, batch: Batch, where: str, files: ContextFiles, guidance: str, attempt: int) -> Request:
         config = self.client.config
         reported = filled("observer", {"priorities": text_of("priorities").strip()})
         turn = {"where": where, "fence": batch.fence, "observations": batch.text}
@@ -172,11 +180,12 @@ class LanguageModelReflector:
             temperature=config.temperature,
             max_output_tokens=config.max_output_tokens,
             attempt=attempt,
+            context=files.shown(batch.text),
         )
 
     def _read(self, answer: Answer, batch: Batch, checker: Checker) -> Attempt:
         parsed = parse_reflection(answer.text, self.sections, is_cut=answer.truncated)
-        checked = [checker.check(line) for line in parsed.lines]
+        checked = [*map(checker.check, parsed.lines), *map(checker.check_known, parsed.known)]
         lines = tuple(line for line in checked if line)
         dropped = sum(line is None for line in checked)
         tokens = sum(estimate(line.text) for line in lines)
@@ -184,9 +193,10 @@ class LanguageModelReflector:
             return Attempt(lines, dropped, UNUSABLE, "it said the same again and again")
         if is_too_little(tokens, batch.tokens):
             why = "no line stood on its observations" if dropped and not lines else "next to nothing was left"
-            return Attempt(lines, dropped, UNUSABLE, why if parsed.lines else "it had no line with its observations")
+            has_lines = bool(parsed.lines or parsed.known)
+            return Attempt(lines, dropped, UNUSABLE, why if has_lines else "it had no line with its observations")
         summary = checker.summary(parsed.summary)
-        if is_too_long(tokens, batch.tokens):
+        if tokens > batch.most_tokens:
             return Attempt(lines, dropped, TOO_LONG, summary=summary)
         if answer.truncated:
             return Attempt(lines, dropped, POOR, summary=summary)
@@ -200,6 +210,17 @@ class LanguageModelReflector:
             return "\n" + filled("reflector_again", {"problem": attempt.problem})
         budget = min(sum(len(o.text) for o in batch.observed), PROSE * self.client.config.max_output_tokens)
         return "\n" + filled("reflector_shorter", {"characters": f"{round(share * budget, -1):.0f}", "share": said})
+
+
+def _trimmed(attempt: Attempt, batch: Batch) -> Attempt:
+    """With the lines that fit: by priority first, then by how much they rest on, then the newest."""
+    lines = merged(attempt.lines)
+    lines.sort(key=lambda line: (RANK[line.priority], -len(line.sources), -line.last_seen.timestamp()))
+    spent = accumulate(estimate(line.text) for line in lines)
+    kept = tuple(line for line, tokens in zip(lines, spent, strict=True) if tokens <= batch.most_tokens)
+    if not kept:
+        raise UnusableAnswerError("what it wrote is longer than what it was shown")
+    return replace(attempt, lines=kept, dropped=attempt.dropped + len(lines) - len(kept))
 
 
 def _today(day: date) -> str:

@@ -187,10 +187,10 @@ def test_there_is_an_end_to_tags_and_braces_of_the_text_stay() -> None:
 
 @pytest.mark.parametrize(
     "end",
-    ["<summary>\n{}\n</summary>", "<summary>{}</summary>\n", "<Summary>{}", "<summary>{}<lines>"],
+    ["<summary>\n{}\n</summary>", "<summary>{}</summary>\n", "<Summary>{}"],
 )
 def test_the_summary(end: str) -> None:
-    said = "Packages moved from pip to uv. Deploys are off on Fridays."
+    said = "Packages moved from pip to uv. `unable to read <hash>` is gone."
     found = parse_reflection(f"* [o1] {TEXT}\n{end.format(said)}", SECTIONS)
     assert found.summary == said
     assert [line.text for line in found.lines] == [TEXT]

@@ -208,20 +208,71 @@ def test_too_long_twice_then_good(work: Make) -> None:
     assert notes["answers"] == 3
 
 
-def test_always_too_long_keeps_the_shortest_and_the_check_tells(work: Make) -> None:
-    lengths = iter([1, 1, 1])
+def wordy(asked: Asked) -> str:
+    """Each observation three times over, so that the answer is longer than what was shown; the first is 🟢."""
+    shown = re.findall(r"^(o\d+) \S+ \w+, [^:]+: (.*)$", asked.prompt, re.M)
+    lines = [
+        f"* {'🟢' if name == 'o1' else '🔴'} Patterns | convention [{name}] {text} {part}: {text} {text}"
+        for name, text in shown
+        for part in ("So it is", "And again")
+    ]
+    return "\n".join(lines)
 
-    def script(asked: Asked) -> str:
-        extra = f"\n* 🔴 Hard Rules | rule [o41] {UV} {UV}" * next(lengths)
-        return lines_for(asked) + (extra if len(server.requests) != 2 else "")
 
-    with openai_server(script) as server:
+def test_of_what_is_always_too_long_no_more_is_stored_than_fits(work: Make) -> None:
+    with openai_server(wordy) as server:
+        w = work(server.url)
+        texts = many(w.lake)
+        low = observation("The lamp of the depot was off.", day=day_after(-2), priority="low")
+        put(w.lake, "observations", low)
+        notes = w.run()
+        assert len(server.requests) == 3
+    assert 0 < sum(row["tokens"] for row in w.rows()) <= 0.95 * w.rows()[0]["input_tokens"]
+    assert judge_compression(Workspace(w.settings, w.lake), DAY).passed
+    assert not any("lamp" in text for text in w.texts())  # what matters least goes first
+    assert notes["dropped_lines"] > len(texts) / 2
+
+
+def test_one_long_line_of_little_is_not_stored(work: Make) -> None:
+    words = [*UV.strip(".").split(), *FRIDAY.strip(".").split()]
+    turned = " ".join(word for n in range(1, 9) for word in (*words[n:], *words[:n]))
+    with openai_server(f"* 🔴 Hard Rules | rule [o1 o2] {turned}.") as server:
+        w = work(server.url)
+        notes = w.run()
+    assert w.reflectors() == {"extractive-3"} and w.texts() == [FRIDAY, UV]
+    assert "longer than what it was shown" in notes["left_for_later"]
+
+
+WORSE = {
+    "too long": wordy,
+    "cut off": lambda asked: Say(lines_for(asked, every=2), finish="length"),
+    "mostly not carried": lambda asked: (
+        f"{lines_for(asked, every=9)}\n" + "\n".join(f"* 🔴 Patterns | rule [o2] Nobody said `{n}x`." for n in range(9))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(WORSE))
+def test_a_worse_answer_replaces_no_better_one(work: Make, name: str) -> None:
+    with openai_server(lambda asked: lines_for(asked, every=2)) as server:
         w = work(server.url)
         many(w.lake)
         w.run()
-        assert len(server.requests) == 3
-    assert len(w.rows()) == 42 and w.texts().count(UV) == 1
-    assert not judge_compression(Workspace(w.settings, w.lake), DAY).passed
+        before = w.rows()
+        put(w.lake, "observations", observation("Log in JSON.", session="s3"))
+        server.script = WORSE[name]
+        notes = w.run()
+        assert len(server.requests) == 4
+    assert w.rows() == before
+    assert "worse than what it gave before" in notes["left_for_later"]
+
+
+def test_a_poor_answer_is_better_than_none(work: Make) -> None:
+    with openai_server(WORSE["cut off"]) as server:
+        w = work(server.url)
+        many(w.lake)
+        w.run()
+    assert w.reflectors() == {"openai:scripted"} and len(w.rows()) > 10
 
 
 def test_of_attempts_in_the_band_the_one_that_rests_on_most_is_kept(work: Make) -> None:
@@ -401,3 +452,14 @@ def test_only_questions_and_doubts_are_not_worth_a_call(work: Make) -> None:
         w.run()
         assert server.requests == []
     assert w.rows() == []
+
+
+def test_the_topics_are_shown_and_a_day_whose_narrative_changed_is_stale(work: Make) -> None:
+    with openai_server(ANSWER) as server:
+        w = work(server.url)
+        topic = {"day": DAY, "segment_id": "s-s1", "dedupe_key": "k", "session_id": "s1", "position": 0}
+        put(w.lake, "segments", topic | {"title": "Packages", "narrative": "uv took the place of pip."})
+        w.run()
+        assert f"### Packages: uv took the place of pip.\no1 🔴 rule, the person: {UV}\n" in server.requests[0].prompt
+        put(w.lake, "segments", topic | {"segment_id": "s-2", "title": "More", "narrative": "More was said."})
+        assert not is_current(w.stage(), w.lake, DAY)
