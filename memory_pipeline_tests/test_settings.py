@@ -43,6 +43,7 @@ EVERY = [
     ("effective_context", "MEMORY_EFFECTIVE_CONTEXT", "16000", 16_000),
     ("chunk_tokens", "MEMORY_CHUNK_TOKENS", "5000", 5000),
     ("prior_tokens", "MEMORY_PRIOR_TOKENS", "0", 0),
+    ("context_file_tokens", "MEMORY_CONTEXT_FILE_TOKENS", "0", 0),
     ("daily_budget_usd", "MEMORY_DAILY_BUDGET_USD", "2.5", 2.5),
     ("daily_budget_tokens", "MEMORY_DAILY_BUDGET_TOKENS", "100000", 100_000),
     ("lookback_days", "MEMORY_LOOKBACK_DAYS", "14", 14),
