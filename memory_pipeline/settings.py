@@ -183,6 +183,7 @@ class Settings(BaseSettings):
     user_name: Annotated[str, FRONT] = Field(
         "User", description="The name that the first section of MEMORY.md carries."
     )
+    owner: str = Field("me", description="Whose memory it is, as the rows that are made from now on will say.")
     markers: Literal["emoji", "brackets", "words"] = Field(
         "emoji", description="How priorities are written: 🔴, [!] or CRITICAL."
     )

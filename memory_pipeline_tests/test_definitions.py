@@ -130,7 +130,7 @@ def test_the_arrows_between_the_assets() -> None:
         "month_distillations": {"week_distillations"},
         "proposals": {"reflections"},
         "memory_file": {"proposals"},
-        "friction_clusters": {"messages", "observations", "embeddings"},
+        "friction_clusters": {"sessions", "messages", "observations", "embeddings"},
     }
 
 

@@ -91,6 +91,8 @@ def notes_in(workspace: Workspace, days: Sequence[date]) -> list[SourceRow]:
             "flags": [],
             "evidence": [],
             "untimed": None,
+            "cwd": None,
+            "project": None,
         }
         for row in typed_rows(workspace.lake.read("notes", days), NoteRow)
     ]

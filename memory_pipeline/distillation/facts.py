@@ -10,6 +10,7 @@ from datetime import date, datetime
 import polars as pl
 
 from memory_pipeline.distillation.lines import NARRATIVE, Line, count_words
+from memory_pipeline.lake.rows import distinct
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import DOUBTED
 from memory_pipeline.text.condense import rarity_in
@@ -29,6 +30,7 @@ class Observed:
     kind: str
     observed_at: datetime
     text: str
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,14 @@ class Facts:
     def by_id(self) -> dict[str, str]:
         return {o.observation_id: o.text for o in self.observed}
 
+    def projects(self) -> dict[str, list[str]]:
+        """By observation, and by segment those of its observations."""
+        of_segment: dict[str, set[str | None]] = defaultdict(set)
+        for o in self.observed:
+            of_segment[o.segment_id].add(o.project)
+        of_segment |= {o.observation_id: {o.project} for o in self.observed}
+        return {source: distinct(projects) for source, projects in of_segment.items()}
+
     def highs(self) -> list[str]:
         """Ids of what must still be found."""
         return [o.observation_id for o in self.observed if o.priority == HIGH]
@@ -89,7 +99,7 @@ def facts_of(lake: Lake, days: Iterable[date]) -> Facts:
     """The facts of these days, oldest first."""
     days = list(days)
     held = pl.col("flags").list.set_intersection(list(DOUBTED)).list.len().fill_null(0) == 0
-    names = ["observation_id", "segment_id", "priority", "kind", "observed_at", "text"]
+    names = ["observation_id", "segment_id", "priority", "kind", "observed_at", "text", "project"]
     observed = lake.read("observations", days).filter(held).select(names).sort("observed_at", "observation_id")
     windows = lake.read("windows", days, ["dedupe_key", "started_at"])
     began = dict(windows.iter_rows())

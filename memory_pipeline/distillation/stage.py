@@ -28,7 +28,7 @@ from memory_pipeline.distillation.periods import (
 )
 from memory_pipeline.distillation.recall import Recall, recall
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.lake.rows import DistillationRow, typed_rows
+from memory_pipeline.lake.rows import DistillationRow, distinct, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.stage import Built, bring_up_to_date, is_current
@@ -67,8 +67,7 @@ class Levels:
         ]
 
 
-VERSIONS = {DAY: "2", WEEK: "3", MONTH: "3"}
-"""Weeks and months of version 2 were reported to Dagster as days; their rows are the same."""
+VERSIONS = {DAY: "3", WEEK: "4", MONTH: "4"}
 SHARE = {DAY: 0.6, WEEK: 0.25, MONTH: 0.2}
 """Words that a level may have, of those of the period's observations and narratives. A month at .15 finds six of a
 hundred of what LoCoMo asks for less than at .2."""
@@ -155,14 +154,16 @@ class DistillationStage:
 def rows_of(levels: Levels, period: Period, facts: Facts, rarity: Mapping[str, float], times: float = 1.0) -> Rows:
     """The rows of a period within `times` its share, from its facts if it is a day and else from the level below."""
     if period.level == DAY:
-        lines = facts.lines()
+        lines, projects = facts.lines(), facts.projects()
     else:
+        below = levels.rows_below(period)
+        projects = {r["distillation_id"]: r["projects"] or [] for r in below}
         lines = [
             Line(r["text"], r["kind"], r["priority"], (r["distillation_id"],), r["first_seen"], r["last_seen"])
-            for r in levels.rows_below(period)
+            for r in below
         ]
     room = int(min(1.0, times * SHARE[period.level]) * facts.words)
-    return [_row(period, line) for line in distil(lines, room, rarity, VERBATIM[period.level])]
+    return [_row(period, line, projects) for line in distil(lines, room, rarity, VERBATIM[period.level])]
 
 
 def recall_of(levels: Levels, period: Period, facts: Facts) -> Recall:
@@ -170,7 +171,7 @@ def recall_of(levels: Levels, period: Period, facts: Facts) -> Recall:
     return recall(facts.by_id(), facts.highs(), levels.traced(period))
 
 
-def _row(period: Period, line: Line) -> DistillationRow:
+def _row(period: Period, line: Line, projects: Mapping[str, Iterable[str]]) -> DistillationRow:
     name = hashlib.sha256(repr((period.last, line.sources[0])).encode()).hexdigest()[:12]
     return {
         "day": period.last,
@@ -183,6 +184,7 @@ def _row(period: Period, line: Line) -> DistillationRow:
         "first_seen": line.first_seen,
         "last_seen": line.last_seen,
         "tokens": estimate(line.text),
+        "projects": distinct(project for source in line.sources for project in projects.get(source, ())),
     }
 
 

@@ -20,7 +20,7 @@ from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encod
 from memory_pipeline.workspace import Workspace
 
 VERSION = "1"
-PAYLOAD_VERSION = 1
+PAYLOAD_VERSION = 2
 
 
 def point_id(observation_id: str) -> str:
@@ -75,27 +75,35 @@ class EmbeddingsStage:
             return 0
         with open_index(self.settings, self.encoder) as index:
             stored = index.ids(day)
-        new = [
-            (o, row)
-            for o, row in zip(observations, rows, strict=True)
-            if row["point_id"] not in stored
-            or row["source_id"] not in old
-            or old[row["source_id"]]["content_hash"] != row["content_hash"]
-        ]
-        vectors = self.encoder.encode([o["text"] for o, _ in new])
-        points = [Point(r["point_id"], v, self._payload(o)) for (o, r), v in zip(new, vectors, strict=True)]
+            new = [
+                (o, row)
+                for o, row in zip(observations, rows, strict=True)
+                if row["point_id"] not in stored
+                or row["source_id"] not in old
+                or old[row["source_id"]]["content_hash"] != row["content_hash"]
+            ]
+            # an observation's id is made of its text: what else is said of it needs no other vector
+            same = [r["point_id"] for _, r in new if (o := old.get(r["source_id"])) and o["model"] == r["model"]]
+            known = index.vectors(same)
+        unknown = [(o["text"], r["point_id"]) for o, r in new if r["point_id"] not in known]
+        encoded = self.encoder.encode([text for text, _ in unknown])
+        vectors = known | {name: vector for (_, name), vector in zip(unknown, encoded, strict=True)}
+        points = [Point(r["point_id"], vectors[r["point_id"]], self._payload(o)) for o, r in new]
         gone = stored - {row["point_id"] for row in rows}
         if points or gone:
             with open_index(self.settings, self.encoder) as index:
                 index.delete(gone)
                 index.upsert(points)
-        return len(vectors)
+        return len(unknown)
 
     def _payload(self, observation: ObservationRow) -> dict[str, Any]:
         return {
             "date": f"{observation['day']}",
             "source_id": observation["observation_id"],
             "session_id": observation["session_id"],
+            "cwd": observation["cwd"],
+            "project": observation["project"],
+            "owner": observation["owner"],
             "dedupe_key": observation["dedupe_key"],
             "priority": observation["priority"],
             "kind": observation["kind"],

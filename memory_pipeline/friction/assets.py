@@ -30,7 +30,9 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
         specs=[
             table_spec(
                 "friction_clusters",
-                deps=[lookback_dep(table, settings) for table in ("messages", "observations", "embeddings")],
+                deps=[
+                    lookback_dep(table, settings) for table in ("sessions", "messages", "observations", "embeddings")
+                ],
                 version=VERSION,
                 description="Corrections and tool failures of the last days that say the same and span sessions, "
                 "with every place where they happened; a changed mind is none. Severity is occurrences "

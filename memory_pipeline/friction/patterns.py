@@ -55,6 +55,8 @@ class FrictionEvent:
     """(message id, start, end)"""
     tool: str | None = None
     """The tool that failed; None for words of a user."""
+    cwd: str | None = None
+    project: str | None = None
 
 
 def error_line(text: str) -> str | None:

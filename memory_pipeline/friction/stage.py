@@ -14,7 +14,7 @@ from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.friction.clustering import Cluster, corrections, failures
 from memory_pipeline.friction.patterns import FrictionEvent, error_line
-from memory_pipeline.lake.rows import FrictionRow, ObservationRow, typed_rows
+from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.stage import Built
@@ -32,7 +32,9 @@ CHANGING = ("decision", "state_change")
 """Kinds with which a user ends what they said before, without correcting anybody."""
 MAX_PER_DAY = 10
 _FAILED = """
-    SELECT message_id, day, session_id, said_at, text, tool_name FROM messages
+    SELECT message_id, day, session_id, said_at, text, tool_name, place.cwd, place.project FROM messages
+    LEFT JOIN (SELECT session_id, any_value(cwd) AS cwd, any_value(project) AS project FROM sessions
+               WHERE day BETWEEN ? AND ? GROUP BY session_id) AS place USING (session_id)
     WHERE day BETWEEN ? AND ? AND role = 'tool' AND is_error AND NOT coalesce(voided, false)
     ORDER BY said_at, message_id
 """
@@ -63,7 +65,7 @@ class FrictionStage:
 
     def fingerprint(self, day: date) -> str:
         days = lookback(day, self.settings.lookback_days)
-        inputs = [self.lake.digest(t, days) for t in ("messages", "observations", "embeddings")]
+        inputs = [self.lake.digest(t, days) for t in ("sessions", "messages", "observations", "embeddings")]
         return fingerprint_of(VERSION, *inputs, self._rules(day))
 
     def build(self, day: date) -> Built:
@@ -75,7 +77,7 @@ class FrictionStage:
         of_day = [c for c in clusters if any(m.day == day for m in c.members)]
         worst = sorted(of_day, key=lambda c: (-c.severity, c.title))[:MAX_PER_DAY]
         numbers = self._numbers(day, worst)
-        rows = [_row(day, number, cluster) for number, cluster in zip(numbers, worst, strict=True)]
+        rows = [_row(day, number, cluster, self.settings.owner) for number, cluster in zip(numbers, worst, strict=True)]
         return Built({"friction_clusters": pl.DataFrame(rows, schema=TABLES["friction_clusters"].columns)})
 
     def _numbers(self, day: date, clusters: list[Cluster]) -> list[int]:
@@ -106,21 +108,25 @@ class FrictionStage:
         frame = self.lake.read("observations", days).filter((pl.col("trust") == "user") & pl.col("kind").is_in(kinds))
         for o in typed_rows(frame, ObservationRow):
             spans = tuple((s["message_id"], s["start"], s["end"]) for s in o["evidence"])
-            yield FrictionEvent(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans)
+            yield FrictionEvent(
+                *(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans),
+                cwd=o["cwd"],
+                project=o["project"],
+            )
 
     def _failures(self, days: list[date]) -> Iterator[FrictionEvent]:
         with self.connect() as connection:
             self.lake.attach_views(connection)
-            rows = connection.execute(_FAILED, [days[0], days[-1]]).fetchall()
-        for message_id, day, session_id, said_at, text, tool in rows:
+            rows = connection.execute(_FAILED, 2 * [days[0], days[-1]]).fetchall()
+        for message_id, day, session_id, said_at, text, tool, *place in rows:
             line = error_line(text)
             if line:
                 start = text.find(line)
                 spans = ((message_id, start, start + len(line)),)
-                yield FrictionEvent(message_id, day, session_id, said_at, line, spans, tool or "a tool")
+                yield FrictionEvent(message_id, day, session_id, said_at, line, spans, tool or "a tool", *place)
 
 
-def _row(day: date, number: int, cluster: Cluster) -> FrictionRow:
+def _row(day: date, number: int, cluster: Cluster, owner: str) -> FrictionRow:
     spans = [span for member in cluster.members for span in member.evidence]
     return {
         "day": day,
@@ -134,6 +140,10 @@ def _row(day: date, number: int, cluster: Cluster) -> FrictionRow:
         "severity": cluster.severity,
         "confidence": cluster.confidence,
         "evidence": [{"message_id": m, "start": s, "end": e} for m, s, e in spans],
+        "session_ids": distinct(member.session_id for member in cluster.members),
+        "cwds": distinct(member.cwd for member in cluster.members),
+        "projects": distinct(member.project for member in cluster.members),
+        "owner": owner,
     }
 
 

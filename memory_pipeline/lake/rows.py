@@ -6,6 +6,7 @@ none there either, in any column.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 
@@ -18,6 +19,11 @@ RowT = TypeVar("RowT")
 def typed_rows(frame: pl.DataFrame, kind: type[RowT]) -> list[RowT]:
     """The rows of a frame that has the columns of this kind."""
     return cast("list[RowT]", frame.to_dicts())
+
+
+def distinct(values: Iterable[str | None]) -> list[str]:
+    """Each of these texts once, in order; without those that say nothing."""
+    return sorted({value for value in values if value})
 
 
 class SpanRow(TypedDict):
@@ -80,6 +86,9 @@ class FileContents(TypedDict):
     days: list[FileDayRow]
     parent_id: str | None
     excluded: str | None
+    cwd: str | None
+    branch: str | None
+    repository: str | None
 
 
 class FileRow(FileContents):
@@ -108,6 +117,7 @@ class SessionRow(TypedDict):
     user_messages: int
     files_read: list[str]
     files_modified: list[str]
+    project: str | None
 
 
 class MessageRow(TypedDict):
@@ -197,6 +207,8 @@ class SourceRow(TypedDict):
     flags: list[str]
     tokens: int
     untimed: str | None
+    cwd: str | None
+    project: str | None
 
 
 class ObservationRow(SourceRow):
@@ -206,6 +218,7 @@ class ObservationRow(SourceRow):
     dedupe_key: str
     referenced_at: datetime | None
     observer: str
+    owner: str | None
 
 
 class NoteRow(TypedDict):
@@ -256,6 +269,9 @@ class ReflectionRow(TypedDict):
     tags: list[str]
     contradicts: list[str]
     summary: str | None
+    cwds: list[str] | None
+    projects: list[str] | None
+    owner: str | None
 
 
 class PoolReflectionRow(TypedDict):
@@ -274,6 +290,9 @@ class PoolReflectionRow(TypedDict):
     tokens: int
     reflector: str
     reflected_at: datetime
+    cwds: list[str] | None
+    projects: list[str] | None
+    owner: str | None
 
 
 class DistillationRow(TypedDict):
@@ -289,6 +308,7 @@ class DistillationRow(TypedDict):
     first_seen: datetime
     last_seen: datetime
     tokens: int
+    projects: list[str] | None
 
 
 class ProposalRow(TypedDict):
@@ -308,6 +328,9 @@ class ProposalRow(TypedDict):
     last_seen: datetime | None
     supersedes: list[str] | None
     worth: float | None
+    cwds: list[str] | None
+    projects: list[str] | None
+    owner: str | None
 
 
 class ProposalState(ProposalRow):
@@ -333,6 +356,8 @@ class SupportRow(TypedDict):
     session_ids: list[str]
     said_at: datetime
     sources: list[str]
+    cwds: list[str] | None
+    projects: list[str] | None
 
 
 class DecisionRow(TypedDict):
@@ -410,3 +435,7 @@ class FrictionRow(TypedDict):
     severity: float
     confidence: float
     evidence: list[EvidenceRow]
+    session_ids: list[str] | None
+    cwds: list[str] | None
+    projects: list[str] | None
+    owner: str | None

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
 from itertools import groupby
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -27,6 +28,21 @@ from memory_pipeline.text.tokens import estimate
 
 _TASKS = re.compile(r"primary:\s*(.+?)(?:[\s;,.]*\bsecondary:\s*(.*))?", re.I | re.S)
 _NONE = re.compile(r"\W*(?:none|n/?a|nothing|no other\b.*)?\W*", re.I)
+
+
+class Origin(NamedTuple):
+    """Where an observation comes from, and whose it is."""
+
+    cwd: str | None = None
+    project: str | None = None
+    owner: str | None = None
+
+    def of_older(self, row: ObservationRow) -> ObservationRow:
+        """A row that was stored before, which may have been without."""
+        return row | {"cwd": self.cwd, "project": self.project, "owner": row["owner"] or self.owner}
+
+
+UNKNOWN = Origin()
 
 
 @dataclass
@@ -47,13 +63,15 @@ class Rows:
         }
 
 
-def rows_of(window: WindowRow, segments: Sequence[Segment], observer: str, zone: ZoneInfo) -> Rows:
+def rows_of(
+    window: WindowRow, segments: Sequence[Segment], observer: str, zone: ZoneInfo, origin: Origin = UNKNOWN
+) -> Rows:
     """The rows of one window, a row of `windows`."""
     found = Rows()
     for position, segment in enumerate(segments):
         row = _segment_row(window, position, segment, observer)
         found.segments.append(row)
-        found.observations += [_observation_row(row, fact, zone) for fact in segment.facts]
+        found.observations += [_observation_row(row, fact, zone, origin) for fact in segment.facts]
     return found
 
 
@@ -80,7 +98,7 @@ def _segment_row(window: WindowRow, position: int, segment: Segment, observer: s
     }
 
 
-def _observation_row(segment: SegmentRow, fact: Fact, zone: ZoneInfo) -> ObservationRow:
+def _observation_row(segment: SegmentRow, fact: Fact, zone: ZoneInfo, origin: Origin) -> ObservationRow:
     day = day_spoken_of(fact.text, fact.observed_at.astimezone(zone).date())
     return {
         "day": segment["day"],
@@ -99,6 +117,9 @@ def _observation_row(segment: SegmentRow, fact: Fact, zone: ZoneInfo) -> Observa
         "flags": list(fact.flags),
         "tokens": estimate(fact.text),
         "untimed": fact.untimed,
+        "cwd": origin.cwd,
+        "project": origin.project,
+        "owner": origin.owner,
     }
 
 

@@ -21,14 +21,14 @@ from memory_pipeline.observations.observing import (
     observe_session,
     short_jobs_of,
 )
-from memory_pipeline.observations.rows import Rows, better, log_window, rows_of
+from memory_pipeline.observations.rows import Origin, Rows, better, log_window, rows_of
 from memory_pipeline.observations.short_sessions import OBSERVER as RULES_OBSERVER
 from memory_pipeline.observations.short_sessions import rules_in
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.stage import Built
 from memory_pipeline.workspace import Workspace
 
-VERSION = "6"
+VERSION = "7"
 """Raise it when the same messages would give other observations."""
 
 
@@ -47,7 +47,9 @@ class ObservationsStage:
 
     def fingerprint(self, day: date) -> str:
         inputs = [self.lake.digest(table, [day]) for table in ("messages", "windows")]
-        return fingerprint_of(VERSION, self.observer.version, RULES_OBSERVER.version, *inputs)
+        return fingerprint_of(
+            VERSION, self.observer.version, RULES_OBSERVER.version, *inputs, sorted(self._places(day).items())
+        )
 
     def build(self, day: date) -> Built:
         outcomes = observe(jobs_of(self.lake, day), self.observer)
@@ -70,35 +72,50 @@ class ObservationsStage:
             failure=None if waits else stopped[0],
         )
 
+    def _places(self, day: date) -> dict[str, tuple[str | None, str | None]]:
+        """Folder and project of each session of the day."""
+        columns = ["session_id", "cwd", "project"]
+        return {session: (cwd, project) for session, cwd, project in self.lake.read("sessions", [day], columns).rows()}
+
+    def _origins(self, day: date) -> dict[str, Origin]:
+        """By session."""
+        return {session: Origin(*place, self.settings.owner) for session, place in self._places(day).items()}
+
     def _short(self, day: date) -> Iterator[tuple[Job, Rows]]:
         """What the user set in sessions that are otherwise too short."""
+        origins = self._origins(day)
         for job in short_jobs_of(self.lake, day):
             if segments := rules_in(job.messages):
-                yield job, rows_of(job.window, segments, RULES_OBSERVER.name, self.settings.zone)
+                origin = origins[job.window["session_id"]]
+                yield job, rows_of(job.window, segments, RULES_OBSERVER.name, self.settings.zone, origin)
 
     def _rows(self, day: date, outcomes: list[WindowOutcome]) -> list[Rows]:
         """The rows of each window: what was found now, or what is better of before, or the fallback."""
         frames = {name: self.lake.read(name, [day]) for name in self.tables}
         before = {name: frame.partition_by("dedupe_key", as_dict=True) for name, frame in frames.items()}
         empty = {name: frame.clear() for name, frame in frames.items()}
+        origins = self._origins(day)
 
-        def stored(outcome: WindowOutcome) -> Rows:
+        def stored(outcome: WindowOutcome, origin: Origin) -> Rows:
             key = (outcome.job.window["dedupe_key"],)
             segments, observations = (before[name].get(key, empty[name]) for name in self.tables)
-            return Rows(typed_rows(segments, SegmentRow), typed_rows(observations, ObservationRow))
+            return Rows(
+                typed_rows(segments, SegmentRow), [origin.of_older(o) for o in typed_rows(observations, ObservationRow)]
+            )
 
-        return [self._rows_of(outcome, stored(outcome)) for outcome in outcomes]
+        of_each = [(outcome, origins[outcome.job.window["session_id"]]) for outcome in outcomes]
+        return [self._rows_of(outcome, stored(outcome, origin), origin) for outcome, origin in of_each]
 
-    def _rows_of(self, outcome: WindowOutcome, before: Rows) -> Rows:
+    def _rows_of(self, outcome: WindowOutcome, before: Rows, origin: Origin) -> Rows:
         window, zone = outcome.job.window, self.settings.zone
         if not outcome.left:
-            found = rows_of(window, outcome.segments, self.observer.name, zone)
+            found = rows_of(window, outcome.segments, self.observer.name, zone, origin)
             return better(found, before, [m.message_id for m in outcome.job.messages])
         if not self.settings.observer.fallback or not is_extractive(before):
             return before
         fallback = ExtractiveObserver(self.settings.observation_budget)
         (instead,) = observe_session([outcome.job], fallback)
-        return rows_of(window, instead.segments, fallback.name, zone)
+        return rows_of(window, instead.segments, fallback.name, zone, origin)
 
     def _write_log(self, day: date, rows: list[tuple[Job, Rows]]) -> list[str]:
         """The keys of blocks that a user has changed and that were therefore left alone."""

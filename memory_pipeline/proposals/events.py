@@ -240,6 +240,11 @@ def _shown_since(showings: pl.DataFrame, displacements: pl.DataFrame) -> pl.Data
     return there.with_columns(moment.alias("shown_since")).group_by("proposal_id").agg(pl.col("shown_since").min())
 
 
+def _all_of(column: str) -> pl.Expr:
+    """What stands in any of the lists."""
+    return pl.col(column).list.explode(keep_nulls=False, empty_as_null=False)
+
+
 def _joined(
     proposals: pl.DataFrame,
     decisions: pl.DataFrame,
@@ -250,8 +255,10 @@ def _joined(
     merged = supports.group_by("proposal_id").agg(
         pl.col("sources").list.len().sum().cast(pl.Int64).alias("more_support"),
         pl.col("sessions").sum().alias("more_counted"),
-        pl.col("session_ids").list.explode(keep_nulls=False, empty_as_null=False).alias("more_sessions"),
+        _all_of("session_ids").alias("more_sessions"),
         pl.col("said_at").max(),
+        _all_of("cwds").alias("more_cwds"),
+        _all_of("projects").alias("more_projects"),
     )
     shown = showings.group_by("proposal_id").agg(pl.col("shown_at").min().alias("first_shown"))
     decided = (
@@ -279,7 +286,11 @@ def _joined(
             .otherwise(pl.concat_list(pl.col("session_ids", "more_sessions").fill_null([])).list.n_unique())
             .alias("sessions"),
             pl.max_horizontal("last_seen", "said_at").alias("last_seen"),
+            *(
+                pl.concat_list(pl.col(name, f"more_{name}").fill_null([])).list.unique().list.sort().alias(name)
+                for name in ("cwds", "projects")
+            ),
         )
-        .drop("more_support", "more_sessions", "more_counted", "said_at")
+        .drop("more_support", "more_sessions", "more_counted", "said_at", "more_cwds", "more_projects")
         .sort("proposal_id")
     )

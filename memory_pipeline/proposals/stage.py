@@ -20,6 +20,7 @@ from memory_pipeline.lake.rows import (
     ReflectionRow,
     SourceRow,
     SupportRow,
+    distinct,
     typed_rows,
 )
 from memory_pipeline.lake.store import fingerprint_of
@@ -105,7 +106,7 @@ class ProposalsStage:
                 supports += self._support(day, same, line, sources)
             elif (replaced or _is_notable(line)) and not self._is_replaced(known, line, text):
                 number += 1
-                row = _row(day, number, line | {"text": text}, sources, replaced)
+                row = _row(day, number, line | {"text": text, "owner": self.settings.owner}, sources, replaced)
                 rows.append(row)
                 self._made[row["proposal_id"]] = {**row, "status": PENDING}
                 known.add(Known(row["proposal_id"], text), row["sources"], vector)
@@ -221,6 +222,8 @@ class ProposalsStage:
                 "session_ids": sorted({o["session_id"] for o in new}),
                 "said_at": max(o["observed_at"] for o in new),
                 "sources": [o["observation_id"] for o in new],
+                "cwds": distinct(o["cwd"] for o in new),
+                "projects": distinct(o["project"] for o in new),
             }
         ]
 
@@ -259,4 +262,7 @@ def _row(day: date, number: int, line: ScoredLine, observed: Sequence[SourceRow]
         "last_seen": line["last_seen"],
         "supersedes": replaced,
         "worth": line["worth"],
+        "cwds": line["cwds"],
+        "projects": line["projects"],
+        "owner": line["owner"],
     }

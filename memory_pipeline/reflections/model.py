@@ -72,6 +72,9 @@ class Observation:
     section: int | None = None
     """Where a reflection stands already."""
     topic: Topic | None = None
+    cwds: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    """Where it was said: of a reflection perhaps several, of a note and outside of any project none."""
 
     @property
     def may_lead(self) -> bool:

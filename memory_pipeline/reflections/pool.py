@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from memory_pipeline.days import day_of
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.errors import TryAgainLaterError
-from memory_pipeline.lake.rows import PoolReflectionRow, ReflectionRow, typed_rows
+from memory_pipeline.lake.rows import PoolReflectionRow, ReflectionRow, distinct, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.model import row_id
@@ -162,6 +162,8 @@ def observed_of(row: ReflectionRow, settings: Settings) -> Observation:
         text=row["text"],
         tokens=row["tokens"],
         section=section_at(settings.sections, row["section"]),
+        cwds=tuple(row["cwds"] or ()),
+        projects=tuple(row["projects"] or ()),
     )
 
 
@@ -195,6 +197,9 @@ def _row(
         "tokens": _tokens(lines),
         "reflector": reflector,
         "reflected_at": now,
+        "cwds": distinct(cwd for i in sources for cwd in by_id[i]["cwds"] or ()),
+        "projects": distinct(project for i in sources for project in by_id[i]["projects"] or ()),
+        "owner": settings.owner,
     }
 
 

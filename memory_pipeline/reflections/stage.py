@@ -12,7 +12,7 @@ import polars as pl
 from memory_pipeline.daily_log.notes import has_notes, keep_notes, notes_fingerprint, notes_in
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
-from memory_pipeline.lake.rows import ObservationRow, ReflectionRow, SourceRow, typed_rows
+from memory_pipeline.lake.rows import ObservationRow, ReflectionRow, SourceRow, distinct, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import observations_budget, reflector_model
@@ -126,15 +126,25 @@ class ReflectionsStage:
         summary: str | None = None,
     ) -> list[ReflectionRow]:
         spent = sum(o.tokens for o in observed)
+        by_id = {o.observation_id: o for o in observed}
         rows: dict[str, ReflectionRow] = {}
         for line in lines:
             name = row_id("r", day, line.sources[0])
             if name in rows:  # a model may draw two lines from one observation
                 name = row_id("r", day, *line.sources, line.text)
-            rows[name] = self._row(day, name, line, spent, reflector) | {"summary": summary}
+            sources = [by_id[source] for source in line.sources]
+            rows[name] = self._row(day, name, line, spent, reflector, sources) | {"summary": summary}
         return list(rows.values())
 
-    def _row(self, day: date, name: str, line: ReflectionLine, input_tokens: int, reflector: str) -> ReflectionRow:
+    def _row(
+        self,
+        day: date,
+        name: str,
+        line: ReflectionLine,
+        input_tokens: int,
+        reflector: str,
+        sources: Sequence[Observation],
+    ) -> ReflectionRow:
         return {
             "day": day,
             "reflection_id": name,
@@ -157,6 +167,9 @@ class ReflectionsStage:
             "tags": list(line.tags),
             "contradicts": list(line.contradicts),
             "summary": None,
+            "cwds": distinct(cwd for o in sources for cwd in o.cwds),
+            "projects": distinct(project for o in sources for project in o.projects),
+            "owner": self.settings.owner,
         }
 
 
@@ -201,6 +214,8 @@ def _observation(row: SourceRow, topic: Topic | None = None) -> Observation:
         tokens=row["tokens"],
         flags=tuple(row["flags"] or ()),
         topic=topic,
+        cwds=tuple(distinct([row["cwd"]])),
+        projects=tuple(distinct([row["project"]])),
     )
 
 

@@ -25,11 +25,12 @@ from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.sessions.catalogue_row import new_row, session_columns, unread_row
 from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all
 from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Source
+from memory_pipeline.sessions.projects import Place, Projects
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
 from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 
-READER_VERSION = "4"
+READER_VERSION = "5"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
 
 _READINGS = Readings()
@@ -48,6 +49,10 @@ class Refresh:
 def _key(source: Source) -> str:
     """The name of the source as it is stored: a table holds only text that can be encoded."""
     return source.key.encode(errors="backslashreplace").decode()
+
+
+def _place(row: FileRow) -> Place:
+    return Place(row["cwd"] or "", row["branch"] or "", row["repository"] or "", row["began_at"])
 
 
 @dataclass(frozen=True)
@@ -134,7 +139,7 @@ class Catalogue:
         ]
         for key in gone:
             del self.rows[key]
-        for known in ("_by_day", "_by_session", "_left_out", "_typed"):
+        for known in ("_by_day", "_by_session", "_left_out", "_typed", "projects"):
             self.__dict__.pop(known, None)
         if changed or gone:
             self._store(changed, gone)
@@ -277,6 +282,11 @@ class Catalogue:
     def _by_session(self) -> dict[tuple[str | None, str | None], str]:
         return {(row["harness"], row["session_id"]): key for key, row in self.rows.items() if not row["reason"]}
 
+    @cached_property
+    def projects(self) -> Projects:
+        """The projects of all sessions, also of those whose files are gone."""
+        return Projects(map(_place, self.rows.values()))
+
     def files_of(self, day: date) -> dict[str, str]:
         """What holds messages of the day, with the digest of what it holds."""
         return {key: entry["digest"] for key, entry in self._by_day.get(day, {}).items()}
@@ -306,6 +316,7 @@ class Catalogue:
                 *(key, entry["digest"], self.is_idle(key, day, now), self.is_excluded(key), self._repeated(key, entry)),
                 # not how many: what is typed on other days matters once, when the session becomes long enough
                 self.typed(str(self.rows[key]["session_id"])) >= least,
+                self.projects.of(_place(self.rows[key])),
             )
             for key, entry in self._by_day.get(day, {}).items()
         ]

@@ -32,6 +32,9 @@ def new_row(key: str, source: Source, reader: str) -> FileRow:
         "parent_id": None,
         "reason": None,
         "excluded": None,
+        "cwd": None,
+        "branch": None,
+        "repository": None,
     }
 
 
@@ -47,6 +50,9 @@ def unread_row(row: FileRow, known: FileRow, reason: str) -> FileRow:
         "days": known["days"],
         "parent_id": known["parent_id"],
         "excluded": known["excluded"],
+        "cwd": known["cwd"],
+        "branch": known["branch"],
+        "repository": known["repository"],
         "reason": reason,
     }
 
@@ -82,4 +88,7 @@ def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[Fil
         "days": [*entries, *emptied],
         "parent_id": session.parent_id or None,
         "excluded": session.excluded,
+        "cwd": None if session.excluded else session.cwd,
+        "branch": None if session.excluded else session.branch,
+        "repository": None if session.excluded else session.repository,
     }

@@ -122,6 +122,10 @@ class ParsedSession:
     """Ids of the messages that repeat the parent's: they count only where the parent itself is not there."""
     excluded: str | None = None
     """Why nothing of the session may be stored; None when it may."""
+    branch: str = ""
+    """Of the repository that `cwd` is in, when the session began."""
+    repository: str = ""
+    """`owner/name` of that repository's remote."""
 
 
 class NotASessionError(MemoryPipelineError):

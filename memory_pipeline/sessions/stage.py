@@ -16,6 +16,7 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.sessions.catalogue import Catalogue, Refresh
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Message, ParsedSession
+from memory_pipeline.sessions.projects import place_of
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.retained import RetainedRows
 from memory_pipeline.sessions.windows import Window, cut_windows, is_too_few, reason_not_observed
@@ -168,7 +169,9 @@ class SessionsStage:
         messages = sorted((message for message, _ in said.values()), key=attrgetter("said_at", "line"))
         for key in dict.fromkeys(source.values()):
             own = [m for m in messages if source[m.message_id] == key]
-            sessions.append(_session_row(read.get(key, session), key, day, own))
+            source_session = read.get(key, session)
+            project = self.catalogue.projects.of(place_of(source_session))
+            sessions.append(_session_row(source_session, key, day, own, project))
         idle = all(self.catalogue.is_idle(key, day, self.now) for key in read)
         cut = cut_windows(session, messages, self.settings.zone)
         typed = max(self.catalogue.typed(session.session_id), sum(window.user_messages for window in cut))
@@ -184,7 +187,9 @@ class SessionsStage:
         }
 
 
-def _session_row(session: ParsedSession, key: str, day: date, messages: list[Message]) -> SessionRow:
+def _session_row(
+    session: ParsedSession, key: str, day: date, messages: list[Message], project: str | None
+) -> SessionRow:
     return {
         "day": day,
         "session_id": session.session_id,
@@ -198,6 +203,7 @@ def _session_row(session: ParsedSession, key: str, day: date, messages: list[Mes
         "user_messages": sum(m.role == "user" and not m.voided for m in messages),
         "files_read": list(session.files_read),
         "files_modified": list(session.files_modified),
+        "project": project,
     }
 
 

@@ -98,6 +98,19 @@ def test_a_point_carries_what_search_shows_and_filters(work: Work) -> None:
     assert hit.payload["source_id"] == observation_id(FRIDAY)
 
 
+def test_a_point_names_its_project_and_learning_of_it_encodes_nothing(work: Work) -> None:
+    work.run()
+    ids = work.points()
+    work.observe()
+    put(work.lake, "observations", observation(UV, cwd="/src/kiln", project="kiln", owner="ada"), observation(FRIDAY))
+    assert work.run() == []
+    assert work.points() == ids
+    with open_index(work.settings, work.encoder) as index:
+        (hit, *_) = index.search(work.encoder.vector("uv"), 1)
+    assert (hit.payload["cwd"], hit.payload["project"], hit.payload["owner"]) == ("/src/kiln", "kiln", "ada")
+    assert hit.score == pytest.approx(1.0, abs=1e-5)
+
+
 def test_unchanged_texts_are_not_encoded_again(work: Work) -> None:
     work.run()
     work.observe(UV, FRIDAY, TABS)

@@ -10,7 +10,7 @@ import pytest
 from memory_pipeline.daily_log.render import render_observations
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.model import EvidenceSpan, Segment, observation_id, row_id
-from memory_pipeline.observations.rows import Rows, log_window, rows_of
+from memory_pipeline.observations.rows import Origin, Rows, log_window, rows_of
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.observations.talking import LONDON, START, fact
 from memory_pipeline_tests.rows import DAY, at
@@ -39,7 +39,7 @@ def settings_in(zone: str) -> Settings:
 
 
 def test_the_rows_of_a_window() -> None:
-    rows = rows_of(WINDOW, SEGMENTS, "openai:gpt#1", LONDON)
+    rows = rows_of(WINDOW, SEGMENTS, "openai:gpt#1", LONDON, Origin("/src/kiln", "kiln", "me"))
     first, second = rows.segments
     assert first == {
         "day": DAY,
@@ -76,6 +76,9 @@ def test_the_rows_of_a_window() -> None:
         "trust": "user",
         "flags": ["time_removed"],
         "tokens": 8,
+        "cwd": "/src/kiln",
+        "project": "kiln",
+        "owner": "me",
     }
 
 

@@ -93,6 +93,7 @@ def test_a_session_gives_one_row_its_messages_and_its_windows(sessions: Path) ->
             "ended_at": utc("2025-03-05T09:04"),
             "messages": 5,
             "user_messages": 2,
+            "project": "parcels",
         }
     ]
     assert rows(lake, "messages", "role", "text", "source_line", "is_error", "tool_name") == [

@@ -25,6 +25,7 @@ from memory_pipeline.sessions.harnesses.answers import Answer
 from memory_pipeline.sessions.harnesses.content import image_type, images_in, marked_images, without_marks
 from memory_pipeline.sessions.harnesses.records import EARLIEST, to_time
 from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Problem, Role, Source
+from memory_pipeline.sessions.projects import repository_of
 from memory_pipeline.sessions.redaction import Redactor
 
 _NO_NAME = re.compile(r"[^\w/. -]+", re.ASCII)
@@ -200,10 +201,13 @@ class Transcript:
         voided: Container[int] = (),
         parent_id: str = "",
         inherited: Container[int] = (),
+        branch: str = "",
+        remote: str = "",
     ) -> ParsedSession:
         """The session as far as it was read; an empty `name` is replaced by the first thing that the user said.
 
-        `voided` and `inherited` are the numbers of the records whose messages are so.
+        `voided` and `inherited` are the numbers of the records whose messages are so, `remote` is the address of the
+        repository.
         """
         pairs = list(zip(self._records, self._messages, strict=True))
         if self._untimed:
@@ -236,6 +240,8 @@ class Transcript:
             parent_id=self._storable(parent_id),
             inherited=frozenset(m.message_id for r, m in pairs if r in inherited) if inherited else frozenset(),
             excluded=self.excluded,
+            branch=self._storable(branch),
+            repository=self._storable(repository_of(remote)),
         )
 
     def _compacted(self, pairs: list[tuple[int, Message]]) -> tuple[Compaction, ...]:

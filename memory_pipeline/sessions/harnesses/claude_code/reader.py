@@ -79,6 +79,7 @@ class Reader:
         self.session_ids: Counter[str] = Counter()
         self.agent_id = ""
         self.cwd = ""
+        self.branch = ""
         self.has_main_chain = False
         self.titles: dict[str, str] = {}
         self.summaries: list[tuple[str, str]] = []
@@ -94,7 +95,9 @@ class Reader:
         self.answers = 0
 
     def finish(self) -> ParsedSession:
-        return self.transcript.finish(self._session_id(), self._title(), self.cwd, voided=self._rewound())
+        return self.transcript.finish(
+            self._session_id(), self._title(), self.cwd, voided=self._rewound(), branch=self.branch
+        )
 
     def _session_id(self) -> str:
         """That of the file's name, if its records have it, else of most records; a sub-agent's with its own."""
@@ -155,7 +158,8 @@ class Reader:
     def _envelope(self, record: Record, kind: str) -> None:
         if isinstance(record.sessionId, str):
             self.session_ids[record.sessionId] += 1
-        self.cwd = self.cwd or text_of(record.cwd)
+        if not self.cwd:
+            self.cwd, self.branch = text_of(record.cwd), text_of(record.gitBranch)
         if record.isSidechain is True:
             self.agent_id = self.agent_id or text_of(record.agentId)
         elif kind in ("user", "assistant"):

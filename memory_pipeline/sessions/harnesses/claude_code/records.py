@@ -64,6 +64,7 @@ class Record(Fields):
     agentId: Any = None
     timestamp: Any = None
     cwd: Any = None
+    gitBranch: Any = None
     isSidechain: Any = None
     isMeta: Any = None
     isCompactSummary: Any = None

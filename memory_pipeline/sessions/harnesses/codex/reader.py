@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_pipeline.sessions.harnesses.answers import Answer, answers_given, asks
-from memory_pipeline.sessions.harnesses.codex.records import Item, Metadata, Payload, Record
+from memory_pipeline.sessions.harnesses.codex.records import Git, Item, Metadata, Payload, Record
 from memory_pipeline.sessions.harnesses.codex.streams import Prompt, Streams, bare, essence
 from memory_pipeline.sessions.harnesses.codex.tools import CALL_TYPES, OUTPUT_TYPES, read_call, read_output
 from memory_pipeline.sessions.harnesses.content import (
@@ -95,6 +95,7 @@ class Reader:
             self._add(transcript, utterance.role, utterance.text, images=utterance.images)
         for handle, paths in self.calls.values():
             transcript.touch(handle, modified=paths)
+        git = self.meta.git if isinstance(self.meta.git, Git) else Git()
         return transcript.finish(
             self._session_id(),
             self.name,
@@ -102,6 +103,8 @@ class Reader:
             voided=self.streams.rolled_back(self.rollbacks),
             parent_id=self.parent_id,
             inherited=self.inherited,
+            branch=text_of(git.branch),
+            remote=text_of(git.repository_url),
         )
 
     def _typed(self) -> Role:

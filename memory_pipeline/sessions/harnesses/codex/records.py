@@ -35,6 +35,13 @@ class Metadata(Fields):
     compaction_output: Any = None
 
 
+class Git(Fields):
+    """What a header says of the repository."""
+
+    branch: Any = None
+    repository_url: Any = None
+
+
 class Payload(CallPayload):
     """`payload` of a line, whatever its type."""
 
@@ -44,6 +51,7 @@ class Payload(CallPayload):
     id: Any = None
     session_id: Any = None
     cwd: Any = None
+    git: Git | Other = None
     source: Any = None
     forked_from_id: Any = None
     subagent_history_start_ordinal: Any = None

@@ -1,0 +1,173 @@
+"""The project that a session worked on: its repository or folder, by a name that can be read.
+
+It is told from what sessions say of themselves: their folder, branch and repository. No folder of this machine is
+looked at, since sessions may come from another one and worktrees are soon gone: the same session files always give the
+same names. What stands for one repository is one project: its worktrees, folders below it, its copies in other homes.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from memory_pipeline.sessions.model import ParsedSession
+
+_HOME = r"(?:/(?:Users|home)/[^/]+|(?:/var)?/root|/data/data/com\.termux/files/home|[A-Z]:/Users/[^/]+)"
+_TEMPORARY = rf"(?:(?:/private)?(?:/var)?/tmp|(?:/private)?/var/folders/[^/]+/[^/]+/T|{_HOME}/AppData/Local/Temp)"
+_BELOW_HOME = re.compile(rf"(?P<home>{_HOME})(?:/|$)")
+_NO_PROJECT = re.compile(
+    rf"/?|[A-Z]:/?|/(?:Users|home)|[A-Z]:/Users|{_HOME}|{_HOME}(?:/OneDrive)?/(?:Desktop|Documents|Downloads)"
+    rf"|{_TEMPORARY}(?:/[tT](?:e?mp)[\w.-]*)?"
+)
+"""A home, what every home has, and the folders that `mktemp` makes: what is done there belongs to no project."""
+_DRIVE = re.compile(r"(?:[\\/]{2}\?[\\/])?([A-Za-z]):(?=[\\/]|$)|/mnt/([a-z])(?=/|$)")
+"""Of Windows, and as its Linux sees it."""
+_LINUX_IN_WINDOWS = re.compile(r"[\\/]{2}wsl(?:\$|\.localhost)[\\/][^\\/]+", re.I)
+_OF_REPOSITORY = re.compile(r"(?P<repository>[^.].*?)[-._]worktrees", re.I)
+_WORKTREES = re.compile(r"(?:\.[\w.-]*?)?[-._]?worktrees?", re.I)
+_ID = re.compile(r"[0-9a-f]{4,}", re.I)
+_REMOTE = re.compile(r"[:/](?P<owner>[^/:@]+)/(?P<name>\.?\w[\w.-]*?)(?:\.git)?/?$")
+_OF_ALL = ("", "HEAD", "main", "master", "trunk", "dev", "develop")
+"""Branches that no worktree is named after. Outside of a repository the name is empty, or HEAD."""
+
+
+class Place(NamedTuple):
+    """Where a session worked, as it says itself."""
+
+    cwd: str
+    branch: str = ""
+    repository: str = ""
+    """`owner/name` of the remote."""
+    began_at: datetime | None = None
+
+    @property
+    def is_in_repository(self) -> bool:
+        return bool(self.repository) or self.branch not in ("", "HEAD")
+
+
+def place_of(session: ParsedSession) -> Place:
+    return Place(session.cwd, session.branch, session.repository, session.began_at)
+
+
+class _Root(NamedTuple):
+    """The folder of a project; `path` is empty where only its name is known."""
+
+    path: str
+    name: str
+
+
+def repository_of(url: str) -> str:
+    """`owner/name` of a remote's address, without what else stands in it; empty when it has none."""
+    found = _REMOTE.search(url.strip())
+    return f"{found['owner']}/{found['name']}" if found else ""
+
+
+class Projects:
+    """The projects of all sessions that are known, named in the order in which they began.
+
+    A name that is taken by another folder below the same home gets its parent's in front: `work/api` after `api`. So a
+    new session gives an old one no other name, but where it tells for the first time what the repository is.
+    """
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        known = sorted(places, key=lambda p: (p.began_at is None, p.began_at, p.cwd, p.branch, p.repository))
+        roots = [(place, root) for place in known if (root := _root_of(place))]
+        self._repositories = {root.path for place, root in roots if place.is_in_repository and root.path}
+        self._remotes: dict[str, str] = {}
+        for place, root in roots:
+            if place.repository:
+                self._remotes.setdefault(self._top(root.path), place.repository)
+        self._names: dict[str, str] = {}
+        taken: dict[tuple[str, str], str] = {}
+        for top in dict.fromkeys(self._top(root.path) for _, root in roots if root.path):
+            self._names[top] = self._free_name(top, taken)
+
+    def of(self, place: Place) -> str | None:
+        """The name of the project; None where there is none."""
+        root = _root_of(place)
+        if root is None:
+            return None
+        if not root.path:
+            return root.name
+        top = self._top(root.path)
+        return self._names.get(top) or _name(top)
+
+    def _top(self, path: str) -> str:
+        """The outermost folder that is known to be a repository, else the folder itself."""
+        ends = [i for i, character in enumerate(path) if character == "/" and i]
+        return next((path[:end] for end in ends if path[:end] in self._repositories), path)
+
+    def _free_name(self, top: str, taken: dict[tuple[str, str], str]) -> str:
+        """The shortest name that no other repository below the same home has."""
+        home = _home(top)
+        remote = self._remotes.get(top)
+        identity = remote or top
+        parts = top.removeprefix(home).strip("/").split("/")
+        name = remote.rsplit("/", 1)[-1] if remote else _name(top)
+        longer = (f"{'/'.join(parts[i:-1])}/{name}" for i in range(len(parts) - 2, -1, -1))
+        for free in (name, *longer):
+            if taken.setdefault((home, free), identity) == identity:
+                return free
+        return top
+
+
+def _root_of(place: Place) -> _Root | None:
+    """The folder that the place's own path and branch give away; None where it is nobody's project."""
+    path = _normal(place.cwd)
+    parts = path.split("/")
+    for i, part in enumerate(parts[:-1]):
+        if found := _OF_REPOSITORY.fullmatch(part):  # repo.worktrees/feature
+            return _root("/".join([*parts[:i], found["repository"]]))
+        if part == ".git" or _WORKTREES.fullmatch(part):
+            above = parts[:i]
+            while above and above[-1].startswith("."):  # repo/.claude/worktrees/feature
+                above.pop()
+            return _root("/".join(above)) or _kept_by_tool(parts[i + 1 :])
+    return _root(_without_branch(path, place.branch))
+
+
+def _kept_by_tool(below: list[str]) -> _Root:
+    """Of worktrees that a tool keeps for all repositories: `repo/id` or `id/repo`."""
+    named = below[1:] if len(below) > 1 and _ID.fullmatch(below[0]) else below
+    return _Root("", named[0])
+
+
+def _root(path: str) -> _Root | None:
+    path = path.removesuffix("/.git")
+    return None if _NO_PROJECT.fullmatch(path) else _Root(path, _name(path))
+
+
+def _without_branch(path: str, branch: str) -> str:
+    """`repo` for `repo-feature`, the worktree of the branch `feature` beside it."""
+    if branch in _OF_ALL:
+        return path
+    folder, _, name = path.rpartition("/")
+    for ending in (branch.replace("/", "-"), branch.replace("/", "_"), branch.rsplit("/", 1)[-1]):
+        repository = name.removesuffix(ending)
+        if ending and repository != name and repository[-1:] in ("-", "_", ".") and repository.strip("-_."):
+            return f"{folder}/{repository.rstrip('-_.')}"
+    return path
+
+
+def _normal(cwd: str) -> str:
+    """The path with slashes, without `.` and `..`; empty when it is none from the top."""
+    path = _LINUX_IN_WINDOWS.sub("", cwd.strip(), count=1)
+    if drive := _DRIVE.match(path):
+        path = f"{(drive[1] or drive[2]).upper()}:{path[drive.end() :]}".replace("\\", "/")
+    elif path != cwd.strip():
+        path = path.replace("\\", "/")
+    if not path.startswith("/") and not drive:
+        return ""
+    return posixpath.normpath(path).replace("//", "/") if path else ""
+
+
+def _home(path: str) -> str:
+    found = _BELOW_HOME.match(path)
+    return found["home"] if found else ""
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".git")
