@@ -6,10 +6,8 @@
      "observer": {"provider": "google", "model": "gemini-2.5-flash", "temperature": 0.3, "maxOutputTokens": 8000},
      "reflector": {"provider": "anthropic", "model": "claude-sonnet-4-5", "observationTokenThreshold": 40000}}
 
-Read are the global one, `~/.pi/agent/memory.json`, and the project's, `.pi/memory.json` in the working directory; where
-both say something, the project's counts, and the environment and settings.toml before both. A project comes from
-somewhere else, so its file may choose another model of the provider that a user has set up, or switch it off; it
-neither switches one on nor says where transcripts are sent or what is run.
+Read is the user's own, `~/.pi/agent/memory.json`; the environment and settings.toml count more. A `.pi/memory.json` in
+the working directory is not read: the folder may have come from anybody, and would choose what is run and paid.
 """
 
 from __future__ import annotations
@@ -24,7 +22,6 @@ from typing import Any
 from memory_pipeline.errors import MemoryPipelineError
 
 KNOWN = ("provider", "model", "command", "baseUrl", "temperature", "maxOutputTokens", "price")
-OWN_ONLY = ("command", "baseUrl", "price")
 PARTS = ("observer", "reflector")
 TOP = ("enabled", *PARTS, "$schema")
 EARLY = "observationTokenThreshold"
@@ -43,38 +40,26 @@ class WrongFileError(MemoryPipelineError):
     """A memory.json cannot be used; the message names the file, the key and what was expected."""
 
 
-def paths() -> tuple[Path, Path]:
-    """The global and the project's file."""
+def path() -> Path:
+    """Where the file lies, whether it is there or not."""
     agent = os.environ.get("PI_CODING_AGENT_DIR") or "~/.pi/agent"
-    return Path(agent).expanduser() / "memory.json", Path(".pi") / "memory.json"
+    return Path(agent).expanduser() / "memory.json"
 
 
 def found() -> dict[str, tuple[Any, Path]]:
     """Settings by key, such as `observer.model`, each with the file that says it. Raises `WrongFileError`."""
-    everyones, projects = paths()
-    merged = _read(everyones)
-    project = _read(projects)
-    is_enabled = merged.get("enabled", True) and project.get("enabled", True)
+    file = path()
+    content = _read(file)
     values: dict[str, tuple[Any, Path]] = {}
     for part in PARTS:
-        own, theirs = merged.get(part, {}), project.get(part, {})
-        if forbidden := [key for key in OWN_ONLY if key in theirs]:
-            raise WrongFileError(
-                f"{projects}: {part}.{forbidden[0]} counts only in {everyones} or as a variable; move it."
-            )
-        both, said_by = own | theirs, {key: projects if key in theirs else everyones for key in (*own, *theirs)}
-        mine = _model(part, own, everyones)
-        model = _model(part, both, said_by.get("model", everyones))
-        if is_enabled:
-            values |= {f"{part}.{FIELDS[key]}": (both[key], said_by[key]) for key in FIELDS if key in both}
-            if EARLY in both:
-                values["reflect_early_tokens"] = both[EARLY], said_by[EARLY]
-        if is_enabled and mine and model:
-            if not own.get("command") and model.partition(":")[0] != mine.partition(":")[0]:
-                raise WrongFileError(
-                    f"{projects}: {part} may be another model of {mine.partition(':')[0]}, not {model!r}."
-                )
-            values[f"{part}.model"] = model, said_by.get("command", said_by.get("model", everyones))
+        said = content.get(part, {})
+        model = _model(part, said, file)
+        if content.get("enabled", True):
+            values |= {f"{part}.{FIELDS[key]}": (said[key], file) for key in FIELDS if key in said}
+            if EARLY in said:
+                values["reflect_early_tokens"] = said[EARLY], file
+            if model:
+                values[f"{part}.model"] = model, file
     return values
 
 

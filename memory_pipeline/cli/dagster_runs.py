@@ -56,12 +56,19 @@ def instance_of(settings: Settings) -> Iterator[Any]:
 
 @contextmanager
 def only_run(settings: Settings) -> Iterator[None]:
-    """One `memory run` at a time on a workspace. Raises `TryAgainLaterError`; a killed run leaves no lock behind."""
-    lock = FileLock(prepare_home(settings) / "run.lock", timeout=0)
+    """One `memory run` at a time on a workspace. Raises `TryAgainLaterError`."""
+    with only_one(settings, "run", f"Another `memory run` works on {settings.workspace}; wait for it to end."):
+        yield
+
+
+@contextmanager
+def only_one(settings: Settings, what: str, otherwise: str) -> Iterator[None]:
+    """One process at a time; the next gets `TryAgainLaterError`. A killed one leaves no lock behind."""
+    lock = FileLock(prepare_home(settings) / f"{what}.lock", timeout=0)
     try:
         lock.acquire()
     except Timeout:
-        raise TryAgainLaterError(f"Another `memory run` works on {settings.workspace}; wait for it to end.") from None
+        raise TryAgainLaterError(otherwise) from None
     try:
         yield
     finally:

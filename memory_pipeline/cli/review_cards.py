@@ -112,4 +112,4 @@ def show(text: str, style: str = "", *, indent: int = 0, wrap: bool = True) -> N
     words = Text(text, style)
     for line in words.wrap(out, max(out.width - indent, 10)) if wrap else [words]:
         line.rstrip()
-        out.print(Text(" " * indent) + line, highlight=False, soft_wrap=not wrap)
+        out.print(Text(" " * indent) + line, soft_wrap=not wrap)

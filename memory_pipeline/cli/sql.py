@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import duckdb
 import typer
@@ -12,15 +11,14 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from memory_pipeline.cli.console import MISUSED, err, fail, out, print_json, say
+from memory_pipeline.cli.console import MISUSED, err, fail, out, print_json, printable, say
 from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.lake.queries import OnlyReadingError, ask
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 
 MAX_ROWS = 200
 MIN_VALUE_WIDTH = 20
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What could move the cursor: sessions hold whatever a tool has printed."""
 
 
 def sql(
@@ -34,19 +32,16 @@ def sql(
 
     Every table is a view. Rows that are too wide for the window are shown as records, a column on each line.
     """
-    connection = duckdb.connect()
-    lake = Lake(active_settings().lake_dir)
     try:
-        lake.attach_views(connection)
-        result = connection.sql(query)
-        names = result.columns if result is not None else []
-        rows: list[tuple[Any, ...]] = result.fetchall() if result is not None else []
+        names, rows = ask(Lake(active_settings().lake_dir), query)
+    except OnlyReadingError as error:
+        raise fail(f"{error}", MISUSED) from None
     except duckdb.Error as error:
         raise fail(f"{f'{error}'.rstrip()}\n(Tables: {', '.join(TABLES)}.)", MISUSED) from None  # a caret points up
     if as_json:
         print_json([dict(zip(names, row, strict=True)) for row in rows])
         return
-    _print(names, [[_CONTROL.sub("", f"{value}") for value in row] for row in rows[:MAX_ROWS]])
+    _print(names, [[printable(f"{value}") for value in row] for row in rows[:MAX_ROWS]])
     if len(rows) > MAX_ROWS:
         err.print(f"{len(rows) - MAX_ROWS} more rows; add a LIMIT, or use --json for all of them.", style="dim")
 

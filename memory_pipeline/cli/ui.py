@@ -1,16 +1,19 @@
 """`memory ui`: Dagster's UI and daemon on this workspace, with sensors and schedules on."""
 
 import os
+import socket
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from memory_pipeline.cli.choosing import look_before_dagster
-from memory_pipeline.cli.console import err
-from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of
+from memory_pipeline.cli.console import MISUSED, err, fail
+from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, only_one
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
 
@@ -25,21 +28,35 @@ def _report_empty_partitions(instance: Any) -> None:
 def ui(port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1.")] = 3000) -> None:
     """Start Dagster's UI and daemon; stop them with Ctrl-C."""
     settings = active_settings()
-    look_before_dagster(settings)
-    with instance_of(settings) as instance:  # makes the databases before several processes ask for them
-        close_dead_runs(instance)
-        _report_empty_partitions(instance)
+    with only_one(settings, "ui", f"The UI of {settings.workspace} is open already; use that one, or stop it first."):
+        look_before_dagster(settings)
+        with instance_of(settings) as instance:  # makes the databases before several processes ask for them
+            close_dead_runs(instance)
+            _report_empty_partitions(instance)
+        _leave_the_current_folder(settings)
+        _refuse_taken_port(port)
+        err.print(f"Workspace {settings.workspace}; the UI will be at http://127.0.0.1:{port}", soft_wrap=True)
+        from memory_pipeline.automation.web_server import serve
+
+        serve(settings, port)
+
+
+def _leave_the_current_folder(settings: Settings) -> None:
+    """Nothing that lies there counts: Dagster would take variables from its `.env` and modules by their names."""
+    os.environ["MEMORY_WORKSPACE"] = str(settings.workspace)
+    if "MEMORY_SESSION_DIRS" in os.environ:
+        os.environ["MEMORY_SESSION_DIRS"] = os.pathsep.join(map(str, settings.session_dirs))
     os.environ["DAGSTER_HOME"] = str(settings.dagster_home)
-    os.environ["PYTHONSAFEPATH"] = "1"  # what lies in the current directory is not to be imported
-    err.print(f"Workspace {settings.workspace}; the UI will be at http://127.0.0.1:{port}", soft_wrap=True)
-    command = [
-        "dagster",
-        "dev",
-        "--module-name",
-        "memory_pipeline.definitions",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        f"{port}",
-    ]
-    os.execv(sys.executable, [sys.executable, "-m", *command])
+    os.environ["PYTHONSAFEPATH"] = "1"
+    here = Path.cwd()
+    sys.path[:] = [path for path in sys.path if path and Path(path) != here]
+    os.chdir(settings.dagster_home)
+
+
+def _refuse_taken_port(port: int) -> None:
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise fail(f"Port {port} cannot be used: {error.strerror}. Name another with --port.", MISUSED) from None

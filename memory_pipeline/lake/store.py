@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _FINGERPRINT = "fingerprint"
 MIN_FILES_AT_ONCE = 2
 """More are read at once: over two years of small files that is five times as fast, over two days it is slower."""
+MAX_BYTES_AT_ONCE = 200_000_000
+"""Of files that are read at once, as they lie on disk; more is read file by file."""
 
 
 class DamagedTableError(MemoryPipelineError):
@@ -125,31 +128,39 @@ class Lake:
             self._seen[path] = state
         return state
 
+    def files(self, table: str) -> list[str]:
+        """The paths of the table's files, the oldest day first."""
+        return sorted(glob.glob(f"{glob.escape(str(self.root / table))}/*.parquet"))  # noqa: PTH207 - thousands
+
     def attach_views(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Make every table a view of the connection, those without files too; times show in UTC."""
         connection.execute("SET TimeZone = 'UTC'")
         for name, table in TABLES.items():
             columns = ", ".join(f'CAST(NULL AS {duckdb_type(t)}) AS "{c}"' for c, t in table.columns.items())
             query = f"SELECT {columns} WHERE false"
-            if any((self.root / name).glob("*.parquet")):
-                files = f"{glob.escape(str(self.root / name))}/*.parquet".replace("'", "''")
-                query += f" UNION ALL BY NAME SELECT * FROM read_parquet('{files}', union_by_name = true)"
+            if files := ", ".join(map(sql_text, self.files(name))):
+                query += f" UNION ALL BY NAME SELECT * FROM read_parquet([{files}], union_by_name = true)"
             connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
 
     def _at_once(self, table: str, paths: list[Path], columns: Sequence[str] | None) -> pl.DataFrame | None:
-        """All rows of these files; None where one is damaged or has other types, which is told or cast one by one."""
+        """All rows of these files; None where one is damaged or has other types, which is told or cast one by one, or
+        where they are too large to be held at once."""
         schema = TABLES[table].columns
         try:
-            scan = pl.scan_parquet(paths, glob=False, missing_columns="insert", schema=schema)
+            if sum(path.stat().st_size for path in paths) > MAX_BYTES_AT_ONCE:
+                return None
+            scan = pl.scan_parquet([_content(path) for path in paths], missing_columns="insert", schema=schema)
             return scan.select(list(columns or schema)).collect()
         except (pl.exceptions.PolarsError, OSError):
             return None
 
     def _frame(self, table: str, path: Path, columns: Sequence[str] | None) -> pl.DataFrame:
+        content = _content(path)
         try:
-            stored = pl.read_parquet_schema(path) if columns else {}
+            stored = pl.read_parquet_schema(content) if columns else {}
             wanted = [name for name in columns if name in stored] if columns else None
-            return self._conform(table, pl.read_parquet(path, glob=False, columns=wanted)).select(columns or pl.all())
+            content.seek(0)
+            return self._conform(table, pl.read_parquet(content, columns=wanted)).select(columns or pl.all())
         except pl.exceptions.PolarsError as error:
             raise DamagedTableError(f"{path} cannot be read ({type(error).__name__}). {TABLES[table].fix}") from error
 
@@ -175,6 +186,12 @@ class Lake:
             temporary.unlink(missing_ok=True)
 
 
+def _content(path: Path) -> BytesIO:
+    """The file's bytes, by one opening of it: who opens it again for the rows that its footer names may meet other
+    rows, because a writer has renamed new ones into its place."""
+    return BytesIO(path.read_bytes())
+
+
 @lru_cache(maxsize=20_000)
 def _file_digest(path: str, size: int, modified_ns: int) -> bytes:
     """Of the file as it was then: a plan looks at every file of the lookback of every day."""
@@ -184,6 +201,11 @@ def _file_digest(path: str, size: int, modified_ns: int) -> bytes:
 @lru_cache(maxsize=20_000)
 def _file_fingerprint(path: str, size: int, modified_ns: int) -> str:
     return pl.read_parquet_metadata(path).get(_FINGERPRINT, "")
+
+
+def sql_text(text: str) -> str:
+    """As a string of SQL."""
+    return "'{}'".format(text.replace("'", "''"))
 
 
 def fingerprint_of(*parts: object) -> str:

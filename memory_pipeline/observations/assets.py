@@ -10,6 +10,7 @@ import polars as pl
 
 from memory_pipeline.daily_log.markers import write_markers
 from memory_pipeline.days import today
+from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.observations.stage import VERSION, ObservationsStage, observer_of
 from memory_pipeline.orchestration import (
     MODEL_RETRY,
@@ -118,6 +119,8 @@ def describe(workspace: Workspace, table: str, day: date, calls_for: Callable[[d
 def _preview(frame: pl.DataFrame, settings: Settings) -> str:
     rows = frame.sort("observed_at").head(PREVIEWED).iter_rows(named=True)
     marks, zone = settings.marks, settings.zone
-    lines = [f"* {marks[o['priority']]} ({clock_of(o['observed_at'], zone, o['untimed'])}) {o['text']}" for o in rows]
+    lines = [
+        f"* {marks[o['priority']]} ({clock_of(o['observed_at'], zone, o['untimed'])}) {escaped(o['text'])}" for o in rows
+    ]
     more = [f"… and {frame.height - PREVIEWED} more"] if frame.height > PREVIEWED else []
     return "\n".join([*lines, *more]) or "nothing worth keeping"

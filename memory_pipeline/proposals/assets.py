@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
+from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.orchestration import (
     GROUP,
     MODEL_RETRY,
@@ -88,7 +89,9 @@ def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource)
             "invalid_now": len(reconciled.invalid),
             "pending": reconciled.pending,
             "lines": len(lines),
-            "preview": dg.MetadataValue.md("\n".join(f"* {line.section}: {line.text}" for line in lines[-PREVIEWED:])),
+            "preview": dg.MetadataValue.md(
+                "\n".join(f"* {escaped(f'{line.section}: {line.text}')}" for line in lines[-PREVIEWED:])
+            ),
             "path": dg.MetadataValue.path(path),
             **({"auto_promotion": dg.MetadataValue.md(shadow)} if shadow else {}),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
@@ -349,3 +350,28 @@ def test_views_can_be_attached_again_to_see_what_came(lake: Lake) -> None:
         lake.replace("ledger", calls((MONDAY, "a")), [MONDAY])
         lake.attach_views(connection)
         assert connection.sql("SELECT count(*) FROM ledger").fetchall() == [(1,)]
+
+
+def test_a_reader_beside_a_writer_sees_the_old_rows_or_the_new(lake: Lake) -> None:
+    small, large = (calls(*((MONDAY, f"{n}") for n in range(count))) for count in (3, 3_000))
+    lake.replace("ledger", small, [MONDAY])
+    seen: set[int] = set()
+    is_over = threading.Event()
+
+    def write() -> None:
+        while not is_over.is_set():
+            for frame in (large, small):
+                lake.replace("ledger", frame, [MONDAY])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        while len(seen) < 2:  # both were met
+            seen.add(lake.read("ledger", [MONDAY]).height)
+        for columns in (None, ["call_id"], ["model", "day"]):
+            for _ in range(100):
+                seen.add(lake.read("ledger", [MONDAY], columns).height)
+    finally:
+        is_over.set()
+        writer.join()
+    assert seen == {3, 3_000}

@@ -1,0 +1,156 @@
+"""Dagster's UI and daemon for one workspace, guarded against what other pages in the same browser may try.
+
+Dagster's web server trusts every request that reaches it. On a loopback address that is not enough: any page that the
+user visits can send requests there (by an image, a form, a script), and by DNS rebinding it can read the answers under
+a name of its own. `GuardedApp` stands in front of it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import dagster as dg
+
+from memory_pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    Scope = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+    App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MODULE = "memory_pipeline.definitions"
+HOST = "127.0.0.1"
+_OWN_NAMES = {"127.0.0.1", "localhost", "::1"}
+_STOP_SECONDS = 20
+"""How long the daemon may take to end: it finishes a tick."""
+_ONLY_FROM_HERE = (
+    b"img-src 'self' data: blob:; media-src 'self'; font-src 'self' data:; connect-src 'self'; frame-src 'self'; "
+    b"form-action 'self'; frame-ancestors 'none'"
+)
+"""Added to Dagster's policy, which lets previews fetch images from anywhere."""
+
+
+class GuardedApp:
+    """An ASGI application that answers its own pages only.
+
+    Refused: a Host that is not this machine's own (403), an Origin that is not the Host's (403), and whatever could
+    change something without a body of JSON, which no foreign page can send without being asked first (405, 415).
+    GraphQL is by POST or websocket alone: Dagster takes mutations by GET too.
+    """
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+        elif refusal := _refusal(scope):
+            await _refuse(scope, receive, send, *refusal)
+        else:
+            await self.app(scope, receive, _with_policy(send))
+
+
+def _refusal(scope: Scope) -> tuple[int, str] | None:
+    """The status and the reason; None when the request may pass."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    host, origin = headers.get("host", ""), headers.get("origin")
+    if _name(f"//{host}") not in _OWN_NAMES:
+        return 403, f"This is no host of ours: {host!r}. Open the page as http://{HOST} and its port."
+    if origin is not None and urlsplit(origin).netloc != host:
+        return 403, f"Requests from other pages are refused: {origin!r}."
+    if scope["type"] == "websocket" or scope["method"] in ("HEAD", "OPTIONS"):
+        return None
+    if scope["method"] == "GET":
+        asks = scope["path"] == "/graphql" and scope["query_string"]
+        return (405, "GraphQL is asked by POST.") if asks else None
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        return 415, "Only a body of application/json is taken."
+    return None
+
+
+def _name(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:  # not an address at all
+        return None
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, reason: str) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008, "reason": "refused"})
+        return
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": reason.encode()})
+
+
+def _with_policy(send: Send) -> Send:
+    async def guarded(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            name = b"content-security-policy"
+            policies = [value.rstrip(b"; ") for key, value in message["headers"] if key.lower() == name]
+            rest = [(key, value) for key, value in message["headers"] if key.lower() != name]
+            message["headers"] = [*rest, (name, b"; ".join([*policies, _ONLY_FROM_HERE]))]
+        await send(message)
+
+    return guarded
+
+
+def serve(settings: Settings, port: int) -> None:
+    """Run the UI in this process and the daemon in another, until Ctrl-C.
+
+    The daemon ends when this process does, however it ends; the servers of code end when neither asks them any more.
+    """
+    import uvicorn
+    from dagster._core.workspace.context import WorkspaceProcessContext
+    from dagster._core.workspace.load_target import ModuleTarget
+    from dagster_webserver.app import create_app_from_workspace_process_context
+
+    target = ModuleTarget(MODULE, None, str(settings.dagster_home), None)
+    with (
+        _daemon(),
+        dg.DagsterInstance.from_config(str(settings.dagster_home)) as instance,
+        WorkspaceProcessContext(instance, target, version=dg.__version__) as context,
+    ):
+        app = create_app_from_workspace_process_context(context, live_data_poll_rate=2000)
+        uvicorn.run(GuardedApp(app), host=HOST, port=port, log_level="warning")
+
+
+@contextmanager
+def _daemon() -> Iterator[None]:
+    command = [sys.executable, "-c", f"from {__name__} import run_daemon; run_daemon()"]
+    daemon = subprocess.Popen(command, stdin=subprocess.PIPE)
+    try:
+        yield
+    finally:
+        assert daemon.stdin
+        daemon.stdin.close()
+        try:
+            daemon.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            daemon.kill()
+            daemon.wait()
+
+
+def run_daemon() -> None:
+    """Dagster's daemon, which ends when its standard input does: when who started it is gone."""
+    from dagster._daemon.cli import cli
+
+    def watch() -> None:
+        os.read(0, 1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=watch, daemon=True).start()
+    cli(["run", "--module-name", MODULE, "--working-directory", os.environ["DAGSTER_HOME"]])

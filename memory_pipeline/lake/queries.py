@@ -1,0 +1,91 @@
+"""SQL over the tables that can read them and do nothing else."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.lake.store import Lake, sql_text
+from memory_pipeline.lake.tables import TABLES
+
+_GAP = r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
+_EXPLAIN = re.compile(rf"{_GAP}explain\b{_GAP}(?:analyze\b{_GAP})?(?:\([^)]*\){_GAP})?", re.I | re.S)
+_ATTEMPTS = 5
+"""How often a query is asked whose files a writer replaces meanwhile."""
+
+
+class OnlyReadingError(MemoryPipelineError):
+    """The query is not one that only reads."""
+
+
+class Answer(NamedTuple):
+    """Names of the columns, and the rows."""
+
+    names: list[str]
+    rows: list[tuple[Any, ...]]
+
+
+def ask(lake: Lake, query: str) -> Answer:
+    """The rows of one SELECT (or what EXPLAIN says of it) over the tables, each of which is a view.
+
+    No other file is read, none is written, and nothing is fetched. Raises `OnlyReadingError` for another kind of
+    statement and `duckdb.Error` for one that is wrong.
+    """
+    _refuse_all_but_reading(query)
+    for _ in range(_ATTEMPTS - 1):
+        before = _state(lake)
+        try:
+            return _ask(lake, query)
+        except duckdb.Error:
+            if _state(lake) == before:
+                raise
+    return _ask(lake, query)
+
+
+def _refuse_all_but_reading(query: str) -> None:
+    statements = duckdb.extract_statements(query)
+    if len(statements) != 1:
+        raise OnlyReadingError(f"One query at a time, please; this is {len(statements)}.")
+    (statement,) = statements
+    if statement.type == duckdb.StatementType.EXPLAIN and (explained := _EXPLAIN.sub("", query, count=1)) != query:
+        _refuse_all_but_reading(explained)  # EXPLAIN ANALYZE runs what it explains
+    elif statement.type != duckdb.StatementType.SELECT:
+        raise OnlyReadingError(
+            f"{statement.type.name} is not allowed here: the tables can only be read. Use SELECT or EXPLAIN."
+        )
+
+
+def _ask(lake: Lake, query: str) -> Answer:
+    with duckdb.connect() as connection:
+        _lock(connection, lake)
+        result = connection.sql(query)
+        return Answer(result.columns, result.fetchall())
+
+
+def _lock(connection: duckdb.DuckDBPyConnection, lake: Lake) -> None:
+    """Make the tables views, and let the connection open their files and nothing else, for good."""
+    files = ", ".join(sql_text(file) for table in TABLES for file in lake.files(table))
+    for setting, value in {
+        "python_enable_replacements": "false",  # a name in a query is a table, never a variable of ours
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allowed_paths": f"[{files}]",
+        "enable_external_access": "false",
+    }.items():
+        connection.execute(f"SET {setting} = {value}")
+    lake.attach_views(connection)
+    connection.execute("SET lock_configuration = true")
+
+
+def _state(lake: Lake) -> dict[str, int]:
+    """When each file was written."""
+    state: dict[str, int] = {}
+    for file in (file for table in TABLES for file in lake.files(table)):
+        with suppress(FileNotFoundError):
+            state[file] = Path(file).stat().st_mtime_ns
+    return state
