@@ -7,6 +7,7 @@ from typing import Self
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace_marks import keep_private
 
 
 @dataclass(frozen=True)
@@ -19,4 +20,5 @@ class Workspace:
     @classmethod
     def open(cls, settings: Settings, *, for_planning: bool = False) -> Self:
         """The workspace of these settings; see `Lake` for ``for_planning``."""
+        keep_private(settings.workspace)
         return cls(settings, Lake(settings.lake_dir, for_planning=for_planning))

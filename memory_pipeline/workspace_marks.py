@@ -1,4 +1,5 @@
-"""What a workspace was made with and keeps: the time zone that cuts its days, its first day, and its salt.
+"""What a workspace was made with and keeps: the time zone that cuts its days, its first day, and its salt; and that
+nobody else may look into it.
 
 They are small files in `lake/`. A workspace from before there was a mark of the first day has the days of its
 tables, and of what its catalogue knows, instead.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
@@ -16,6 +18,22 @@ from memory_pipeline.memory_json import WrongFileError
 
 ZONE, FIRST_DAY, SALT = "timezone", "start_date", "salt"
 _SALT_BYTES = 16
+
+
+def keep_private(workspace: Path) -> None:
+    """Let nobody but its owner into the workspace; in one from before this was looked after, into no file of it.
+
+    Where the file system or another owner does not allow that, it stays as it is.
+    """
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        if not workspace.stat().st_mode & 0o077:
+            return
+        for folder, _, names in os.walk(workspace):
+            for path in (Path(folder), *(Path(folder, name) for name in names)):
+                if not path.is_symlink():
+                    with contextlib.suppress(FileNotFoundError):
+                        path.chmod(path.stat().st_mode & 0o700)
+        workspace.chmod(0o700)
 
 
 def kept_zone(workspace: Path) -> str | None:
@@ -48,7 +66,7 @@ def first_day(workspace: Path, today: date) -> date:
 def keep_first_day(workspace: Path, session_days: Iterable[date], today: date) -> None:
     """Make the oldest of these days, or of what is stored, the workspace's first, if it has none yet; never a later one
     than today, for a clock that ran ahead makes no workspace of the future."""
-    if not (workspace / "lake" / FIRST_DAY).exists():
+    if kept_first_day(workspace) is None:
         _keep(workspace / "lake" / FIRST_DAY, f"{min((*session_days, *_stored(workspace), today))}")
 
 
@@ -59,14 +77,7 @@ def salt(workspace: Path) -> bytes:
         if len(salt := path.read_bytes()) >= _SALT_BYTES:
             return salt
         path.unlink()  # a disk was full when it was made
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".salt.{os.getpid()}")
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(os.urandom(_SALT_BYTES))
-        with contextlib.suppress(FileExistsError):
-            os.link(temporary, path)  # unlike a rename, it leaves what another process has made meanwhile
-        temporary.unlink()
+    _make(path, os.urandom(_SALT_BYTES))
     return path.read_bytes()
 
 
@@ -101,6 +112,21 @@ def _read(path: Path) -> str | None:
 
 
 def _keep(path: Path, text: str) -> None:
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{text}\n", "utf-8")
+    if _read(path) is None:  # an empty one says nothing: a disk was full
+        path.unlink(missing_ok=True)
+        _make(path, f"{text}\n".encode())
+
+
+def _make(path: Path, content: bytes) -> None:
+    """The file, whole or not at all; one that another process has made meanwhile stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    try:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, path)  # unlike a rename, it leaves what is there
+    finally:
+        temporary.unlink(missing_ok=True)

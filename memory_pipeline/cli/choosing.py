@@ -18,7 +18,7 @@ from memory_pipeline.sessions.model import Source
 from memory_pipeline.sessions.short import days_fallen_short
 from memory_pipeline.settings import SettingError, Settings, keep_first_day
 from memory_pipeline.workspace import Workspace
-from memory_pipeline.workspace_marks import kept_first_day
+from memory_pipeline.workspace_marks import keep_private, kept_first_day
 
 RECENT_DAYS = 7
 FIRST = Annotated[str | None, typer.Option("--from", metavar="DAY", help="First day, YYYY-MM-DD.")]
@@ -90,6 +90,8 @@ def look_before_dagster(settings: Settings) -> None:
 
 
 def _look(settings: Settings, sources: list[Source]) -> Catalogue:
+    if sources:
+        keep_private(settings.workspace)
     catalogue = Catalogue(Lake(settings.lake_dir), settings)
     if sources:
         with progress() as bar:

@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +15,9 @@ from filelock import FileLock, Timeout
 import memory_pipeline
 from memory_pipeline.distillation.periods import DAY, LEVEL_OF, LEVELS, periods_of
 from memory_pipeline.errors import TryAgainLaterError
+from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace_marks import keep_private
 
 _START, _END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 _PROCESS = "memory/process"
@@ -31,10 +32,13 @@ def dagster_yaml() -> Path:
 
 def prepare_home(settings: Settings) -> Path:
     """The workspace's DAGSTER_HOME with its dagster.yaml; a user's own changes to that file are kept."""
+    keep_private(settings.workspace)
     home = settings.dagster_home
     home.mkdir(parents=True, exist_ok=True)
-    if not (home / "dagster.yaml").exists():
-        shutil.copyfile(dagster_yaml(), home / "dagster.yaml")
+    own = home / "dagster.yaml"
+    if not own.exists() or not own.stat().st_size:  # an empty one, of a disk that was full, would turn telemetry on
+        content = dagster_yaml().read_bytes()
+        write_atomically(own, content, expected=b"" if own.exists() else None, backups=None)
     return home
 
 

@@ -4,6 +4,7 @@ Its commands are known here by name and one line each; the module of one, and wi
 only when it is called. So `memory --help`, `--version` and completing a command's name are quick.
 """
 
+import os
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -93,6 +94,7 @@ def main() -> None:
     if is_inside():  # started by a hook of the harness that the pipeline itself has called
         err.print("Not started: a model command of the pipeline is above this one.", style="dim")
         return
+    os.umask(0o077)  # what was said is nobody else's to read, in whatever file it comes to lie
     try:
         app()
     except Exception as error:

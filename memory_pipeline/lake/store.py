@@ -149,7 +149,9 @@ class Lake:
         try:
             if sum(path.stat().st_size for path in paths) > MAX_BYTES_AT_ONCE:
                 return None
-            scan = pl.scan_parquet([_content(path) for path in paths], missing_columns="insert", schema=schema)
+            scan = pl.scan_parquet(
+                [_content(path).getvalue() for path in paths], missing_columns="insert", schema=schema
+            )
             return scan.select(list(columns or schema)).collect()
         except (pl.exceptions.PolarsError, OSError):
             return None

@@ -1,0 +1,90 @@
+"""What a workspace keeps is whole or not there, and nobody else may look at it."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace_marks import (
+    keep_first_day,
+    keep_private,
+    keep_zone,
+    kept_first_day,
+    kept_zone,
+    salt,
+)
+from memory_pipeline_tests.cli.command import memory
+from memory_pipeline_tests.rows import workspace
+
+DAY = date(2025, 3, 5)
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_one_from_before_becomes_private_with_all_that_is_in_it(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "workspace", tmp_path / "elsewhere.md"
+    elsewhere.write_text("mine")
+    elsewhere.chmod(0o644)
+    (folder / "memory").mkdir(parents=True)
+    (folder / "memory/2025-03-05.md").write_text("said")
+    (folder / "hook.sh").write_text("true")
+    (folder / "MEMORY.md").symlink_to(elsewhere)
+    for path, bits in ((folder, 0o755), (folder / "memory", 0o775), (folder / "hook.sh", 0o755)):
+        path.chmod(bits)
+    settings, _ = workspace(folder)
+    Workspace.open(settings)
+    assert (mode(folder), mode(folder / "memory"), mode(folder / "hook.sh")) == (0o700, 0o700, 0o700)
+    assert mode(folder / "memory/2025-03-05.md") == 0o600
+    assert mode(elsewhere) == 0o644
+
+
+def test_one_that_is_not_there_stays_so(tmp_path: Path) -> None:
+    keep_private(tmp_path / "workspace")
+    assert not (tmp_path / "workspace").exists()
+
+
+def test_what_a_run_writes_is_private(tmp_path: Path) -> None:
+    done = memory(tmp_path, "run")
+    assert done.returncode == 0, done.stderr
+    made = tmp_path / ".memory-pipeline"
+    assert not [path for path in (made, *made.rglob("*")) if mode(path) & 0o077]
+
+
+@pytest.mark.parametrize("content", ["", "\n"])
+def test_an_empty_mark_is_none(tmp_path: Path, content: str) -> None:
+    (tmp_path / "lake").mkdir()
+    for name in ("timezone", "start_date", "salt"):
+        (tmp_path / "lake" / name).write_text(content)
+    assert (kept_zone(tmp_path), kept_first_day(tmp_path)) == (None, None)
+    keep_zone(tmp_path, "Asia/Tokyo")
+    keep_first_day(tmp_path, [DAY], DAY)
+    assert (kept_zone(tmp_path), kept_first_day(tmp_path)) == ("Asia/Tokyo", DAY)
+    assert len(salt(tmp_path)) == 16 == len(salt(tmp_path))
+
+
+def test_a_mark_that_is_there_stays(tmp_path: Path) -> None:
+    keep_zone(tmp_path, "Asia/Tokyo")
+    keep_zone(tmp_path, "Europe/London")
+    assert kept_zone(tmp_path) == "Asia/Tokyo" and salt(tmp_path) == salt(tmp_path)
+
+
+@pytest.mark.parametrize("failing", ["write", "fsync", "link"])
+def test_a_disk_that_is_full_leaves_no_half_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    target = {"write": "memory_pipeline.workspace_marks.os.fdopen", "fsync": "os.fsync", "link": "os.link"}[failing]
+    with monkeypatch.context() as patched:
+        patched.setattr(target, full)
+        with pytest.raises(OSError, match="No space left"):
+            keep_zone(tmp_path, "Asia/Tokyo")
+        assert kept_zone(tmp_path) is None and list((tmp_path / "lake").iterdir()) == []
+    keep_zone(tmp_path, "Asia/Tokyo")
+    assert kept_zone(tmp_path) == "Asia/Tokyo"
