@@ -120,7 +120,8 @@ def _preview(frame: pl.DataFrame, settings: Settings) -> str:
     rows = frame.sort("observed_at").head(PREVIEWED).iter_rows(named=True)
     marks, zone = settings.marks, settings.zone
     lines = [
-        f"* {marks[o['priority']]} ({clock_of(o['observed_at'], zone, o['untimed'])}) {escaped(o['text'])}" for o in rows
+        f"* {marks[o['priority']]} ({clock_of(o['observed_at'], zone, o['untimed'])}) {escaped(o['text'])}"
+        for o in rows
     ]
     more = [f"… and {frame.height - PREVIEWED} more"] if frame.height > PREVIEWED else []
     return "\n".join([*lines, *more]) or "nothing worth keeping"
