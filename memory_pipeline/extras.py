@@ -32,9 +32,10 @@ def missing_extras(settings: Settings) -> list[str]:
 
 
 def _needed(settings: Settings) -> Iterator[tuple[str, str]]:
-    for name, model in (("OBSERVER_MODEL", settings.observer.model), ("REFLECTOR_MODEL", settings.reflector.model)):
-        if model and " " not in model:  # else a command with its arguments
-            yield "models", f"{name} names the model of a provider"
+    for role, asked in (("OBSERVER", settings.observer), ("REFLECTOR", settings.reflector)):
+        for name, model in ((f"{role}_MODEL", asked.model), (f"{role}_FALLBACK_MODEL", asked.fallback_model)):
+            if model and " " not in model:  # else a command with its arguments
+                yield "models", f"{name} names the model of a provider"
     if settings.todoist.enabled:
         yield "todoist", "MEMORY_TODOIST offers proposals in Todoist"
     if settings.qdrant.url:

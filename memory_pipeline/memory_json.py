@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.model_names import model_name
 
 KNOWN = ("provider", "model", "command", "baseUrl", "temperature", "maxOutputTokens", "price")
 PARTS = ("observer", "reflector")
@@ -111,6 +112,11 @@ def _model(part: str, values: dict[str, Any], path: Path) -> str | None:
         return str(command)
     if not model:
         return None
+    if not provider and "/" in model:
+        try:
+            return model_name(model, values.get("baseUrl"))
+        except ValueError as error:
+            raise WrongFileError(f"{path}: {part}.model is {model!r}: {error}.") from None
     if not provider and ":" not in model:
         raise WrongFileError(
             f"{path}: {part}.model is {model!r} and there is no {part}.provider; name it, like google."

@@ -24,6 +24,7 @@ from memory_pipeline import memory_json, workspace_marks
 from memory_pipeline.days import today
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.extras import missing_extras
+from memory_pipeline.model_names import model_name
 from memory_pipeline.setting_sources import (
     FILE_NAME,
     FRONT,
@@ -85,30 +86,44 @@ class _Group(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 
+_PRICE = r"^\d+(\.\d+)?/\d+(\.\d+)?$"
+
+
 class ModelSettings(_Group):
     """Which model a stage asks, and how."""
 
-    model: Annotated[str | None, FRONT] = Field(
-        None, description="`provider:model`, or a command with its arguments; none: quotes, without a model."
-    )
     base_url: str | None = Field(
         None, description="Where the provider's API is, for servers that speak OpenAI's protocol."
+    )
+    model: Annotated[str | None, FRONT] = Field(
+        None, description="`provider:model`, or a command with its arguments; none: quotes, without a model."
     )
     temperature: float = Field(0, ge=0, le=2, description="Temperature of the model.")
     max_output_tokens: int = Field(8_000, ge=256, description="Most that one answer may have.")
     price: str | None = Field(
         None,
-        pattern=r"^\d+(\.\d+)?/\d+(\.\d+)?$",
+        pattern=_PRICE,
         description="USD per million tokens in and out, like 0.25/2, where it is not known or another.",
     )
 
-    @field_validator("model")
+    fallback_base_url: str | None = Field(None, description="As `base_url`, for the second model.")
+    fallback_model: str | None = Field(
+        None, description="A second model, asked where the first is not set up rightly, refuses or cannot be reached."
+    )
+    fallback_price: str | None = Field(None, pattern=_PRICE, description="As `price`, for the second model.")
+
+    @field_validator("model", "fallback_model")
     @classmethod
-    def _model_or_command(cls, value: str | None) -> str | None:
-        value = value.strip() if value else None
-        if value and ":" not in value and " " not in value:
-            raise ValueError("expected provider:model, like openai:gpt-5-mini, or a command with its arguments")
-        return value or None
+    def _model_or_command(cls, value: str | None, info: ValidationInfo) -> str | None:
+        url = info.data.get("base_url" if info.field_name == "model" else "fallback_base_url")
+        return model_name(value, url) if value and value.strip() else None
+
+    @field_validator("fallback_model")
+    @classmethod
+    def _of_a_first(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value and "model" in info.data and not info.data["model"]:
+            raise ValueError("expected a first model beside it")
+        return value
 
 
 class ObserverSettings(ModelSettings):

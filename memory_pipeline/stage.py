@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Protocol
@@ -29,6 +29,14 @@ class Built:
     """Sentences for whoever reads the run's log."""
     failure: Exception | None = None
     """What kept the day from being finished, where that is no matter of waiting: raised once the frames are stored."""
+
+
+def fallback_notes(reasons: Sequence[str], parts: str) -> dict[str, str]:
+    """That a fallback model was asked for some of these parts, and why; `reasons` has one for each part, or ""."""
+    given = [reason for reason in reasons if reason]
+    if not given:
+        return {}
+    return {"fallback_model": f"the fallback model gave {len(given)} of {len(reasons)} {parts}: {given[0]}"}
 
 
 class Stage(Protocol):

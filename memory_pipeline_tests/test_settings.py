@@ -29,6 +29,13 @@ EVERY = [
     ("observer.temperature", "OBSERVER_TEMPERATURE", "0", 0.0),
     ("observer.max_output_tokens", "OBSERVER_MAX_OUTPUT_TOKENS", "1000", 1000),
     ("observer.price", "OBSERVER_PRICE", "0.25/2", "0.25/2"),
+    (
+        "observer.fallback_base_url",
+        "OBSERVER_FALLBACK_BASE_URL",
+        "http://localhost:8000/v1",
+        "http://localhost:8000/v1",
+    ),
+    ("observer.fallback_price", "OBSERVER_FALLBACK_PRICE", "0/0", "0/0"),
     ("observer.images", "OBSERVER_IMAGES", "false", False),
     ("observer.fallback", "OBSERVER_FALLBACK", "true", True),
     ("reflector.model", "REFLECTOR_MODEL", "pi -p --no-session", "pi -p --no-session"),
@@ -36,6 +43,8 @@ EVERY = [
     ("reflector.temperature", "REFLECTOR_TEMPERATURE", "0.5", 0.5),
     ("reflector.max_output_tokens", "REFLECTOR_MAX_OUTPUT_TOKENS", "1000", 1000),
     ("reflector.price", "REFLECTOR_PRICE", "3/15", "3/15"),
+    ("reflector.fallback_base_url", "REFLECTOR_FALLBACK_BASE_URL", "http://localhost:1/v1", "http://localhost:1/v1"),
+    ("reflector.fallback_price", "REFLECTOR_FALLBACK_PRICE", "0/0", "0/0"),
     ("reflect_early_tokens", "MEMORY_REFLECT_EARLY_TOKENS", "5000", 5000),
     ("model_timeout", "MEMORY_MODEL_TIMEOUT", "2.5", 2.5),
     ("model_retries", "MEMORY_MODEL_RETRIES", "0", 0),
@@ -73,7 +82,8 @@ def test_every_setting_is_read_from_its_variable(
 
 
 def test_no_setting_is_left_out_above() -> None:
-    assert {field for field, *_ in EVERY} == set(settings_of(Settings))
+    not_alone = {"observer.fallback_model", "reflector.fallback_model"}  # see test_model_names.py
+    assert {field for field, *_ in EVERY} | not_alone == set(settings_of(Settings))
 
 
 def test_every_setting_says_what_it_is_for() -> None:

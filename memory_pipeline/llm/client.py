@@ -7,13 +7,15 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from memory_pipeline.llm.backends.opening import Backend, Reply, backend_of
+from memory_pipeline.llm.backends.provider import sees
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
-from memory_pipeline.llm.config import ModelConfig
+from memory_pipeline.llm.config import ModelConfig, fallback_model
 from memory_pipeline.llm.errors import (
     ModelMisconfiguredError,
     ModelUnavailableError,
@@ -22,10 +24,12 @@ from memory_pipeline.llm.errors import (
 )
 from memory_pipeline.llm.ledger import Ledger, Reservation, Usage, cost_of
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.settings import variable
+from memory_pipeline.settings import ModelSettings, variable
 from memory_pipeline.text.tokens import PROSE, estimate
 from memory_pipeline.workspace import Workspace
 
+NotAnswered = RequestRefusedError | ModelUnavailableError | ModelMisconfiguredError
+"""Why a model gave no answer, other than for the budget."""
 IMAGE_TOKENS = 1600
 """What providers count for an image at most, about."""
 _MAX_WAIT = 120.0
@@ -38,6 +42,7 @@ class Client:
 
     Once the model is out of reach or wrong, every later call that is not answered from what is kept raises
     the same at once, and calls that wait for another try give up: a run over a year does not wait 365 times.
+    Where the model is wrong, refuses or is out of reach, the `fallback` is asked, if there is one.
     `redact` is applied to answers and messages before anything keeps them. `sleep` (None: until it is stopped) waits
     between tries.
     """
@@ -50,7 +55,9 @@ class Client:
         redact: Callable[[str], str] = lambda text: text,
         sleep: Callable[[float], object] | None = None,
         stage: str = "observations",
+        fallback: Client | None = None,
     ) -> None:
+        self.fallback = fallback
         self.config = config
         self.cache = AnswerCache(answers_dir(workspace.settings))
         self.ledger = Ledger(workspace)
@@ -72,6 +79,24 @@ class Client:
         Raises `RequestRefusedError`, `BudgetReachedError`, and for good `ModelUnavailableError` or
         `ModelMisconfiguredError`.
         """
+        try:
+            answer = self._complete(request, for_day)
+        except (RequestRefusedError, ModelUnavailableError, ModelMisconfiguredError) as error:
+            if self.fallback is None:
+                raise
+            return self._instead(self.fallback, request, for_day, error)
+        return replace(answer, asked=self.model, key=request.key)
+
+    def _instead(self, fallback: Client, request: Request, for_day: date, failed: NotAnswered) -> Answer:
+        """The fallback's answer, and why it was asked."""
+        images = request.images if sees(fallback.config) else ()
+        try:
+            answer = fallback.complete(replace(request, model=fallback.config.model, images=images), for_day)
+        except (RequestRefusedError, ModelUnavailableError, ModelMisconfiguredError) as error:
+            raise _both(failed, error)(f"{failed} The fallback does not answer either: {error}") from None
+        return replace(answer, instead=str(failed))
+
+    def _complete(self, request: Request, for_day: date) -> Answer:
         with self._mutex:
             turn = self._turns[request.key]
         with turn:  # equal requests at once are one call
@@ -105,6 +130,8 @@ class Client:
     def stop(self) -> None:
         """Let calls of other threads give up before their next try, as when a run is interrupted."""
         self._stop(ModelUnavailableError("The run was stopped. Run it again; what was answered is kept."))
+        if self.fallback:
+            self.fallback.stop()
 
     def _ask(self, request: Request, for_day: date) -> Answer:
         """One try, which is reserved and settled on its own."""
@@ -175,6 +202,23 @@ class Client:
     def _raise_if_stopped(self) -> None:
         if self._verdict:
             raise type(self._verdict)(str(self._verdict))
+
+
+def client_of(
+    config: ModelConfig, asked: ModelSettings, workspace: Workspace, redact: Callable[[str], str], stage: str
+) -> Client:
+    """The client of a model, with its fallback where these settings name one."""
+    second = fallback_model(config, asked)
+    fallback = Client(second, workspace, redact=redact, stage=stage) if second else None
+    return Client(config, workspace, redact=redact, stage=stage, fallback=fallback)
+
+
+def _both(first: NotAnswered, second: NotAnswered) -> type[NotAnswered]:
+    """What it means that neither answers: worth another run where one is out of reach, and no more than a refusal where
+    the first one refuses and the second can never be asked."""
+    if isinstance(first, ModelUnavailableError) or isinstance(second, ModelUnavailableError):
+        return ModelUnavailableError
+    return type(first)
 
 
 def tokens_of(request: Request) -> int:

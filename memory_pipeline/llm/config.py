@@ -8,7 +8,7 @@ rest is a reserve, because tokens are estimates.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory_pipeline.llm.prompts import text_of
 from memory_pipeline.settings import ModelSettings, Settings
@@ -66,6 +66,20 @@ def reflector_model(settings: Settings) -> ModelConfig | None:
         _price(settings.reflector.price),
         sees=False,
         role="REFLECTOR",
+    )
+
+
+def fallback_model(first: ModelConfig, asked: ModelSettings) -> ModelConfig | None:
+    """The model that is asked where the first one does not answer, or None when there is none."""
+    if not asked.fallback_model:
+        return None
+    return replace(
+        first,
+        model=asked.fallback_model,
+        base_url=asked.fallback_base_url,
+        price=_price(asked.fallback_price),
+        sees=None if first.role == "OBSERVER" else False,
+        role=f"{first.role}_FALLBACK",
     )
 
 

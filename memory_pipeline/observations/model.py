@@ -95,6 +95,10 @@ class Segment:
     """Ids of earlier observations that it settles or makes untrue."""
     problem: str | None = None
     """Why it is not parsed, in one sentence."""
+    observer: str | None = None
+    """The name of the observer with the model that gave it, where that is known."""
+    instead: str = ""
+    """Why the first model did not give it, where the fallback did."""
     times_written: int | None = None
     """Clock times in what the model wrote of it; None where no model did."""
     times_invented: int | None = None

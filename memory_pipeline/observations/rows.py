@@ -69,7 +69,7 @@ def rows_of(
     """The rows of one window, a row of `windows`."""
     found = Rows()
     for position, segment in enumerate(segments):
-        row = _segment_row(window, position, segment, observer)
+        row = _segment_row(window, position, segment, segment.observer or observer)
         found.segments.append(row)
         found.observations += [_observation_row(row, fact, zone, origin) for fact in segment.facts]
     return found

@@ -25,7 +25,7 @@ from memory_pipeline.observations.rows import Origin, Rows, better, log_window, 
 from memory_pipeline.observations.short_sessions import OBSERVER as RULES_OBSERVER
 from memory_pipeline.observations.short_sessions import rules_in
 from memory_pipeline.sessions.redaction import redactor_of
-from memory_pipeline.stage import Built
+from memory_pipeline.stage import Built, fallback_notes
 from memory_pipeline.workspace import Workspace
 
 VERSION = "7"
@@ -60,14 +60,16 @@ class ObservationsStage:
         for _, found in rows:
             total.add(found)
         warnings = [f"A block of the daily log was edited by hand and left as it is: {key}" for key in edited]
+        notes = fallback_notes([segment.instead for outcome in outcomes for segment in outcome.segments], "segments")
+        warnings += [f"{day}: {note}" for note in notes.values()]
         if not stopped:
-            return Built(total.frames(), warnings=tuple(warnings))
+            return Built(total.frames(), notes=notes, warnings=tuple(warnings))
         left = f"{len(stopped)} of {len(outcomes)} windows are left: {stopped[0]}"
         waits = isinstance(stopped[0], BudgetReachedError) or self.settings.observer.fallback
         return Built(
             total.frames(),
             is_complete=False,
-            notes={"left_for_later": left},
+            notes={"left_for_later": left} | notes,
             warnings=(f"{day} is not finished: {left}", *warnings),
             failure=None if waits else stopped[0],
         )
@@ -138,14 +140,16 @@ def observer_of(workspace: Workspace) -> Observer:
     if not config:
         return ExtractiveObserver(workspace.settings.observation_budget)
     # here, because every command that plans would wait for them, most often without a model
-    from memory_pipeline.llm.client import IMAGE_TOKENS, Client
+    from memory_pipeline.llm.client import IMAGE_TOKENS, client_of
     from memory_pipeline.observations.language_model.observer import MAX_IMAGES, PROMPTS, LanguageModelObserver
 
     answer = config.max_output_tokens
     shown = messages_budget(workspace.settings, answer, PROMPTS)
     prior = min(workspace.settings.prior_tokens, observations_budget(workspace.settings, answer, PROMPTS))
     return LanguageModelObserver(
-        Client(config, workspace, redact=redactor_of(workspace.settings).redact),
+        client_of(
+            config, workspace.settings.observer, workspace, redactor_of(workspace.settings).redact, "observations"
+        ),
         workspace.settings.zone,
         workspace.settings.observation_budget,
         shown,

@@ -108,6 +108,8 @@ class ReflectionLine:
     tags: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
     """Lines of MEMORY.md that say something else."""
+    reflector: str | None = None
+    """The name of the reflector with the model that gave it, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,8 @@ class Reflection:
     """What was new, in a sentence or two."""
     is_poor: bool = False
     """Whether some of it is of answers that were cut off, too long or mostly not carried."""
+    instead: tuple[str, ...] = ()
+    """For each batch why the first model did not give it, where the fallback did, or nothing."""
 
 
 class UnusableAnswerError(MemoryPipelineError):

@@ -31,7 +31,7 @@ from memory_pipeline.reflections.model import (
     section_name,
 )
 from memory_pipeline.sessions.redaction import redactor_of
-from memory_pipeline.stage import INCOMPLETE, Built, is_current
+from memory_pipeline.stage import INCOMPLETE, Built, fallback_notes, is_current
 from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
@@ -87,9 +87,11 @@ class ReflectionsStage:
         if reflection.is_poor and (better := self._good_before(day, observed)):
             why = f"What {self.reflector.name} answered is worse than what it gave before, which stays."
             return _without_model(day, better, why)
-        notes = {"answers": reflection.asked, "dropped_lines": reflection.dropped} if reflection.asked else {}
+        asked = {"answers": reflection.asked, "dropped_lines": reflection.dropped} if reflection.asked else {}
+        fallback = fallback_notes(reflection.instead, "batches")
+        warnings = tuple(f"{day}: {note}" for note in fallback.values())
         rows = self._rows(day, reflection.lines, observed, self.reflector.name, reflection.summary)
-        return Built(_frames(rows), notes=notes)
+        return Built(_frames(rows), notes=asked | fallback, warnings=warnings)
 
     def _vectors(self, day: date, observed: Sequence[Observation]) -> dict[str, list[float]]:
         has_vector = set(self.lake.read("embeddings", self.days_before(day))["source_id"])
@@ -133,7 +135,7 @@ class ReflectionsStage:
             if name in rows:  # a model may draw two lines from one observation
                 name = row_id("r", day, *line.sources, line.text)
             sources = [by_id[source] for source in line.sources]
-            rows[name] = self._row(day, name, line, spent, reflector, sources) | {"summary": summary}
+            rows[name] = self._row(day, name, line, spent, line.reflector or reflector, sources) | {"summary": summary}
         return list(rows.values())
 
     def _row(
@@ -179,12 +181,12 @@ def reflector_of(workspace: Workspace) -> Reflector:
     if not config:
         return ExtractiveReflector()
     # here, because every command that plans would wait for them, most often without a model
-    from memory_pipeline.llm.client import Client
+    from memory_pipeline.llm.client import client_of
     from memory_pipeline.reflections.language_model.context_files import ContextFiles
     from memory_pipeline.reflections.language_model.reflector import PROMPTS, LanguageModelReflector
 
     redact = redactor_of(workspace.settings).redact
-    client = Client(config, workspace, redact=redact, stage="reflections")
+    client = client_of(config, workspace.settings.reflector, workspace, redact, "reflections")
     explicit = workspace.settings.chunk_tokens if "chunk_tokens" in workspace.settings.model_fields_set else None
     shown = explicit or observations_budget(workspace.settings, config.max_output_tokens, PROMPTS)
     files = ContextFiles.from_settings(workspace.settings, redact)

@@ -12,7 +12,7 @@ from memory_pipeline.llm.backends.provider import sees
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
-from memory_pipeline.llm.request import Request, RequestImage
+from memory_pipeline.llm.request import Answer, Request, RequestImage
 from memory_pipeline.observations.budget import token_budget
 from memory_pipeline.observations.flags import ENDED, UNPARSED
 from memory_pipeline.observations.language_model.fact_check import FactCheck
@@ -62,7 +62,10 @@ class LanguageModelObserver:
     @cached_property
     def name(self) -> str:
         """The model and a hash over the prompts."""
-        return f"{self.client.model}#{hash_of(*PROMPTS)}"
+        return self._named(self.client.model)
+
+    def _named(self, model: str) -> str:
+        return f"{model}#{hash_of(*PROMPTS)}"
 
     @property
     def version(self) -> str:
@@ -100,11 +103,11 @@ class LanguageModelObserver:
     def _observe_chunk(self, chunk: Chunk, fact_check: FactCheck, context: Context, earlier: Earlier) -> list[Segment]:
         messages = fact_check.messages[chunk.start : chunk.end]
         request = self._request(chunk, messages, context, earlier)
-        parsed, key = self._ask(request, messages, context)
+        parsed, answer = self._ask(request, messages, context)
         ids = {f"o{number}": observation for number, (observation, _) in enumerate(earlier, 1)}
         whole = range(chunk.start, chunk.end)
         segments = [
-            self._segment(segment, part, whole, fact_check, parsed, key) for segment, part in covering(parsed, whole)
+            self._segment(segment, part, whole, fact_check, parsed, answer) for segment, part in covering(parsed, whole)
         ]
         last = replace(
             segments[-1],
@@ -115,20 +118,23 @@ class LanguageModelObserver:
         )
         return [*segments[:-1], last]
 
-    def _ask(self, request: Request, messages: Sequence[WindowMessage], context: Context) -> tuple[ParsedAnswer, str]:
-        """The answer and its key. What cannot be used is asked for once more, what was too long in fewer words."""
+    def _ask(
+        self, request: Request, messages: Sequence[WindowMessage], context: Context
+    ) -> tuple[ParsedAnswer, Answer]:
+        """The answer, read and as it came. What cannot be used is asked for once more, in fewer words if too long."""
         try:
             answer = self.client.complete(request, context.day)
             parsed = parse_answer(answer.text)
             if parsed.form not in ASK_AGAIN and not answer.truncated:
-                return parsed, request.key
+                return parsed, answer
             again = replace(request, attempt=1, prompt=f"{request.prompt}\n{text_of('ask_again').strip()}\n")
-            second = parse_answer(self.client.complete(again, context.day).text)
+            other = self.client.complete(again, context.day)
         except RequestRefusedError as refused:
-            return ParsedAnswer(form="refused", problem=str(refused)), request.key
+            return ParsedAnswer(form="refused", problem=str(refused)), Answer("", 0, 0, None, 0.0, key=request.key)
+        second = parse_answer(other.text)
         if (second.parsed, _facts(second)) >= (parsed.parsed, _facts(parsed)):
-            return second, again.key
-        return parsed, request.key
+            return second, other
+        return parsed, answer
 
     def _request(self, chunk: Chunk, messages: Sequence[WindowMessage], context: Context, earlier: Earlier) -> Request:
         config = self.client.config
@@ -154,7 +160,13 @@ class LanguageModelObserver:
         )
 
     def _segment(
-        self, segment: ParsedSegment, part: range, whole: range, fact_check: FactCheck, parsed: ParsedAnswer, key: str
+        self,
+        segment: ParsedSegment,
+        part: range,
+        whole: range,
+        fact_check: FactCheck,
+        parsed: ParsedAnswer,
+        answer: Answer,
     ) -> Segment:
         messages = fact_check.messages[part.start : part.stop]
         facts = (fact_check.check(fact, whole) for fact in segment.facts)
@@ -165,7 +177,9 @@ class LanguageModelObserver:
             facts=tuple(facts) if parsed.parsed else tuple(replace(f, flags=(*f.flags, UNPARSED)) for f in facts),
             title=_line(segment.title, fact_check),
             parsed=parsed.parsed,
-            answer=key,
+            answer=answer.key,
+            observer=self._named(answer.asked) if answer.asked else None,
+            instead=answer.instead,
             problem=parsed.problem,
         )
 

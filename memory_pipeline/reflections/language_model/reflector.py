@@ -77,6 +77,8 @@ class Attempt:
     quality: int
     problem: str = ""
     summary: str | None = None
+    instead: str = ""
+    """Why the first model did not give it, where the fallback did."""
 
     @property
     def score(self) -> tuple[int, int]:
@@ -102,7 +104,10 @@ class LanguageModelReflector:
     @cached_property
     def name(self) -> str:
         """The model and a hash over the prompts."""
-        return f"{self.client.model}#{hash_of(*PROMPTS)}"
+        return self._named(self.client.model)
+
+    def _named(self, model: str) -> str:
+        return f"{model}#{hash_of(*PROMPTS)}"
 
     @property
     def version(self) -> str:
@@ -147,6 +152,7 @@ class LanguageModelReflector:
             dropped=sum(attempt.dropped for attempt, _ in found),
             summary=" ".join(attempt.summary for attempt, _ in found if attempt.summary) or None,
             is_poor=any(attempt.quality != GOOD for attempt, _ in found),
+            instead=tuple(attempt.instead for attempt, _ in found),
         )
 
     def _of_batch(self, day: date, batch: Batch, where: str, files: ContextFiles) -> tuple[Attempt, int]:
@@ -160,7 +166,7 @@ class LanguageModelReflector:
             except RequestRefusedError as refused:
                 best = best or Attempt((), 0, UNUSABLE, str(refused))
                 break
-            attempt = self._read(answer, batch, checker)
+            attempt = replace(self._read(answer, batch, checker), instead=answer.instead)
             best = attempt if best is None or attempt.score > best.score else best
             if attempt.quality == GOOD:
                 break
@@ -186,7 +192,8 @@ class LanguageModelReflector:
     def _read(self, answer: Answer, batch: Batch, checker: Checker) -> Attempt:
         parsed = parse_reflection(answer.text, self.sections, is_cut=answer.truncated)
         checked = [*map(checker.check, parsed.lines), *map(checker.check_known, parsed.known)]
-        lines = tuple(line for line in checked if line)
+        by = self._named(answer.asked) if answer.asked else None
+        lines = tuple(replace(line, reflector=by) for line in checked if line)
         dropped = sum(line is None for line in checked)
         tokens = sum(estimate(line.text) for line in lines)
         if parsed.loops:

@@ -1,0 +1,56 @@
+"""How a model is named: `provider:model`, or as other tools write it, `provider/model`.
+
+A slash is also part of names that servers give, like `meta-llama/Llama-3.1-8B`; where it could mean either, it is
+refused with both readings written out.
+"""
+
+from __future__ import annotations
+
+import os
+
+PROVIDERS = frozenset(
+    (
+        *("openai", "openai-chat", "openai-responses", "openai-decisions", "openai-codex", "openai-chatgpt"),
+        *("anthropic", "google", "google-decisions", "google-cloud", "bedrock", "bedrock-mantle", "azure"),
+        *("azure-responses", "deepseek", "openrouter", "vercel", "groq", "mistral", "cerebras", "cohere", "xai"),
+        *("moonshotai", "meta", "fireworks", "together", "heroku", "huggingface", "ollama", "github"),
+        *("github-copilot", "litellm", "vllm", "nebius", "ovhcloud", "alibaba", "sambanova", "snowflake", "zai"),
+        *("crusoe", "system-one", "typesafe"),
+    )
+)
+"""Providers of language models by the names that pydantic-ai has for them."""
+GATEWAY = "gateway/"
+"""What stands before the provider of a model that is asked through pydantic's gateway."""
+_OWN_URL = ("openai", "ollama")
+"""Providers whose address a variable of their own may set, so that a server with any models answers for them."""
+
+
+def model_name(written: str, base_url: str | None = None) -> str:
+    """`provider:model`, or a command with its arguments as it is written. Raises ValueError with what was expected.
+
+    `base_url` is the address that is set for it.
+    """
+    name = written.strip()
+    if any(c.isspace() for c in name) or name.startswith(GATEWAY):
+        return name
+    provider, slash, model = name.partition("/")
+    if ":" in provider:
+        return name
+    if not slash or not provider.strip("."):
+        raise ValueError(
+            "expected provider:model, like openai:gpt-5-mini (openai/gpt-5-mini is the same), or a command with its "
+            "arguments"
+        )
+    if provider not in PROVIDERS or not model:
+        raise ValueError(
+            f"{provider!r} is no provider that is known; expected provider:model or provider/model, like "
+            f"openrouter:{name} or, of a server that speaks OpenAI's protocol, openai:{name}"
+        )
+    if base_url or (provider in _OWN_URL and os.environ.get(f"{provider.upper()}_BASE_URL", "").strip()):
+        setting = "a base_url" if base_url else f"{provider.upper()}_BASE_URL"
+        server = provider if provider in _OWN_URL else "openai"
+        raise ValueError(
+            f"with {setting} it can mean two models; write {provider}:{model} for {model} of {provider} at that "
+            f"address, or {server}:{name} where the server itself calls the model {name}"
+        )
+    return f"{provider}:{model}"
