@@ -66,8 +66,15 @@ def checks() -> str:
     for key in sorted(found.asset_check_keys, key=lambda key: (key.asset_key, key.name)):
         node = found.get(key)
         stops = "stops the run" if node.blocking else ""
-        rows.append((f"`{key.asset_key.to_user_string()}`", f"`{key.name}`", _first_paragraph(node.description), stops))
-    return _table(("asset", "check", "holds when", "if it fails"), rows)
+        about = (_first_paragraph(node.description), fails_when(node.description))
+        rows.append((f"`{key.asset_key.to_user_string()}`", f"`{key.name}`", *about, stops))
+    return _table(("asset", "check", "holds when", "fails when", "then"), rows)
+
+
+def fails_when(description: str | None) -> str:
+    """Which input makes a check red, by the sentence of its description that says so."""
+    said = " ".join((description or "").split())
+    return said[start + len("Fails when ") :] if (start := said.find("Fails when ")) >= 0 else ""
 
 
 def jobs() -> str:

@@ -47,7 +47,7 @@ def test_a_day_from_the_graph_to_its_checks(tmp_path: Path) -> None:
         run = materialize_by_clicking(page)
         numbers = observations_tell_of_themselves(page, run)
         numbers_are_plotted(page)
-        assert check_passed(page, "hallucinated_timestamps", run) == {"checked": numbers[ROW_COUNT], "invented": 0}
+        assert check_passed(page, "times_are_recorded", run) == {"checked": numbers[ROW_COUNT], "invented": 0}
         assert check_passed(page, "compression_ratio", run)["ratio"] == numbers["compression_ratio"] > 0
         everything_from_the_graph_is_a_backfill(page)  # after what is looked at of that one run
         the_pool_was_left_alone(page)

@@ -39,6 +39,7 @@ OTHER_PARTITIONS = {
 UNPARTITIONED = {"memory_file", "pool_reflections"}
 CHECKS = {
     "windows:every_message_in_one_window",
+    "observations:times_are_recorded",
     "observations:hallucinated_timestamps",
     "observations:evidence_is_verbatim",
     "observations:no_secrets",
@@ -58,7 +59,7 @@ CHECKS = {
 }
 BLOCKING = {
     "windows:every_message_in_one_window",
-    "observations:hallucinated_timestamps",
+    "observations:times_are_recorded",
     "observations:evidence_is_verbatim",
     "observations:no_secrets",
 }

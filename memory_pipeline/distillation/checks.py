@@ -45,7 +45,10 @@ def distillation_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
 
 def _judge_of(level: int) -> Callable[[Workspace, date], Verdict]:
     def judge(workspace: Workspace, day: date) -> Verdict:
-        """What was high is found among the lines nearly as often as among the observations, by the same questions."""
+        """What was high is found among the lines nearly as often as among the observations, by the same questions.
+
+        Fails when lines of the period were lost, or its highs come to say more than they said when it was distilled.
+        """
         return judge_recall(DistillationStage.from_workspace(workspace, level), day)
 
     return judge

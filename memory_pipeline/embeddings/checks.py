@@ -16,7 +16,11 @@ PARITY = "points_equal_rows"
 def embedding_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
     @dg.asset_check(asset="embeddings", name=PARITY, partitions_def=daily_partitions(settings))
     def points_equal_rows(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> dg.AssetCheckResult:
-        """Every observation of the day has its row and its point in the index, and no point is left over."""
+        """Every observation of the day has its row and its point in the index, and no point is left over.
+
+        Fails when the embedding model is missing, and when the index was deleted, set aside as damaged or put back from
+        another copy than the tables.
+        """
         opened = workspace.open()
         points: dict[date, set[str]] = {}
         try:

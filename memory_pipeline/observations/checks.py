@@ -7,12 +7,16 @@ from memory_pipeline.orchestration import check_by_day
 from memory_pipeline.settings import Settings
 
 BLOCKING = {
-    "hallucinated_timestamps": evaluation.judge_timestamps,
+    "times_are_recorded": evaluation.judge_timestamps,
     "evidence_is_verbatim": evaluation.judge_evidence,
     "no_secrets": evaluation.judge_secrets,
 }
 """A day that fails one of these keeps its rows from everything behind them."""
-FAILING = {"no_silent_zero": evaluation.judge_silent_zero}
+FAILING = {
+    "no_silent_zero": evaluation.judge_silent_zero,
+    "hallucinated_timestamps": evaluation.judge_invented_times,
+}
+"""What was wrong is not stored, so it need not be kept from anything."""
 WARNING = {
     "compression_ratio": evaluation.judge_compression,
     "ungrounded_specifics": evaluation.judge_specifics,

@@ -7,7 +7,7 @@ from datetime import date
 
 import polars as pl
 
-from memory_pipeline.lake.rows import ObservationRow, typed_rows
+from memory_pipeline.lake.rows import ObservationRow, SegmentRow, typed_rows
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import invented_times, missing_evidence
 from memory_pipeline.sessions.redaction import redactor_of
@@ -26,12 +26,36 @@ MAX_UNGROUNDED = 0.1
 """Share of observations with names or numbers that nobody said, above which the observer invents."""
 MAX_HIGH_SHARE, MIN_HIGH_ALLOWED = 0.6, 3
 """Where nearly everything is important, nothing is; of a handful all may be."""
+SLIPS, MAX_INVENTED_TIMES = 1, 0.1
+"""Clock times that a model may make up on a day: one, or this share. Whoever misreads one among forty slips; a model
+that invents one in ten would also give wrong ones that some message happens to have, which nobody can tell."""
 COPIED, STEP = 160, 20
 """Characters in a row that are also a tool's: longer than any error message that somebody needs word for word."""
 
 
+def judge_invented_times(workspace: Workspace, day: date) -> Verdict:
+    """A model writes hardly a clock time that its window has not; such times are taken out before anything is stored.
+
+    Fails when more than one in ten of the times that a model wrote, and more than one in all, were made up.
+    """
+    segments = workspace.lake.read("segments", [day]).filter(pl.col("times_invented").is_not_null())
+    written, invented = int(segments["times_written"].sum()), int(segments["times_invented"].sum())
+    too_many = invented > max(SLIPS, MAX_INVENTED_TIMES * written)
+    offenders = [f"{invented} of {written} clock times were made up"] if too_many else []
+    for s in typed_rows(segments.filter(pl.col("times_invented") > 0), SegmentRow) if too_many else ():
+        offenders.append(
+            f"{s['segment_id']} has {s['times_invented']} of {s['times_written']}, by {s['observer']}; "
+            f"its answer is answers/{s['answer']}"
+        )
+    return Verdict(not too_many, {"written": written, "invented": invented}, offenders)
+
+
 def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
-    """Every time that an observation bears or mentions occurs in its window."""
+    """Every time that an observation bears or mentions was recorded or said in its window.
+
+    Fails when a row bears the time of no message, or mentions a clock time that nobody said: it was changed after it
+    was made, or its messages were.
+    """
     windows = {
         key: list(frame.select("said_at", "untimed", "text").iter_rows())
         for (key,), frame in workspace.lake.read("messages", [day]).partition_by("dedupe_key", as_dict=True).items()
@@ -46,7 +70,11 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
 
 
 def judge_evidence(workspace: Workspace, day: date) -> Verdict:
-    """Every observation's spans lie in the messages that they name, and carry its words."""
+    """Every observation's spans lie in the messages that they name, and carry its words.
+
+    Fails when a message that an observation quotes is gone or shorter, when a quote has other words than its spans, or
+    when an observation without evidence is not low and flagged: rows were changed after they were made.
+    """
     texts = dict(workspace.lake.read("messages", [day]).select("message_id", "text").iter_rows())
     observations = workspace.lake.read("observations", [day])
     found = ((o["observation_id"], missing_evidence(o, texts)) for o in typed_rows(observations, ObservationRow))
@@ -55,22 +83,38 @@ def judge_evidence(workspace: Workspace, day: date) -> Verdict:
 
 
 def judge_compression(workspace: Workspace, day: date) -> Verdict:
-    """Tokens of the observations per token said lie in the band: condensed, and not nothing."""
-    windows = workspace.lake.read("windows", [day]).filter(pl.col("observed"))
-    said = int(windows["tokens_said"].sum())
+    """Tokens of the observations per token said lie in the band: condensed, and not nothing.
+
+    Windows of which a model said that nothing is worth keeping do not count. Fails when the observations of a day come
+    to less than .002 of what was said, or to more than .45: a model that keeps one line of a long day, or copies a
+    short one.
+    """
     observations = workspace.lake.read("observations", [day])
+    nothing_kept = _explained(workspace.lake.read("segments", [day])) - set(observations["dedupe_key"])
+    windows = workspace.lake.read("windows", [day]).filter(
+        pl.col("observed"), ~pl.col("dedupe_key").is_in(list(nothing_kept))
+    )
     of_these = pl.col("dedupe_key").is_in(windows["dedupe_key"].to_list())  # not what a short session's rules are
     tokens = int(observations.filter(of_these)["tokens"].sum())
-    return judge_ratio(tokens, said, BAND, MIN_TOKENS_SAID)
+    return judge_ratio(tokens, int(windows["tokens_said"].sum()), BAND, MIN_TOKENS_SAID)
+
+
+def _explained(segments: pl.DataFrame) -> set[str]:
+    """Keys of the windows whose every answer was in the format, so that what is missing was left out on purpose."""
+    answered = segments.filter(pl.col("parsed") & pl.col("answer").is_not_null())
+    return set(answered["dedupe_key"]) - set(segments.filter(~pl.col("parsed"))["dedupe_key"])
 
 
 def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
-    """A day with windows to observe has observations, or a model that said that there is nothing worth keeping."""
+    """A day with windows to observe has observations, or a model that said that there is nothing worth keeping.
+
+    Fails when a model refuses, answers what cannot be used or with nothing, when the day waits for the model or its
+    budget, or when nothing was found in windows in which 200 tokens or more were said.
+    """
     windows = workspace.lake.read("windows", [day]).filter(pl.col("observed"))
     segments = workspace.lake.read("segments", [day])
     observed = set(workspace.lake.read("observations", [day])["dedupe_key"]) & set(windows["dedupe_key"])
-    answered = segments.filter(pl.col("parsed") & pl.col("answer").is_not_null())
-    explained = set(answered["dedupe_key"]) - set(segments.filter(~pl.col("parsed"))["dedupe_key"])
+    explained = _explained(segments)
     unseen = set(windows["dedupe_key"]) - set(segments["dedupe_key"])
     unusable = set(segments.filter(~pl.col("parsed"))["dedupe_key"]) - observed
     offenders = [f"window {key[:12]} was to be observed and has no segment" for key in sorted(unseen)]
@@ -84,7 +128,10 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
 
 
 def judge_specifics(workspace: Workspace, day: date) -> Verdict:
-    """Names and numbers of observations were said in their windows; what was not is flagged, and little."""
+    """Names and numbers of observations were said in their windows; what was not is flagged, and little.
+
+    Fails when more than one in ten observations of a model has a name, path, version or number that nobody said.
+    """
     messages = workspace.lake.read("messages", [day])
     windows = {
         key: Words(filter(None, [*frame["text"], *frame["tool_name"]]))
@@ -103,7 +150,10 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
 
 
 def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
-    """No observation repeats long stretches of what a tool returned."""
+    """No observation repeats long stretches of what a tool returned.
+
+    Fails when 160 characters in a row of an observation are also a tool's: a model copies listings, logs or code.
+    """
     outputs = {
         key: _one_line("\n".join(frame["text"]))
         for (key,), frame in workspace.lake.read("messages", [day])
@@ -121,17 +171,25 @@ def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
 
 
 def judge_highs(workspace: Workspace, day: date) -> Verdict:
-    """High is rare: at most 60 % of a window's observations, but three of each may be."""
-    observations = workspace.lake.read("observations", [day])
+    """High is rare: at most 60 % of a day's observations, but three may be.
+
+    Fails when a model marks nearly everything as high, or when a day consists of short windows whose few facts are all
+    high, which no observer sees by itself.
+    """
+    short = workspace.lake.read("windows", [day]).filter(~pl.col("observed"))["dedupe_key"]  # only their rules are kept
+    observations = workspace.lake.read("observations", [day]).filter(~pl.col("dedupe_key").is_in(short.to_list()))
     high = int((observations["priority"] == HIGH).sum())
-    windows = observations.group_by("dedupe_key").len()["len"]
-    allowed = sum(max(MIN_HIGH_ALLOWED, int(MAX_HIGH_SHARE * count)) for count in windows)
+    allowed = max(MIN_HIGH_ALLOWED, int(MAX_HIGH_SHARE * observations.height))
     offenders = [] if high <= allowed else [f"{high} of {observations.height} observations are high"]
     return Verdict(not offenders, {"observations": observations.height, "high": high, "allowed": allowed}, offenders)
 
 
 def judge_secrets(workspace: Workspace, day: date) -> Verdict:
-    """Nothing that was written down looks like a secret. With `MEMORY_REDACT=false` secrets are meant to be kept."""
+    """Nothing that was written down looks like a secret. With `MEMORY_REDACT=false` secrets are meant to be kept.
+
+    Fails when a row has what redaction takes out: it was made while that was off, or before it knew this sort of
+    secret.
+    """
     redactor = redactor_of(workspace.settings)
     columns = ("text", "narrative", "title", "current_task", "suggested_response", "problem", "observer")
     checked, offenders = 0, []

@@ -14,6 +14,9 @@ def one_decision_each(workspace: WorkspaceResource) -> dg.AssetCheckResult:
 
     Promoted lines that a user removed from MEMORY.md are counted. A MEMORY.md that has lost all of them is an error.
     It is about all proposals, so it has no partitions.
+
+    Fails when MEMORY.md is gone or has none of many promoted lines, and when files of `proposals`, `decisions` or
+    `promotions` were changed or put back from different copies.
     """
     opened = workspace.open()
     verdict = ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge()

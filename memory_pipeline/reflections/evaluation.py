@@ -47,14 +47,22 @@ NO_FACT = "question"
 
 
 def judge_compression(workspace: Workspace, day: date) -> Verdict:
-    """The reflection is smaller than the observations it came from, and not next to nothing."""
+    """The reflection is smaller than the observations it came from, and not next to nothing.
+
+    Fails when observations of 500 tokens or more come down to less than .02 or stay above .95 of their length: a model
+    that keeps a line of many, or a day on which nothing could be left out or merged.
+    """
     frame = workspace.lake.read("reflections", [day])
     spent = int(frame["input_tokens"].max() or 0)  # type: ignore[arg-type]
     return judge(int(frame["tokens"].sum()), spent)
 
 
 def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
-    """A day with something high has reflections, and they are those of the reflector that was asked for."""
+    """A day with something high has reflections, and they are those of the reflector that was asked for.
+
+    Fails when a model's lines cannot be used or are carried by no observation, so that the extractive reflector's stand
+    in, and when the day waits for the model or its budget.
+    """
     observed = workspace.lake.read("observations", [day], ["priority", "kind", "flags"]).filter(
         pl.col("priority") == HIGH
     )

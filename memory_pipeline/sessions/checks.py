@@ -22,7 +22,11 @@ def session_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
 
 
 def _judge(workspace: Workspace, day: date) -> Verdict:
-    """Every message of the day lies in exactly one window, and no message is there twice."""
+    """Every message of the day lies in exactly one window, and no message is there twice.
+
+    Fails when a file of `messages` or `windows` was changed, or put back from another copy than the other one, and when
+    a session file has messages of the day and none is stored.
+    """
     return judge_windows(workspace.lake, day)
 
 

@@ -73,11 +73,14 @@ def test_a_model_is_shown_no_clock_and_may_not_give_one(tmp_path: Path) -> None:
     with openai_server(clocked) as server:
         model = {"OBSERVER_MODEL": "openai:gpt-5-mini", "OBSERVER_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
         env = model | {"MEMORY_TIMEZONE": "UTC", "MEMORY_WORKSPACE": str(tmp_path / "ws"), "MEMORY_MODEL_RETRIES": "0"}
-        memory_json(tmp_path, "run", "--all", "--sessions", str(sessions), env=env)
+        summary = memory_json(tmp_path, "run", "--all", "--sessions", str(sessions), env=env)
         prompts = [asked.prompt for asked in server.requests]
     assert len(prompts) == 5
     assert all("[#1 early in session user]" in prompt and not _CLOCK.search(prompt) for prompt in prompts)
+    assert summary["failure"] is None  # what was made up is not stored, so it need not stop what comes after
+    assert summary["checks"]["failing"]["observations/hallucinated_timestamps"] == ["2025-03-05"]
     lake = Lake(tmp_path / "ws" / "lake")
+    assert lake.read("proposals").height
     assert lake.read("observations").height >= 15  # some are too long for the budget
     assert not [text for texts in texts_of(lake).values() for text in texts if _CLOCK.search(text)]
     log = blocks((tmp_path / "ws" / "memory" / "2025-03-05.md").read_text("utf-8"))

@@ -29,6 +29,7 @@ RANGE = {"dagster/asset_partition_range_start": DAYS[0], "dagster/asset_partitio
 CHECKS = {
     ("windows", "every_message_in_one_window"),
     ("observations", "hallucinated_timestamps"),
+    ("observations", "times_are_recorded"),
     ("observations", "evidence_is_verbatim"),
     ("observations", "no_secrets"),
     ("observations", "no_silent_zero"),

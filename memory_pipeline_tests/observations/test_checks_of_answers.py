@@ -6,7 +6,9 @@ import pytest
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.evaluation import (
+    judge_compression,
     judge_highs,
+    judge_invented_times,
     judge_regurgitation,
     judge_secrets,
     judge_silent_zero,
@@ -61,6 +63,46 @@ def test_no_observation_is_fine_only_where_a_model_said_so(
     verdict = judge_silent_zero(Workspace(settings, lake), DAY)
     assert verdict.passed is (why is None)
     assert [(why or "") in offender for offender in verdict.offenders] == [True] * bool(why)
+
+
+@pytest.mark.parametrize(
+    ("segments", "passed"),
+    [
+        ([segment()], True),  # a model said that there is nothing worth keeping
+        ([segment(parsed=False)], False),
+        ([segment(answer=None)], False),  # the extractive observer found nothing in much
+    ],
+)
+def test_nothing_worth_keeping_is_no_bad_compression(tmp_path: Path, segments: list[Row], passed: bool) -> None:
+    settings, lake = answered(tmp_path, *segments)
+    say(lake, "s2", *TURNS)
+    put(lake, "segments", segment(dedupe_key=window_key("s2"), segment_id="s-s2"))
+    said = lake.read("windows")["tokens_said"].sum()
+    verdict = judge_compression(Workspace(settings, lake), DAY)
+    assert verdict.passed is passed
+    assert verdict.numbers["of_tokens"] == (0 if passed else said // 2)
+
+
+@pytest.mark.parametrize(
+    ("counts", "passed"),
+    [
+        ([(40, 1)], True),
+        ([(2, 1)], True),  # one is a slip, however little was written
+        ([(40, 4)], True),
+        ([(40, 5)], False),
+        ([(3, 2)], False),
+        ([(38, 0), (2, 2)], True),  # over the day
+        ([(5, 5), (None, None)], False),
+        ([(None, None)], True),  # the extractive observer writes none, and rows of before do not tell
+        ([(0, 0)], True),
+    ],
+)
+def test_a_model_that_makes_up_times(tmp_path: Path, counts: list[tuple[int | None, int | None]], passed: bool) -> None:
+    rows = [segment(segment_id=f"s-{i}", times_written=w, times_invented=n) for i, (w, n) in enumerate(counts)]
+    settings, lake = answered(tmp_path, *rows)
+    verdict = judge_invented_times(Workspace(settings, lake), DAY)
+    assert verdict.passed is passed and bool(verdict.offenders) is not passed
+    assert verdict.numbers["invented"] == sum(n or 0 for _, n in counts)
 
 
 def test_an_answer_that_could_be_saved_in_part_is_no_silent_zero(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
@@ -105,6 +105,11 @@ class FactCheck:
             untimed=said.untimed,
         )
         return self._cap_priority(fact, aligned, missing)
+
+    def times_in(self, clocks: Iterable[str | None], texts: Iterable[str | None]) -> tuple[int, int]:
+        """How many clock times a model wrote, before facts and in texts, and how many of them its window has not."""
+        written = [*filter(None, clocks), *(time for text in texts for time in clock_times(text or ""))]
+        return len(written), sum(time not in self.times for time in written)
 
     def without_markup(self, text: str) -> str:
         """The text without what only the answer's format added to it."""

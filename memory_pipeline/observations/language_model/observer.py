@@ -170,6 +170,8 @@ class LanguageModelObserver:
     ) -> Segment:
         messages = fact_check.messages[part.start : part.stop]
         facts = (fact_check.check(fact, whole) for fact in segment.facts)
+        texts = [segment.title, segment.narrative, *(fact.text for fact in segment.facts)]
+        written, invented = fact_check.times_in([fact.clock for fact in segment.facts], texts)
         return Segment(
             narrative=_line(segment.narrative, fact_check) or ("" if parsed.form in FLAT else narrative(messages)),
             first_message_id=messages[0].message_id,
@@ -181,6 +183,8 @@ class LanguageModelObserver:
             observer=self._named(answer.asked) if answer.asked else None,
             instead=answer.instead,
             problem=parsed.problem,
+            times_written=written,
+            times_invented=invented,
         )
 
 
