@@ -371,6 +371,7 @@ class DecisionRow(TypedDict):
     section: str | None
     text: str
     reason: str | None
+    content_hash: str | None
 
 
 class ShowingRow(TypedDict):

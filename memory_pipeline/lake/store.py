@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -21,11 +22,13 @@ import polars as pl
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.tables import TABLES, duckdb_type
+from memory_pipeline.lake.versions import keep_version, lost, put_back
 from memory_pipeline.markdown.safe_write import remove_temporary_files
 
 if TYPE_CHECKING:
     import duckdb
 
+log = logging.getLogger(__name__)
 _FINGERPRINT = "fingerprint"
 MIN_FILES_AT_ONCE = 2
 """More are read at once: over two years of small files that is five times as fast, over two days it is slower."""
@@ -46,6 +49,7 @@ class Lake:
 
     def __init__(self, root: Path, *, for_planning: bool = False) -> None:
         self.root = root
+        self._healed: set[str] = set()
         self._seen: dict[str, tuple[str, int, int] | None] | None = {} if for_planning else None
 
     def path(self, table: str, day: date | None = None) -> Path:
@@ -63,6 +67,7 @@ class Lake:
 
         Raises `DamagedTableError` when a file cannot be read.
         """
+        self._heal(table)
         if not TABLES[table].daily:
             paths = [self.path(table)]
         else:
@@ -142,6 +147,15 @@ class Lake:
                 query += f" UNION ALL BY NAME SELECT * FROM read_parquet([{files}], union_by_name = true)"
             connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
 
+    def _heal(self, table: str) -> None:
+        """Put back what is lost of a table that cannot be made again; once, since nothing of it goes by itself."""
+        if TABLES[table].is_derived or table in self._healed:
+            return
+        self._healed.add(table)
+        for path in lost(self.root, table):
+            if sentence := put_back(self.root, table, path):
+                log.warning(sentence)
+
     def _at_once(self, table: str, paths: list[Path], columns: Sequence[str] | None) -> pl.DataFrame | None:
         """All rows of these files; None where one is damaged or has other types, which is told or cast one by one, or
         where they are too large to be held at once."""
@@ -164,6 +178,9 @@ class Lake:
             content.seek(0)
             return self._conform(table, pl.read_parquet(content, columns=wanted)).select(columns or pl.all())
         except pl.exceptions.PolarsError as error:
+            if not TABLES[table].is_derived and (sentence := put_back(self.root, table, path)):
+                log.warning(sentence)
+                return self._frame(table, path, columns)
             raise DamagedTableError(f"{path} cannot be read ({type(error).__name__}). {TABLES[table].fix}") from error
 
     def _conform(self, table: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -186,6 +203,8 @@ class Lake:
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
+        if not TABLES[table].is_derived:
+            keep_version(self.root, table, path)
 
 
 def _content(path: Path) -> BytesIO:

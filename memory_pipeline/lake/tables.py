@@ -48,7 +48,10 @@ class Table:
         """What to do when a file of the table cannot be read."""
         if self.is_derived:
             return "Delete it and run `memory run --all`: it is made again from the session files."
-        return "Put a copy of it back; it holds what was offered, decided or spent and cannot be made again."
+        return (
+            "No version of it in backups/lake can be read either. Put a copy of it back; it holds what was offered, "
+            "decided or spent and cannot be made again."
+        )
 
 
 TABLES: dict[str, Table] = {
@@ -343,6 +346,7 @@ TABLES: dict[str, Table] = {
             "section": pl.String(),
             "text": pl.String(),
             "reason": pl.String(),
+            "content_hash": pl.String(),
         },
         ("decided_at", "proposal_id"),
         is_derived=False,

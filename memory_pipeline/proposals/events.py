@@ -7,6 +7,7 @@ rows does so through a log that was opened for it, under a lock, so that what it
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
@@ -40,6 +41,7 @@ KEYS = {
     "displacements": ["proposal_id", "surface", "displaced_at"],
 }
 """Of what each table keeps one row for ever, the first."""
+_ID = re.compile(r"p-(\d{8})-(\d+)")
 _BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -120,6 +122,23 @@ class ProposalLog:
         return dict(there.select("proposal_id", "lines").iter_rows())
 
 
+def proposal_id(day: date, number: int) -> str:
+    """Of the proposal with this number, from 1, among those of a day."""
+    return f"p-{day:%Y%m%d}-{number:03d}"
+
+
+def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> dict[date, int]:
+    """The highest number of each day that any event names, or one of these other ids: where rows of proposals are lost,
+    the decisions on them must not become decisions on others."""
+    found: dict[date, int] = {}
+    named = [log.table(table)["proposal_id"] for table in ("proposals", "supports", *KEYS)]
+    for one in {*others}.union(*named):
+        if known := _ID.fullmatch(one):
+            day = datetime.strptime(known[1], "%Y%m%d").date()
+            found[day] = max(found.get(day, 0), int(known[2]))
+    return found
+
+
 def sort_key(row: ProposalState) -> tuple[float, int, float, str]:
     """Sorts the row of `ProposalLog.frame` that has most for the reviewer to the front."""
     seen = row["last_seen"] or _BEFORE_ALL
@@ -166,7 +185,9 @@ class OpenLog(ProposalLog):
         if decisions:
             day = day_of(now, settings.zone)
             write_atomically(unlogged, f"{day}".encode(), expected=None, backups=None)
-            self.append("decisions", [asdict(decision) | {"decided_at": now} for decision in decisions], now)
+            content = dict(self.table("proposals").select("proposal_id", "content_hash").iter_rows())
+            rows = [asdict(d) | {"decided_at": now, "content_hash": content.get(d.proposal_id)} for d in decisions]
+            self.append("decisions", rows, now)
             self._write_log(day)
             unlogged.unlink()
 
@@ -269,13 +290,18 @@ def _joined(
             pl.col("decision").alias("status"),
             pl.col("text").alias("decided_text"),
             pl.col("section").alias("decided_section"),
+            pl.col("content_hash").alias("decided_on"),
             "reason",
             "surface",
             "decided_at",
         )
     )
+    # an id alone could name another line, where rows were lost and made anew by a version that numbered them again
+    decided = decided.join(proposals.select("proposal_id", "content_hash"), on="proposal_id").filter(
+        pl.col("decided_on").is_null() | (pl.col("decided_on") == pl.col("content_hash"))
+    )
     joined = proposals
-    for other in (decided, merged, shown, _shown_since(showings, displacements)):
+    for other in (decided.drop("decided_on", "content_hash"), merged, shown, _shown_since(showings, displacements)):
         joined = joined.join(other, on="proposal_id", how="left")
     return (
         joined.with_columns(

@@ -27,7 +27,7 @@ from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.duplicates import Known, KnownLines
-from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog
+from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog, last_numbers, proposal_id
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.score import line_score, why_left_out, with_sessions
 from memory_pipeline.stage import Built
@@ -73,6 +73,8 @@ class ProposalsStage:
         self._made: dict[str, KnownProposal] = {}
         self._again: dict[str, list[tuple[date, datetime]]] = {}
         """By proposal, when other days said it again."""
+        self._last_number: dict[date, int] = {}
+        """Of each day's proposals, also of those whose rows are lost."""
         self._has_vector: set[str] | None = None
 
     def fingerprint(self, day: date) -> str:
@@ -90,7 +92,7 @@ class ProposalsStage:
         known, vectors = self._known_lines(), self._vectors([line["sources"][0] for line in lines])
         rows: list[ProposalRow] = []
         supports: list[SupportRow] = []
-        number = max((int(p.rsplit("-", 1)[1]) for p in of_day["proposal_id"]), default=0)
+        number = self._last_number.get(day, 0)
         for line in lines:
             sources = [observed[s] for s in line["sources"] if s in observed]
             if why_left_out(line["text"], sources):
@@ -108,6 +110,7 @@ class ProposalsStage:
                 number += 1
                 row = _row(day, number, line | {"text": text, "owner": self.settings.owner}, sources, replaced)
                 rows.append(row)
+                self._last_number[day] = number
                 self._made[row["proposal_id"]] = {**row, "status": PENDING}
                 known.add(Known(row["proposal_id"], text), row["sources"], vector)
         frames = {
@@ -166,7 +169,12 @@ class ProposalsStage:
                 vector = vectors.get(row["sources"][1]) if len(row["sources"]) > 1 else None
                 self._known.add(Known(proposal_id, row["text"]), row["sources"], vector)
             path = self.settings.memory_file
-            for line in lines_of(path.read_bytes() if path.exists() else None):
+            decided = log.table("decisions").filter(~pl.col("proposal_id").is_in(list(self._made)))
+            for text in decided["text"]:  # of proposals whose rows are lost: what a user decided is not asked again
+                self._known.add(Known(None, text))
+            lines = lines_of(path.read_bytes() if path.exists() else None)
+            self._last_number = last_numbers(log, [line.proposal_id for line in lines if line.proposal_id])
+            for line in lines:
                 if not line.is_struck:
                     of = line.proposal_id if line.proposal_id in self._made else None
                     self._known.add(Known(of, line.text))
@@ -249,7 +257,7 @@ def _seen(row: ScoredLine | KnownProposal) -> datetime:
 def _row(day: date, number: int, line: ScoredLine, observed: Sequence[SourceRow], replaced: list[str]) -> ProposalRow:
     return {
         "day": day,
-        "proposal_id": f"p-{day:%Y%m%d}-{number:03d}",
+        "proposal_id": proposal_id(day, number),
         "section": line["section"],
         "text": line["text"],
         "priority": line["priority"],
