@@ -232,7 +232,7 @@ class Settings(BaseSettings):
     lookback_days: int = Field(7, ge=1, le=90, description="Days that a reflection and a friction search look at.")
     distil_after_days: int = Field(3, ge=1, description="Age in days from which a day is distilled.")
     max_recall_loss: float = Field(
-        0.10, ge=0, le=1, description="Share of questions about highs that a distillation may no longer answer."
+        0.10, ge=0, le=1, description="Share of the highs that a distillation may no longer say."
     )
     pending_limit: Annotated[int, FRONT] = Field(
         20, ge=1, description="Proposals shown in REVIEW.md at once; the rest wait their turn."

@@ -54,6 +54,9 @@ CHECKS = {
     "day_distillations:recall_loss",
     "week_distillations:recall_loss",
     "month_distillations:recall_loss",
+    "day_distillations:lines_are_whole",
+    "week_distillations:lines_are_whole",
+    "month_distillations:lines_are_whole",
     "memory_file:one_decision_each",
     "memory_file:identity_files",
 }

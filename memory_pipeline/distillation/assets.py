@@ -16,12 +16,12 @@ from memory_pipeline.settings import Settings
 
 KEPT = "The rows below stay as they are, and each line names those that it was made from."
 DESCRIPTIONS = {
-    DAY: "A line of each fact and narrative, once the day is MEMORY_DISTIL_AFTER_DAYS old: highs first, of the others "
-    f"their rare words. {KEPT}",
-    WEEK: "The lines of a week from Monday to Sunday, with a quarter of the words that were observed in it. The "
-    f"partition is its Monday, the rows carry its Sunday. {KEPT}",
-    MONTH: "The lines of the weeks that end in a month, with a fifth of the words that were observed in them. The "
-    f"rows carry the month's last day. {KEPT}",
+    DAY: "Facts and narratives of a day, whole, once it is MEMORY_DISTIL_AFTER_DAYS old: all highs, and of the others "
+    f"the best, up to 85 % of the words that were observed. {KEPT}",
+    WEEK: "Lines of the days of a week from Monday to Sunday: all highs, and of the others the best, up to 55 % of "
+    f"the words that were observed in it. The partition is its Monday, the rows carry its Sunday. {KEPT}",
+    MONTH: "Lines of the weeks that end in a month: all highs, and of the others the best, up to 35 % of the words "
+    f"that were observed in them. The rows carry the month's last day. {KEPT}",
 }
 OVERLAPPING = dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)
 """Dagster's own, as the UI knows nothing of others. Days that a week has before the workspace's first are no error. For

@@ -1,4 +1,4 @@
-"""The partitions of each level, and its check that what was high can still be found."""
+"""The partitions of each level, and its checks: what was high is still said, and no line was altered."""
 
 from collections.abc import Callable
 from datetime import date
@@ -7,13 +7,13 @@ import dagster as dg
 
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, TABLE_OF, WEEK, Period
-from memory_pipeline.distillation.stage import DistillationStage, Levels, recall_of
+from memory_pipeline.distillation.stage import DistillationStage, Levels, altered, recall_of
 from memory_pipeline.orchestration import check_by_day, daily_partitions, monthly_partitions, weekly_partitions
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace import Workspace
 
-RECALL_LOSS = "recall_loss"
+RECALL_LOSS, LINES_ARE_WHOLE = "recall_loss", "lines_are_whole"
 
 
 def partitions_of(settings: Settings, level: int) -> dg.TimeWindowPartitionsDefinition:
@@ -33,39 +33,51 @@ def distillation_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
     return [
         check_by_day(
             TABLE_OF[level],
-            RECALL_LOSS,
-            _judge_of(level),
+            name,
+            _of_level(judge, level),
             settings,
             partitions_def=partitions_of(settings, level),
             day_of_key=last_day_in(level),
         )
         for level in LEVELS
+        for name, judge in ((RECALL_LOSS, judge_recall), (LINES_ARE_WHOLE, judge_lines))
     ]
 
 
-def _judge_of(level: int) -> Callable[[Workspace, date], Verdict]:
-    def judge(workspace: Workspace, day: date) -> Verdict:
-        """What was high is found among the lines nearly as often as among the observations, by the same questions.
+def _of_level(judge: Callable[[DistillationStage, date], Verdict], level: int) -> Callable[[Workspace, date], Verdict]:
+    def of_level(workspace: Workspace, day: date) -> Verdict:
+        return judge(DistillationStage.from_workspace(workspace, level), day)
 
-        Fails when lines of the period were lost, or its highs come to say more than they said when it was distilled.
-        """
-        return judge_recall(DistillationStage.from_workspace(workspace, level), day)
-
-    return judge
+    of_level.__doc__ = judge.__doc__
+    return of_level
 
 
 def judge_recall(stage: DistillationStage, day: date) -> Verdict:
-    """Of the period of the stage's level that ends with the day, as its rows are now. One that is too young has
-    nothing to lose."""
+    """What was high is still said: in a line made from it that is whole and has all of its words in their order.
+
+    Fails when highs of the period have no line any more, or only one that lost words, a "never" or a number.
+    """
     if day > stage.newest:
-        return Verdict(True, {"questions": 0})
+        return Verdict(True, {"highs": 0})
     period = Period(stage.level, day)
     found = recall_of(Levels(stage.lake), period, facts_of(stage.lake, period.days))
     numbers: dict[str, float | int | str] = {
-        "questions": found.questions,
-        "recall_before": round(found.before, 4),
-        "recall_after": round(found.after, 4),
+        "highs": found.highs,
+        "highs_kept": found.kept,
         "recall_loss": round(found.loss, 4),
     }
     passed = found.loss <= stage.settings.max_recall_loss
     return Verdict(passed, numbers, [] if passed else [f"{period}: {found}"])
+
+
+def judge_lines(stage: DistillationStage, day: date) -> Verdict:
+    """Every line is, character for character, the text of a row that it was made from.
+
+    Fails when a line lost, gained or changed a character, or leads to no row of the level below.
+    """
+    if day > stage.newest:
+        return Verdict(True, {"lines": 0})
+    period, levels = Period(stage.level, day), Levels(stage.lake)
+    bad = altered(levels, period, facts_of(stage.lake, period.days))
+    numbers: dict[str, float | int | str] = {"lines": len(levels.rows(period)), "altered": len(bad)}
+    return Verdict(not bad, numbers, [f"{row['distillation_id']}: {row['text']}" for row in bad])

@@ -13,9 +13,7 @@ from memory_pipeline.distillation.lines import NARRATIVE, Line, count_words
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import DOUBTED
-from memory_pipeline.text.condense import rarity_in
 from memory_pipeline.text.priorities import HIGH, LOW
-from memory_pipeline.text.similarity import content_words
 
 INPUTS = ("windows", "segments", "observations")
 
@@ -57,13 +55,8 @@ class Facts:
     def words(self) -> int:
         return sum(map(count_words, self.texts))
 
-    def rarity(self) -> dict[str, float]:
-        """Of each word among these facts. A narrative quotes them, so it makes no word of theirs more common."""
-        told = rarity_in([content_words(t.narrative) for t in self.told])
-        return told | rarity_in([content_words(o.text) for o in self.observed])
-
     def by_id(self) -> dict[str, str]:
-        return {o.observation_id: o.text for o in self.observed}
+        return {o.observation_id: o.text for o in self.observed} | {t.segment_id: t.narrative for t in self.told}
 
     def projects(self) -> dict[str, list[str]]:
         """By observation, and by segment those of its observations."""
@@ -74,7 +67,7 @@ class Facts:
         return {source: distinct(projects) for source, projects in of_segment.items()}
 
     def highs(self) -> list[str]:
-        """Ids of what must still be found."""
+        """Ids of what must still be said."""
         return [o.observation_id for o in self.observed if o.priority == HIGH]
 
     def lines(self) -> list[Line]:
@@ -107,6 +100,6 @@ def facts_of(lake: Lake, days: Iterable[date]) -> Facts:
     told = [
         Told(row["segment_id"], row["narrative"], began[row["dedupe_key"]])
         for row in segments.sort("dedupe_key", "position").iter_rows(named=True)
-        if row["dedupe_key"] in began
+        if row["dedupe_key"] in began and row["narrative"]
     ]
     return Facts([Observed(*row) for row in observed.iter_rows()], told)

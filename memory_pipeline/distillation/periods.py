@@ -65,11 +65,6 @@ class Period:
         return lookback(self.last, 1 if self.level == DAY else DAYS_OF_WEEK)
 
     @property
-    def counted_days(self) -> list[date]:
-        """Whose words tell which are rare. One week has too few of them, so those of the week before count too."""
-        return lookback(self.last, 2 * DAYS_OF_WEEK) if self.level == WEEK else self.days
-
-    @property
     def parts(self) -> list[Period]:
         """The periods of the level below that it is made of; a day has none."""
         if self.level == DAY:

@@ -52,7 +52,8 @@ OBSERVED = Sameness(overlap=0.5, cosine=0.75)
 """Observations of some days, which become one line. Of short sentences, paraphrased rules lie above this cosine,
 neighbours below."""
 DISTILLED = Sameness(overlap=0.5)
-"""Highs of a week or a month: as for observations without vectors."""
+"""Lines of a day, week or month, where besides all words of the one that goes stand in the one that stays: as for
+observations without vectors."""
 OFFERED = Sameness(overlap=0.5, cosine=0.7)
 """A line, and what was offered before or stands in MEMORY.md. The cosine is a little lower than where observations are
 merged: of two lines that are nearly the same, the reviewer is asked about one."""

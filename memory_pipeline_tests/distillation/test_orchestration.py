@@ -10,7 +10,7 @@ import pytest
 from memory_pipeline.automation.jobs import DISTIL_JOBS
 from memory_pipeline.automation.schedules import DISTIL_SCHEDULES
 from memory_pipeline.days import lookback
-from memory_pipeline.distillation import lines as lines_module
+from memory_pipeline.distillation import stage as stage_module
 from memory_pipeline.distillation.checks import partitions_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period, periods_of
 from memory_pipeline.lake.store import Lake
@@ -91,7 +91,7 @@ def test_a_run_over_weeks_or_months_makes_and_judges_one_partition_for_each(lake
         by_partition = results(instance, table)
         assert {key: by_partition.get(key) for key in partitions} == dict.fromkeys(partitions, True)
         said = metadata(instance, table, period.key)
-        assert (said["questions"], said["recall_before"], said["recall_loss"]) == (2, 1.0, 0.0)
+        assert (said["highs"], said["highs_kept"], said["recall_loss"]) == (2, 2, 0.0)
         assert 0 < said["compression_ratio"] <= 0.25
         assert said["dagster/row_count"] == lake.read(table, [period.last]).height > 0
         assert metadata(instance, table, before.key)["dagster/row_count"] == 0
@@ -113,14 +113,15 @@ def test_one_week_can_be_asked_for_alone(lake: Lake) -> None:
 
 
 def test_the_asset_is_red_where_too_much_would_be_lost(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines_module, "_shortened", lambda lines, room, rarity: [])
+    made = stage_module.rows_of
+    monkeypatch.setattr(stage_module, "rows_of", lambda *args: made(*args) if args[1].level == DAY else [])
     with dg.DagsterInstance.ephemeral() as instance:
         assert run(instance, DAY, days(MONDAY, SUNDAY)).success
         result = run(instance, WEEK, days(MONDAY, MONDAY))
         assert not result.success
         (failure,) = [event for event in result.all_events if event.is_step_failure]
         message = f"{failure.step_failure_data.error_display_string}"
-        assert "first 2025-03-09: RecallLostError: the week that ends on 2025-03-09: of 2 questions" in message
+        assert "first 2025-03-09: RecallLostError: the week that ends on 2025-03-09: 0 of 2 highs" in message
     assert lake.read("week_distillations").height == 0
     assert lake.read("day_distillations", [MONDAY]).height
 

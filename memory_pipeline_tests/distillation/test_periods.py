@@ -56,12 +56,6 @@ def test_a_week_is_made_of_its_seven_days() -> None:
     assert week.parts == [Period(DAY, day) for day in week.days]
 
 
-def test_a_week_counts_the_words_of_the_week_before_too() -> None:
-    assert Period(WEEK, date(2025, 3, 9)).counted_days == [date(2025, 2, 24) + timedelta(days=n) for n in range(14)]
-    for period in (Period(DAY, date(2025, 3, 9)), Period(MONTH, date(2025, 3, 31))):
-        assert period.counted_days == period.days
-
-
 def test_a_month_is_made_of_the_weeks_that_end_in_it() -> None:
     """The last day of March 2025 is a Monday: it is the first of a week that belongs to April."""
     march, april = Period(MONTH, date(2025, 3, 31)), Period(MONTH, date(2025, 4, 30))
