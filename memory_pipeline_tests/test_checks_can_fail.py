@@ -183,6 +183,21 @@ def lines_are_lost(level: int) -> Callable[[Bad], None]:
     return case
 
 
+def lines_lost_words(level: int) -> Callable[[Bad], None]:
+    """As distilling once did: frequent and short words went first."""
+
+    def case(bad: Bad) -> None:
+        stage = DistillationStage.from_workspace(bad.workspace, level)
+        last = Period.containing(DAY, level).last
+        bring_up_to_date(stage, bad.lake, last)
+        rows = bad.lake.read(stage.table, [last])
+        assert rows.height
+        shorter = [row | {"text": " ".join(w for w in row["text"].split() if len(w) > 4)} for row in rows.to_dicts()]
+        bad.replace(stage.table, type(rows)(shorter, schema=rows.schema), last)
+
+    return case
+
+
 def memory_is_gone(bad: Bad) -> None:
     assert bad.lake.read("promotions").height
     bad.settings.memory_file.unlink()
@@ -210,6 +225,9 @@ CASES: dict[str, Callable[[Bad], None]] = {
     "day_distillations:recall_loss": lines_are_lost(1),
     "week_distillations:recall_loss": lines_are_lost(2),
     "month_distillations:recall_loss": lines_are_lost(3),
+    "day_distillations:lines_are_whole": lines_lost_words(1),
+    "week_distillations:lines_are_whole": lines_lost_words(2),
+    "month_distillations:lines_are_whole": lines_lost_words(3),
     "memory_file:one_decision_each": memory_is_gone,
     "memory_file:identity_files": no_identity_files,
 }

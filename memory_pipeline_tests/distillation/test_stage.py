@@ -128,20 +128,27 @@ def week_of(work: Work, monday: date = MONDAY) -> list[date]:
 def test_a_day_is_its_highs_and_what_else_there_is_room_for(work: Work) -> None:
     work.observe(MONDAY, RULES[0])
     work.run(MONDAY)
-    high, told = sorted(work.rows("day"), key=lambda row: (row["priority"], row["kind"]))
+    high, medium = sorted(work.rows("day"), key=lambda row: row["priority"])
     assert (high["text"], high["kind"], high["priority"], high["level"]) == (RULES[0], "rule", "high", 1)
     assert high["sources"] == [observation_id(RULES[0], MONDAY, "s0303-0")]
     assert (high["first_seen"], high["last_seen"]) == (at("09:00", MONDAY), at("09:00", MONDAY))
-    assert (told["kind"], told["priority"], told["sources"]) == ("narrative", "low", ["seg-s0303-0"])
+    assert (medium["text"], medium["priority"]) == (ASIDE, "medium")  # whole, and then no narrative has room
+    assert medium["sources"] == [observation_id(ASIDE, MONDAY, "s0303-0")]
+
+
+def test_a_narrative_begins_with_the_first_fact_of_its_segment(work: Work) -> None:
+    work.observe(MONDAY, *RULES, priority="medium", kind="statement")
+    work.run(MONDAY)
+    (told,) = [row for row in work.rows("day") if row["kind"] == "narrative"]
+    assert (told["priority"], told["sources"]) == ("low", ["seg-s0303-0"])
     assert told["first_seen"] == at("09:00", MONDAY)
-    assert ASIDE not in [row["text"] for row in work.rows("day")]  # whole, or not at all
 
 
 @pytest.mark.parametrize("flag", ["ended", "ungrounded", "ungrounded_specifics", "unparsed"])
 def test_what_does_not_hold_is_not_kept(work: Work, flag: str) -> None:
     work.observe(MONDAY, RULES[0], flags=[flag])
     work.run(MONDAY)
-    assert {row["priority"] for row in work.rows("day")} == {"low", "medium"}
+    assert [row["text"] for row in work.rows("day")] == [ASIDE]
     assert work.judge(DAY, MONDAY).numbers["highs"] == 0
 
 
@@ -206,6 +213,7 @@ DESTROYED = {
 @pytest.mark.parametrize("how", DESTROYED)
 def test_the_checks_are_red_when_the_content_is_destroyed(work: Work, level: int, how: str) -> None:
     week_of(work)
+    work.observe(SUNDAY, RULES[0])
     work.run_all()
     period = Period.containing(SUNDAY, level)
     stage, rows = work.stage(level), work.lake.read(period.table, [period.last])
