@@ -1,8 +1,8 @@
 """From when two short texts say the same: one question, asked of different texts for different reasons.
 
 Each reason is a preset with the figures that it was chosen by. Vectors are compared where both texts have one and are
-in a script that the model knows, else words. Two texts that contradict each other never say the same: where lines may do that, `wording.contradict` is asked
-as well.
+in a script that the model knows, else words. Two texts that contradict each other never say the same: where lines may
+do that, `wording.contradict` is asked as well.
 """
 
 from __future__ import annotations
