@@ -477,7 +477,8 @@ COLUMN_NOTES = {
     "text": "the words",
     "tool_name": "the tool that was called or answered",
     "is_error": "whether the tool failed; a call that the user refused did not",
-    "answer_to": "what the user answers, where they said it through a tool: question, plan or call",
+    "answer_to": "what the user answers through a tool: question, approved or refused plan, approved or refused call; "
+    "of a tool's result, that they refused it",
     "answered": "that question, plan or call itself (clipped), where it is known",
     "source_file": "path of the file it was read from",
     "source_line": "line in the session file, from 1",

@@ -10,6 +10,7 @@ import polars as pl
 from memory_pipeline.lake.rows import ObservationRow, SegmentRow, typed_rows
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import invented_times, missing_evidence
+from memory_pipeline.sessions.model import CHOICES
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.priorities import HIGH
@@ -75,9 +76,14 @@ def judge_evidence(workspace: Workspace, day: date) -> Verdict:
     Fails when a message that an observation quotes is gone or shorter, when a quote has other words than its spans, or
     when an observation without evidence is not low and flagged: rows were changed after they were made.
     """
-    texts = dict(workspace.lake.read("messages", [day]).select("message_id", "text").iter_rows())
+    messages = workspace.lake.read("messages", [day])
+    texts = dict(messages.select("message_id", "text").iter_rows())
+    choices = messages.filter(pl.col("answer_to").is_in(CHOICES), pl.col("answered").is_not_null())
+    answered = {m: (to, what) for m, to, what in choices.select("message_id", "answer_to", "answered").iter_rows()}
     observations = workspace.lake.read("observations", [day])
-    found = ((o["observation_id"], missing_evidence(o, texts)) for o in typed_rows(observations, ObservationRow))
+    found = (
+        (o["observation_id"], missing_evidence(o, texts, answered)) for o in typed_rows(observations, ObservationRow)
+    )
     offenders = [f"{observation_id}: {why}" for observation_id, why in found if why]
     return Verdict(not offenders, {"checked": observations.height, "ungrounded": len(offenders)}, offenders)
 
@@ -134,7 +140,7 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
     """
     messages = workspace.lake.read("messages", [day])
     windows = {
-        key: Words(filter(None, [*frame["text"], *frame["tool_name"]]))
+        key: Words(filter(None, [*frame["text"], *frame["tool_name"], *frame["answered"]]))
         for (key,), frame in messages.partition_by("dedupe_key", as_dict=True).items()
     }
     observations = workspace.lake.read("observations", [day])

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.rows import ObservationRow
+from memory_pipeline.observations.answering import choice_line
 from memory_pipeline.observations.flags import UNGROUNDED
 from memory_pipeline.text.dates import clock_times
 from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.sentences import squeeze
 
 
-def missing_evidence(observation: ObservationRow, texts: Mapping[str, str]) -> str | None:
+def missing_evidence(
+    observation: ObservationRow,
+    texts: Mapping[str, str],
+    answered: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+) -> str | None:
     """Why the evidence does not carry the observation, or None.
 
-    `texts` maps message ids to message texts. Every span must lie in its message, and the text of an
-    extractive observation must be its spans, but for Markdown marks and white space. Only what a model wrote may have
-    none, where it is low and flagged for it.
+    `texts` maps message ids to message texts; `answered` has what some of them answer. Every span must lie in its
+    message, and the text of an extractive observation must be its spans, but for Markdown marks and white space, or a
+    span that is a user's choice with what they were asked. Only what a model wrote may have none, where it is low and
+    flagged for it.
     """
     if not observation["evidence"]:
         marked = UNGROUNDED in observation["flags"] and observation["priority"] == LOW
@@ -31,9 +38,21 @@ def missing_evidence(observation: ObservationRow, texts: Mapping[str, str]) -> s
         if not 0 <= span["start"] < span["end"] <= len(text):
             return f"span {span['start']}-{span['end']} is outside of message {span['message_id']}"
         quoted.append(text[span["start"] : span["end"]])
-    if observation["observer"].startswith("extractive") and squeeze(" ".join(quoted)) != observation["text"]:
+    if observation["observer"].startswith("extractive") and observation["text"] not in _lines(
+        observation, quoted, answered
+    ):
         return "its text is not what its evidence says"
     return None
+
+
+def _lines(
+    observation: ObservationRow, quoted: Sequence[str], answered: Mapping[str, tuple[str, str]]
+) -> Iterator[str]:
+    """The lines that these quoted words can be."""
+    words = squeeze(" ".join(quoted))
+    yield words
+    if len(quoted) == 1 and (asked := answered.get(observation["evidence"][0]["message_id"])):
+        yield choice_line(*asked, words)
 
 
 def invented_times(

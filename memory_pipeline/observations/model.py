@@ -32,6 +32,10 @@ class WindowMessage:
     tool_name: str | None = None
     images: tuple[ImagePlace, ...] = ()
     """Images that stand in the text as marks."""
+    answer_to: str | None = None
+    """What a user answers through a tool; of a tool's result, that they refused it. See `sessions.model.Message`."""
+    answered: str | None = None
+    """The question, plan or call that they answer."""
     untimed: str | None = None
     """Where in the session it was said, when nobody recorded at what time."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memory_pipeline.observations.model import WindowMessage
+from memory_pipeline.sessions.model import CHOICES
 from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import is_noise, length_of
 from memory_pipeline.text.sentences import clip, sentences, squeeze
@@ -21,7 +22,8 @@ ASKED, DONE, ENDED = "Asked: ", "Done: ", "Ended with: "
 
 def narrative(messages: Sequence[WindowMessage]) -> str:
     """What was asked, what was done and how it ended, in the words that were used."""
-    asked = next((own for m in messages if m.role == "user" and length_of((own := m.own).strip()) >= MIN_ASKED), None)
+    wishes = (m.own for m in messages if m.role == "user" and m.answer_to not in CHOICES)
+    asked = next((own for own in wishes if length_of(own.strip()) >= MIN_ASKED), None)
     ending = next(_reported(reversed(messages)), None)
     done = next((w for w in _reported(reversed(messages)) if w != ending and cues.STATE_CHANGE.search(w)), None)
     reported = ((ASKED, squeeze(asked) if asked else None), (DONE, done), (ENDED, ending))

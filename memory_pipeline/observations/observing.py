@@ -113,6 +113,8 @@ def _said(row: MessageRow) -> WindowMessage:
         is_error=row["is_error"],
         quoted=_not_typed(row["text"], row["quoted"] or ()),
         tool_name=row["tool_name"],
+        answer_to=row["answer_to"],
+        answered=row["answered"],
         images=tuple(
             ImagePlace(row["source_file"], i["line"], i["block"], i["media_type"]) for i in row["images"] or ()
         ),

@@ -14,8 +14,10 @@ import msgspec
 from memory_pipeline.errors import MemoryPipelineError
 
 Role = Literal["user", "assistant", "tool", "injected"]
-Answering = Literal["question", "plan", "call"]
+Answering = Literal["question", "approved plan", "refused plan", "approved call", "refused call"]
 """What a user's words in the result of a tool answer."""
+CHOICES = ("question", "approved plan")
+"""Of these the words alone say little: a choice is understood with what was chosen from."""
 
 
 class Source(NamedTuple):
@@ -73,10 +75,9 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     is_timed: bool = True
     """Whether its time was recorded; else it has that of the record before it, of the session's first or the file's."""
     answer_to: Answering | None = None
-    """What the user answers, where they said it through a tool: a question, a plan, or a call that they refused or let
-    through with a remark."""
+    """What the user answers, where they said it through a tool; of a tool's result that they refused it."""
     answered: str | None = None
-    """The question, plan or call itself (clipped), where it is known."""
+    """The question, plan or call itself (clipped), where it is known; None of a tool's result."""
 
 
 class Compaction(NamedTuple):

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from memory_pipeline.days import day_of
-from memory_pipeline.sessions.model import Compaction, Message, ParsedSession
+from memory_pipeline.sessions.model import CHOICES, Compaction, Message, ParsedSession
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tasks import current_task
@@ -80,7 +80,7 @@ class Window:
     @property
     def current_task(self) -> str | None:
         """The last thing that the user said is to be worked on, in their own words."""
-        asked = (own_words(m.text) for m in reversed(self.standing) if m.role == "user")
+        asked = (own_words(m.text) for m in reversed(self.standing) if m.role == "user" and m.answer_to not in CHOICES)
         task = current_task(asked)
         return clip(task, MAX_TASK) if task else None
 

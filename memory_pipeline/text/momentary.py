@@ -1,7 +1,8 @@
 """Requests of the moment, which mean nothing once they are done: "run the tests", "can you check …", "ok, continue".
 
-One question in four places, and each asks it of other words: a sentence that was said, a step of the model's plan, the
-offer that a short answer accepts, and a line that would be offered for MEMORY.md. English; the last also Chinese.
+One question in five places, and each asks it of other words: a sentence that was said, a step of the model's plan, the
+offer that a short answer accepts, the question that a tool asks, and a line that would be offered for MEMORY.md. English;
+the last also Chinese.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ _INSTRUCTION = any_of(
 """An instruction for this moment, done when it is done."""
 _ADDRESSED = re.compile(r"^\W*((me|us|you|i|we|to|that|and|also)\W+)*", re.I)
 """What stands between "would you like" and what is offered."""
+_AUXILIARY = re.compile(
+    r"^\W*(?:should|shall|can|could|would|may|do) (?:i|we|you) (?:(?:want|like)(?: me| us)? to )?", re.I
+)
+_DO = re.compile(r"^\W*do\b", re.I)
+"""Of a question that asks for facts: "Do old ones get it too?"."""
 _REQUEST = re.compile(
     r"^(?:(?:ok|okay|and|also|now|please|just|hey|so|then)[, ]+)*(?:(?:can|could|would|will) (?:you|we)|read|look|check"
     r"|fix|show|tell|give|find|try|see|explain|summarize|continue|proceed)\b"
@@ -48,6 +54,12 @@ def is_momentary_offer(words: str) -> bool:
     """An offer to do something right away: "Would you like me to commit this?"."""
     asked = words.rsplit(". ", 1)[-1]
     return asked.endswith("?") and bool(_INSTRUCTION.match(_ADDRESSED.sub("", cues.OFFER.sub("", asked))))
+
+
+def is_momentary_question(words: str) -> bool:
+    """A question of the model about the next step ("Do you want to push this?"), not about how things are to be."""
+    asked = _AUXILIARY.sub("", words)
+    return is_momentary_offer(asked) and not _DO.match(asked)
 
 
 def is_momentary_request(line: str) -> bool:

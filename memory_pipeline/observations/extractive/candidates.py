@@ -22,8 +22,9 @@ from memory_pipeline.observations.extractive.units import Unit, answers, units
 from memory_pipeline.text import cues
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import is_question, kind_of_model, kind_of_user
-from memory_pipeline.text.momentary import is_momentary_step
+from memory_pipeline.text.momentary import is_momentary_question, is_momentary_step
 from memory_pipeline.text.sameness import SAYS_NOTHING_NEW
+from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 
@@ -64,6 +65,8 @@ REPORTED_AS_FACT = ("root_cause", "state_change", "decision", "convention", "sta
 """Kinds of the model's words that can be high. Rules are for people, and progress is stale tomorrow. A statement has no
 cue to go by, but what makes it likely tells as much: without statements a tenth less of the high facts were high on
 labelled sessions, with as much junk."""
+CHOSEN = 0.9
+"""Probability that a choice is worth keeping: the model stopped to ask. Not fitted: no labelled session has one."""
 SAYS_WHAT = 4
 """Words of content from which a correction says what is right: "no, leave it" is about the moment."""
 
@@ -120,8 +123,11 @@ def candidates(found: Measured, weights: Weights) -> list[Candidate]:
     for i, (unit, row) in enumerate(zip(found.units, found.rows, strict=True)):
         inherited = (weights.probability(found.reversed_rows[j]) for j in found.successors.get(i, ()))
         probability = max([weights.probability(row), *inherited])
+        judged_unit = _judge(unit, found.window)
+        if unit.form == "choice" and judged_unit.kind != "question":
+            probability = max(probability, CHOSEN)
         if probability >= KEEP:
-            answer.append(replace(_judge(unit, found.window), probability=probability))
+            answer.append(replace(judged_unit, probability=probability))
     return answer
 
 
@@ -138,14 +144,33 @@ def _judge(unit: Unit, window: Conversation) -> Candidate:
         return _judge_model(unit, window)
     if unit.form == "answer":
         return Candidate(unit, "decision", "user", 0.0, not cues.DOUBT.search(unit.text))
+    if unit.form == "choice":
+        return _judge_choice(unit, window)
     has_cues = window.is_english["user"]
     kind = kind_of_user(unit.text) if has_cues or is_question(unit.text) else "statement"
+    if kind == "statement" and (window.messages[unit.position].answer_to or "").startswith("refused"):
+        kind = "correction"  # whatever the language: they stopped the model and said this instead
     is_lasting = kind not in ("question", "progress")
     if kind == "correction" and len(content_words(unit.text)) < SAYS_WHAT:
         is_lasting = any(c.search(unit.text) for c in (cues.REASON, cues.DECISION, cues.OBLIGATION))
     doubts = (cues.DOUBT, cues.FOR_NOW, cues.LATER, cues.OPEN, cues.COMPLAINT)
     is_firm = unit.form in ("whole", "dense") and is_lasting
     return Candidate(unit, kind, "user", 0.0, is_firm and not any(c.search(unit.text) for c in doubts))
+
+
+def _judge_choice(unit: Unit, window: Conversation) -> Candidate:
+    """A decision, unless the user asks back; firm where it is about more than the next step."""
+    words, message = unit.parts[0], window.messages[unit.position]
+    said = kind_of_user(words)
+    kind = "question" if is_question(words) else said if said in ("rule", "preference") else "decision"
+    doubts = (cues.DOUBT, cues.LATER, cues.OPEN)
+    is_firm = (
+        kind != "question"
+        and message.answer_to == "question"
+        and not is_momentary_question(squeeze(message.answered or ""))
+        and not any(c.search(words) for c in doubts)
+    )
+    return Candidate(unit, kind, "user", 0.0, is_firm)
 
 
 def _judge_model(unit: Unit, window: Conversation) -> Candidate:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from memory_pipeline.observations.extractive.units import Unit
 from memory_pipeline.observations.model import WindowMessage
+from memory_pipeline.sessions.model import CHOICES
 from memory_pipeline.text import cues
 from memory_pipeline.text.cues import is_english
 from memory_pipeline.text.encoder import Encoder
@@ -82,7 +83,7 @@ class Conversation:
         reply, upcoming = [0] * len(messages), len(messages)
         for i in reversed(range(len(messages))):
             reply[i] = upcoming
-            upcoming = i if messages[i].role == "user" else upcoming
+            upcoming = i if messages[i].role == "user" and messages[i].answer_to not in CHOICES else upcoming
         ends = [False] * len(messages)
         awaiting = True
         for i in reversed(range(len(messages))):
@@ -115,7 +116,9 @@ class Conversation:
             return False
         reply = self.reply[position]
         results = (m for m in self.messages[position + 1 : min(reply, position + 1 + NEAR)] if m.role == "tool")
-        return any(not m.is_error for m in results) or (self.ends_turn[position] and reply < len(self.messages))
+        return any(not m.is_error and not m.answer_to for m in results) or (
+            self.ends_turn[position] and reply < len(self.messages)
+        )
 
     def is_rejected(self, position: int) -> bool:
         reply = self.reply[position]
@@ -157,12 +160,12 @@ def _of_words(unit: Unit, window: Conversation) -> dict[str, float]:
 
 def _of_user(unit: Unit, window: Conversation) -> dict[str, float]:
     values = {
-        "whole": unit.form in ("whole", "answer"),
-        "user_claim": unit.form == "answer",
+        "whole": unit.form in ("whole", "answer", "choice"),
+        "user_claim": unit.form in ("answer", "choice"),
         "pasted": unit.form == "paste",
         "first_wish": unit.position == window.first_wish,
     }
-    if window.is_english["user"] and unit.form not in ("paste", "answer"):
+    if window.is_english["user"] and unit.form not in ("paste", "answer", "choice"):
         kind = kind_of_user(unit.text)
         values |= {
             "user_rule": kind in ("rule", "preference"),

@@ -171,8 +171,10 @@ def _priorities(kept: Sequence[Candidate], high: float) -> list[str]:
     return priorities
 
 
-def _rank(candidate: Candidate) -> tuple[bool, bool, float]:
-    """What a user set goes first, before all with its reason or as a decision; then what is most likely."""
+def _rank(candidate: Candidate) -> tuple[bool, bool, bool, float]:
+    """What a user set goes first, before all where they were asked, with its reason or as a decision; then what is
+    most likely."""
     is_normative = candidate.trust == "user" and candidate.kind in NORMATIVE
     tells_why = any(cue.search(candidate.unit.text) for cue in (cues.REASON, cues.DECIDED))
-    return not (is_normative and tells_why), not is_normative, -candidate.probability
+    was_asked = candidate.unit.form == "choice"
+    return not was_asked, not (is_normative and tells_why), not is_normative, -candidate.probability

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 from memory_pipeline.observations.model import WindowMessage
+from memory_pipeline.sessions.model import CHOICES
 from memory_pipeline.text import cues
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.similarity import content_words
@@ -124,7 +125,7 @@ def said_vectors(messages: Sequence[WindowMessage], encoder: Encoder) -> list[li
 
 
 def _is_wish(message: WindowMessage) -> bool:
-    own = message.own.strip() if message.role == "user" else ""
+    own = message.own.strip() if message.role == "user" and message.answer_to not in CHOICES else ""
     return len(own) >= MIN_WISH and bool(cues.NEXT_THING.match(own) or not cues.ACCEPTING.match(own))
 
 

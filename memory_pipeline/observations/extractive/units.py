@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from memory_pipeline.observations.answering import choice_line
 from memory_pipeline.observations.model import WindowMessage
+from memory_pipeline.sessions.model import CHOICES
 from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import is_noise, is_passing, is_prose, is_question, length_of
 from memory_pipeline.text.momentary import is_momentary_offer
@@ -40,7 +42,7 @@ class Unit:
     text: str
     form: str
     """`whole`: a user's short message; `own`: their words around a paste; `dense`: a message of many lines;
-    `answer`: acceptance with its proposal; `paste`; `said`: by the model."""
+    `answer`: acceptance with its proposal; `choice`: of what a tool asked; `paste`; `said`: by the model."""
     parts: tuple[str, ...] = ()
     before: tuple[int, int, int] | None = None
     """Position, start and end of the proposal that an answer answers; its words stand first in `text`."""
@@ -55,7 +57,9 @@ class Unit:
 def units(messages: Sequence[WindowMessage]) -> Iterator[Unit]:
     """Every span of the window that might be kept, in order."""
     for position, message in enumerate(messages):
-        if message.role == "user":
+        if choice := _choice_unit(position, message):
+            yield choice
+        elif message.role == "user":
             yield from _of_user(position, message)
             yield from _of_paste(position, message)
         elif message.role == "assistant":
@@ -73,6 +77,18 @@ def _of_user(position: int, message: WindowMessage) -> Iterator[Unit]:
         words = squeeze(text[found.start : found.end])
         if is_prose(words) and not is_passing(words):
             yield Unit(position, found.start, found.end, words, form, (words,))
+
+
+def _choice_unit(position: int, message: WindowMessage) -> Unit | None:
+    """What a user chose, with what a tool had asked; the span is that of their words."""
+    if message.role != "user" or message.answer_to not in CHOICES or not message.answered:
+        return None
+    start, end = len(message.text) - len(message.text.lstrip()), len(message.text.rstrip())
+    words = squeeze(message.text[start:end])
+    if len(words) > WHOLE_MESSAGE or not any(map(str.isalnum, words)):
+        return None
+    text = choice_line(message.answer_to, message.answered, words)
+    return Unit(position, start, end, text, "choice", (words,))
 
 
 def _of_paste(position: int, message: WindowMessage) -> Iterator[Unit]:
@@ -180,7 +196,8 @@ def answers(messages: Sequence[WindowMessage], *, has_cues: bool) -> list[Unit]:
         if message.role == "assistant":
             proposing = position
         elif message.role == "user" and proposing >= 0:
-            unit = _answer(position, message, proposing, messages[proposing].text, has_cues)
+            answered = None if message.answer_to else messages[proposing].text
+            unit = _answer(position, message, proposing, answered, has_cues) if answered else None
             if unit:
                 found.append(unit)
             proposing = -1

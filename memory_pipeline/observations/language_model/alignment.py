@@ -154,6 +154,8 @@ def _piece(position: int, message: WindowMessage, start: int, end: int) -> Itera
     for begin in range(start, end, MAX_SPAN):
         part = message.text[begin : min(end, begin + MAX_SPAN)]
         if words := stems(part):
+            if message.role == "user" and message.answer_to == "question":
+                words |= stems(message.answered or "")  # "yes" says what was asked
             first = begin + len(part) - len(part.lstrip())
             last = begin + len(part.rstrip())
             yield _Piece(position, first, last, words, _speaker(message, first, last))

@@ -13,6 +13,8 @@ from memory_pipeline.text.tokens import estimate
 
 INJECTED = 300
 """Characters shown of what a program put in: enough to see what it is."""
+ANSWERED = 400
+"""Characters shown of what a user answers through a tool; the call that asked stands before it."""
 PASTED = 1_500
 """Characters shown of one thing that a user pasted."""
 MIN_FULL = 0.7
@@ -92,6 +94,8 @@ def rendered(message: WindowMessage, number: int, zone: ZoneInfo) -> str:
     text = message.text if message.role != "injected" else _clipped(message.text, INJECTED)
     if message.role == "user" and message.quoted:
         text = _with_pastes(message)
+    if message.role == "user" and message.answer_to and message.answered:
+        text = f"(to the {message.answer_to}: {_clipped(message.answered, ANSWERED)})\n{text}"
     return f"[#{number} {clock_of(message.said_at, zone, message.untimed)} {' '.join(who)}]\n{text.strip()}"
 
 

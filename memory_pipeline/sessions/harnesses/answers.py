@@ -23,6 +23,8 @@ _NOTES = ("notes", "note", "custom")
 """Fields of an answer that hold what was written beside the choice."""
 _NOTE = re.compile(r"user_note: ?")
 _NOTHING = re.compile(r"unanswered|\(?no (?:option selected|answer(?: provided)?|input)\)?", re.IGNORECASE)
+# The model's advice, which it writes into the name of an option.
+_ADVICE = re.compile(r"\s*\(Recommended\)(?=,|\Z)")
 _TOLD = re.compile(r"(?:User has answered your questions?|Your questions? ha(?:s|ve) been answered):\s*")
 _TOLD_END = re.compile(r"\.? You can now continue with [^\n]*\Z")
 # Between the answer and the next question a preview of the option may stand, and the user's notes.
@@ -42,6 +44,10 @@ class Answer(NamedTuple):
     to: Answering
     answered: str
     """The question, the plan or the call that they answer; "" where it is not known any more."""
+
+
+REFUSED = Answer("", "refused call", "")
+"""Marks the result of a call that the user refused, with or without words."""
 
 
 class _Question(NamedTuple):
@@ -125,7 +131,8 @@ def _choice_and_notes(value: object) -> tuple[list[str], str]:
 
 def _answer(question: str, choice: Sequence[str], *notes: str | None) -> Answer | None:
     chosen = ", ".join(text for text in map(str.strip, choice) if text and not _NOTHING.fullmatch(text))
-    said = "\n".join(filter(None, [chosen, *((note or "").strip() for note in notes)]))
+    chosen = _ADVICE.sub("", chosen)
+    said = ":\n".join(filter(None, [chosen, "\n".join(filter(None, ((note or "").strip() for note in notes)))]))
     return Answer(said, "question", question) if said else None
 
 

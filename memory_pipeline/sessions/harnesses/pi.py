@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from memory_pipeline.sessions.harnesses.answers import answers_given, asks
+from memory_pipeline.sessions.harnesses.answers import REFUSED, Answer, answers_given, asks
 from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text
 from memory_pipeline.sessions.harnesses.protocol import Harness
 from memory_pipeline.sessions.harnesses.records import Fields, JsonObject, Other, text_of, words
@@ -180,8 +180,9 @@ class Reader:
             name, call_id = text_of(message.toolName), text_of(message.toolCallId)
             if message.isError is True and call_id in self.changes:
                 self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
-            failed = message.isError is True and text.strip() != _REFUSED
-            self._add("tool", text, tool_name=name, is_error=failed, content=content)
+            failed, refused = message.isError is True, text.strip() == _REFUSED
+            answer = REFUSED if failed and refused else None
+            self._add("tool", text, tool_name=name, is_error=failed and not refused, content=content, answer=answer)
             self._answers(self.asked.pop(call_id, None), message.details, text, name)
         elif role == "user":
             for speaker, text in split_content_by_speaker(content, line):
@@ -236,10 +237,13 @@ class Reader:
         tool_name: str | None = None,
         is_error: bool = False,
         content: object = None,
+        answer: Answer | None = None,
     ) -> int | None:
         identity = f"{self.identity}\x1f{self.part}"
         self.part += 1
-        return self.transcript.add(role, text, identity, tool_name=tool_name, is_error=is_error, content=content)
+        return self.transcript.add(
+            role, text, identity, tool_name=tool_name, is_error=is_error, content=content, answer=answer
+        )
 
 
 def left_behind(parents: Mapping[str, str], leaf: str, carried: Mapping[str, str] | None = None) -> set[str]:

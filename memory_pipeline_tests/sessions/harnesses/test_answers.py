@@ -63,7 +63,7 @@ def of_gemini(tmp_path: Path, call: dict[str, Any]) -> ParsedSession:
 def test_codex_request_user_input(tmp_path: Path) -> None:
     answers = {"old": {"answers": []}, "store": {"answers": ["Inline (Recommended)", "user_note: but no embeds"]}}
     session = of_codex(tmp_path, "request_user_input", {"questions": QUESTIONS}, {"answers": answers})
-    assert heard(session) == [("Inline (Recommended)\nbut no embeds", "question", STORE, "request_user_input")]
+    assert heard(session) == [("Inline:\nbut no embeds", "question", STORE, "request_user_input")]
     assert errors(session) == [False]
     assert "but no embeds" in session.messages[1].text  # what the model was given, which was no output before
     assert len({m.message_id for m in session.messages}) == 3
@@ -113,7 +113,7 @@ def test_a_rollout_that_goes_on_keeps_its_ids(tmp_path: Path) -> None:
             [("beside them", STORE)],
             id="questionnaire",
         ),
-        pytest.param({"questions": QUESTIONS}, TOLD, None, [("Inline (Recommended)", STORE)], id="told as by others"),
+        pytest.param({"questions": QUESTIONS}, TOLD, None, [("Inline", STORE)], id="told as by others"),
         pytest.param(
             {"questions": QUESTIONS},
             "…",
@@ -135,7 +135,7 @@ def test_a_call_that_was_blocked_in_pi_did_not_fail(tmp_path: Path) -> None:
 @pytest.mark.parametrize("metadata", [{"answers": [["Inline (Recommended)"], []]}, {}], ids=["as data", "as told"])
 def test_opencode_question(tmp_path: Path, metadata: dict[str, Any]) -> None:
     session = of_opencode(tmp_path, opencode.tool("question", TOLD, input={"questions": QUESTIONS}, metadata=metadata))
-    assert heard(session) == [("Inline (Recommended)", "question", STORE, "question")]
+    assert heard(session) == [("Inline", "question", STORE, "question")]
 
 
 REJECTED = "The user rejected permission to use this specific tool call"
@@ -151,7 +151,7 @@ REJECTED = "The user rejected permission to use this specific tool call"
 )
 def test_opencode_refusals(tmp_path: Path, error: str, words: list[str]) -> None:
     session = of_opencode(tmp_path, opencode.tool("bash", error, "error", input={"command": "rm -r x"}))
-    assert heard(session) == [(said, "call", "bash(command=rm -r x)", "bash") for said in words]
+    assert heard(session) == [(said, "refused call", "bash(command=rm -r x)", "bash") for said in words]
     assert errors(session) == [False]
 
 
@@ -162,7 +162,7 @@ def test_opencode_plans_and_failures(tmp_path: Path) -> None:
         opencode.tool("plan_exit", f"{approved}. Wait for further instructions.", input={}),
         opencode.tool("bash", "The user has specified a rule", "error", "c-2", input={"command": "ls"}),
     )
-    assert heard(session) == [(approved, "plan", None, "plan_exit")]
+    assert heard(session) == [(approved, "approved plan", None, "plan_exit")]
     assert errors(session)[-1]
 
 
@@ -174,16 +174,20 @@ def test_gemini_ask_user(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "words"),
+    ("output", "to", "words"),
     [
-        ("Plan approved. Switching to Default mode\n\nThe approved plan is stored at: p.md", ["Plan approved"]),
-        ("Plan rejected. User feedback: one\nfile less\n\nThe plan is stored at: p.md\nRevise", ["one\nfile less"]),
-        ("Plan rejected. No feedback provided.\n\nThe plan is stored at: p.md", []),
+        ("Plan approved. Switching to Default mode\n\nThe plan is stored at: p.md", "approved plan", ["Plan approved"]),
+        (
+            "Plan rejected. User feedback: one\nfile less\n\nThe plan is stored at: p.md\nRevise",
+            "refused plan",
+            ["one\nfile less"],
+        ),
+        ("Plan rejected. No feedback provided.\n\nThe plan is stored at: p.md", "refused plan", []),
     ],
 )
-def test_gemini_plans(tmp_path: Path, output: str, words: list[str]) -> None:
+def test_gemini_plans(tmp_path: Path, output: str, to: str, words: list[str]) -> None:
     session = of_gemini(tmp_path, gemini.call("exit_plan_mode", output, plan_path="p.md"))
-    assert heard(session) == [(said, "plan", "p.md", "exit_plan_mode") for said in words]
+    assert heard(session) == [(said, to, "p.md", "exit_plan_mode") for said in words]
 
 
 def test_gemini_cancelled_calls_did_not_fail(tmp_path: Path) -> None:

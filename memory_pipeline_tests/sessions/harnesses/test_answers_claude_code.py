@@ -51,24 +51,28 @@ def heard(tmp_path: Path, call: dict[str, Any], content: Any, **fields: Any) -> 
 @pytest.mark.parametrize(
     ("call", "content", "said", "to", "answered"),
     [
-        pytest.param(EDIT, REFUSED + SAID + "use a switch", "use a switch", "call", "Edit(file_path=/b, old_string=x)"),
-        pytest.param(EDIT, REFUSED + SAID + "no\n\nnever" + NOTE, "no\n\nnever", "call", "Edit(file_path=/b, old_"),
+        pytest.param(
+            EDIT, REFUSED + SAID + "use a switch", "use a switch", "refused call", "Edit(file_path=/b, old_string=x)"
+        ),
+        pytest.param(
+            EDIT, REFUSED + SAID + "no\n\nnever" + NOTE, "no\n\nnever", "refused call", "Edit(file_path=/b, old_"
+        ),
         pytest.param(
             EDIT,
             "Permission for this tool use was denied. The tool use was rejected (eg. if it was a file edit, the "
             "new_string was NOT written to the file). The user said:\nnot in vendor/",
             "not in vendor/",
-            "call",
+            "refused call",
             "Edit(",
             id="in a sub-agent",
         ),
-        pytest.param(EXIT, REFUSED + SAID + "one file less", "one file less", "plan", PLAN, id="refused plan"),
+        pytest.param(EXIT, REFUSED + SAID + "one file less", "one file less", "refused plan", PLAN, id="refused plan"),
         pytest.param(
             EXIT,
             "The user rejected this plan and chose to stay in plan mode. Do not start implementing. Revise the plan to "
             "address this feedback and present it again for approval. The user said:\none file less",
             "one file less",
-            "plan",
+            "refused plan",
             PLAN,
             id="refused plan, newer",
         ),
@@ -78,7 +82,7 @@ def test_a_refusal_with_words(tmp_path: Path, call: Any, content: str, said: str
     users, tools = heard(tmp_path, call, content, is_error=True)
     assert [(m.text, m.answer_to, m.tool_name) for m in users] == [(said, to, call["name"])]
     assert (users[0].answered or "").startswith(answered)
-    assert [(m.text, m.is_error) for m in tools] == [(content, False)]
+    assert [(m.text, m.is_error, m.answer_to) for m in tools] == [(content, False, "refused call")]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +98,7 @@ def test_a_refusal_with_words(tmp_path: Path, call: Any, content: str, said: str
 def test_a_refusal_without_words_is_no_sentence_and_no_failure(tmp_path: Path, content: str, fields: Any) -> None:
     users, tools = heard(tmp_path, EDIT, content, is_error=True, **fields)
     assert users == []
-    assert [(m.text, m.is_error) for m in tools] == [(content, False)]
+    assert [(m.text, m.is_error, m.answer_to) for m in tools] == [(content, False, "refused call")]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +118,7 @@ def test_a_result_that_quotes_a_refusal_is_no_refusal(tmp_path: Path, content: s
 TOLD = f'"{STORE}"="Inline (Recommended)", "{OLD}"="only "new" ones, please"'
 END = ". You can now continue with the user's answers in mind."
 ANSWERS = {STORE: "Inline (Recommended)", OLD: 'only "new" ones, please'}
-EXPECTED = [("Inline (Recommended)", STORE), ('only "new" ones, please', OLD)]
+EXPECTED = [("Inline", STORE), ('only "new" ones, please', OLD)]
 
 
 @pytest.mark.parametrize(
@@ -126,13 +130,13 @@ EXPECTED = [("Inline (Recommended)", STORE), ('only "new" ones, please', OLD)]
         pytest.param(
             f'User has answered your questions: "{STORE}"="Inline" selected preview:\na = "b" user notes: as now{END}',
             None,
-            [("Inline\nas now", STORE)],
+            [("Inline:\nas now", STORE)],
             id="with a preview and notes, as told",
         ),
         pytest.param(
             "…",
             {"answers": {STORE: "Inline"}, "annotations": {STORE: {"preview": "a", "notes": "as now"}}},
-            [("Inline\nas now", STORE)],
+            [("Inline:\nas now", STORE)],
             id="with notes, as data",
         ),
         pytest.param("…", {"answers": {STORE: ""}}, [], id="not answered"),
@@ -154,7 +158,7 @@ def test_answers_to_questions_whose_call_is_not_in_the_file(tmp_path: Path) -> N
 def test_questions_that_the_user_wants_to_talk_about_first(tmp_path: Path) -> None:
     listed = f'- "{STORE}"\n  Answer: Inline\n  User notes: as now\n- "{OLD}"\n  (No answer provided)'
     users, tools = heard(tmp_path, ASK, REFUSED + SAID + CLARIFY + listed + NOTE, is_error=True)
-    assert [(m.text, m.answered) for m in users] == [("Inline\nas now", STORE)]
+    assert [(m.text, m.answered) for m in users] == [("Inline:\nas now", STORE)]
     assert [m.is_error for m in tools] == [False]
 
 
@@ -175,14 +179,14 @@ APPROVED = "User has approved your plan. You can now start coding."
 )
 def test_an_approved_plan(tmp_path: Path, content: str, said: str, answered: str) -> None:
     users, _ = heard(tmp_path, EXIT, content)
-    assert [(m.text, m.answer_to, m.answered) for m in users] == [(said, "plan", answered)]
+    assert [(m.text, m.answer_to, m.answered) for m in users] == [(said, "approved plan", answered)]
 
 
 def test_a_remark_with_which_a_call_was_let_through(tmp_path: Path) -> None:
     remark = [{"type": "text", "text": "and make sure that this is tested"}]
     users, _ = heard(tmp_path, EDIT, "ok", beside=remark)
     assert [(m.text, m.answer_to, m.answered) for m in users] == [
-        ("and make sure that this is tested", "call", "Edit(file_path=/b, old_string=x)")
+        ("and make sure that this is tested", "approved call", "Edit(file_path=/b, old_string=x)")
     ]
     reminder = [{"type": "text", "text": "<system-reminder>r</system-reminder>"}]
     assert heard(tmp_path, EDIT, "ok", beside=reminder)[0] == []

@@ -56,7 +56,7 @@ def heard(call: Call, text: str, *, is_error: bool, denial: object, result: obje
     if not is_error and (approved := _APPROVED.match(text)):
         plan = _PLAN.search(text)
         proposed = text[plan.end() :] if plan else _plan_in(call.arguments) or _plan_in(result)
-        return Heard([Answer(approved[0], "plan", proposed.strip())], refused=False)
+        return Heard([Answer(approved[0], "approved plan", proposed.strip())], refused=False)
     return Heard([] if is_error else answers_given(call.arguments, result, text), refused=False)
 
 
@@ -68,7 +68,7 @@ def _words_of_refusal(call: Call, text: str) -> list[Answer]:
     if not said or not words:
         return []
     plan = _plan_in(call.arguments)
-    return [Answer(words, "plan", plan) if plan else Answer(words, "call", call.text)]
+    return [Answer(words, "refused plan", plan) if plan else Answer(words, "refused call", call.text)]
 
 
 def _plan_in(value: object) -> str:

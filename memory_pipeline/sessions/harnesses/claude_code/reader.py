@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from memory_pipeline.sessions.harnesses.answers import Answer
+from memory_pipeline.sessions.harnesses.answers import REFUSED, Answer
 from memory_pipeline.sessions.harnesses.claude_code.answers import Call, heard
 from memory_pipeline.sessions.harnesses.claude_code.records import (
     Attachment,
@@ -218,7 +218,14 @@ class Reader:
         )
         if failed and call_id in self.changes:
             self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
-        self._add("tool", text, tool_name=name, is_error=failed and not found.refused, images=images)
+        self._add(
+            "tool",
+            text,
+            tool_name=name,
+            is_error=failed and not found.refused,
+            images=images,
+            answer=REFUSED if found.refused else None,
+        )
         for answer in found.answers:
             self._answer(answer, name)
         return len(images)
@@ -232,7 +239,9 @@ class Reader:
             self._add("injected", content_text(rest, line, first), images=images)
             return
         for role, text in split_content_by_speaker(rest, line, first):
-            remark = Answer(text, "call", self.calls.get(call_id, Call("", None)).text) if role == "user" else None
+            remark = (
+                Answer(text, "approved call", self.calls.get(call_id, Call("", None)).text) if role == "user" else None
+            )
             name = self.tools.get(call_id) if remark else None
             self._add(role, text, tool_name=name, images=marked_images(text, images), answer=remark)
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memory_pipeline.sessions.harnesses.answers import Answer, answers_given, asks
+from memory_pipeline.sessions.harnesses.answers import REFUSED, Answer, answers_given, asks
 from memory_pipeline.sessions.harnesses.codex.records import Git, Item, Metadata, Payload, Record
 from memory_pipeline.sessions.harnesses.codex.streams import Prompt, Streams, bare, essence
 from memory_pipeline.sessions.harnesses.codex.tools import CALL_TYPES, OUTPUT_TYPES, read_call, read_output
@@ -266,6 +266,7 @@ class Reader:
             identified_by=output.identity,
             is_error=output.failed,
             images=images,
+            answer=REFUSED if output.refused else None,
         )
         answers = answers_given(self.asked.pop(output.call_id, None), output.data)
         for number, answer in enumerate(answers):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from memory_pipeline.sessions.harnesses.answers import Answer, answers_given
+from memory_pipeline.sessions.harnesses.answers import REFUSED, Answer, answers_given
 from memory_pipeline.sessions.harnesses.content import call_text, image_mark, image_type
 from memory_pipeline.sessions.harnesses.records import JsonObject, text_of, words
 from memory_pipeline.sessions.harnesses.speakers import Passage, split_by_speaker
@@ -196,7 +196,8 @@ def _tool(identity: str, number: int, call: JsonObject, numbers: Numbers) -> Ite
         # what is cancelled was refused or interrupted by the user
         failed = status == "error" or (name == "run_shell_command" and bool(_FAILED_COMMAND.search(text)))
         said_at = call.get("timestamp")
-        yield Piece("tool", text, (key, "result"), said_at, tool_name=name, is_error=failed, images=images)
+        no = REFUSED if status == "cancelled" else None
+        yield Piece("tool", text, (key, "result"), said_at, tool_name=name, is_error=failed, images=images, answer=no)
         for place, answer in enumerate(_answers(name, arguments, text)):
             yield Piece("user", answer.text, (key, "answer", place), said_at, tool_name=name, answer=answer)
 
@@ -207,7 +208,9 @@ def _answers(name: str, arguments: object, text: str) -> list[Answer]:
         said = _PLAN_ANSWER.match(text)
         named = arguments.values() if isinstance(arguments, dict) else ()
         plan = next((path for path in named if isinstance(path, str)), "")
-        return [Answer(said["approved"] or said["words"], "plan", plan)] if said else []
+        if said and said["approved"]:
+            return [Answer(said["approved"], "approved plan", plan)]
+        return [Answer(said["words"], "refused plan", plan)] if said else []
     if not text.startswith("{"):
         return []
     try:

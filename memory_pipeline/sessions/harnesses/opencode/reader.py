@@ -17,7 +17,7 @@ from pathlib import Path
 
 import orjson
 
-from memory_pipeline.sessions.harnesses.answers import Answer, answers_given
+from memory_pipeline.sessions.harnesses.answers import REFUSED, Answer, answers_given
 from memory_pipeline.sessions.harnesses.content import call_text, image_mark, image_type
 from memory_pipeline.sessions.harnesses.opencode.store import claims, records
 from memory_pipeline.sessions.harnesses.protocol import HarnessWithFolders
@@ -250,11 +250,12 @@ class Reader:
             end = to_time(_object(state.get("time")).get("end"))
             if end:
                 self.transcript.place = self.transcript.place._replace(said_at=end, written_at=end, is_timed=True)
-            self._add("tool", text, "result", key, tool_name=name, is_error=failed, images=images)
+            no = REFUSED if refused else None
+            self._add("tool", text, "result", key, tool_name=name, is_error=failed, images=images, answer=no)
             if refused and refused["words"]:
-                answers = [Answer(refused["words"], "call", call_text(name, state.get("input")))]
+                answers = [Answer(refused["words"], "refused call", call_text(name, state.get("input")))]
             elif approved := _APPROVED.match(output):
-                answers = [Answer(approved[0], "plan", "")]
+                answers = [Answer(approved[0], "approved plan", "")]
             else:
                 answers = answers_given(state.get("input"), _object(state.get("metadata")), output)
             for number, answer in enumerate(answers):
