@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from memory_pipeline.text.sentences import clip, sentences, squeeze
 
 MAX_ASKED = 240
 """Characters of a question, of which the last sentences are the question itself; and of the name of a plan."""
+_LINE = re.compile(r'(?:Asked|Plan) ".+?": "(?P<words>.*)"', re.DOTALL)
 _END = " ?？:：.。"
 
 
@@ -14,6 +17,12 @@ def choice_line(answer_to: str, answered: str, words: str) -> str:
     if answer_to == "question":
         return f'Asked "{_asked(answered)}": "{words}"'
     return f'Plan "{_name_of(answered)}": "{words}"'
+
+
+def words_of(line: str) -> str:
+    """Of such a line what the user said; any other line whole."""
+    choice = _LINE.fullmatch(line)
+    return choice["words"] if choice else line
 
 
 def _asked(question: str) -> str:

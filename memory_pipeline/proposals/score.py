@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from memory_pipeline.lake.rows import SourceRow
 from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.flags import DOUBTED
 from memory_pipeline.text.kinds import RULES
 from memory_pipeline.text.momentary import is_momentary_request
@@ -35,7 +36,7 @@ def why_left_out(text: str, observed: Sequence[SourceRow]) -> str | None:
         return FLAGGED
     if asks(visible) or (observed and observed[0]["kind"] == "question"):
         return QUESTION
-    return HYPOTHETICAL if supposes(visible) else None
+    return HYPOTHETICAL if supposes(words_of(visible)) else None
 
 
 OF_PRIORITY = {HIGH: 1.0, MEDIUM: 0.0, LOW: -1.0}

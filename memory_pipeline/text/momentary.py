@@ -1,8 +1,8 @@
 """Requests of the moment, which mean nothing once they are done: "run the tests", "can you check …", "ok, continue".
 
 One question in five places, and each asks it of other words: a sentence that was said, a step of the model's plan, the
-offer that a short answer accepts, the question that a tool asks, and a line that would be offered for MEMORY.md. English;
-the last also Chinese.
+offer that a short answer accepts, the question that a tool asks, and a line that would be offered for MEMORY.md.
+English; the last also Chinese.
 """
 
 from __future__ import annotations

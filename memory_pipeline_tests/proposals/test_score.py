@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory_pipeline.proposals.score import line_score, with_sessions
+from memory_pipeline.proposals.score import HYPOTHETICAL, line_score, why_left_out, with_sessions
 
 RULE = "Never deploy `api/server.py` on a Friday."
 
@@ -41,3 +41,9 @@ def test_only_a_person_asks_for_the_moment_and_only_a_model_lists() -> None:
 def test_each_further_session_counts_up_to_a_point() -> None:
     values = [with_sessions(1.0, sessions) for sessions in (0, 1, 2, 3, 4, 9)]
     assert values[0] == values[1] < values[2] < values[3] < values[4] == values[5]
+
+
+def test_of_an_answer_to_a_question_the_answer_counts() -> None:
+    """What a model asks supposes; what the user answers decides."""
+    assert why_left_out('Asked "If we migrate, could old READMEs stay": "no, move all"', []) is None
+    assert why_left_out('Asked "Which store": "maybe Redis"', []) == HYPOTHETICAL
