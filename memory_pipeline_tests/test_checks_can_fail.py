@@ -293,6 +293,18 @@ def test_every_check_says_when_it_fails_and_has_its_case() -> None:
     assert [name for name, description in about.items() if len(fails_when(description)) < 40] == []
 
 
+@pytest.mark.parametrize("check", ["compression_ratio", "no_silent_zero"])
+def test_nothing_worth_keeping_is_a_valid_answer(
+    check: str, good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(good, tmp_path / "workspace")
+    bad = Bad(monkeypatch, tmp_path)
+    bad.observed("<observations>nothing worth keeping</observations>")
+    assert bad.lake.read("observations", [DAY]).is_empty()
+    assert bad.lake.read("windows", [DAY])["tokens_said"].sum() > 200
+    assert checked("observations", check)
+
+
 def test_one_time_of_forty_is_a_slip(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(good, tmp_path / "workspace")
     bad = Bad(monkeypatch, tmp_path)
@@ -300,8 +312,9 @@ def test_one_time_of_forty_is_a_slip(good: Path, tmp_path: Path, monkeypatch: py
     say(bad.lake, "s2", *lines, day=DAY + timedelta(1), clock="10:00")
     told = [f"🟡 statement ({10 + n // 60}:{n % 60:02d}) [#{n + 1}] {line[11:]}" for n, line in enumerate(lines)]
     told[7] = told[7].replace("10:07", "03:33")
-    with bad.model("OBSERVER", facts(*told)):
+    task = "\n<current-task>Wait for the parcels until 10:39.</current-task>"
+    with bad.model("OBSERVER", facts(*told) + task):
         bring_up_to_date(ObservationsStage.from_workspace(bad.workspace), bad.lake, DAY + timedelta(1))
     (segment,) = bad.lake.read("segments", [DAY + timedelta(1)]).to_dicts()
-    assert (segment["times_written"], segment["times_invented"]) == (40, 1)
+    assert (segment["times_written"], segment["times_invented"]) == (41, 1)
     assert judge_invented_times(bad.workspace, DAY + timedelta(1)).passed

@@ -109,8 +109,11 @@ class LanguageModelObserver:
         segments = [
             self._segment(segment, part, whole, fact_check, parsed, answer) for segment, part in covering(parsed, whole)
         ]
+        written, invented = fact_check.times_in([], [parsed.current_task, parsed.suggested_response])
         last = replace(
             segments[-1],
+            times_written=written + (segments[-1].times_written or 0),
+            times_invented=invented + (segments[-1].times_invented or 0),
             current_task=_line(parsed.current_task, fact_check),
             suggested_response=_line(parsed.suggested_response, fact_check),
             used=tuple(ids[name] for name in parsed.used if name in ids),
