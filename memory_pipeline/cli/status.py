@@ -1,5 +1,6 @@
 """`memory status`: what has been read, what could not be, and what waits for a user."""
 
+from collections import Counter
 from typing import Annotated, Any
 
 import polars as pl
@@ -10,6 +11,7 @@ from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.observations.silence import silences
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.auto_promotion import report
 from memory_pipeline.proposals.events import ProposalLog
@@ -45,6 +47,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_before_start_or_in_future": [f"{day}" for day in catalogue.days_outside()],
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
         **_observing(Workspace(settings, lake)),
+        **_silent(lake, catalogue),
         "reflections_waiting": _waiting(lake),
         "days_to_distil": _days_to_distil(Workspace(settings, planning)),
         "proposals": dict(log.frame.group_by("status").len().sort("status").iter_rows()),
@@ -105,6 +108,15 @@ def _observing(workspace: Workspace) -> dict[str, Any]:
     }
 
 
+def _silent(lake: Lake, catalogue: Catalogue) -> dict[str, Any]:
+    """How many windows left nothing, by reason; those of sessions of which there is no window count as one."""
+    found = silences(lake, catalogue)
+    return {
+        "windows": lake.read("windows", catalogue.days(), ["day"]).height + sum(not s.is_window for s in found),
+        "windows_with_nothing": dict(sorted(Counter(silence.reason for silence in found).items())),
+    }
+
+
 def _waiting(lake: Lake) -> dict[str, str]:
     """The days whose reflections wait for the model, and why."""
     return {f"{day}": why_waiting(lake, day) for day in lake.days("reflections") if is_waiting(lake, day)}
@@ -122,8 +134,11 @@ def _print(data: dict[str, Any]) -> None:
     _list("records not read", data["records_not_read"])
     unknown = [f"{name} ×{n}" for name, n in data["unknown_record_types"].items()]
     say_pair("unknown record types", f"{len(unknown)}" + (f" ({', '.join(unknown[:SHOWN])})" if unknown else ""))
-    for reason, n in data["windows_not_observed"].items():
-        say_pair("windows not observed", f"{n}: {reason}")
+    silent = data["windows_with_nothing"]
+    if silent:
+        say_pair("windows with nothing", f"{sum(silent.values())} of {data['windows']}; `memory log DAY` names them")
+    for reason, n in silent.items():
+        say_pair("", f"{n}: {reason}")
     out_of_date = data["days_out_of_date"]
     say_pair("days with sessions", data["days_with_sessions"])
     outside = data["days_before_start_or_in_future"]

@@ -188,6 +188,7 @@ class SegmentRow(TypedDict):
     current_task: str | None
     suggested_response: str | None
     used: list[str]
+    basis: str | None
     times_written: int | None
     times_invented: int | None
 

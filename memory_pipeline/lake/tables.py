@@ -177,6 +177,7 @@ TABLES: dict[str, Table] = {
             "current_task": pl.String(),
             "suggested_response": pl.String(),
             "used": TEXTS,
+            "basis": pl.String(),
             "times_written": pl.Int64(),
             "times_invented": pl.Int64(),
         },
@@ -515,6 +516,8 @@ COLUMN_NOTES = {
     "narrative": "what was asked and how it ended, quoted or told by a model; empty where a model told facts alone",
     "parsed": "whether the model kept to the format; if not, this is what could be saved and `problem` says why",
     "answer": "key of the model's answer, a file below answers/",
+    "basis": "hash of the messages that a model was shown for it and of what decides how; while it holds, they are not "
+    "observed again",
     "used": "ids of earlier observations that it builds on",
     "times_written": "clock times that a model wrote into its answer",
     "times_invented": "how many of them are no message's and were not said; they were taken out",

@@ -11,7 +11,8 @@ import polars as pl
 from memory_pipeline.daily_log.markers import write_markers
 from memory_pipeline.days import today
 from memory_pipeline.markdown.escaping import escaped
-from memory_pipeline.observations.stage import VERSION, ObservationsStage, observer_of
+from memory_pipeline.observations.observing import VERSION
+from memory_pipeline.observations.stage import ObservationsStage, observer_of
 from memory_pipeline.orchestration import (
     MODEL_RETRY,
     ONE_RUN,

@@ -14,7 +14,7 @@ from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.observations.budget import token_budget
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.observations.model import Context, Fact, WindowMessage, observation_id
-from memory_pipeline.observations.observing import jobs_of
+from memory_pipeline.observations.observing import context_of, jobs_of, known_before
 
 AROUND_FACTS = 300
 """Tokens of an answer beside its facts: tags, narratives, the task."""
@@ -69,7 +69,14 @@ def estimate_day(lake: Lake, day: date, observer: LanguageModelObserver) -> Esti
         earlier: list[tuple[str, Fact]] = []
         for job in jobs:
             window = job.window["dedupe_key"]
-            context = Context(day, window, job.project, tuple(earlier))
+            known = known_before(job, observer)
+            context = context_of(job, known, earlier)
+            earlier += known.facts
+            parts = len({segment["answer"] for segment in known.rows.segments})
+            total += Estimate(calls=parts, answered=parts)
+            if known.messages == len(job.messages):
+                total += Estimate(windows=1)
+                continue
             replay = _Replay(observer.client)
             try:
                 segments = replace(observer, client=replay).observe(job.messages, context)  # type: ignore[arg-type]

@@ -120,6 +120,10 @@ class Context:
     """Folder that the session worked in."""
     earlier: tuple[tuple[str, Fact], ...] = ()
     """Facts of earlier windows of the same session and day, with their ids."""
+    observed: int = 0
+    """How many of the window's messages were observed before; none of these is to be observed again."""
+    known: tuple[tuple[str, Fact], ...] = ()
+    """The facts that they gave, with their ids."""
 
 
 def observation_id(window: str, fact: Fact) -> str:
@@ -146,8 +150,13 @@ class Observer(Protocol):
     def at_once(self) -> int:
         """Sessions that it may be given at the same time."""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether it can begin behind what was observed before. One that cannot, or need not as it costs nothing, is
+        given the whole window anew."""
+
     def observe(self, messages: Sequence[WindowMessage], context: Context) -> list[Segment]:
-        """The segments of one window, in order; together they cover every message."""
+        """The segments of one window, in order; together they cover every message that was not observed before."""
 
     def stop(self) -> None:
         """The run is interrupted: what observes in other threads should give up soon."""

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from memory_pipeline.lake.rows import MessageRow, SessionRow, SpanRow, WindowRow, typed_rows
+from memory_pipeline.lake.rows import (
+    MessageRow,
+    ObservationRow,
+    SegmentRow,
+    SessionRow,
+    SpanRow,
+    WindowRow,
+    typed_rows,
+)
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
+from memory_pipeline.observations.going_on import Known, known_of
 from memory_pipeline.observations.model import (
     Context,
     Fact,
@@ -22,7 +32,12 @@ from memory_pipeline.observations.model import (
     WindowMessage,
     observation_id,
 )
+from memory_pipeline.observations.rows import Rows
 from memory_pipeline.sessions.quoting_cues import IMAGE
+
+VERSION = "8"
+"""Raise it when the same messages would give other observations."""
+KINDS: dict[str, Any] = {"segments": SegmentRow, "observations": ObservationRow}
 
 Stopped = BudgetReachedError | ModelMisconfiguredError | ModelUnavailableError
 """Why an observer may leave a window for later."""
@@ -35,6 +50,15 @@ class Job:
     window: WindowRow
     messages: list[WindowMessage]
     project: str
+    before: Rows = field(default_factory=Rows)
+    """What is stored of the session's day, whichever windows it had then."""
+
+    @property
+    def own_rows(self) -> Rows:
+        """What is stored of just this window."""
+        key = self.window["dedupe_key"]
+        segments = [row for row in self.before.segments if row["dedupe_key"] == key]
+        return Rows(segments, [row for row in self.before.observations if row["dedupe_key"] == key])
 
 
 @dataclass(frozen=True)
@@ -43,7 +67,9 @@ class WindowOutcome:
 
     job: Job
     segments: list[Segment]
+    """Of what was not known."""
     left: Stopped | None = None
+    known: Known = field(default_factory=Known)
 
 
 def jobs_of(lake: Lake, day: date) -> list[list[Job]]:
@@ -61,10 +87,14 @@ def _jobs(lake: Lake, day: date, chosen: pl.Expr) -> list[list[Job]]:
     standing = lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))  # what was retracted is no fact
     messages = standing.partition_by("dedupe_key", as_dict=True)
     folders = {s["session_id"]: Path(s["cwd"] or "").name for s in typed_rows(lake.read("sessions", [day]), SessionRow)}
+    frames = {name: lake.read(name, [day]) for name in KINDS}
+    stored = {name: frame.partition_by("session_id", as_dict=True) for name, frame in frames.items()}
+    empty = {name: frame.clear() for name, frame in frames.items()}
     sessions: dict[str, list[Job]] = {}
     for window in typed_rows(windows, WindowRow):
         session = window["session_id"]
-        job = Job(window, said(messages[(window["dedupe_key"],)]), folders.get(session, ""))
+        before = Rows(*(typed_rows(stored[name].get((session,), empty[name]), kind) for name, kind in KINDS.items()))
+        job = Job(window, said(messages[(window["dedupe_key"],)]), folders.get(session, ""), before)
         sessions.setdefault(session, []).append(job)
     return list(sessions.values())
 
@@ -86,16 +116,37 @@ def observe_session(jobs: Iterable[Job], observer: Observer) -> list[WindowOutco
     found: list[WindowOutcome] = []
     earlier: list[tuple[str, Fact]] = []
     for job in jobs:
-        key = job.window["dedupe_key"]
-        context = Context(job.window["day"], key, job.project, tuple(earlier))
+        key, known = job.window["dedupe_key"], known_before(job, observer)
+        context = context_of(job, known, earlier)
         try:
-            segments = observer.observe(job.messages, context)
+            is_known = bool(known.messages) and known.messages == len(job.messages)
+            segments = [] if is_known else observer.observe(job.messages, context)
         except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError) as stopped:
-            found.append(WindowOutcome(job, [], stopped))
+            found.append(WindowOutcome(job, [], stopped, known))
             continue
-        found.append(WindowOutcome(job, segments))
+        found.append(WindowOutcome(job, segments, None, known))
+        earlier += known.facts
         earlier += [(observation_id(key, fact), fact) for segment in segments for fact in segment.facts]
     return found
+
+
+def known_before(job: Job, observer: Observer) -> Known:
+    """What the observer need not be asked for."""
+    if not observer.goes_on:
+        return Known()
+    return known_of(job.before, job.messages, basis_version(observer), job.window["dedupe_key"])
+
+
+def basis_version(observer: Observer) -> str:
+    return f"{VERSION} {observer.version}"
+
+
+def context_of(job: Job, known: Known, earlier: Iterable[tuple[str, Fact]]) -> Context:
+    """What the observer may know; `earlier` are facts of earlier windows of the session's day."""
+    window = job.window
+    return Context(
+        window["day"], window["dedupe_key"], job.project, tuple(earlier), observed=known.messages, known=known.facts
+    )
 
 
 def said(frame: pl.DataFrame) -> list[WindowMessage]:

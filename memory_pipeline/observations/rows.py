@@ -93,6 +93,7 @@ def _segment_row(window: WindowRow, position: int, segment: Segment, observer: s
         "current_task": segment.current_task,
         "suggested_response": segment.suggested_response,
         "used": list(segment.used),
+        "basis": None,
         "times_written": segment.times_written,
         "times_invented": segment.times_invented,
     }

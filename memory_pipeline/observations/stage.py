@@ -7,15 +7,18 @@ from datetime import date
 from typing import Self
 
 from memory_pipeline.daily_log.render import write_daily_log
-from memory_pipeline.lake.rows import ObservationRow, SegmentRow, SessionRow, typed_rows
+from memory_pipeline.lake.rows import SessionRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.config import messages_budget, observations_budget, observer_model, token_budget
 from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
+from memory_pipeline.observations.going_on import with_basis
 from memory_pipeline.observations.model import Observer
 from memory_pipeline.observations.observing import (
+    VERSION,
     Job,
     WindowOutcome,
+    basis_version,
     jobs_of,
     observe,
     observe_session,
@@ -27,9 +30,6 @@ from memory_pipeline.observations.short_sessions import rules_in
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.stage import Built, fallback_notes
 from memory_pipeline.workspace import Workspace
-
-VERSION = "7"
-"""Raise it when the same messages would give other observations."""
 
 
 class ObservationsStage:
@@ -54,7 +54,7 @@ class ObservationsStage:
     def build(self, day: date) -> Built:
         outcomes = observe(jobs_of(self.lake, day), self.observer)
         stopped = [outcome.left for outcome in outcomes if outcome.left]
-        rows = [*zip([o.job for o in outcomes], self._rows(day, outcomes), strict=True), *self._short(day)]
+        rows = [*self._rows(day, outcomes), *self._short(day)]
         edited = self._write_log(day, rows)
         total = Rows()
         for _, found in rows:
@@ -91,33 +91,30 @@ class ObservationsStage:
                 origin = origins[job.window["session_id"]]
                 yield job, rows_of(job.window, segments, RULES_OBSERVER.name, self.settings.zone, origin)
 
-    def _rows(self, day: date, outcomes: list[WindowOutcome]) -> list[Rows]:
-        """The rows of each window: what was found now, or what is better of before, or the fallback."""
-        frames = {name: self.lake.read(name, [day]) for name in self.tables}
-        before = {name: frame.partition_by("dedupe_key", as_dict=True) for name, frame in frames.items()}
-        empty = {name: frame.clear() for name, frame in frames.items()}
+    def _rows(self, day: date, outcomes: list[WindowOutcome]) -> Iterator[tuple[Job, Rows]]:
+        """The rows of each window, in the place where its session was."""
         origins = self._origins(day)
+        for outcome in outcomes:
+            rows, origin = self._rows_of(outcome), origins[outcome.job.window["session_id"]]
+            yield outcome.job, Rows(rows.segments, [origin.of_older(row) for row in rows.observations])
 
-        def stored(outcome: WindowOutcome, origin: Origin) -> Rows:
-            key = (outcome.job.window["dedupe_key"],)
-            segments, observations = (before[name].get(key, empty[name]) for name in self.tables)
-            return Rows(
-                typed_rows(segments, SegmentRow), [origin.of_older(o) for o in typed_rows(observations, ObservationRow)]
-            )
-
-        of_each = [(outcome, origins[outcome.job.window["session_id"]]) for outcome in outcomes]
-        return [self._rows_of(outcome, stored(outcome, origin), origin) for outcome, origin in of_each]
-
-    def _rows_of(self, outcome: WindowOutcome, before: Rows, origin: Origin) -> Rows:
-        window, zone = outcome.job.window, self.settings.zone
+    def _rows_of(self, outcome: WindowOutcome) -> Rows:
+        """The rows of a window: what was known and what was found now, or what is better of before, or the fallback."""
+        job, known = outcome.job, outcome.known
+        window, zone, before = job.window, self.settings.zone, job.own_rows
         if not outcome.left:
-            found = rows_of(window, outcome.segments, self.observer.name, zone, origin)
-            return better(found, before, [m.message_id for m in outcome.job.messages])
+            found = rows_of(window, outcome.segments, self.observer.name, zone)
+            new = [message.message_id for message in job.messages[known.messages :]]
+            ended = {observation for segment in outcome.segments for observation in segment.ended}
+            rows = known.continued(better(found, before, new), ended)
+            return with_basis(rows, job.messages, basis_version(self.observer)) if self.observer.goes_on else rows
+        if known.rows.segments and not before.segments:
+            return known.rows  # a compaction cut the session anew
         if not self.settings.observer.fallback or not is_extractive(before):
             return before
         fallback = ExtractiveObserver(self.settings.observation_budget)
-        (instead,) = observe_session([outcome.job], fallback)
-        return rows_of(window, instead.segments, fallback.name, zone, origin)
+        (instead,) = observe_session([job], fallback)
+        return rows_of(window, instead.segments, fallback.name, zone)
 
     def _write_log(self, day: date, rows: list[tuple[Job, Rows]]) -> list[str]:
         """The keys of blocks that a user has changed and that were therefore left alone."""

@@ -98,6 +98,7 @@ class ExtractiveObserver:
         return f"extractive-3-{ENCODED if self.encoder else LEXICAL}"
 
     at_once = 1
+    goes_on = False
 
     @property
     def version(self) -> str:

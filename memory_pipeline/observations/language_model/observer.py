@@ -17,7 +17,7 @@ from memory_pipeline.observations.budget import token_budget
 from memory_pipeline.observations.flags import ENDED, UNPARSED
 from memory_pipeline.observations.language_model.fact_check import FactCheck
 from memory_pipeline.observations.language_model.merging import covering, trimmed, without_repeats
-from memory_pipeline.observations.language_model.transcript import Chunk, chunks
+from memory_pipeline.observations.language_model.transcript import Chunk, chunks, rendered
 from memory_pipeline.observations.model import Context, Fact, Segment, WindowMessage, observation_id
 from memory_pipeline.observations.narrative import narrative
 from memory_pipeline.observations.parsing.answer import ParsedAnswer, ParsedSegment, parse_answer
@@ -26,13 +26,17 @@ from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import PROSE, estimate
 
-PROMPTS = ("observer", "priorities", "user_turn", "prior_observations", "ask_again")
+PROMPTS = ("observer", "priorities", "user_turn", "prior_observations", "observed_before", "ask_again")
 ASK_AGAIN = ("refusal", "empty", "degenerate", "raw")
 """Forms of answers of which another may be better; of a list without its tags, the list is what was wanted."""
 FLAT = ("flat", "lines", "raw")
 """Forms of answers without segments: their facts get no title and no narrative that nobody wrote."""
 MAX_LINE = 600
 """Characters of a narrative, a task or a suggested response."""
+MESSAGES_BEFORE = 4
+"""Messages that are shown again before the new end of a window, so that an answer is understood."""
+MAX_BEFORE = 1_500
+"""Characters shown of each, its last ones: there stands the question."""
 MAX_IMAGES = 8
 """Images that go along with one part, the first ones: each costs as much as a page of text."""
 MAX_IMAGE_BYTES = 4_000_000
@@ -59,6 +63,8 @@ class LanguageModelObserver:
     at_once: int = 4
     max_images: int = MAX_IMAGES
 
+    goes_on = True
+
     @cached_property
     def name(self) -> str:
         """The model and a hash over the prompts."""
@@ -79,37 +85,40 @@ class LanguageModelObserver:
         self.client.stop()
 
     def observe(self, messages: Sequence[WindowMessage], context: Context) -> list[Segment]:
-        """The segments of a window.
+        """The segments of a window, of one that was observed before those of its new end.
 
         Raises what `Client.complete` raises, but for a part that the model refuses: that one is empty and says why.
         Parts that were answered before cost nothing the next time.
         """
         fact_check = FactCheck.from_messages(messages, self.zone)
         found: list[Segment] = []
-        for chunk in chunks(messages, self.chunk_tokens, self.zone):
-            facts = [(observation_id(context.window, fact), fact) for segment in found for fact in segment.facts]
+        for chunk in chunks(messages, self.chunk_tokens, self.zone, context.observed):
+            facts = [*context.known]
+            facts += [(observation_id(context.window, fact), fact) for segment in found for fact in segment.facts]
             earlier = _newest([*context.earlier, *(f for f in facts if ENDED not in f[1].flags)], self.prior_tokens)
             segments = self._observe_chunk(chunk, fact_check, context, earlier)
             ended = {observation for segment in segments for observation in segment.ended}
             found = [_without(segment, ended, context.window) for segment in found]
             found += without_repeats(segments, [fact for _, fact in [*context.earlier, *facts]])
-        return trimmed(found, token_budget(messages, self.budget))
+        return trimmed(found, token_budget(messages[context.observed :], self.budget))
 
     def requests(self, messages: Sequence[WindowMessage], context: Context) -> list[tuple[Request, Chunk]]:
         """What would be asked, but for what earlier parts would have answered; for estimates."""
-        parts = chunks(messages, self.chunk_tokens, self.zone)
-        return [(self._request(chunk, messages[chunk.start : chunk.end], context, ()), chunk) for chunk in parts]
+        parts = chunks(messages, self.chunk_tokens, self.zone, context.observed)
+        return [(self._request(chunk, messages, context, ()), chunk) for chunk in parts]
 
     def _observe_chunk(self, chunk: Chunk, fact_check: FactCheck, context: Context, earlier: Earlier) -> list[Segment]:
-        messages = fact_check.messages[chunk.start : chunk.end]
-        request = self._request(chunk, messages, context, earlier)
-        parsed, answer = self._ask(request, messages, context)
+        request = self._request(chunk, fact_check.messages, context, earlier)
+        parsed, answer = self._ask(request, context)
         ids = {f"o{number}": observation for number, (observation, _) in enumerate(earlier, 1)}
         whole = range(chunk.start, chunk.end)
+        shown = range(_shown_from(chunk, context), chunk.end)
         segments = [
-            self._segment(segment, part, whole, fact_check, parsed, answer) for segment, part in covering(parsed, whole)
+            self._segment(segment, part, shown, fact_check, parsed, answer) for segment, part in covering(parsed, whole)
         ]
         written, invented = fact_check.times_in([], [parsed.current_task, parsed.suggested_response])
+        before = {message.message_id for message in fact_check.messages[shown.start : whole.start]}
+        segments = [_without_known(segment, before) for segment in segments]
         last = replace(
             segments[-1],
             times_written=written + (segments[-1].times_written or 0),
@@ -121,9 +130,7 @@ class LanguageModelObserver:
         )
         return [*segments[:-1], last]
 
-    def _ask(
-        self, request: Request, messages: Sequence[WindowMessage], context: Context
-    ) -> tuple[ParsedAnswer, Answer]:
+    def _ask(self, request: Request, context: Context) -> tuple[ParsedAnswer, Answer]:
         """The answer, read and as it came. What cannot be used is asked for once more, in fewer words if too long."""
         try:
             answer = self.client.complete(request, context.day)
@@ -139,13 +146,16 @@ class LanguageModelObserver:
             return second, other
         return parsed, answer
 
-    def _request(self, chunk: Chunk, messages: Sequence[WindowMessage], context: Context, earlier: Earlier) -> Request:
-        config = self.client.config
+    def _request(self, chunk: Chunk, window: Sequence[WindowMessage], context: Context, earlier: Earlier) -> Request:
+        config, messages = self.client.config, window[chunk.start : chunk.end]
         first = messages[0].said_at.astimezone(self.zone)
         project = f"The session worked in the folder {context.project}. " if context.project else ""
         # nothing but the words: whatever else is shown would have the rest paid again when it is judged otherwise
         reported = "\n".join(f"o{number} {fact.text}" for number, (_, fact) in enumerate(earlier, 1))
         prior = filled("prior_observations", {"fence": chunk.fence, "observations": reported}) if earlier else ""
+        if before := range(_shown_from(chunk, context), chunk.start):
+            shown = "\n\n".join(_end_of(rendered(window[i], i + 1, self.zone)) for i in before)
+            prior += filled("observed_before", {"fence": chunk.fence, "messages": shown})
         turn = {
             "where": f"{project}It is {first:%A %Y-%m-%d}.\n\n",
             "prior": prior,
@@ -189,6 +199,26 @@ class LanguageModelObserver:
             times_written=written,
             times_invented=invented,
         )
+
+
+def _shown_from(chunk: Chunk, context: Context) -> int:
+    """The first message that is shown with a part: of the new end of a window also some that came before it."""
+    goes_on = context.observed and chunk.start == context.observed
+    return max(0, chunk.start - MESSAGES_BEFORE) if goes_on else chunk.start
+
+
+def _end_of(text: str) -> str:
+    """A message shown for what follows it; its first line says who speaks."""
+    if len(text) <= MAX_BEFORE:
+        return text
+    who, _, said = text.partition("\n")
+    return f"{who}\n[…] {said[-MAX_BEFORE:]}"
+
+
+def _without_known(segment: Segment, before: Collection[str]) -> Segment:
+    """The segment without facts that rest on nothing but what was observed before."""
+    facts = (f for f in segment.facts if not f.evidence or any(s.message_id not in before for s in f.evidence))
+    return replace(segment, facts=tuple(facts))
 
 
 def _facts(parsed: ParsedAnswer) -> int:

@@ -34,23 +34,24 @@ class Chunk:
     """A mark that cannot stand inside `text`: it is made of a hash over it."""
 
 
-def chunks(messages: Sequence[WindowMessage], cap: int, zone: ZoneInfo) -> list[Chunk]:
-    """The window in parts of at most `cap` estimated tokens, cut between messages and counted from its start.
+def chunks(messages: Sequence[WindowMessage], cap: int, zone: ZoneInfo, first: int = 0) -> list[Chunk]:
+    """The window from its message `first` on in parts of at most `cap` estimated tokens, cut between messages and
+    counted from there.
 
     So the parts of a window that grows stay as they are, all but the last. A part ends before a message of the user
     where one is near, else before one of the model, so that a call is not cut from its result. A single message that
     is longer than the cap loses its middle.
     """
-    shown = [_fitting(message, i + 1, cap, zone) for i, message in enumerate(messages)]
+    shown = [_fitting(m, i + 1, cap, zone) if i >= first else ("", 0) for i, m in enumerate(messages)]
     found: list[Chunk] = []
-    start, tokens = 0, 0
+    start, tokens = first, 0
     for i, (_, cost) in enumerate(shown):
         while i > start and tokens + cost > cap:
             end = _natural_end(messages, shown, start, i, cap)
             found.append(_chunk(start, end, shown))
             start, tokens = end, sum(cost for _, cost in shown[end:i])
         tokens += cost
-    return [*found, _chunk(start, len(messages), shown)] if messages else []
+    return [*found, _chunk(start, len(messages), shown)] if len(messages) > first else []
 
 
 def _natural_end(

@@ -155,7 +155,8 @@ def test_an_edited_prompt_is_asked_anew(work: Make, tmp_path: Path, monkeypatch:
 
 def part_answer(asked: Asked) -> str:
     """One fact that quotes the first message of the part."""
-    number, words = re.findall(r"^\[#(\d+) \d\d:\d\d \w+\]\n(.+)$", asked.prompt, re.M)[0]
+    transcript = asked.prompt.partition("\n<transcript-")[2]
+    number, words = re.findall(r"^\[#(\d+) \d\d:\d\d \w+\]\n(.+)$", transcript, re.M)[0]
     return answer(f"* 🟡 decision [#{number}] {words}", first=int(number), last=int(number))
 
 

@@ -1,0 +1,125 @@
+"""What of a window was observed before: of a session that goes on, only its new end is asked for and paid.
+
+Each segment that a model gave has its `basis`: a hash of the messages that it covers, of all that decides how they are
+observed, and of the observations that came of it. The window's first segments whose basis still holds stay as they are,
+with their ids; what comes after them is new. So a message that is taken back, and whatever follows it, is observed
+anew, and with another model, prompt or setting everything is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memory_pipeline.lake.rows import ObservationRow, SegmentRow
+from memory_pipeline.observations.flags import ENDED
+from memory_pipeline.observations.model import EvidenceSpan, Fact, WindowMessage
+from memory_pipeline.observations.rows import Rows
+from memory_pipeline.text.priorities import LOW
+
+
+@dataclass(frozen=True)
+class Known:
+    """The beginning of a window as it was observed before."""
+
+    rows: Rows = field(default_factory=Rows)
+    messages: int = 0
+    """How many of the window's messages that is."""
+
+    @property
+    def facts(self) -> tuple[tuple[str, Fact], ...]:
+        return tuple((row["observation_id"], _fact(row)) for row in self.rows.observations)
+
+    def continued(self, found: Rows, ended: Collection[str]) -> Rows:
+        """These rows with those of the new end, which may have ended some of them: it was so, and is not any more."""
+        known = {row["observation_id"] for row in self.rows.observations}
+        offset = len(self.rows.segments)
+        return Rows(
+            [*self.rows.segments, *(s | {"position": offset + s["position"]} for s in found.segments)],
+            [
+                *(_ended(row) if row["observation_id"] in ended else row for row in self.rows.observations),
+                *(row for row in found.observations if row["observation_id"] not in known),
+            ],
+        )
+
+
+def known_of(before: Rows, messages: Sequence[WindowMessage], version: str, window: str) -> Known:
+    """What is known of the window with these messages, by the rows that are stored of its session and day.
+
+    They may be those of another window: a compaction cuts a session anew. Ids stay what they are.
+    """
+    place = {message.message_id: i for i, message in enumerate(messages)}
+    facts_of = _by_segment(before)
+    kept: list[SegmentRow] = []
+    end = 0
+    for segment in sorted(before.segments, key=lambda s: place.get(s["first_message_id"], len(messages))):
+        if place.get(segment["first_message_id"]) != end:
+            continue
+        last = place.get(segment["last_message_id"], -1)
+        if segment["basis"] is None or segment["basis"] != _basis(segment, facts_of, messages[end : last + 1], version):
+            break
+        kept.append(segment)
+        end = last + 1
+    if end < len(messages):  # what could not be read is asked for again together with what is new
+        good = next((i for i, segment in enumerate(kept) if not segment["parsed"]), len(kept))
+        kept = kept[:good]
+    while kept:
+        end = place[kept[-1]["last_message_id"]] + 1
+        facts = [fact for segment in kept for fact in facts_of[segment["segment_id"]]]
+        if all(place.get(span["message_id"], end) < end for fact in facts for span in fact["evidence"]):
+            segments = [s | {"dedupe_key": window, "position": i} for i, s in enumerate(kept)]
+            return Known(Rows(segments, [o | {"dedupe_key": window} for o in facts]), end)
+        kept.pop()
+    return Known()
+
+
+def with_basis(rows: Rows, messages: Sequence[WindowMessage], version: str) -> Rows:
+    """The rows of a window with these messages, each new segment with its basis."""
+    place, facts_of = {message.message_id: i for i, message in enumerate(messages)}, _by_segment(rows)
+
+    def of(segment: SegmentRow) -> str:
+        ends = place[segment["first_message_id"]], place[segment["last_message_id"]] + 1
+        return _basis(segment, facts_of, messages[slice(*ends)], version)
+
+    return Rows([s if s["basis"] else s | {"basis": of(s)} for s in rows.segments], rows.observations)
+
+
+def _by_segment(rows: Rows) -> Mapping[str, list[ObservationRow]]:
+    found: dict[str, list[ObservationRow]] = defaultdict(list)
+    for row in rows.observations:
+        found[row["segment_id"]].append(row)
+    return found
+
+
+def _basis(
+    segment: SegmentRow,
+    facts_of: Mapping[str, list[ObservationRow]],
+    messages: Sequence[WindowMessage],
+    version: str,
+) -> str:
+    """Of the segment with these messages; with its observations, as their table may be lost by itself."""
+    total = hashlib.sha256(version.encode())
+    for m in messages:
+        shown = (m.message_id, m.role, m.said_at.isoformat(), m.untimed, m.text, m.is_error, m.quoted, m.tool_name)
+        total.update(repr((*shown, len(m.images))).encode())
+    total.update(repr(sorted(o["observation_id"] for o in facts_of[segment["segment_id"]])).encode())
+    return total.hexdigest()
+
+
+def _fact(row: ObservationRow) -> Fact:
+    return Fact(
+        text=row["text"],
+        priority=row["priority"],
+        kind=row["kind"],
+        observed_at=row["observed_at"],
+        trust=row["trust"],
+        evidence=tuple(EvidenceSpan(s["message_id"], s["start"], s["end"]) for s in row["evidence"]),
+        flags=tuple(row["flags"]),
+        untimed=row["untimed"],
+    )
+
+
+def _ended(row: ObservationRow) -> ObservationRow:
+    return row if ENDED in row["flags"] else row | {"priority": LOW, "flags": [*row["flags"], ENDED]}

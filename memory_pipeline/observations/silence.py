@@ -1,0 +1,112 @@
+"""Why nothing was kept of a window, a session or a day: one reason each, from what the stages stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+
+import polars as pl
+
+from memory_pipeline.lake.rows import SegmentRow, WindowRow, typed_rows
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.windows import STILL_ACTIVE
+from memory_pipeline.stage import INCOMPLETE
+
+NOTHING = "nothing worth keeping was found in it"
+UNUSABLE = "the model's answer could not be used"
+WAITS = "it waits for the model or its budget"
+NOT_YET = "it is not observed yet"
+NOT_STORED = "it is not in the tables yet"
+LEFT_OUT = "it is left out"
+UNREADABLE = "its file cannot be read"
+REPEATED = "other sessions have the same messages, and they count there"
+
+
+@dataclass(frozen=True)
+class Silence:
+    """A window of which nothing was kept, or a session of which there is no window."""
+
+    day: date
+    session: str
+    """Its name, or the path of its file where nothing of it is stored."""
+    reason: str
+    """One of a few, so that it can be counted."""
+    detail: str = ""
+    """What there is to say of just this one."""
+    started_at: datetime | None = None
+    """Of a window, unless nobody recorded it."""
+    is_window: bool = True
+
+
+def silences(lake: Lake, catalogue: Catalogue, days: Iterable[date] | None = None) -> list[Silence]:
+    """Of these days (None: all), in the order of the days and windows."""
+    chosen = sorted(catalogue.days() if days is None else days)
+    keys = lake.read("observations", chosen, ["dedupe_key"])["dedupe_key"]
+    windows = lake.read("windows", chosen)
+    empty = windows.filter(~pl.col("dedupe_key").is_in(keys.unique().to_list()))
+    frames = lake.read("segments", chosen).partition_by("dedupe_key", as_dict=True)
+    names = dict(lake.read("sessions", chosen, ["session_id", "name"]).iter_rows())
+    found = []
+    for window in typed_rows(empty.sort("day", "started_at", "dedupe_key"), WindowRow):
+        of_window = frames.get((window["dedupe_key"],))
+        segments = typed_rows(of_window, SegmentRow) if of_window is not None else []
+        reason, detail = _why(lake, catalogue, window, segments)
+        session, started = names.get(window["session_id"], ""), None if window["untimed"] else window["started_at"]
+        found.append(Silence(window["day"], session, reason, detail, started))
+    stored = set(windows.select("day", "session_id").iter_rows())
+    return sorted([*found, *_without_window(lake, catalogue, chosen, stored)], key=lambda s: s.day)
+
+
+def _why(lake: Lake, catalogue: Catalogue, window: WindowRow, segments: list[SegmentRow]) -> tuple[str, str]:
+    day = window["day"]
+    state = lake.fingerprint("observations", day)
+    again = f"`memory run --from {day} --to {day}`"
+    if window["rules_only"]:
+        if state is None:
+            return NOT_YET, again
+        least = catalogue.settings.min_user_messages
+        typed = max(catalogue.typed(window["session_id"]), window["user_messages"])
+        return f"{window['reason']}, and no rule or correction in it", f"{typed} of {least}"
+    if not window["observed"]:
+        minutes = catalogue.settings.idle_minutes
+        is_open = window["reason"] == STILL_ACTIVE
+        return window["reason"] or NOT_YET, f"observed {minutes} minutes after its last message" if is_open else ""
+    if not segments:
+        return (WAITS, _last_failure(lake, day) or again) if state == INCOMPLETE else (NOT_YET, again)
+    problems = [segment["problem"] for segment in segments if segment["parsed"] is False]
+    if problems:
+        return UNUSABLE, problems[0] or ""
+    return NOTHING, ""
+
+
+def _last_failure(lake: Lake, day: date) -> str | None:
+    """What the last call for the day ended with, if it failed."""
+    calls = lake.read("ledger").filter(
+        pl.col("for_day") == day, pl.col("stage") == "observations", ~pl.col("cached").fill_null(False)
+    )
+    last = calls.sort("asked_at").tail(1).to_dicts()
+    return f"the last call failed: {last[0]['error']}" if last and last[0]["state"] == "failed" else None
+
+
+def _without_window(
+    lake: Lake, catalogue: Catalogue, days: Iterable[date], stored: set[tuple[date, str]]
+) -> Iterator[Silence]:
+    """Sessions that say something on these days and have no row of it."""
+    for day in days:
+        for key in catalogue.files_of(day):
+            row = catalogue.rows[key]
+            session = row["session_id"]
+            if not session or not catalogue.messages_of(key, day) or (day, session) in stored:
+                continue
+            again = f"`memory run --from {day} --to {day}`"
+            if catalogue.is_excluded(key):
+                why = LEFT_OUT, row["excluded"] or "it belongs to a session that is left out"
+            elif row["reason"]:
+                why = UNREADABLE, row["reason"]
+            elif lake.fingerprint("windows", day) is None:
+                why = NOT_STORED, again
+            else:
+                why = REPEATED, ""
+            yield Silence(day, key, *why, is_window=False)
