@@ -282,7 +282,7 @@ def test_an_estimate_counts_the_new_end_alone(by_model: ByModel) -> None:
         end = estimated(machine)
         machine.run()
         assert len(server.requests) == 2
-    assert (whole.calls, end.calls) == (1, 1)
+    assert (whole.calls, whole.answered, end.calls, end.answered) == (1, 0, 2, 1)
     assert end.input_tokens < whole.input_tokens
 
 

@@ -60,8 +60,9 @@ def left_out(machine: Machine) -> None:
 
 def copied(machine: Machine) -> None:
     """A fork with nothing of its own."""
-    machine.write("a.jsonl", *conversation(NINE), user("2025-03-03T10:00", "Never deploy parcels on a Friday."))
-    machine.write("b.jsonl", *conversation(NINE), session_id="b")
+    said = [*conversation(NINE), user("2025-03-03T10:00", "Never deploy parcels on a Friday.", "rule")]
+    machine.write("a.jsonl", *said)
+    machine.write("b.jsonl", *said)
 
 
 @pytest.mark.parametrize(
