@@ -31,7 +31,10 @@ def log(
     ] = None,
     high: Annotated[bool, typer.Option("--high", help="Only what is high, for a model's context.")] = False,
 ) -> None:
-    """Show the log of a day, memory/YYYY-MM-DD.md, and of which sessions nothing was kept, and why."""
+    """Show the log of a day, memory/YYYY-MM-DD.md.
+
+    Of sessions of which nothing was kept it says why.
+    """
     settings = active_settings()
     with one_sentence(ValueError, code=MISUSED):
         wanted = f"{_day_of(day, today(settings.zone))}" if day else "????-??-??"
