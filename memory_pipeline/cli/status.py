@@ -84,6 +84,9 @@ def _files(lake: Lake) -> dict[str, Any]:
         "files_not_read": dict(unread.sort("path").select("path", "reason").iter_rows()),
         "records_not_read": [f"{p}:{n}: {r}" for p, n, r in bad.select("path", "line", "reason").iter_rows()],
         "unknown_record_types": {f"{h}: {t}": n for h, t, n in counted.iter_rows()},
+        "hidden_characters": dict(
+            files.filter(pl.col("hidden_characters") > 0).sort("path").select("path", "hidden_characters").iter_rows()
+        ),
         "windows_not_observed": dict(windows.group_by("reason").len().sort("reason").iter_rows()),
     }
 
@@ -134,6 +137,9 @@ def _print(data: dict[str, Any]) -> None:
     _list("records not read", data["records_not_read"])
     unknown = [f"{name} ×{n}" for name, n in data["unknown_record_types"].items()]
     say_pair("unknown record types", f"{len(unknown)}" + (f" ({', '.join(unknown[:SHOWN])})" if unknown else ""))
+    if hidden := data["hidden_characters"]:
+        most = max(hidden, key=hidden.__getitem__)
+        say_pair("hidden characters", f"{sum(hidden.values()):,} taken out of {len(hidden)} files (most of {most})")
     silent = data["windows_with_nothing"]
     if silent:
         say_pair("windows with nothing", f"{sum(silent.values())} of {data['windows']}; `memory log DAY` names them")

@@ -26,13 +26,14 @@ from memory_pipeline.markdown.safe_write import decode
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
 from memory_pipeline.sessions.redaction.redactor import Unredacted, find_secrets
 from memory_pipeline.settings import Settings
+from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
 from memory_pipeline.text.priorities import HIGH, MEDIUM
 from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
 
-VERSION = "1"
+VERSION = "2"
 SESSION = "notes"
 """What stands for the session in what is made of notes."""
 NOON = time(12)
@@ -125,7 +126,7 @@ def _read(settings: Settings, day: date) -> list[NoteRow]:
     path = settings.daily_log(day)
     redactor = redactor_of(settings)
     rows: dict[str, NoteRow] = {}
-    for note in paragraphs(_redacted(own_words(decode(path.read_bytes())), redactor)):
+    for note in paragraphs(_redacted(without_hidden(own_words(decode(path.read_bytes())))[0], redactor)):
         text = one_line(squeeze(note.text))
         note_id = f"n-{day:%Y%m%d}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
         kind = kind_of_user(text)

@@ -89,6 +89,7 @@ class FileContents(TypedDict):
     cwd: str | None
     branch: str | None
     repository: str | None
+    hidden_characters: int | None
 
 
 class FileRow(FileContents):

@@ -84,6 +84,7 @@ TABLES: dict[str, Table] = {
             "cwd": pl.String(),
             "branch": pl.String(),
             "repository": pl.String(),
+            "hidden_characters": pl.Int64(),
         },
         ("path",),
         daily=False,
@@ -462,6 +463,8 @@ COLUMN_NOTES = {
     "records": "how many records the file has",
     "unknown_records": "types of record that the reader does not know, with how many there were",
     "problems": "the first lines that could not be read, and why",
+    "hidden_characters": "how many characters that nobody sees were taken out of its messages: zero-width ones, those "
+    "that turn the direction of writing, tags",
     "harness": "the program that wrote the session: pi, claude_code, codex, opencode or gemini",
     "session_id": "the harness's own id of the session",
     "session_ids": "the sessions in which it was said",

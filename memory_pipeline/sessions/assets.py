@@ -77,12 +77,19 @@ def session_assets(settings: Settings) -> dg.AssetsDefinition:
 
 
 def not_read(catalogue: Catalogue, keys: Collection[str]) -> dict[str, Any]:
-    """What could not be read of these files and what may not be stored: how much of each, and all of it as a table."""
+    """What could not be read of these files and what may not be stored: how much of each, and all but the hidden
+    characters as a table.
+    """
     rows = [catalogue.rows[key] for key in sorted(keys)]
     files = [(row["path"], None, row["reason"]) for row in rows if row["reason"]]
     left_out = [(row["path"], None, row["excluded"]) for row in rows if row["excluded"]]
     records = [(row["path"], p["line"], p["reason"]) for row in rows for p in row["problems"] or []]
-    counts = {"files_not_read": len(files), "records_not_read": len(records), "left_out": len(left_out)}
+    counts = {
+        "files_not_read": len(files),
+        "records_not_read": len(records),
+        "left_out": len(left_out),
+        "hidden_characters": sum(row["hidden_characters"] or 0 for row in rows),
+    }
     lines = [(f"{path}:{line}" if line else path, reason) for path, line, reason in (*files, *left_out, *records)]
     table = pl.DataFrame(lines, schema={"where": pl.String(), "why": pl.String()}, orient="row")
     return counts | ({"not_read": markdown_table(table)} if lines else {})

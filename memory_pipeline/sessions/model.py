@@ -123,6 +123,8 @@ class ParsedSession:
     """Ids of the messages that repeat the parent's: they count only where the parent itself is not there."""
     excluded: str | None = None
     """Why nothing of the session may be stored; None when it may."""
+    hidden_characters: int = 0
+    """How many characters that nobody sees were taken out of its messages."""
     branch: str = ""
     """Of the repository that `cwd` is in, when the session began."""
     repository: str = ""

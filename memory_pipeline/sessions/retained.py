@@ -12,6 +12,7 @@ import polars as pl
 from memory_pipeline.lake.rows import MessageRow
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.harnesses.transcript import storable
 from memory_pipeline.sessions.model import Answering, Image, Message, Role
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.sessions.quoting import quoted_spans
@@ -22,7 +23,7 @@ from memory_pipeline.settings import Settings
 class RetainedRows:
     """The stored rows of a day, without those of sessions that may not be stored (any more).
 
-    They pass the redactor again: they may be older than what it knows by now.
+    They lose what nobody sees and pass the redactor again: they may be older than what is known of that by now.
     """
 
     def __init__(self, lake: Lake, day: date, catalogue: Catalogue, settings: Settings, now: datetime) -> None:
@@ -65,7 +66,7 @@ class RetainedRows:
             yield self._message(row), row["source_file"]
 
     def _message(self, row: MessageRow) -> Message:
-        redact = self.catalogue.redactor.redact
+        redact = self._redact
         return Message(
             row["message_id"],
             cast("Role", row["role"]),
@@ -83,8 +84,10 @@ class RetainedRows:
         )
 
     def _redacted(self, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
-        redact = self.catalogue.redactor.redact
-        return frame.with_columns(pl.col(column).map_elements(redact, pl.String) for column in columns)
+        return frame.with_columns(pl.col(column).map_elements(self._redact, pl.String) for column in columns)
+
+    def _redact(self, text: str) -> str:
+        return self.catalogue.redactor.redact(storable(text))
 
     def _with_projects(self, sessions: pl.DataFrame) -> pl.DataFrame:
         """Those that were stored before sessions had a project get the one of their folder."""

@@ -67,7 +67,8 @@ def _message_line(number: int, message: Message, session: ParsedSession) -> str:
         "UNTIMED": not message.is_timed,
         "VOIDED": message.voided,
         "INHERITED": message.message_id in session.inherited,
-        f"to the {message.answer_to} {_short(message.answered or '')}": message.answer_to is not None,
+        "REFUSED": message.role == "tool" and message.answer_to is not None,
+        f"to the {message.answer_to} {_short(message.answered or '')}": message.role == "user" and message.answer_to,
         f"written {_time(message.written_at)}": message.written_at != message.said_at,
     }
     shown = " ".join([message.role, message.tool_name or "", *(mark for mark, there in marks.items() if there)])

@@ -1,7 +1,8 @@
 """Collects what one session says, and makes it ready to be stored.
 
 No text of a session gets past `Transcript` unredacted: messages are redacted where they are added, names and paths
-where it is finished. The path of the file itself is kept as it is: by it the file is found again.
+where it is finished. Before that they lose what nobody sees, which may split a secret. The path of the file itself is
+kept as it is: by it the file is found again.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from memory_pipeline.sessions.harnesses.records import EARLIEST, to_time
 from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Problem, Role, Source
 from memory_pipeline.sessions.projects import repository_of
 from memory_pipeline.sessions.redaction import Redactor
+from memory_pipeline.text.hidden import without_hidden
 
 _NO_NAME = re.compile(r"[^\w/. -]+", re.ASCII)
 _DATA_URL = re.compile(r"(data:[\w./+-]{0,60};base64,)[A-Za-z0-9+/=_-]{100,}")
@@ -61,6 +63,7 @@ class Transcript:
         self.problems: list[Problem] = []
         self.unknown: Counter[str] = Counter()
         self.excluded: str | None = None
+        self.hidden = 0
         self._messages: list[Message] = []
         self._records: list[int] = []
         self._untimed: list[int] = []
@@ -130,8 +133,9 @@ class Transcript:
 
         Images are found in the `content` that the text is of, or given. Returns a handle for `touch`.
         """
+        hidden = 0
         if "\x00" in text or not text.isascii():
-            text = clean(text)
+            text, hidden = without_hidden(clean(text))
             images = tuple(image._replace(media_type=image_type(image.media_type)) for image in images)
         if ";base64," in text:
             text = _DATA_URL.sub(r"\1[base64 left out]", text)
@@ -152,7 +156,7 @@ class Transcript:
             text = self.redactor.redact(text)
         if tool_name:
             tool_name = self._names.get(tool_name) or self._name(tool_name)
-        answered = self.redactor.excerpt(clean(answer.answered), self.limit) if answer and answer.answered else None
+        answered = self.redactor.excerpt(storable(answer.answered), self.limit) if answer and answer.answered else None
         record, line, said_at, written_at, is_timed = self.place
         messages = self._messages
         if said_at is None or written_at is None:
@@ -161,6 +165,7 @@ class Transcript:
         if messages and ((last := messages[-1]).said_at > said_at or (last.said_at == said_at and last.line > line)):
             self._in_order = False
         self._seen.add(identifier)
+        self.hidden += hidden
         self._records.append(record)
         messages.append(
             Message(
@@ -240,6 +245,7 @@ class Transcript:
             parent_id=self._storable(parent_id),
             inherited=frozenset(m.message_id for r, m in pairs if r in inherited) if inherited else frozenset(),
             excluded=self.excluded,
+            hidden_characters=self.hidden,
             branch=self._storable(branch),
             repository=self._storable(repository_of(remote)),
         )
@@ -281,7 +287,7 @@ class Transcript:
         return self._names[tool]
 
     def _storable(self, text: str) -> str:
-        return self.redactor.redact(clean(text))
+        return self.redactor.redact(storable(text))
 
 
 def one_line(text: str, limit: int = 80) -> str:
@@ -289,6 +295,11 @@ def one_line(text: str, limit: int = 80) -> str:
     # the first words are enough; a pasted log need not be split as a whole
     title = " ".join(text[: limit * 20].split())
     return title if len(title) <= limit else f"{title[: limit - 1]}…"
+
+
+def storable(text: str) -> str:
+    """The text as it may be stored once it is redacted: whole characters that can be seen."""
+    return without_hidden(clean(text))[0]
 
 
 def clean(text: str) -> str:
