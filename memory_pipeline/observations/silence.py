@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cache, partial
 
 import polars as pl
 
-from memory_pipeline.lake.rows import SegmentRow, WindowRow, typed_rows
+from memory_pipeline.lake.rows import WindowRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.windows import STILL_ACTIVE
@@ -46,20 +47,28 @@ def silences(lake: Lake, catalogue: Catalogue, days: Iterable[date] | None = Non
     keys = lake.read("observations", chosen, ["dedupe_key"])["dedupe_key"]
     windows = lake.read("windows", chosen)
     empty = windows.filter(~pl.col("dedupe_key").is_in(keys.unique().to_list()))
-    frames = lake.read("segments", chosen).partition_by("dedupe_key", as_dict=True)
+    frames = lake.read("segments", chosen, ["dedupe_key", "parsed", "problem"]).partition_by("dedupe_key", as_dict=True)
+    failures = cache(partial(_last_failures, lake))
     names = dict(lake.read("sessions", chosen, ["session_id", "name"]).iter_rows())
     found = []
     for window in typed_rows(empty.sort("day", "started_at", "dedupe_key"), WindowRow):
         of_window = frames.get((window["dedupe_key"],))
-        segments = typed_rows(of_window, SegmentRow) if of_window is not None else []
-        reason, detail = _why(lake, catalogue, window, segments)
+        answers = list(of_window.select("parsed", "problem").iter_rows()) if of_window is not None else []
+        reason, detail = _why(lake, catalogue, window, answers, failures)
         session, started = names.get(window["session_id"], ""), None if window["untimed"] else window["started_at"]
         found.append(Silence(window["day"], session, reason, detail, started))
     stored = set(windows.select("day", "session_id").iter_rows())
     return sorted([*found, *_without_window(lake, catalogue, chosen, stored)], key=lambda s: s.day)
 
 
-def _why(lake: Lake, catalogue: Catalogue, window: WindowRow, segments: list[SegmentRow]) -> tuple[str, str]:
+def _why(
+    lake: Lake,
+    catalogue: Catalogue,
+    window: WindowRow,
+    answers: Sequence[tuple[bool | None, str | None]],
+    failures: Callable[[], Mapping[date, str]],
+) -> tuple[str, str]:
+    """Reason and detail; `answers` are whether each segment was in the format, and what was wrong with it."""
     day = window["day"]
     state = lake.fingerprint("observations", day)
     again = f"`memory run --from {day} --to {day}`"
@@ -73,21 +82,20 @@ def _why(lake: Lake, catalogue: Catalogue, window: WindowRow, segments: list[Seg
         minutes = catalogue.settings.idle_minutes
         is_open = window["reason"] == STILL_ACTIVE
         return window["reason"] or NOT_YET, f"observed {minutes} minutes after its last message" if is_open else ""
-    if not segments:
-        return (WAITS, _last_failure(lake, day) or again) if state == INCOMPLETE else (NOT_YET, again)
-    problems = [segment["problem"] for segment in segments if segment["parsed"] is False]
+    if not answers:
+        return (WAITS, failures().get(day, again)) if state == INCOMPLETE else (NOT_YET, again)
+    problems = [problem or "" for parsed, problem in answers if parsed is False]
     if problems:
-        return UNUSABLE, problems[0] or ""
+        return UNUSABLE, problems[0]
     return NOTHING, ""
 
 
-def _last_failure(lake: Lake, day: date) -> str | None:
-    """What the last call for the day ended with, if it failed."""
-    calls = lake.read("ledger").filter(
-        pl.col("for_day") == day, pl.col("stage") == "observations", ~pl.col("cached").fill_null(False)
-    )
-    last = calls.sort("asked_at").tail(1).to_dicts()
-    return f"the last call failed: {last[0]['error']}" if last and last[0]["state"] == "failed" else None
+def _last_failures(lake: Lake) -> dict[date, str]:
+    """What the last call for each day ended with, where it failed."""
+    calls = lake.read("ledger", columns=["for_day", "stage", "cached", "asked_at", "state", "error"])
+    mine = calls.filter(pl.col("stage") == "observations", ~pl.col("cached").fill_null(False))
+    last = mine.sort("asked_at").group_by("for_day").last().filter(pl.col("state") == "failed")
+    return {day: f"the last call failed: {error}" for day, error in last.select("for_day", "error").iter_rows()}
 
 
 def _without_window(

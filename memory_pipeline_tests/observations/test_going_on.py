@@ -155,6 +155,28 @@ def test_another_session_of_the_day_does_not_have_it_asked_again(by_model: ByMod
     assert {key: row for key, row in observed(machine).items() if row["session_id"] == "s"} == before
 
 
+def test_a_day_that_fell_short_is_paid_once_and_its_other_sessions_not_again(by_model: ByModel) -> None:
+    """Four messages on the first day, one a week later: the first day is observed then, for the one session."""
+    with openai_server(answer) as server:
+        machine = by_model(server)
+        machine.write("other.jsonl", *talk(0, 6))
+        short = [
+            user(f"2025-03-03T15:0{n}:00", f"The label printer {n} stands in hall {n}.", f"p{n}") for n in range(4)
+        ]
+        machine.write("short.jsonl", *short)
+        machine.run()
+        before = observed(machine)
+        assert {row["session_id"] for row in before.values()} == {"other"} and len(server.requests) == 1
+        machine.write("short.jsonl", *short, user("2025-03-10T09:00", "The fifth printer stands in hall 5.", "p5"))
+        machine.run()
+        shown = [("label printer 0" in asked.prompt, "fifth printer" in asked.prompt) for asked in server.requests]
+        assert sorted(shown[1:]) == [(False, True), (True, False)]
+        assert machine.due() == []
+    after = observed(machine)
+    assert {key: row for key, row in after.items() if row["session_id"] == "other"} == before
+    assert {row["session_id"] for row in after.values()} == {"other", "short"}
+
+
 def test_a_lost_table_is_made_again_from_the_answers(by_model: ByModel) -> None:
     with openai_server(answer) as server:
         machine = by_model(server)
