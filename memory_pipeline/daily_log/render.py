@@ -17,7 +17,9 @@ OBSERVATIONS = "observations:"
 """What the keys of the blocks of windows begin with."""
 _BY_ITSELF = ("expired", "superseded")
 _HIGH = tuple(f"* {marks[HIGH]} (" for marks in MARKS.values())
-_REFLECTION = "### 💭 Reflection"
+_REFLECTED = "### 🔭 Reflected"
+_REFLECTIONS = (_REFLECTED, "### 💭 Reflection")
+"""The second up to version 0.2."""
 _FACT = re.compile("|".join(re.escape(f"* {mark} (") for marks in MARKS.values() for mark in marks.values()))
 
 
@@ -57,8 +59,10 @@ class LogWindow:
 
 @dataclass(frozen=True)
 class LogReflection:
-    """What a day's reflection came to: its lines, the tokens before and after, and what was proposed, by id."""
+    """What a day's reflection came to: what changed, in one or two sentences, its lines, the tokens before and after,
+    and what was proposed, by id."""
 
+    summary: str
     lines: int
     input_tokens: int
     output_tokens: int
@@ -125,7 +129,9 @@ def write_reflection(path: Path, day: date, reflection: LogReflection | None, *,
         return write_log_blocks(path, day, {}, backups=backups, replacing="reflection")
     said_again = f", {reflection.merged} said again" if reflection.merged else ""
     body = [
-        _REFLECTION,
+        _REFLECTED,
+        "",
+        one_line(reflection.summary),
         "",
         f"**Condensed**: {reflection.input_tokens} to {reflection.output_tokens} tokens in {reflection.lines} lines",
         f"**Proposed**: {len(reflection.proposed)}{said_again}",
@@ -184,7 +190,7 @@ def optimize_for_context(log: str) -> str:
     for line in log.splitlines():
         if line.startswith(("#### ", "**Current task**", "<!--", "### ")):
             segment, is_segment = [""], line.startswith("#### ")
-            is_reflection = line.startswith(_REFLECTION)
+            is_reflection = line.startswith(_REFLECTIONS)
             kept += [] if is_segment else [""]
         if _FACT.match(line):
             if line.startswith(_HIGH):

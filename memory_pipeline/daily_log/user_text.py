@@ -19,7 +19,8 @@ LONG = 300
 
 _FENCE = re.compile(r"<!--\s*(?P<closing>/)?\s*memory:")
 _OUR_HEADING = re.compile(
-    r"#{2,4} +(🔭 *Observations\b|💭 *Reflection\b|Decisions on memory proposals\b|Memory proposals that ended\b)"
+    r"#{2,4} +(🔭 *(?:Observations|Reflected)\b|💭 *Reflection\b|Decisions on memory proposals\b"
+    r"|Memory proposals that ended\b)"
 )
 _SECTION = re.compile(r"#{1,3}\s")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)

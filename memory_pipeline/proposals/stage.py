@@ -30,6 +30,7 @@ from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog, last_numbers, proposal_id
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.score import line_score, why_left_out, with_sessions
+from memory_pipeline.proposals.summary import plain_summary
 from memory_pipeline.stage import Built
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.priorities import HIGH, MEDIUM
@@ -37,7 +38,7 @@ from memory_pipeline.text.similarity import words
 from memory_pipeline.text.wording import breaks_with
 from memory_pipeline.workspace import Workspace
 
-VERSION = "5"
+VERSION = "6"
 PASSING = "progress"
 """Matters on its day, however high."""
 LASTING = ("rule", "preference", "decision", "correction", "root_cause", "convention")
@@ -92,12 +93,13 @@ class ProposalsStage:
         known, vectors = self._known_lines(), self._vectors([line["sources"][0] for line in lines])
         rows: list[ProposalRow] = []
         supports: list[SupportRow] = []
-        number = self._last_number.get(day, 0)
+        number, standing = self._last_number.get(day, 0), []
         for line in lines:
             sources = [observed[s] for s in line["sources"] if s in observed]
             if why_left_out(line["text"], sources):
                 continue
             text, vector = one_line(line["text"]), vectors.get(line["sources"][0])
+            standing.append(text)
             replaced = self._replaced(known, line, text) if line["kind"] in STATES else []
             same = known.from_sources(line["sources"])
             if same and (same.proposal_id in replaced or breaks_with(text, same.text)):
@@ -117,19 +119,26 @@ class ProposalsStage:
             "supports": pl.DataFrame(supports, schema=TABLES["supports"].columns),
             "proposals": pl.concat([of_day, pl.DataFrame(rows, schema=TABLES["proposals"].columns)]),
         }
-        self._log(day, frames)
+        self._log(day, frames, standing)
         return Built(frames)
 
-    def _log(self, day: date, frames: Mapping[str, pl.DataFrame]) -> None:
+    def _log(self, day: date, frames: Mapping[str, pl.DataFrame], best_first: Sequence[str]) -> None:
         """What is told of proposals goes with what they rest on: words that were taken back stand in no log."""
         lines = self.lake.read("reflections", [day])
         standing = pl.col("sources").list.first().is_in(lines["reflection_id"].to_list())
+        offered = frames["proposals"].filter(standing)
+        older = dict.fromkeys(p for p in frames["supports"]["proposal_id"] if p not in set(offered["proposal_id"]))
+        again = [self._made[p]["text"] for p in older if p in self._made]
+        plain = plain_summary(
+            offered.sort("worth", descending=True, nulls_last=True)["text"].to_list(), again, best_first
+        )
         told = LogReflection(
+            next((summary for summary in lines["summary"] if summary), plain),
             lines.height,
             int(lines["input_tokens"].max() or 0),  # type: ignore[arg-type]
             int(lines["tokens"].sum()),
             frames["supports"].height,
-            dict(frames["proposals"].filter(standing).select("proposal_id", "text").iter_rows()),
+            dict(offered.select("proposal_id", "text").iter_rows()),
         )
         write_reflection(self.settings.daily_log(day), day, told, backups=self.settings.backups)
 

@@ -181,12 +181,13 @@ def test_for_a_context_what_was_proposed_is_not_said_again(log: Path) -> None:
     write_reflection(
         log,
         DAY,
-        LogReflection(2, 300, 40, 1, {"p-20260305-001": "Use uv", "p-20260305-002": "Tabs"}),
+        LogReflection("The worker uses uv now.", 2, 300, 40, 1, {"p-20260305-001": "Use uv", "p-20260305-002": "Tabs"}),
         backups=log.parent,
     )
     log.write_text(log.read_text("utf-8") + "\n* `p-20260305-001` as I see it\n", "utf-8")
     kept = optimize_for_context(log.read_text("utf-8"))
     assert "Use uv" not in kept and "Tabs" not in kept
+    assert "### 🔭 Reflected\n\nThe worker uses uv now.\n\n**Condensed**: 300 to 40" in kept
     assert "**Proposed**: 2, 1 said again" in kept and "* `p-20260305-001` as I see it" in kept
 
 

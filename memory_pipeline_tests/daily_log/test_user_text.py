@@ -38,6 +38,11 @@ def test_a_paragraph_is_one_note_with_its_line() -> None:
     ]
 
 
+@pytest.mark.parametrize("heading", ["### 🔭 Reflected", "### 💭 Reflection"])
+def test_what_was_reflected_is_ours_also_when_its_fences_are_gone(heading: str) -> None:
+    assert texts(f"{heading}\n\nNew: “Use uv.”.\n\n# Mine\n\nBought milk today.\n") == ["Bought milk today."]
+
+
 def test_each_item_is_one_note_with_what_goes_on_below_it() -> None:
     log = "Intro words:\n- first thing\n  goes on\n  - nested thing\n\n  second paragraph\n3. third thing\n* last thing"
     assert texts(log) == [

@@ -193,6 +193,27 @@ def test_the_log_of_the_day_tells_what_was_reflected_and_proposed(work: Work) ->
     assert f"* `{P1}` {UV}\n" in text
 
 
+def test_the_log_names_what_is_new_and_what_was_said_again(work: Work) -> None:
+    """In plain words made of the rows, where no model has told it."""
+    work.reflect(UV)
+    work.run()
+    assert f"### 🔭 Reflected\n\nNew: “{UV}”.\n" in work.settings.daily_log(DAY).read_text("utf-8")
+    work.reflect(UV, day=day_after(1), session="s2")
+    work.run(day_after(1))
+    assert f"\n\nSaid again: “{UV}”.\n" in work.settings.daily_log(day_after(1)).read_text("utf-8")
+
+
+def test_the_log_has_the_summary_of_the_model_where_there_is_one(work: Work) -> None:
+    work.reflect(UV)
+    frame = work.lake.read("reflections", [DAY])
+    told = [one | {"summary": "Python moved to uv. Nothing else changed."} for one in frame.to_dicts()]
+    work.lake.replace("reflections", type(frame)(told, schema=frame.schema), [DAY])
+    work.run()
+    text = work.settings.daily_log(DAY).read_text("utf-8")
+    assert "### 🔭 Reflected\n\nPython moved to uv. Nothing else changed.\n\n**Condensed**" in text
+    assert "New:" not in text
+
+
 def test_a_day_without_anything_to_keep_gets_no_log(work: Work) -> None:
     work.reflect(UV, kind="progress")
     work.run()

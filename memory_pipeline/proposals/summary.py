@@ -1,0 +1,31 @@
+"""What a day's reflection changed, in one or two plain sentences for the log, where no model has told it.
+
+The sentences name the lines that matter most in their own words, so nothing in them is anybody's guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory_pipeline.text.sentences import clip
+
+MAX_NAMED = 2
+"""Lines that a sentence names."""
+MAX_LINE = 160
+"""Characters of each."""
+
+
+def plain_summary(offered: Sequence[str], said_again: Sequence[str], lines: Sequence[str]) -> str:
+    """Of the lines that were offered, of those offered before that were said again, and, where there are neither, of
+    all that may be; each with the most important first."""
+    told = [("New", offered), ("Said again", said_again)]
+    sentences = [f"{words}: {_named(some)}." for words, some in told if some]
+    if not sentences:
+        return f"Nothing new was offered; what mattered most: {_named(lines)}." if lines else "Nothing was offered."
+    return " ".join(sentences)
+
+
+def _named(lines: Sequence[str]) -> str:
+    named = [f"“{clip(line, MAX_LINE)}”" for line in lines[:MAX_NAMED]]
+    more = len(lines) - len(named)
+    return f"{', '.join(named)} and {more} more" if more else " and ".join(named)
