@@ -66,10 +66,23 @@ def why(
     found = {"id": identifier, "table": table, "row": row, "history": history(Workspace(settings, lake), identifier)}
     ids = [identifier, *(row.get("observations") or row.get("sources") or []), *again]
     found["said"] = [*_said(connection, settings, _unique(spans)), *_noted(settings, ids)]
+    found["traces"] = _traces(connection, ids)
     if as_json:
         print_json(found)
     else:
         _print(found)
+
+
+def _traces(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> list[str]:
+    """What led to the observations among these, and to those that the others were made from."""
+    found: dict[str, None] = {}
+    left, seen = ids, set[str]()
+    while left:
+        seen.update(left)
+        below = [row for kind in TABLE_OF for row in _rows(connection, kind, left)]
+        found |= {row["trace"]: None for row in below if row.get("trace")}
+        left = [i for row in below for i in row.get("observations") or row.get("sources") or () if i not in seen]
+    return list(found)
 
 
 def _one(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> dict[str, Any] | None:
@@ -199,6 +212,8 @@ def _print(found: dict[str, Any]) -> None:
     for event in found["history"]:
         moment = str(event["moment"] or "now")[:16]
         say(f"{moment:<16}  {event['event']} ({one_line(event['detail'])})")
+    for trace in found["traces"]:
+        say(f"trace: {one_line(trace)}", "dim")
     if not found["said"]:
         say("\nNothing that was said carries it.", "yellow")
     for said in found["said"]:

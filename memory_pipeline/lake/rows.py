@@ -220,6 +220,7 @@ class ObservationRow(SourceRow):
     dedupe_key: str
     referenced_at: datetime | None
     observer: str
+    trace: str | None
     owner: str | None
 
 

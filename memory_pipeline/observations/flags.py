@@ -8,6 +8,8 @@ in the format asked for; what was said later settled it or made it untrue."""
 DOUBTED = (UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED, ENDED)
 """Flags with which an observation is never offered, gives a line neither its words nor a high priority, and is not
 distilled."""
+COMPLETED = "completed"
+"""A model marked it as done: what it tells of is not open any more."""
 TIME_REMOVED = "time_removed"
 """A model gave it a clock time that its window does not have."""
 NO_CUES = "no_cues"

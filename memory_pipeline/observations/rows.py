@@ -118,6 +118,7 @@ def _observation_row(segment: SegmentRow, fact: Fact, zone: ZoneInfo, origin: Or
         "flags": list(fact.flags),
         "tokens": estimate(fact.text),
         "untimed": fact.untimed,
+        "trace": fact.trace,
         "cwd": origin.cwd,
         "project": origin.project,
         "owner": origin.owner,

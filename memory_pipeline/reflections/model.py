@@ -72,6 +72,14 @@ class Observation:
     section: int | None = None
     """Where a reflection stands already."""
     topic: Topic | None = None
+    trace: str | None = None
+    """What led to it."""
+
+    @property
+    def said(self) -> str:
+        """Its words and those of what led to it."""
+        return f"{self.text} {self.trace or ''}".rstrip()
+
     cwds: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
     """Where it was said: of a reflection perhaps several, of a note and outside of any project none."""

@@ -198,12 +198,15 @@ def observed_in(workspace: Workspace, days: list[date]) -> list[Observation]:
     segments = workspace.lake.read("segments", days, ["day", "segment_id", "title", "narrative"])
     topics = {(day, segment): Topic(segment, title or "", told or "") for day, segment, title, told in segments.rows()}
     observations = typed_rows(workspace.lake.read("observations", days), ObservationRow)
-    found = [_observation(row, topics.get((row["day"], row["segment_id"]))) for row in observations]
+    found = [
+        replace(_observation(row), topic=topics.get((row["day"], row["segment_id"])), trace=row["trace"])
+        for row in observations
+    ]
     found += map(_observation, notes_in(workspace, days))
     return sorted(found, key=lambda o: (o.observed_at, o.observation_id))
 
 
-def _observation(row: SourceRow, topic: Topic | None = None) -> Observation:
+def _observation(row: SourceRow) -> Observation:
     return Observation(
         observation_id=row["observation_id"],
         day=row["day"],
@@ -215,7 +218,6 @@ def _observation(row: SourceRow, topic: Topic | None = None) -> Observation:
         text=row["text"],
         tokens=row["tokens"],
         flags=tuple(row["flags"] or ()),
-        topic=topic,
         cwds=tuple(distinct([row["cwd"]])),
         projects=tuple(distinct([row["project"]])),
     )

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from memory_pipeline.observations.extractive.features import Conversation
 from memory_pipeline.observations.extractive.units import SHORT_ANSWER
-from memory_pipeline.observations.flags import TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
+from memory_pipeline.observations.flags import COMPLETED, TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Aligned, Alignment
 from memory_pipeline.observations.model import EvidenceSpan, Fact, WindowMessage
 from memory_pipeline.observations.parsing.answer import ParsedFact
@@ -87,7 +87,8 @@ class FactCheck:
         text, is_removed = self.without_invented_times(self.without_markup(parsed.text))
         missing = missing_specifics(text, self.words)
         aligned = self._aligned(text, named, within, missing)
-        flags = [UNGROUNDED_SPECIFICS] if missing else []
+        flags = [COMPLETED] if parsed.is_done else []
+        flags += [UNGROUNDED_SPECIFICS] if missing else []
         if is_removed or (parsed.clock and parsed.clock not in self.times):
             flags.append(TIME_REMOVED)
         if aligned is None:
@@ -103,6 +104,7 @@ class FactCheck:
             evidence=(*aligned.spans, *self._consents(named, aligned)),
             flags=tuple(flags),
             untimed=said.untimed,
+            trace=self._trace(parsed.trace, within),
         )
         return self._cap_priority(fact, aligned, missing)
 
@@ -110,6 +112,16 @@ class FactCheck:
         """How many clock times a model wrote, before facts and in texts, and how many of them its window has not."""
         written = [*filter(None, clocks), *(time for text in texts for time in clock_times(text or ""))]
         return len(written), sum(time not in self.times for time in written)
+
+    def _trace(self, steps: Sequence[str], within: range) -> str | None:
+        """The steps that were said somewhere in what the model was shown; one alone leads nowhere."""
+        clean = (self.without_invented_times(self.without_markup(step))[0] for step in steps)
+        said = [step for step in clean if step and self._is_said(step, within)]
+        return " → ".join(said) if len(said) > 1 else None
+
+    def _is_said(self, step: str, within: range) -> bool:
+        aligned = self.alignment.align(step, within)
+        return not missing_specifics(step, self.words) and bool(aligned.spans) and aligned.coverage >= NAMED
 
     def without_markup(self, text: str) -> str:
         """The text without what only the answer's format added to it."""

@@ -47,6 +47,8 @@ _TEMPLATE = (
 _USED = re.compile(r"(?<![\w.])[oO#]?[ -]?(\d{1,4})(?![\w.:])")
 _ENDED = re.compile(r"(?:(?<!\d)[.!?…]|[。！？])[)\"'”’»]?$")
 """A full stop behind a number may be the middle of a version."""
+_TASKS = re.compile(r"\n|(?=\b(?:Primary|Secondary)\s?:)")
+_DONE_TASK = re.compile(r"^\s{0,8}[-*•]?\s?(?:\w{1,20}\s?:)?\s?[✅☑✔]|[✅☑✔]\ufe0f?\s{0,8}$")
 _CHATTER = re.compile(
     r"(?:sure|certainly|of course|okay|ok|here(?:['’]s| is| are)|let me know|i hope|based on (?:the|this|your)"
     r"|would you like|if you (?:need|want|would)|feel free|below (?:is|are)|i(?:['’]ve| have) (?:read|reviewed))\b",
@@ -102,7 +104,7 @@ def _answer(text: str, guesses: list[str]) -> ParsedAnswer:
     structure = read_json(text) or read_structure(text)
     guesses = [*guesses, *structure.guesses]
     reported = ParsedAnswer(
-        current_task=_reported(structure.texts.get("currenttask"), MAX_TASK),
+        current_task=_reported(_open(structure.texts.get("currenttask")), MAX_TASK),
         suggested_response=_reported(structure.texts.get("suggestedresponse"), MAX_TASK),
         used=_named(structure.texts.get("used")),
         ended=_named(structure.texts.get("ended")),
@@ -138,6 +140,12 @@ def _without_lists(
         return _ended(replace(reported, form="empty"), ["there is no fact in the answer", *guesses])
     segment = ParsedSegment(None, None, None, None, tuple(facts))
     return _ended(replace(reported, segments=(segment,), form="raw"), ["the answer is prose", *guesses])
+
+
+def _open(task: str | None) -> str | None:
+    """What of a task is not marked as done."""
+    parts = _TASKS.split(task or "")
+    return " ".join(part for part in parts if not _DONE_TASK.search(part)).strip() or None
 
 
 def _named(reported: str | None) -> tuple[str, ...]:

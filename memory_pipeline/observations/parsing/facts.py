@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from memory_pipeline.observations.parsing.cleaning import is_echo_line, is_nothing, is_too_little, shortened
-from memory_pipeline.observations.parsing.marks import STATEMENT, Marks, leading, priority_in, trailing
-from memory_pipeline.text.priorities import LOW
+from memory_pipeline.observations.parsing.marks import PROGRESS, STATEMENT, Marks, leading, priority_in, trailing
+from memory_pipeline.text.priorities import LOW, MEDIUM
 from memory_pipeline.text.spaces import CODE, run_together
 
 MAX_ENTRY = 4_000
@@ -18,13 +18,19 @@ MAX_ENTRIES = 2_000
 MAX_REFS = 20
 
 BULLET = re.compile(
-    r"[ \t]*(?:[-*•‣▪●○◦·+](?=[ \t🔴🟡🟢\[])|\d{1,3}[.)](?=[ \t])|\([0-9a-z]\)(?=[ \t]))[ \t]*(?:\[[ xX]\][ \t]+)?"
+    r"[ \t]*(?:[-*•‣▪●○◦·+](?=[ \t🔴🟡🟢✅\[])|\d{1,3}[.)](?=[ \t])|\([0-9a-z]\)(?=[ \t]))[ \t]*(?:\[[ xX]\][ \t]+)?"
 )
 HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(?P<words>[^\n]*)")
 _RULE = re.compile(r"[ \t]*(?:[-=_*~`|]{3,}[\w-]{0,10}|\|[^\n]*\|)[ \t]*")
 DATE = re.compile(r"[\W_]*(?:dates?\b[\W_]{1,6}[^\n]{0,40}|\d{4}-\d\d-\d\d\W*)", re.I)
 _ARROW = re.compile(r"(?:->|→|=>|↳)[ \t]*")
-_SEVERAL = re.compile(r"(?<=\S)[ \t][*•-][ \t]+(?=[🔴🟡🟢])")
+_SEVERAL = re.compile(r"(?<=\S)[ \t][*•-][ \t]+(?=[🔴🟡🟢✅])")
+_TRACE = re.compile(r"[\s*_(\[]{0,8}(?:decision[ _-])?trace\s?[*_]{0,2}[:：][*_]{0,2}\s?", re.I)
+_TRACE_INSIDE = re.compile(
+    r"(?:[ ]?[;(][ ]?|(?<=[.!?。])[ ])(?:decision[ _-])?trace:[ ](?=[^\n]{1,600}(?:->|→|=>))", re.I
+)
+_STEP = re.compile(r"\s?(?:->|→|=>|➜)\s?")
+MAX_STEPS, MAX_STEP = 6, 300
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*/])([^*\n]{1,300}?)(?<=\S)\*\*(?![\w*])")
 _TEMPLATE = re.compile(r"\[#(?:NUMBER|N)\b|^(?:the fact\W*$|\{observation\}|MARK kind)", re.I)
 _KEY = re.compile(r"\w+")
@@ -43,6 +49,10 @@ class ParsedFact:
     """`HH:MM` as it led the line."""
     refs: tuple[int, ...]
     """Numbers of messages, in order and without repeats."""
+    is_done: bool = False
+    """Whether the model marked it as finished."""
+    trace: tuple[str, ...] = ()
+    """What led to it, in steps: what set it off, what was looked into, what was decided, why."""
 
 
 @dataclass(slots=True)
@@ -122,9 +132,12 @@ def _entries(lines: Iterable[str]) -> list[_Entry]:
             continue
         indent = len(line[:MAX_ENTRY].expandtabs(4)) - len(line[:MAX_ENTRY].expandtabs(4).lstrip())
         above = found[-1] if found and found[-1].is_listed else None
-        if bullet and above and indent > above.indent and not marks.priority:
+        has_own = marks.priority or marks.is_done
+        if above and not has_own and _TRACE.match(body):
+            above.parts.append([body])
+        elif bullet and above and indent > above.indent and not has_own:
             above.parts.append([_ARROW.sub("", body, count=1) if _ARROW.match(body) else body])
-        elif bullet or marks.priority:
+        elif bullet or has_own:
             found.append(_Entry(indent, priority, True, [[body]]))
         elif above and (not after_gap or indent > above.indent):
             above.parts[-1].append(body)
@@ -148,10 +161,15 @@ def _fact(entry: _Entry) -> tuple[ParsedFact, bool] | None:
     """The fact, and whether its priority was said."""
     marks, words = _marks_and_words(entry.parts[0])
     refs = list(marks.refs)
-    text = tidy(words)
+    inside = _TRACE_INSIDE.search(words)
+    trace = words[inside.end() :].removesuffix(")") if inside else ""
+    text = tidy(words[: inside.start()] if inside else words)
     if (text.endswith((":", "：")) and len(entry.parts) == 1) or _TEMPLATE.search(words):
         return None
     for part in entry.parts[1:]:
+        if begins := _TRACE.match(" ".join(part)):
+            trace = trace or " ".join(part)[begins.end() : MAX_ENTRY].rstrip(" )]")
+            continue
         below, words = _marks_and_words(part)
         refs += below.refs
         more = tidy(words)
@@ -160,15 +178,17 @@ def _fact(entry: _Entry) -> tuple[ParsedFact, bool] | None:
             break
     if is_too_little(text) or (not refs and is_nothing(text)):
         return None
-    priority = marks.priority or entry.priority
-    fact = ParsedFact(
-        shortened(text),
-        priority or LOW,
-        marks.kind or STATEMENT,
-        marks.clock,
-        tuple(dict.fromkeys(refs))[:MAX_REFS],
-    )
+    priority = marks.priority or entry.priority or (MEDIUM if marks.is_done else None)
+    kind = PROGRESS if marks.is_done and marks.kind in (None, "question") else marks.kind or STATEMENT
+    found = tuple(dict.fromkeys(refs))[:MAX_REFS]
+    fact = ParsedFact(shortened(text), priority or LOW, kind, marks.clock, found, marks.is_done, _steps(trace))
     return fact, priority is not None
+
+
+def _steps(trace: str) -> tuple[str, ...]:
+    """The steps of a trace; one alone is none."""
+    steps = tuple(shortened(step, MAX_STEP) for part in _STEP.split(trace) if (step := tidy(part)))
+    return steps[:MAX_STEPS] if len(steps) > 1 else ()
 
 
 def _marks_and_words(lines: list[str]) -> tuple[Marks, str]:

@@ -90,7 +90,14 @@ def _line(fact: Any) -> str | None:
         for key, value in fact.items()
         if key not in _TEXT_KEYS and isinstance(value, str | int | list)
     }
-    return fact_line(words, attributes) if words else None
+    return fact_line(f"{words}{_trace(attributes)}", attributes) if words else None
+
+
+def _trace(attributes: dict[str, str]) -> str:
+    """What led to it, as it stands behind a fact on its line."""
+    steps = [attributes[name] for name in ("trigger", "investigation", "decision", "rationale") if name in attributes]
+    trace = attributes.get("trace") or attributes.get("decision_trace") or " -> ".join(steps)
+    return f" (trace: {trace})" if trace else ""
 
 
 def _salvaged(text: str) -> Structure | None:

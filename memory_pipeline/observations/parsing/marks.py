@@ -15,7 +15,7 @@ KINDS = (
     *("rule", "preference", "decision", "correction", "root_cause", "state_change", "convention", "progress"),
     *("statement", "question"),
 )
-STATEMENT = "statement"
+STATEMENT, PROGRESS = "statement", "progress"
 MAX_MARKS = 8
 """Marks before a fact; what follows them is its text."""
 WIDEST_RANGE = 20
@@ -49,6 +49,8 @@ _AFTER = re.compile(
     r"(?:[*_]+(?=[\s:：]|$))?\s*(?:(?:[：]|[:|·,;](?=[\s*_]|$)|[-–—]{1,3}(?=\s)|->|→)(?:[*_]+(?=\s|$))?)?"
 )
 _EMOJI_MARK = re.compile(r"([🔴❗🟠🟡🟢🔵⚪])\ufe0f?|[\[(（【]\s?([!?]|[iI](?=\s?\]))\s?[\])）】]")
+_DONE = re.compile(r"[✅☑✔]\ufe0f?")
+_ENDS_DONE = re.compile(r"\s*[✅☑✔]\ufe0f?\s*$")
 _BRACKET = re.compile(r"[\[(（【]([^\[\]()（）【】\n]{1,120})[\])）】]")
 _WORD = re.compile(
     rf"(?:priority[ \t]?[:=][ \t]?)?(?:(?P<priority>{_PRIORITY})(?:[ -]priority)?|(?P<kind>{_KIND})"
@@ -58,7 +60,7 @@ _WORD = re.compile(
 _GOES_ON = re.compile(
     r"\s?[:：|]|\s+[-–—]\s"
     rf"|\s?[\[(（](?=[#~\d!?]|early|late|near|mid|start|end|hh:|no time|(?:{_KIND}|{_PRIORITY})[\])])"
-    rf"|\s?[🔴🟡🟢]|\s+#\d|\s+\d{{1,2}}:\d\d\b|\s+(?:{_KIND})(?=[\s*_]{{0,4}}[:：(\[（])",
+    rf"|\s?[🔴🟡🟢✅]|\s+#\d|\s+\d{{1,2}}:\d\d\b|\s+(?:{_KIND})(?=[\s*_]{{0,4}}[:：(\[（])",
     re.I,
 )
 _MARK_FOLLOWS = re.compile(r"\s?[\[(（](?:[#~\d]|early|late|near|mid)", re.I)
@@ -66,6 +68,9 @@ _NEW_SENTENCE = re.compile(r"\s[A-Z`\"“'一-鿿]")
 _BARE_REFS = re.compile(r"#\d{1,6}(?:[,\s]{1,3}#\d{1,6}){0,20}(?=\s?[:：]|\s[-–—]\s)")
 _CLOCK_TEXT = r"(\d{1,2})[:：](\d{2})(?:[:：]\d{2})?\s?([ap]\.?m\b\.?)?"
 _BARE_CLOCK = re.compile(rf"{_CLOCK_TEXT}(?=\s?[|\[(（]|[:：]\s|\s[-–—]\s)", re.I)
+_LED_CLOCK = re.compile(rf"\s*{_CLOCK_TEXT}(?=\s)", re.I)
+"""A time without anything around it, behind what says how much the line matters."""
+_LEVEL = re.compile(r"(?:CRITICAL|IMPORTANT|NOTE)(?=\s)")
 _CLOCK = re.compile(
     rf"(?:~|≈|at |about |around |ca\.? )?\s?(?:\d{{4}}-\d\d-\d\d[ T])?{_CLOCK_TEXT}(?:\s?(?:utc|z|c?est|p[sd]t))?"
     rf"(?:\s?(?:-|–|—|to)\s?\d{{1,2}}[:：]\d{{2}}(?:[:：]\d{{2}})?\s?(?:[ap]\.?m\.?)?)?",
@@ -93,6 +98,8 @@ class Marks:
     kind: str | None = None
     clock: str | None = None
     refs: tuple[int, ...] = ()
+    is_done: bool = False
+    """Whether it is marked as finished."""
 
 
 def leading(line: str) -> tuple[Marks, str]:
@@ -111,7 +118,10 @@ def leading(line: str) -> tuple[Marks, str]:
 
 
 def trailing(marks: Marks, text: str) -> tuple[Marks, str]:
-    """With the numbers in the last brackets. Without `#` they are numbers only if the line led with none."""
+    """With the numbers in the last brackets, and whether the line ends as done. Without `#` they are numbers only if
+    the line led with none."""
+    if done := _ENDS_DONE.search(text[-TAIL:]):
+        marks, text = replace(marks, is_done=True), text[: len(text) - len(done[0])]
     for _ in range(2):
         found = _TAIL_BRACKET.search(text[-TAIL:])
         if not found:
@@ -173,8 +183,13 @@ def _step(line: str, start: int, marks: Marks) -> tuple[Marks, int] | None:
         return (more, bracket.end()) if more else None
     if not marks.refs and (bare := _BARE_REFS.match(line, start)):
         return replace(marks, refs=refs_in(bare[0]) or ()), bare.end()
+    if done := _DONE.match(line, start):
+        return replace(marks, is_done=True), done.end()
     if not marks.clock and (clock := _BARE_CLOCK.match(line, start)):
         return replace(marks, clock=_clock_of(clock)), clock.end()
+    if marks.priority and not marks.clock and (clock := _LED_CLOCK.match(line, start)):
+        # "🔴 14:30 User …"; in "🔴 14:30 is when …" it is a word of the sentence
+        return (replace(marks, clock=_clock_of(clock)), clock.end()) if _NEW_SENTENCE.match(line, clock.end()) else None
     word = _WORD.match(line, start)
     return _of_word(line, word, marks) if word else None
 
@@ -184,8 +199,12 @@ def _of_word(line: str, word: re.Match[str], marks: Marks) -> tuple[Marks, int] 
     goes_on = _GOES_ON.match(line, word.end())
     if word["priority"]:
         named = _PRIORITY_WORDS[word["priority"].lower()]
-        fits = goes_on is not None and marks.priority in (None, named)
-        return (replace(marks, priority=named), word.end()) if fits else None
+        is_level = marks.clock is not None and _LEVEL.match(line, word.start())  # "[2026-03-05 09:15] IMPORTANT …"
+        if not (goes_on or is_level) or marks.priority not in (None, named):
+            return None
+        marks = replace(marks, priority=named)
+        clock = None if marks.clock else _LED_CLOCK.match(line, word.end())  # "CRITICAL 09:15 …"
+        return (replace(marks, clock=_clock_of(clock)), clock.end()) if clock else (marks, word.end())
     if word["kind"]:
         is_bare = word[0].islower() and marks.priority and _NEW_SENTENCE.match(line, word.end())
         fits = not marks.kind and bool(goes_on or is_bare)

@@ -40,14 +40,14 @@ class Checker:
     def __init__(self, observed: Sequence[Observation], memory: Mapping[str, str] | None = None) -> None:
         self.observed = observed
         self._memory = memory or {}
-        self._stems = [stems(o.text) for o in observed]
+        self._stems = [stems(o.said) for o in observed]
         count = Counter(word for words in self._stems for word in words)
         self._rarity = {word: math.log1p(len(observed) / n) for word, n in count.items()}
         self._unknown = math.log1p(len(observed) or 1)
 
     def check(self, parsed: ParsedLine) -> ReflectionLine | None:
         """The line as it may be stored; None when its observations are not there or do not carry it."""
-        parsed = replace(parsed, text=without_markup(parsed.text, [o.text for o in self.observed]))
+        parsed = replace(parsed, text=without_markup(parsed.text, [o.said for o in self.observed]))
         named, replaced = self._known(parsed.sources), self._known(parsed.replaced)
         if not any(self.observed[i].may_lead for i in named) or not self._is_carried(parsed.text, [*named, *replaced]):
             return None
@@ -90,7 +90,7 @@ class Checker:
 
     def summary(self, text: str | None) -> str | None:
         """The first sentences of a summary, without those that hold a name, a number or a time that nobody gave."""
-        texts = [o.text for o in self.observed]
+        texts = [o.said for o in self.observed]
         said, times = Words(texts), set().union(*map(clock_times, texts))
         words = without_markup(text or "", texts)
         found = (words[s.start : s.end].strip() for s in sentences(words))
@@ -101,7 +101,7 @@ class Checker:
         return [n - 1 for n in numbers if 1 <= n <= len(self.observed)]
 
     def _is_carried(self, text: str, positions: Sequence[int]) -> bool:
-        texts = [self.observed[i].text for i in positions]
+        texts = [self.observed[i].said for i in positions]
         if not clock_times(text) <= set().union(*map(clock_times, texts)):
             return False
         return not missing_specifics(text, Words(texts)) and self._share(text, positions) >= CARRIED

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
 
-from memory_pipeline.observations.flags import ENDED, UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED
+from memory_pipeline.observations.flags import COMPLETED, ENDED, UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED
 from memory_pipeline.reflections.evaluation import most_tokens
 from memory_pipeline.reflections.model import Observation, Topic
 from memory_pipeline.text.priorities import EMOJI
@@ -24,7 +24,7 @@ WHOSE = {
     **{"user": "the person", "assistant": "the agent", "tool": "a tool's output", "paste": "pasted text"},
     **{"injected": "text that a program put in", "model": "nobody knows whose"},
 }
-SAID_OF = {ENDED: "ended", **dict.fromkeys((UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED), "doubtful")}
+SAID_OF = {ENDED: "ended", COMPLETED: "done", **dict.fromkeys((UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED), "doubtful")}
 """What is said of an observation with the flag."""
 MAX_NARRATIVE = 400
 """Characters of a topic's narrative that are shown."""
@@ -126,7 +126,7 @@ def _heading_tokens(o: Observation, before: Observation | None) -> int:
 
 def _line(o: Observation, number: int) -> str:
     said = dict.fromkeys(f"({SAID_OF[flag]}) " for flag in o.flags if flag in SAID_OF)
-    text = run_together(o.text)
+    text = run_together(o.text) + (f" (trace: {run_together(o.trace)})" if o.trace else "")
     return f"o{number} {EMOJI[o.priority]} {o.kind}, {WHOSE.get(o.trust, o.trust)}: {''.join(said)}{text}"
 
 
