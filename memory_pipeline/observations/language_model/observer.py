@@ -183,7 +183,7 @@ class LanguageModelObserver:
     ) -> Segment:
         messages = fact_check.messages[part.start : part.stop]
         facts = (fact_check.check(fact, whole) for fact in segment.facts)
-        texts = [segment.title, segment.narrative, *(fact.text for fact in segment.facts)]
+        texts = [segment.title, segment.narrative, *(text for f in segment.facts for text in (f.text, *f.trace))]
         written, invented = fact_check.times_in([fact.clock for fact in segment.facts], texts)
         return Segment(
             narrative=_line(segment.narrative, fact_check) or ("" if parsed.form in FLAT else narrative(messages)),

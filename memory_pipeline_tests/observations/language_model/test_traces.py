@@ -22,7 +22,7 @@ OBSERVED = """<observations><segment><title>Sessions</title><narrative>Sessions 
 * ✅ [#3] The table `sessions` is in Postgres.
 </facts></segment></observations><current-task>✅ sessions in Postgres</current-task>"""
 REFLECTED = (
-    "* 🔴 System Architecture | decision [o1] Sessions of parcels are in Postgres instead of Redis: one thing to back up."
+    "* 🔴 System Architecture | decision [o1] Sessions of parcels are in Postgres, not Redis: one thing to back up."
 )
 
 
