@@ -199,6 +199,11 @@ class Settings(BaseSettings):
         "User", description="The name that the first section of MEMORY.md carries."
     )
     owner: str = Field("me", description="Whose memory it is, as the rows that are made from now on will say.")
+    projects_in_memory: Literal["suffix", "sections", "none"] = Field(
+        "suffix",
+        description="How new lines of MEMORY.md name the project that they come from: behind the line, under a heading "
+        "of its own within the section, or not at all.",
+    )
     markers: Literal["emoji", "brackets", "words"] = Field(
         "emoji", description="How priorities are written: 🔴, [!] or CRITICAL."
     )

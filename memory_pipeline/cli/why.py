@@ -207,7 +207,7 @@ def _print(found: dict[str, Any]) -> None:
     say(f"{found['id']}  {row.get('text') or row.get('narrative') or row.get('title')}", "bold")
     shown = ("day", "section", "priority", "kind", "item_type", "trust", "observer", "support", "severity", "change")
     details = {k: row[k] for k in shown if row.get(k)}
-    details |= {k: ", ".join(row[k]) for k in ("flags", "tags") if row.get(k)}
+    details |= {k: ", ".join(row[k]) for k in ("flags", "tags", "projects") if row.get(k)}
     say("  ".join(f"{name} {value}" for name, value in details.items()), "dim")
     for event in found["history"]:
         moment = str(event["moment"] or "now")[:16]

@@ -55,6 +55,7 @@ class LogWindow:
     current_task: str | None
     marks: Mapping[str, str] = field(default_factory=lambda: EMOJI)
     """How the priorities are written."""
+    project: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def render_observations(window: LogWindow, day: date) -> str:
     parts = [
         [f"### 🔭 Observations (session: {one_line(window.session_name)}, {one_line(window.time)})"],
         [
+            *([f"**Project**: {one_line(window.project)}"] if window.project else []),
             f"**Trigger**: {one_line(window.trigger)}",
             f"**Files**: {window.files_modified} modified, {window.files_read} read",
         ],

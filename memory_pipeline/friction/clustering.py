@@ -15,6 +15,8 @@ from memory_pipeline.friction.patterns import (
     kind_of_failure,
     signature,
 )
+from memory_pipeline.lake.rows import distinct
+from memory_pipeline.scope import may_end, told
 from memory_pipeline.text.sameness import BROKEN_RULE, SAME_CORRECTION, groups
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words
@@ -94,12 +96,17 @@ def failures(events: Sequence[FrictionEvent]) -> list[Cluster]:
 def _standing(events: Sequence[FrictionEvent], said: Sequence[FrictionEvent]) -> list[FrictionEvent]:
     """The signs whose place nothing took that was said later."""
     ending = [s for s in said if retracted_names(s.text)]
-    return [s for s in events if not any(_age(s) < _age(e) and takes_place_of(e.text, s.text) for e in ending)]
+    return [s for s in events if not any(_ends(e, s) and takes_place_of(e.text, s.text) for e in ending)]
 
 
 def _of_one_mind(members: Sequence[FrictionEvent]) -> tuple[FrictionEvent, ...]:
     """Without those that hold on to what a later one gives up; oldest first, as they come."""
-    return tuple(m for i, m in enumerate(members) if not any(breaks_with(n.text, m.text) for n in members[i + 1 :]))
+    return tuple(m for m in members if not any(_ends(n, m) and breaks_with(n.text, m.text) for n in members))
+
+
+def _ends(newer: FrictionEvent, older: FrictionEvent) -> bool:
+    """Whether it was said later, and not of another project."""
+    return _age(older) < _age(newer) and may_end(distinct([newer.project]), distinct([older.project]))
 
 
 def _age(event: FrictionEvent) -> tuple[datetime, str]:
@@ -119,10 +126,11 @@ def _correction(members: tuple[FrictionEvent, ...], rules: Sequence[tuple[str, f
             f"Move the rule where the agent cannot overlook it (AGENTS.md, a hook or a lint): “{clip(known, 200)}”",
             members,
         )
+    where = told(distinct(m.project for m in members))
     return Cluster(
         REPEATED_CORRECTION,
         clip(newest.text, 120),
         "MEMORY.md",
-        f"Add under Hard Rules: “{clip(newest.text, 240)}”",
+        f"Add under Hard Rules{f' ({where})' if where else ''}: “{clip(newest.text, 240)}”",
         members,
     )

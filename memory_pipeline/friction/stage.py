@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """Opens the query engine."""
-VERSION = "3"
+VERSION = "4"
 CORRECTING = ("correction", "rule", "preference")
 CHANGING = ("decision", "state_change")
 """Kinds with which a user ends what they said before, without correcting anybody."""

@@ -148,6 +148,7 @@ def log_window(window: WindowRow, rows: Rows, session: SessionRow, settings: Set
         ],
         current_task=_task(reported[-1]) if reported else window["current_task"],
         marks=settings.marks,
+        project=session["project"],
     )
 
 

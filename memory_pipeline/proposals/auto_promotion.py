@@ -34,6 +34,7 @@ from memory_pipeline.proposals.events import (
 from memory_pipeline.proposals.memory_file import lines_of, normalised
 from memory_pipeline.proposals.score import USER
 from memory_pipeline.proposals.validity import invalid
+from memory_pipeline.reflections.model import REFLECTED
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.workspace import Workspace
 
@@ -94,7 +95,7 @@ class Standing:
 
 
 def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
-    """Each section with decisions.
+    """Each section with decisions; what fits none has nothing in common that could earn trust.
 
     Only a line that was approved as it was offered, words and section, is accepted: another would have been promoted
     wrongly. One that expired is not: it was shown for a week, and who approves what is good and leaves the rest would
@@ -106,7 +107,7 @@ def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
     ends: dict[str, str] = {}
     for row in typed_rows(ended, ProposalState):
         ends[row["proposal_id"]] = end = _end(row, back)
-        if end not in (STANDING, ""):
+        if end not in (STANDING, "") and row["section"] != REFLECTED:
             said.setdefault(row["section"], []).append(end == TAKEN)
     result = {s: Standing(Rate(sum(goods[-COUNTED:]), len(goods[-COUNTED:]))) for s, goods in said.items()}
     for proposal_id, section in log.table("auto_promotions").select("proposal_id", "section").iter_rows():

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from memory_pipeline.scope import are_apart
 from memory_pipeline.text.sameness import OFFERED
 from memory_pipeline.text.similarity import content_words, is_latin, overlap
 from memory_pipeline.text.specifics import differ_in_numbers
-from memory_pipeline.text.wording import contradict, retracted_names, takes_place_of
+from memory_pipeline.text.wording import contradict, opposes, retracted_names, takes_place_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +26,7 @@ class Known:
 
     proposal_id: str | None
     text: str
+    projects: tuple[str, ...] = ()
 
 
 @dataclass
@@ -65,14 +67,15 @@ class KnownLines:
         """The line that has these words."""
         return next((known for known in self.lines if known.text == text), None)
 
-    def same(self, text: str, vector: Sequence[float] | None = None) -> Known | None:
-        """The line that says the same and is most like the text, if there is one; never one that it contradicts."""
+    def same(self, text: str, vector: Sequence[float] | None = None, projects: Sequence[str] = ()) -> Known | None:
+        """The line that says the same and is most like the text, if there is one; never one that it contradicts, or of
+        another project one that refuses what it does."""
         words = content_words(text)
         shared = {index for word in words for index in self._having.get(word, ())}
         # of two that are equally like it the same one, in whatever order a run that was interrupted came to know them
         near = ((-overlap(words, self._words[i]), self.lines[i].proposal_id or _BY_HAND, i) for i in shared)
         for _, _, index in sorted(found for found in near if -found[0] >= OFFERED.overlap):
-            if not contradict(text, self.lines[index].text):
+            if not _differ(text, projects, self.lines[index]):
                 return self.lines[index]
         if vector is None or not self._vectors or not is_latin(text):
             return None
@@ -83,7 +86,7 @@ class KnownLines:
         likeness = self._matrix @ np.asarray(vector, dtype=np.float32)
         for place in np.argsort(-likeness)[: int((likeness >= OFFERED.cosine).sum())]:
             known = self.lines[self._with_vector[int(place)]]
-            if not (differ_in_numbers(text, known.text) or contradict(text, known.text)):
+            if not (differ_in_numbers(text, known.text) or _differ(text, projects, known)):
                 return known
         return None
 
@@ -101,3 +104,7 @@ class KnownLines:
         words = content_words(text)
         near = dict.fromkeys(index for named, index in self._taking if named <= words)
         return [self.lines[i] for i in near if takes_place_of(self.lines[i].text, text)]
+
+
+def _differ(text: str, projects: Sequence[str], known: Known) -> bool:
+    return (opposes if are_apart(projects, known.projects) else contradict)(text, known.text)

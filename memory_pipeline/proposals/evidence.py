@@ -10,6 +10,7 @@ import polars as pl
 from memory_pipeline.daily_log.notes import SESSION, notes_in
 from memory_pipeline.lake.rows import ObservationRow, ProposalState, SessionRow, SourceRow, typed_rows
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.scope import told
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip, squeeze
 from memory_pipeline.workspace import Workspace
@@ -53,7 +54,8 @@ def _line(
 ) -> str:
     lead, times = _lead(proposal, observed), proposal["support"]
     if lead is None:
-        return f"{proposal['day']} · said {times} times"
+        where = told(proposal.get("projects"))
+        return f"{proposal['day']} · {f'{where} · ' if where else ''}said {times} times"
     session = sessions.get(lead["session_id"])
     name = session["name"] or "" if session else ""
     who = "you" if lead["trust"] == "user" else f"the {lead['trust']}"
@@ -62,6 +64,7 @@ def _line(
     line = f"{said_at:%Y-%m-%d} {when} · {who} in “{clip(name, 50)}”"
     if lead["session_id"] == SESSION:
         line = f"{said_at:%Y-%m-%d} · {who}, by hand in the day's log"
+    line += f" · {where}" if (where := told(proposal.get("projects"))) else ""
     quote = quotes.get(lead["observation_id"], "")
     line += f": “{clip(quote, QUOTED)}”" if quote and quote != squeeze(proposal["text"]) else ""
     line += f" · said {times} times" if times > 1 else ""

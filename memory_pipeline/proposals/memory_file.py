@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from memory_pipeline.markdown.blocks import insert_lines, newline_of, one_line, split_lines
 from memory_pipeline.markdown.safe_write import decode, encode
+from memory_pipeline.scope import with_note, without_note
 from memory_pipeline.text.spaces import run_together
 
 _ID = re.compile(r"p-\d{8}-\d{3,}")
@@ -34,6 +35,10 @@ class Promotion:
     section: str
     text: str
     day: date
+    projects: tuple[str, ...] = ()
+    """Told behind the text, in brackets."""
+    group: str | None = None
+    """A heading of its own within the section, for the lines of one project."""
 
 
 class AddedLines(NamedTuple):
@@ -49,7 +54,7 @@ class AddedLines(NamedTuple):
 
 @dataclass(frozen=True)
 class MemoryLine:
-    """A list item or paragraph of MEMORY.md on one line, without bullet, date and comment.
+    """A list item or paragraph of MEMORY.md on one line, without bullet, date, projects and comment.
 
     ``line_number`` counts from 1; ``section`` is the title of the nearest heading above ("" before the first).
     """
@@ -76,7 +81,7 @@ class _Heading:
 
 
 def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: Sequence[str]) -> AddedLines:
-    """Insert ``- (YYYY-MM-DD) text <!-- p-… -->`` at the end of each promotion's section, in the given order.
+    """Insert ``- (YYYY-MM-DD) text (project: x) <!-- p-… -->`` at the end of each promotion's section, in their order.
 
     The section is found by its heading, at any level and in any case, and made at the end of the file when missing.
     Its own content ends at the next heading of any level. Without a file (None or no bytes) ``# Memory`` is made with
@@ -110,8 +115,9 @@ def lines_of(current: bytes | None) -> list[MemoryLine]:
 
 
 def normalised(text: str) -> str:
-    """What two lines must share to say the same: case, spaces, date, comment and the final full stop do not count."""
-    return _DATE.sub("", one_line(_COMMENT.sub(" ", text)), count=1).rstrip(". ").casefold()
+    """What two lines must share to say the same: case, spaces, date, comment, projects and the final full stop do not
+    count."""
+    return without_note(_DATE.sub("", one_line(_COMMENT.sub(" ", text)), count=1)).rstrip(". ").casefold()
 
 
 def _absent(lines: Sequence[str], promotions: Sequence[Promotion]) -> list[Promotion]:
@@ -126,8 +132,7 @@ def _absent(lines: Sequence[str], promotions: Sequence[Promotion]) -> list[Promo
     there: set[str] = set()
     if heading is not None:
         # sub-sections belong to it: a user may have filed the line there
-        later = (other.start for other in headings if other.start >= heading.first and other.level <= heading.level)
-        within = range(heading.first + 1, next(later, len(lines)) + 1)
+        within = range(heading.first + 1, _end_of_section(lines, headings, heading) + 1)
         there = {normalised(line.text) for line in _memory_lines(lines) if line.line_number in within}
     absent = []
     for promotion in promotions:
@@ -141,24 +146,49 @@ def _absent(lines: Sequence[str], promotions: Sequence[Promotion]) -> list[Promo
 
 def _insert(lines: list[str], promotions: Sequence[Promotion], newline: str) -> None:
     """Promotions of one section, at its end."""
-    if not promotions:
-        return
+    for group in dict.fromkeys(promotion.group for promotion in promotions):
+        _insert_group(lines, [p for p in promotions if p.group == group], group, newline)
+
+
+def _insert_group(lines: list[str], promotions: Sequence[Promotion], group: str | None, newline: str) -> None:
+    """Those of one heading within the section; without a group, those of the section itself."""
     heading = _find(headings := _headings(lines, hidden_lines(lines)), promotions[0].section)
+    new = [_rendered(p, "-") for p in promotions]
     if heading is None:
         gap = [""] if lines and lines[-1].strip("\ufeff \t\r\n") else []
-        title = f"## {one_line(promotions[0].section)}"
-        insert_lines(lines, len(lines), [*gap, title, *(_rendered(p, "-") for p in promotions)], newline)
+        titles = [f"## {one_line(promotions[0].section)}", *(["", f"### {one_line(group)}"] if group else [])]
+        insert_lines(lines, len(lines), [*gap, *titles, *new], newline)
         return
+    if group:
+        last = _end_of_section(lines, headings, heading)
+        own = _find([h for h in headings if heading.first <= h.start < last], group)
+        if own is None:
+            title = f"{'#' * min(heading.level + 1, 6)} {one_line(group)}"
+            insert_lines(lines, _last_line(lines, heading.first, last), ["", title, *new], newline)
+            return
+        heading = own
     end = next((other.start for other in headings if other.start >= heading.first), len(lines))
-    # a rule before the next heading separates the sections: the line belongs above it
-    while end > heading.first and (not lines[end - 1].strip() or _RULE.match(lines[end - 1])):
-        end -= 1
+    end = _last_line(lines, heading.first, end)
     bullet = _bullet_in(lines[heading.first : end])
     insert_lines(lines, end, [_rendered(p, bullet) for p in promotions], newline)
 
 
+def _end_of_section(lines: Sequence[str], headings: Sequence[_Heading], heading: _Heading) -> int:
+    """Where the section ends with all that is below it."""
+    later = (other.start for other in headings if other.start >= heading.first and other.level <= heading.level)
+    return next(later, len(lines))
+
+
+def _last_line(lines: Sequence[str], first: int, end: int) -> int:
+    """Behind the last line with content: a rule before the next heading separates the sections."""
+    while end > first and (not lines[end - 1].strip() or _RULE.match(lines[end - 1])):
+        end -= 1
+    return end
+
+
 def _rendered(promotion: Promotion, bullet: str) -> str:
-    return f"{bullet} ({promotion.day.isoformat()}) {one_line(promotion.text)} <!-- {promotion.proposal_id} -->"
+    text = with_note(one_line(promotion.text), promotion.projects)
+    return f"{bullet} ({promotion.day.isoformat()}) {text} <!-- {promotion.proposal_id} -->"
 
 
 def _bullet_in(lines: Sequence[str]) -> str:
@@ -246,7 +276,8 @@ def _memory_lines(lines: Sequence[str]) -> Iterator[MemoryLine]:
 def _joined(number: int, section: str, parts: Sequence[str]) -> Iterator[MemoryLine]:
     raw = run_together(" ".join(part.strip() for part in parts))
     ids = [found for comment in _COMMENT.findall(raw) for found in _ID.findall(comment)]
-    text = re.sub(r"[\ud800-\udfff]", "\ufffd", _DATE.sub("", run_together(_COMMENT.sub(" ", raw)), count=1))
+    words = without_note(_DATE.sub("", run_together(_COMMENT.sub(" ", raw)), count=1))
+    text = re.sub(r"[\ud800-\udfff]", "\ufffd", words)
     if text:
         yield MemoryLine(number, section, text, ids[0] if ids else None)
 

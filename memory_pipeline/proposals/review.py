@@ -46,6 +46,8 @@ from memory_pipeline.proposals.review_file import (
     without_notices,
 )
 from memory_pipeline.proposals.validity import expiries, expiring_on, invalid, supersessions
+from memory_pipeline.reflections.model import REFLECTED
+from memory_pipeline.scope import only
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
@@ -361,10 +363,7 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     rows = typed_rows(approved, ProposalState)
     if not rows:
         return []
-    promotions = [
-        Promotion(r["proposal_id"], r["decided_section"] or r["section"], r["decided_text"] or r["text"], r["day"])
-        for r in rows
-    ]
+    promotions = [_promotion(settings, r) for r in rows]
     today = day_of(now, settings.zone)
     replaced = {old: (r["proposal_id"], today) for r in rows for old in r["supersedes"] or []}
     present: list[str] = []
@@ -387,6 +386,19 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     ]
     log.append("promotions", made, now)
     return [p.proposal_id for p in promotions]
+
+
+def _promotion(settings: Settings, row: ProposalState) -> Promotion:
+    """The line as MEMORY.md is to have it. What fits no section goes under a heading with its day."""
+    section = row["decided_section"] or row["section"]
+    section = f"{REFLECTED} ({row['day'].isoformat()})" if section == REFLECTED else section
+    made = Promotion(row["proposal_id"], section, row["decided_text"] or row["text"], row["day"])
+    projects, group = tuple(row["projects"] or ()), only(row["projects"])
+    if settings.projects_in_memory == "none":
+        return made
+    if settings.projects_in_memory == "sections" and group:
+        return replace(made, group=group)
+    return replace(made, projects=projects)
 
 
 def _way_out(state: str) -> str:

@@ -31,6 +31,7 @@ from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog, las
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.score import line_score, why_left_out, with_sessions
 from memory_pipeline.proposals.summary import plain_summary
+from memory_pipeline.scope import may_end
 from memory_pipeline.stage import Built
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.priorities import HIGH, MEDIUM
@@ -105,7 +106,7 @@ class ProposalsStage:
             if same and (same.proposal_id in replaced or breaks_with(text, same.text)):
                 same = None  # the reflector took them for one
             if not (same or replaced):
-                same = known.same(text, vector)
+                same = known.same(text, vector, line["projects"] or ())
             if same:
                 supports += self._support(day, same, line, sources)
             elif (replaced or _is_notable(line)) and not self._is_replaced(known, line, text):
@@ -114,7 +115,7 @@ class ProposalsStage:
                 rows.append(row)
                 self._last_number[day] = number
                 self._made[row["proposal_id"]] = {**row, "status": PENDING}
-                known.add(Known(row["proposal_id"], text), row["sources"], vector)
+                known.add(Known(row["proposal_id"], text, tuple(row["projects"] or ())), row["sources"], vector)
         frames = {
             "supports": pl.DataFrame(supports, schema=TABLES["supports"].columns),
             "proposals": pl.concat([of_day, pl.DataFrame(rows, schema=TABLES["proposals"].columns)]),
@@ -176,7 +177,8 @@ class ProposalsStage:
             vectors = self._vectors([row["sources"][1] for row in self._made.values() if len(row["sources"]) > 1])
             for proposal_id, row in self._made.items():
                 vector = vectors.get(row["sources"][1]) if len(row["sources"]) > 1 else None
-                self._known.add(Known(proposal_id, row["text"]), row["sources"], vector)
+                projects = tuple(row["projects"] or ())
+                self._known.add(Known(proposal_id, row["text"], projects), row["sources"], vector)
             path = self.settings.memory_file
             decided = log.table("decisions").filter(~pl.col("proposal_id").is_in(list(self._made)))
             for text in decided["text"]:  # of proposals whose rows are lost: what a user decided is not asked again
@@ -186,7 +188,8 @@ class ProposalsStage:
             for line in lines:
                 if not line.is_struck:
                     of = line.proposal_id if line.proposal_id in self._made else None
-                    self._known.add(Known(of, line.text))
+                    projects = tuple(self._made[of]["projects"] or ()) if of else ()
+                    self._known.add(Known(of, line.text, projects))
         return self._known
 
     def _observed(self, day: date) -> dict[str, SourceRow]:
@@ -209,13 +212,18 @@ class ProposalsStage:
         return [
             p
             for p in dict.fromkeys(found)
-            if self._made[p]["status"] in (PENDING, APPROVED) and self._said(p, line["day"]) <= _seen(line)
+            if self._made[p]["status"] in (PENDING, APPROVED)
+            and self._said(p, line["day"]) <= _seen(line)
+            and may_end(line["projects"], self._made[p]["projects"])
         ]
 
     def _is_replaced(self, known: KnownLines, line: ScoredLine, text: str) -> bool:
         """Whether a line that was said later says that this one is over."""
         newer = [k.proposal_id for k in known.replacing(text) if k.proposal_id]
-        return any(self._said(p, line["day"]) > _seen(line) for p in newer)
+        return any(
+            self._said(p, line["day"]) > _seen(line) and may_end(self._made[p]["projects"], line["projects"])
+            for p in newer
+        )
 
     def _said(self, proposal_id: str, day: date) -> datetime:
         """When a proposal was said last, but for what the day adds to it: a run that died may have stored that."""

@@ -26,6 +26,7 @@ from memory_pipeline.proposals.events import (
     ProposalLog,
 )
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
+from memory_pipeline.scope import may_end
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sameness import IN_MEMORY
 from memory_pipeline.text.similarity import content_words
@@ -113,7 +114,8 @@ def _contradicted(row: ProposalState, text: str, newer: list[ProposalState]) -> 
     for other in newer:
         later = other["last_seen"] and row["last_seen"] and other["last_seen"] > row["last_seen"]
         named = row["proposal_id"] in (other["supersedes"] or [])
-        if named or (later and takes_place_of(other["text"], text)):
+        reaches = may_end(other["projects"], row["projects"])
+        if named or (later and reaches and takes_place_of(other["text"], text)):
             return f"MEMORY.md says what was said later ({other['proposal_id']}): {other['text']}"
     return None
 

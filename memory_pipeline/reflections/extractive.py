@@ -9,17 +9,18 @@ from datetime import date
 from typing import Any
 
 from memory_pipeline.reflections.model import (
-    PATTERNS,
-    SECTION_OF,
     Observation,
     Reflection,
     ReflectionLine,
     best_priority,
     best_trust,
+    section_of,
 )
 from memory_pipeline.reflections.superseding import superseded_by
+from memory_pipeline.scope import are_apart
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM, RANK
 from memory_pipeline.text.sameness import OBSERVED, groups
+from memory_pipeline.text.wording import opposes
 
 RECENT_DAYS = 1
 """Up to this age in days an observation is kept nearly verbatim: everything but low."""
@@ -83,7 +84,12 @@ def _lines(
     replaced = superseded_by(observed)
     by_id = {o.observation_id: o for o in sorted(observed, key=order) if o.observation_id not in replaced}
     texts = {i: o.text for i, o in by_id.items()}
-    for ids in groups(list(by_id), texts, vectors, OBSERVED):
+
+    def differ(i: str, leader: str) -> bool:
+        """What one project refuses and another does are two rules, however alike."""
+        return are_apart(by_id[i].projects, by_id[leader].projects) and opposes(texts[i], texts[leader])
+
+    for ids in groups(list(by_id), texts, vectors, OBSERVED, differ):
         members = [by_id[i] for i in ids]
         if members[0].may_lead and keep(members):
             yield _line(members, tuple(sorted(older for older, newer in replaced.items() if newer in ids)))
@@ -105,7 +111,7 @@ def _line(members: Members, superseded: tuple[str, ...]) -> ReflectionLine:
     lead = members[0]
     kind = "rule" if lead.kind == "correction" and len({o.session_id for o in members}) > 1 else lead.kind
     return ReflectionLine(
-        section=SECTION_OF.get(kind, PATTERNS) if lead.section is None else lead.section,
+        section=section_of(kind) if lead.section is None else lead.section,
         text=lead.text,
         priority=best_priority(members),
         kind=kind,

@@ -22,7 +22,8 @@ SECTION_OF = {
     "decision": ARCHITECTURE,
     "state_change": ARCHITECTURE,
 }
-"""Every other kind belongs to the patterns."""
+FITS_NONE = ("statement", "progress")
+"""Kinds that say nothing about where a line belongs. Every other kind belongs to the patterns."""
 REFLECTED = "Reflected"
 """The section of what is unfiled, as it is stored; in MEMORY.md it has a date."""
 BEHAVIOUR, KNOWLEDGE, SKILL, EVENT = "behaviour", "knowledge", "skill", "event"
@@ -163,6 +164,11 @@ class Reflector(Protocol):
 def section_name(sections: Sequence[str], position: int) -> str:
     """The name under which a section is stored; `sections` are the settings' own."""
     return REFLECTED if position == UNFILED else sections[position]
+
+
+def section_of(kind: str) -> int:
+    """Where a line of the kind belongs, as far as that can be told."""
+    return UNFILED if kind in FITS_NONE else SECTION_OF.get(kind, PATTERNS)
 
 
 def section_at(sections: Sequence[str], name: str) -> int:

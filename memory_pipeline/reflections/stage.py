@@ -36,7 +36,7 @@ from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
 
-VERSION = "5"
+VERSION = "6"
 
 
 class ReflectionsStage:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from memory_pipeline.reflections.model import Observation
+from memory_pipeline.scope import may_end
 from memory_pipeline.text.kinds import NORMATIVE, RULES
 from memory_pipeline.text.sameness import MIN_SHARE_IN_CLAUSE
 from memory_pipeline.text.similarity import content_words
@@ -49,9 +50,10 @@ def superseded_by(observed: Sequence[Observation]) -> dict[str, str]:
 
 
 def _may_end(newer: Observation, older: Observation) -> bool:
-    """What a user set is ended by a user only."""
+    """What a user set is ended by a user only, and what holds in one project by nothing that another one does."""
     is_users = older.trust == "user" and older.kind in NORMATIVE
-    return _age(older) < _age(newer) and (newer.trust == "user" or not is_users)
+    is_free = newer.trust == "user" or not is_users
+    return _age(older) < _age(newer) and is_free and may_end(newer.projects, older.projects)
 
 
 def _is_ended(older: Observation, by: str, retracted: frozenset[str]) -> bool:

@@ -8,7 +8,7 @@ do that, `wording.contradict` is asked as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -83,9 +83,15 @@ MIN_SHARE_IN_CLAUSE = 0.5
 
 
 def groups(
-    ids: Sequence[str], texts: Mapping[str, str], vectors: Mapping[str, Sequence[float]], sameness: Sameness
+    ids: Sequence[str],
+    texts: Mapping[str, str],
+    vectors: Mapping[str, Sequence[float]],
+    sameness: Sameness,
+    differ: Callable[[str, str], bool] | None = None,
 ) -> list[list[str]]:
     """Put each id into the first group whose first member it resembles, else into a new one.
+
+    Two ids that `differ`, the second one that of a first member, are not in one group however much they resemble.
 
     The order of `ids` decides who leads: give the best first. Comparing with the leader only keeps a group
     about one thing; chains of neighbours drift.
@@ -103,7 +109,7 @@ def groups(
                 same = float(unit[i] @ unit[leader]) >= sameness.cosine
             else:
                 same = sameness.by_words(words[i], words[leader])
-            if same:
+            if same and not (differ and differ(i, leader)):
                 group.append(i)
                 break
         else:

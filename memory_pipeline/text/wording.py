@@ -125,6 +125,19 @@ def contradict(one: str, other: str) -> bool:
     return breaks_with(one, other) or breaks_with(other, one)
 
 
+def opposes(one: str, other: str) -> bool:
+    """Whether one of two lines refuses what the other does, in any way of saying so: "never X" and "X", too.
+
+    More than contradict, and less sure: it is asked where lines come from different projects, which rarely mean one
+    and the same thing.
+    """
+    return contradict(one, other) or _refuses(one, other) or _refuses(other, one)
+
+
+def _refuses(one: str, other: str) -> bool:
+    return not _denied_stems(one).isdisjoint(_stems(other) - _denied_stems(other) - _VERB_STEMS)
+
+
 def retracted_names(text: str) -> list[frozenset[str]]:
     """What the text says is to be used no more, each as its words."""
     found = []

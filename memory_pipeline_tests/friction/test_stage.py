@@ -5,6 +5,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from memory_pipeline.embeddings.stage import EmbeddingsStage
@@ -208,3 +209,31 @@ def test_a_day_is_stale_when_its_inputs_changed(work: Work, table: str) -> None:
 def test_a_day_without_friction_is_an_empty_day(work: Work) -> None:
     assert work.run() == []
     assert work.lake.days("friction_clusters") == [DAY]
+
+
+def test_a_pattern_names_its_sessions_and_its_project(work: Work) -> None:
+    work.correct(*UV, project="kiln", cwd="/src/kiln")
+    (row,) = work.run()
+    assert (row["session_ids"], row["projects"], row["cwds"]) == (["c0", "c1", "c2"], ["kiln"], ["/src/kiln"])
+    assert (row["owner"], row["change"]) == ("me", f"Add under Hard Rules (project: kiln): “{UV[2]}”")
+
+
+def test_failures_of_tools_name_their_projects_too(work: Work) -> None:
+    for session in ("a", "b"):
+        say(work.lake, session, "user: Run the tests.", "tool!: Error: no such module")
+    sessions = work.lake.read("sessions")
+    projects = pl.when(pl.col("session_id") == "a").then(pl.lit("kiln")).otherwise(pl.lit("cli")).alias("project")
+    work.lake.replace("sessions", sessions.with_columns(projects), [DAY])
+    (row,) = work.run()
+    assert (row["session_ids"], row["projects"], row["cwds"]) == (["a", "b"], ["cli", "kiln"], ["/repo"])
+
+
+@pytest.mark.parametrize(("project", "occurrences"), [("cli", 3), ("kiln", 0)])
+def test_a_mind_that_changed_in_another_project_ends_nothing(work: Work, project: str, occurrences: int) -> None:
+    work.correct("Use pip for packages.", "Use pip for the packages.", "Use pip for packages!", project="kiln")
+    put(
+        work.lake,
+        "observations",
+        observation("We use uv instead of pip for packages.", kind="decision", clock="10:00", project=project),
+    )
+    assert sum(row["occurrences"] for row in work.run()) == occurrences

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
@@ -155,3 +156,22 @@ def test_days_do_not_touch_each_other(work: Work) -> None:
     work.run(day_after(1))
     assert work.lake.path("observations", DAY).read_bytes() == before
     assert set(work.lake.read("observations", [day_after(1)])["dedupe_key"]) == {window_key("s1", day_after(1))}
+
+
+def test_every_observation_names_folder_project_and_owner(tmp_path: Path) -> None:
+    work = Work(*workspace(tmp_path, owner="ada"))
+    say(work.lake, "s1", *TURNS)
+    work.run()
+    assert set(work.lake.read("observations").select("cwd", "project", "owner").rows()) == {("/repo", None, "ada")}
+    before = work.ids()
+    sessions = work.lake.read("sessions").with_columns(project=pl.lit("kiln"))
+    work.lake.replace("sessions", sessions, [DAY])
+    work.run()
+    assert set(work.lake.read("observations")["project"]) == {"kiln"}
+    assert work.ids() == before
+    assert "**Project**: kiln\n**Trigger**" in work.log()
+
+
+def test_a_session_without_a_project_has_no_line_for_it(work: Work) -> None:
+    work.run()
+    assert "**Project**" not in work.log()

@@ -43,7 +43,7 @@ class Weeks:
     def __init__(self, folder: Path, mode: str, ends: str = "a" * 40, *, shadow: bool = True, **row: Any) -> None:
         self.settings, self.lake = workspace(folder, auto_promote=mode, **row.pop("settings", {}))
         self.workspace = Workspace(self.settings, self.lake)
-        history(self.lake, ends, shadow=shadow)
+        history(self.lake, ends, row.pop("in_section", "Hard Rules"), shadow=shadow)
         said = row.pop("said", {})
         put(self.lake, "observations", *(observation(text) | said for text in TEXTS.values()))
         put(self.lake, "proposals", *(proposal(n, text, **row) for n, text in enumerate(TEXTS.values(), 1)))
@@ -308,3 +308,10 @@ def test_the_asset_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (event,) = result.asset_materializations_for_node("memory_file")
     assert "Hard Rules: not trusted" in str(event.metadata["auto_promotion"].value)  # both expired meanwhile
     assert event.metadata["promoted_automatically"].value == 0
+
+
+def test_what_fits_no_section_earns_no_trust(tmp_path: Path) -> None:
+    week = Weeks(tmp_path, "shadow", "a" * 40, section="Reflected", in_section="Reflected")
+    week.run()
+    assert week.noted() == []
+    assert report(week.workspace, ProposalLog(week.lake)) == []

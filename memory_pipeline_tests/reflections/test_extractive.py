@@ -10,6 +10,7 @@ from memory_pipeline.reflections.model import (
     ITEM_TYPES,
     PATTERNS,
     RULES,
+    UNFILED,
     USER,
     Observation,
     ReflectionLine,
@@ -189,7 +190,8 @@ def test_passing_words_of_the_model_are_left_to_the_log(kind: str, trust: str, i
         ("state_change", ["s1"], ARCHITECTURE),
         ("root_cause", ["s1"], PATTERNS),
         ("convention", ["s1"], PATTERNS),
-        ("statement", ["s1"], PATTERNS),
+        ("statement", ["s1"], UNFILED),
+        ("progress", ["s1"], UNFILED),
         ("correction", ["s1"], PATTERNS),
         ("correction", ["s1", "s2"], RULES),  # what has to be corrected again is a rule
     ],

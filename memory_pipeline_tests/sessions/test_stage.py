@@ -574,3 +574,20 @@ def test_nothing_private_is_stored(blocks: list[str], sessions: Path) -> None:
     assert sorted(rows(lake, "sessions", "harness")) == ["claude_code", "pi"]
     assert "Look." in stored and "Go on." in stored
     assert not [word for word in ("TULIP", "ORCHID", "ROSE") if word in stored]
+
+
+# --- the project ---
+
+
+def test_a_folder_below_a_repository_is_its_project_as_soon_as_a_session_tells(sessions: Path) -> None:
+    def session(name: str, cwd: str, branch: str) -> None:
+        fields = {"cwd": cwd, "gitBranch": branch, "sessionId": name, "uuid": name}
+        write_lines(sessions / f"{name}.jsonl", record(1, "user", name, timestamp="2025-03-05T09:00:00Z", **fields))
+
+    session("below", "/home/ada/src/kiln/web/app", "main")
+    lake, _ = build(sessions)
+    assert [row[0] for row in lake.read("sessions").select("project").rows()] == ["app"]
+    session("top", "/home/ada/src/kiln", "main")
+    lake, _ = build(sessions)
+    assert set(lake.read("sessions").select("session_id", "project").rows()) == {("below", "kiln"), ("top", "kiln")}
+    assert build(sessions)[1] == []

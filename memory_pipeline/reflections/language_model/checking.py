@@ -11,14 +11,13 @@ from memory_pipeline.observations.language_model.alignment import OF_THE_WRITER,
 from memory_pipeline.observations.parsing.markup import without_markup
 from memory_pipeline.reflections.language_model.parsing import KnownToMemory, ParsedLine
 from memory_pipeline.reflections.model import (
-    PATTERNS,
-    SECTION_OF,
-    UNFILED,
     Observation,
     ReflectionLine,
     best_priority,
     best_trust,
+    section_of,
 )
+from memory_pipeline.scope import may_end
 from memory_pipeline.text.dates import clock_times
 from memory_pipeline.text.kinds import RULES
 from memory_pipeline.text.priorities import MEDIUM, RANK
@@ -26,8 +25,6 @@ from memory_pipeline.text.sameness import CARRIED, SAYING
 from memory_pipeline.text.sentences import clip, sentences
 from memory_pipeline.text.specifics import Words, missing_specifics
 
-FITS_NONE = ("statement", "progress")
-"""Kinds that say nothing about where a line belongs."""
 MAX_SENTENCES, MAX_SUMMARY = 2, 400
 
 
@@ -61,7 +58,7 @@ class Checker:
         kind = _kind(parsed.kind, sources)
         section = next((s for s in (parsed.section, sources[0].section) if s is not None), None)
         if section is None:
-            section = UNFILED if kind in FITS_NONE else SECTION_OF.get(kind, PATTERNS)
+            section = section_of(kind)
         return ReflectionLine(
             section=section,
             text=parsed.text,
@@ -117,8 +114,9 @@ class Checker:
         """Of what the model says is replaced, that which was said before the line's newest source, and is none."""
         newest = max(o.observed_at for o in sources)
         ids = {o.observation_id for o in sources}
+        projects = {project for o in sources for project in o.projects}
         older = (self.observed[i] for i in replaced if self.observed[i].observed_at < newest)
-        return [o.observation_id for o in older if o.observation_id not in ids]
+        return [o.observation_id for o in older if o.observation_id not in ids and may_end(projects, o.projects)]
 
 
 def _kind(reported: str | None, sources: Sequence[Observation]) -> str:

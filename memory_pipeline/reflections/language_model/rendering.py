@@ -127,7 +127,12 @@ def _heading_tokens(o: Observation, before: Observation | None) -> int:
 def _line(o: Observation, number: int) -> str:
     said = dict.fromkeys(f"({SAID_OF[flag]}) " for flag in o.flags if flag in SAID_OF)
     text = run_together(o.text) + (f" (trace: {run_together(o.trace)})" if o.trace else "")
-    return f"o{number} {EMOJI[o.priority]} {o.kind}, {WHOSE.get(o.trust, o.trust)}: {''.join(said)}{text}"
+    return f"o{number} {EMOJI[o.priority]} {o.kind}, {WHOSE.get(o.trust, o.trust)}{_in(o)}: {''.join(said)}{text}"
+
+
+def _in(o: Observation) -> str:
+    """The projects that it was said in."""
+    return f" in {', '.join(map(run_together, o.projects))}" if o.projects else ""
 
 
 def _ago(days: int) -> str:

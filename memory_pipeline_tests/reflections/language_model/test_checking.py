@@ -127,3 +127,12 @@ def test_batches_are_about_equal() -> None:
     assert [len(batch.observed) for batch in whole] == [10]
     cap = estimate(whole[0].text) - 20
     assert [len(batch.observed) for batch in batches(observed, cap, None)] == [5, 5]
+
+
+@pytest.mark.parametrize(("project", "superseded"), [("shop", ("o-3",)), ("kiln", ())])
+def test_a_line_replaces_nothing_of_another_project(project: str, superseded: tuple[str, ...]) -> None:
+    seen_in = [replace(PIP, projects=("shop",)), replace(UV, projects=(project,))]
+    parsed = ParsedLine("In shop-api packages are now installed with uv 0.5.1.", (2,), (1,), 2, "state_change", "high")
+    line = Checker(seen_in).check(parsed)
+    assert line
+    assert line.superseded == superseded

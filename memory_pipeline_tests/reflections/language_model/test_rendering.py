@@ -52,3 +52,13 @@ def test_a_topic_that_is_cut_in_two_is_told_in_both_batches_and_counted() -> Non
         assert estimate(part.text) < 430  # but for the day's line, about what the cap allows
     assert sum(len(part.observed) for part in parts) == 40
     assert shown_tokens(found) > shown_tokens([observed(f"{n:02d}", f"09:{n:02d}") for n in range(40)])
+
+
+def test_the_project_stands_beside_whose_words_they_are() -> None:
+    (batch,) = batches(
+        [observed("a", "09:00", projects=("kiln",)), observed("b", "09:30", projects=("cli", "x\ny"))], 9_000, DAY
+    )
+    assert batch.text.split("\n")[1:] == [
+        "o1 🔴 rule, the person in kiln: The fact a.",
+        "o2 🔴 rule, the person in cli, x y: The fact b.",
+    ]

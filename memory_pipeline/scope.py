@@ -1,0 +1,55 @@
+"""The projects that something was said in: how far it reaches, and how that is told.
+
+No project means that it is not known, or that it was said outside of any: it then reaches everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from memory_pipeline.markdown.blocks import one_line
+
+NAMED = 3
+"""Projects that are told by name; of more, how many."""
+_MARKS = re.compile(r"[()\[\]<>`*|\\]+")
+_NOTE = re.compile(r"\s*\((?:project: |general, from )[^()]+\)$")
+
+
+def may_end(newer: Collection[str] | None, older: Collection[str] | None) -> bool:
+    """Whether what was said later in these projects can end what was said in those: not where it held elsewhere too."""
+    return not newer or not older or set(older) <= set(newer)
+
+
+def are_apart(one: Collection[str] | None, other: Collection[str] | None) -> bool:
+    """Whether they were said in different projects."""
+    return bool(one) and bool(other) and set(one or ()).isdisjoint(other or ())
+
+
+def told(projects: Sequence[str] | None) -> str:
+    """`project: kiln`, or for what was said in several `general, from cli, kiln`; empty where no project is known."""
+    names = [name for project in projects or () if (name := _plain(project))]
+    if len(names) < 2:
+        return f"project: {names[0]}" if names else ""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"general, from {', '.join(names[:NAMED])}{more}"
+
+
+def only(projects: Sequence[str] | None) -> str | None:
+    """The name of the one project; None where there are several or none."""
+    return _plain(projects[0]) or None if projects and len(projects) == 1 else None
+
+
+def with_note(text: str, projects: Sequence[str] | None) -> str:
+    """The line with its projects in brackets behind it; as it is where it has a note already."""
+    note = told(projects)
+    return f"{text} ({note})" if note and not _NOTE.search(text) else text
+
+
+def without_note(text: str) -> str:
+    return _NOTE.sub("", text)
+
+
+def _plain(project: str) -> str:
+    """The name of a folder may be anything: without what would be markup, or end the brackets."""
+    return " ".join(_MARKS.sub(" ", one_line(project)).split())
