@@ -53,6 +53,8 @@ EVERY = [
     ("chunk_tokens", "MEMORY_CHUNK_TOKENS", "5000", 5000),
     ("prior_tokens", "MEMORY_PRIOR_TOKENS", "0", 0),
     ("context_file_tokens", "MEMORY_CONTEXT_FILE_TOKENS", "0", 0),
+    ("owner", "MEMORY_OWNER", "ada", "ada"),
+    ("projects_in_memory", "MEMORY_PROJECTS_IN_MEMORY", "sections", "sections"),
     ("daily_budget_usd", "MEMORY_DAILY_BUDGET_USD", "2.5", 2.5),
     ("daily_budget_tokens", "MEMORY_DAILY_BUDGET_TOKENS", "100000", 100_000),
     ("lookback_days", "MEMORY_LOOKBACK_DAYS", "14", 14),

@@ -110,7 +110,8 @@ def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
         if end not in (STANDING, "") and row["section"] != REFLECTED:
             said.setdefault(row["section"], []).append(end == TAKEN)
     result = {s: Standing(Rate(sum(goods[-COUNTED:]), len(goods[-COUNTED:]))) for s, goods in said.items()}
-    for proposal_id, section in log.table("auto_promotions").select("proposal_id", "section").iter_rows():
+    noted = log.table("auto_promotions").filter(pl.col("section") != REFLECTED)
+    for proposal_id, section in noted.select("proposal_id", "section").iter_rows():
         result.setdefault(section, Standing()).outcomes[ends.get(proposal_id, PENDING)] += 1
     return result
 
