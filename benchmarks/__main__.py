@@ -36,6 +36,7 @@ QUICK = (
     Benchmark("reading", (f"{FIXTURES}",), (FIXTURES,)),
     Benchmark("redaction", (f"{FIXTURES}",), (FIXTURES,)),
     Benchmark("grounding", needs=(GOLD, FIXTURES)),
+    Benchmark("voices", needs=(FIXTURES,)),
 )
 LONG = (
     Benchmark("observing", needs=(GOLD, FIXTURES)),
