@@ -7,10 +7,15 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from memory_pipeline.cli.main import app
+from memory_pipeline.sessions.assets import not_read
+from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.model import ParsedSession
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor
+from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.conftest import utc
 from memory_pipeline_tests.sessions.harnesses import test_claude_code as claude
 from memory_pipeline_tests.sessions.harnesses import test_codex as codex
@@ -65,4 +70,9 @@ def test_what_is_stored_and_what_the_catalogue_says(tmp_path: Path) -> None:
     lake, _ = build(folder, days=(day,), now=utc("2026-06-01T09:00"))
     texts = rows(lake, "messages", "text", day=day)
     assert texts[1:] == ["Bash(command=ls)", "ab"]
-    assert lake.read("files")["hidden_characters"].to_list() == [4 + len(TAGS) + 1 + 2]
+    taken = 4 + len(TAGS) + 1 + 2
+    assert lake.read("files")["hidden_characters"].to_list() == [taken]
+    known = Catalogue(lake, load_settings())
+    assert not_read(known, known.rows)["hidden_characters"] == taken
+    shown = CliRunner().invoke(app, ["status"]).output
+    assert f"{taken} taken out of 1 files (most of" in " ".join(shown.split())
