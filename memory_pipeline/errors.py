@@ -5,6 +5,7 @@
     MemoryPipelineError
     ├─ TryAgainLaterError           something else is in the way for now: a lock, a server
     │  ├─ IndexUnavailableError     the vector index cannot be used                           embeddings/index.py
+    │  │  └─ IndexBusyError         … for another process uses it                             embeddings/index.py
     │  ├─ ModelUnavailableError     the model did not answer, however often it was asked      llm/errors.py
     │  └─ TodoistBusyError          Todoist did not answer                            proposals/todoist/client.py
     ├─ CannotGoOnError              the same would happen on every other day, now and later

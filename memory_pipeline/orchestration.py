@@ -26,6 +26,10 @@ GROUP = "memory"
 """One for all: the UI folds several groups away, and the first thing to see should be the assets."""
 MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
 """For steps that wait for the index's lock or a server; bad data is not retried."""
+FAILED_DAYS = "failed_days"
+"""Metadata of a step that failed: a sentence for each day that did, which begins with the day."""
+UNTRIED_DAYS = "untried_days"
+"""How many days after them were left out, as they would have failed likewise."""
 STOPPED = "The run was stopped. Run it again; what is finished is kept."
 
 Describe = Callable[[str, date], Mapping[str, Any]]
@@ -109,6 +113,7 @@ def run_stage(
     """
     selected = [table for table in stage.tables if dg.AssetKey(table) in context.selected_asset_keys]
     failed: dict[date, Exception] = {}
+    is_general = False
     lake, rebuilt, days = workspace.lake, 0, days_of(context, day_of_key)
     report = on_progress.get()
     for day, partition in days.items():
@@ -120,7 +125,7 @@ def run_stage(
         except Exception as caught:
             context.log.exception(f"{stage.tables[-1]} of {day} failed")
             failed[day] = caught
-            if isinstance(caught, (TryAgainLaterError, CannotGoOnError)):
+            if is_general := isinstance(caught, (TryAgainLaterError, CannotGoOnError)):
                 break  # it would be the same for every other day
             continue
         rebuilt += built is not None
@@ -137,7 +142,10 @@ def run_stage(
         first, error = next(iter(failed.items()))
         raise dg.Failure(
             f"{len(failed)} of {len(days)} days failed, first {first}: {type(error).__name__}: {error}",
-            metadata={"failed_days": dg.MetadataValue.json([f"{d}: {e}" for d, e in failed.items()])},
+            metadata={
+                FAILED_DAYS: dg.MetadataValue.json([f"{d}: {e}" for d, e in failed.items()]),
+                UNTRIED_DAYS: sum(day > max(failed) for day in days) if is_general else 0,
+            },
             allow_retries=isinstance(error, TryAgainLaterError),
         ) from error
     context.log.info(f"{', '.join(stage.tables)}: {rebuilt} of {len(days)} days were out of date")

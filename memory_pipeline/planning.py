@@ -65,10 +65,13 @@ class Stages:
             self.friction_clusters,
         )
 
-    def is_current(self, day: date) -> bool:
-        """Whether no stage has anything to do for the day, as far as can be told before running any."""
+    def is_current(self, day: date, *, without_vectors: bool = False) -> bool:
+        """Whether no stage has anything to do for the day, as far as can be told before running any. Vectors that the
+        day waits for are nothing to do ``without_vectors``: while there is no model or index."""
         lake = self.sessions.lake
-        return all(is_current(stage, lake, day) for stage in self.all())
+        waits = without_vectors and is_incomplete(self.embeddings, lake, day)
+        stages = [stage for stage in self.all() if not (waits and stage is self.embeddings)]
+        return all(is_current(stage, lake, day) for stage in stages)
 
     def is_incomplete(self, day: date) -> bool:
         """Whether some stage stored less than there should be and waits: for a model, a budget, a missing file."""

@@ -70,6 +70,7 @@ EVERY = [
     ("identity.links", "MEMORY_IDENTITY_LINKS", "/a/X.md:/b c/X.md", (Path("/a/X.md"), Path("/b c/X.md"))),
     ("embedding_model", "EMBEDDING_MODEL", "nomic-ai/nomic-embed-text-v1.5", "nomic-ai/nomic-embed-text-v1.5"),
     ("qdrant.url", "QDRANT_URL", "http://localhost:6333", "http://localhost:6333"),
+    ("qdrant.collection", "QDRANT_COLLECTION", "mine", "mine"),
     ("qdrant.api_key", "QDRANT_API_KEY", "k-1", "k-1"),
 ]
 

@@ -99,16 +99,23 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-def run_job(settings: Settings, instance: Any, job: str, days: tuple[date, date] | None = None) -> str | None:
+def run_job(
+    settings: Settings,
+    instance: Any,
+    job: str,
+    days: tuple[date, date] | None = None,
+    failed_days: set[date] | None = None,
+) -> str | None:
     """Run to the end; None when it succeeded, else what failed first, in one line: `STOPPED` if a user did it.
-    `days` are the first and last partition: weeks and months are named by their first day.
+    `days` are the first and last partition: weeks and months are named by their first day. Days that a stage failed
+    on, and that keep later stages from all other days of this run, are added to `failed_days`.
 
     A run over days leaves MEMORY.md and REVIEW.md alone: others may follow it, and `review_job` once after them all.
     """
     from dagster._core.events import JobFailureData, RunFailureReason
 
     from memory_pipeline.definitions import build_definitions
-    from memory_pipeline.orchestration import STOPPED
+    from memory_pipeline.orchestration import FAILED_DAYS, STOPPED, UNTRIED_DAYS
 
     span = {_START: f"{days[0]}", _END: f"{days[1]}"} if days else {}
     resolved = build_definitions(settings).resolve_job_def(job)
@@ -125,6 +132,10 @@ def run_job(settings: Settings, instance: Any, job: str, days: tuple[date, date]
     ends = [e.event_specific_data for e in result.all_events if isinstance(e.event_specific_data, JobFailureData)]
     failures = [e.step_failure_data for e in result.all_events if e.is_step_failure]
     reasons = [_reason(failure.error) for failure in failures if failure.error]
+    for told in (failure.user_failure_data.metadata for failure in failures if failure.user_failure_data):
+        if failed_days is not None and FAILED_DAYS in told and not told[UNTRIED_DAYS].value:
+            sentences: Any = told[FAILED_DAYS].value
+            failed_days.update(date.fromisoformat(sentence[:10]) for sentence in sentences)
     if any(STOPPED in reason for reason in reasons) or any(
         end.failure_reason is RunFailureReason.UNEXPECTED_TERMINATION for end in ends
     ):

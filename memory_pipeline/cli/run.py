@@ -15,12 +15,14 @@ from memory_pipeline.daily_log.markers import write_markers
 from memory_pipeline.days import lookback, stretches
 from memory_pipeline.distillation.periods import DAY, NAMES, Period, periods_of
 from memory_pipeline.distillation.stage import due_periods, stages_of
+from memory_pipeline.embeddings.health import set_aside_files, vector_problems
 from memory_pipeline.planning import BRIDGED_DAYS, Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
 STAGES_WITH_PROGRESS = 6
+DAY_JOB = "day_job"
 
 
 class Runs(NamedTuple):
@@ -48,7 +50,11 @@ def run(
     span, began = span_of(first, last, everything), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions)
     with only_run(settings), interrupts() as is_pressed:
+        before = set_aside_files(Workspace(settings, catalogue.lake))
         failure, days = _bring_up_to_date(settings, catalogue, span, everything, is_pressed)
+        if not failure and set_aside_files(Workspace(settings, catalogue.lake)) != before:
+            # what was found damaged on the way read as if it had never been: made anew, it changes what came of it
+            failure, days = _bring_up_to_date(settings, catalogue, span, everything, is_pressed)
     if failure:
         err.print("The run did not finish; this is what is stored:", style="red")
     with instance_of(settings) as instance:
@@ -61,6 +67,8 @@ def run(
         print_settled(settled)
     if failure:
         raise fail(f"The run did not finish: {failure}", INTERRUPTED if _is_stopped([failure]) else FAILED)
+    if problems := summary["problems"]:
+        raise fail(f"Not all is well: {' '.join(problems)}")
 
 
 def _bring_up_to_date(
@@ -72,9 +80,11 @@ def _bring_up_to_date(
 ) -> tuple[str | None, list[date]]:
     """Run what is out of date of the days asked for; returns what failed, if anything, and the days."""
     days = days_in(catalogue, span, everything)
+    problems = vector_problems(Workspace(settings, catalogue.lake))  # first: it may make days out of date
     ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
     out_of_date = sum((last - first).days + 1 for first, last in ranges)
-    todo = f"{len(ranges)} run(s) over {out_of_date} days to do" if ranges else "all up to date"
+    nothing = "nothing can be done, but not all is well" if problems else "all up to date"
+    todo = f"{len(ranges)} run(s) over {out_of_date} days to do" if ranges else nothing
     outside = len(catalogue.days_outside())
     left_out = (
         f" {outside} days before {catalogue.settings.start_date} or in the future are left out; see `memory status`."
@@ -88,7 +98,7 @@ def _bring_up_to_date(
     with instance_of(settings) as instance:
         close_dead_runs(instance)
         _report_empty_partitions(instance, catalogue)
-        runs = Runs("day_job", ranges, out_of_date * STAGES_WITH_PROGRESS)
+        runs = Runs(DAY_JOB, ranges, out_of_date * STAGES_WITH_PROGRESS)
         failures = _execute(settings, instance, [runs], is_pressed) if ranges else []
         if not _is_stopped(failures):  # only now, so that REVIEW.md has the best of all days
             failures.append(run_job(settings, instance, "review_job"))
@@ -146,14 +156,27 @@ def _execute(
         failures: list[str | None] = []
         try:
             # a range that fails does not stop the others, but a user does
-            for job, span in ((runs.job, span) for runs in todo for span in runs.ranges):
-                failure = run_job(settings, instance, job, span)
+            left = [(runs.job, span) for runs in todo for span in runs.ranges]
+            while left and not _is_stopped(failures):
+                job, span = left.pop(0)
+                failed: set[date] = set()
+                failure = run_job(settings, instance, job, span, failed)
+                if failure and failed:
+                    failure = f"{failure} (on {', '.join(f'{day}' for day in sorted(failed))})"
                 failures.append(STOPPED if is_pressed() else failure)
-                if _is_stopped(failures):
-                    break
+                if job == DAY_JOB:
+                    left = [(job, part) for part in _without(span, failed)] + left
             return failures
         finally:
             on_progress.reset(token)
+
+
+def _without(span: tuple[date, date], failed: set[date]) -> list[tuple[date, date]]:
+    """The other days of a run in which a stage failed on some: their later stages were skipped."""
+    if not failed:
+        return []
+    days = [day for day in lookback(span[1], (span[1] - span[0]).days + 1) if day not in failed]
+    return stretches(days)
 
 
 def _is_stopped(failures: Sequence[str | None]) -> bool:

@@ -7,9 +7,11 @@ import polars as pl
 import typer
 
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.summary import say_problems
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
+from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.silence import silences
 from memory_pipeline.planning import Stages
@@ -36,6 +38,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS).left
     stages = Stages.from_settings(settings, catalogue)
     planning = Lake(settings.lake_dir, for_planning=True)
+    problems = vector_problems(Workspace(settings, lake))  # first, for what is missing makes days out of date
     days, log = catalogue.days(), ProposalLog(lake)
     data = {
         "workspace": str(settings.workspace),
@@ -45,7 +48,10 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_with_sessions": len(days),
         "first_day": f"{catalogue.settings.start_date}",
         "days_before_start_or_in_future": [f"{day}" for day in catalogue.days_outside()],
-        "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day)],
+        "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day, without_vectors=bool(problems))],
+        "days_by_words": [f"{day}" for day in days_by_words(Workspace(settings, lake), days)],
+        "problems": problems,
+        "set_aside": [],
         **_observing(Workspace(settings, lake)),
         **_silent(lake, catalogue),
         "reflections_waiting": _waiting(lake),
@@ -53,6 +59,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "proposals": dict(log.frame.group_by("status").len().sort("status").iter_rows()),
         "auto_promotion": report(Workspace(settings, lake), log),
     }
+    data["set_aside"] = [str(path) for path in set_aside_files(Workspace(settings, lake))]  # all was read by now
     if as_json:
         print_json(data)
     else:
@@ -159,6 +166,9 @@ def _print(data: dict[str, Any]) -> None:
         "days out of date",
         f"{len(out_of_date)}" + (f" (last {out_of_date[-1]}); `memory run --all`" if out_of_date else ""),
     )
+    if by_words := data["days_by_words"]:
+        say_pair("days without vectors", f"{len(by_words)} (last {by_words[-1]}), made by words alone until there are")
+    say_problems(data["problems"], data["set_aside"])
     if left := data["windows_to_observe"]:
         say_pair("windows to observe", f"{left}; `memory run --all`")
     if unusable := data["segments_of_unusable_answers"]:

@@ -10,6 +10,7 @@ from memory_pipeline.cli.console import say, say_pair
 from memory_pipeline.cli.dagster_runs import check_results
 from memory_pipeline.distillation.periods import DAY, LEVELS, NAMES, TABLE_OF, periods_of
 from memory_pipeline.distillation.stage import DistillationStage
+from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
@@ -44,6 +45,9 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
             "stored_only": int((~windows["observed"]).sum()),
         },
         "days_unfinished": [f"{d}" for d in days if _waits(lake, d)],
+        "days_by_words": [f"{d}" for d in days_by_words(Workspace(settings, lake), days)],
+        "problems": vector_problems(Workspace(settings, lake)),
+        "set_aside": [str(path) for path in set_aside_files(Workspace(settings, lake))],
         "observations": {p: int((observations["priority"] == p).sum()) for p in PRIORITIES},
         "vectors": lake.read("embeddings", days).height,
         "reflections": lake.read("reflections", days).height,
@@ -95,6 +99,16 @@ def _patterns(lake: Lake, days: Sequence[date]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda f: -f["severity"])
 
 
+def say_problems(problems: Sequence[str], set_aside: Sequence[str]) -> None:
+    """What is broken, and what was and is kept under another name."""
+    for problem in problems:
+        say(f"{'not well':<24}{problem}", "yellow")
+    for path in set_aside:
+        say(f"{'set aside':<24}{path}", "yellow")
+    if set_aside:
+        say(f"{'':<24}It was damaged; `memory run --all` makes anew what it held. Then delete it.", "yellow")
+
+
 def _spent(summary: dict[str, Any]) -> str:
     calls, unknown = summary["model_calls"], summary["calls_of_unknown_price"]
     spent = f"${summary['spent_usd']:.2f}"
@@ -115,6 +129,8 @@ def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
     say_pair("windows", f"{windows['observed']} observed{left}, {windows['stored_only']} only stored")
     if unfinished := summary["days_unfinished"]:  # where rows of another observer stand in, no window is left
         say_pair("not finished", f"{len(unfinished)} days wait for the model or its budget (last {unfinished[-1]})")
+    if by_words := summary["days_by_words"]:
+        say_pair("without vectors", f"{len(by_words)} days, made by words alone (last {by_words[-1]})")
     say_pair("observations", "  ".join(f"{settings.marks[p]} {n} {p}" for p, n in summary["observations"].items()))
     if any(distilled := summary["distilled_lines"].values()):
         of_days, of_weeks, of_months = distilled
@@ -130,4 +146,5 @@ def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
     say_pair("money spent", _spent(summary))
     for name, place in summary["places"].items():
         say_pair(name, place)
+    say_problems(summary["problems"], summary["set_aside"])
     say(f"\nReview the proposals: {settings.review_file} or `memory review`. The Dagster UI: `memory ui`.")

@@ -4,6 +4,7 @@ from datetime import date
 
 import dagster as dg
 
+from memory_pipeline.embeddings.index import IndexUnavailableError
 from memory_pipeline.embeddings.opening import open_index
 from memory_pipeline.orchestration import WorkspaceResource, daily_partitions, days_of, report_by_day
 from memory_pipeline.settings import Settings
@@ -23,13 +24,17 @@ def embedding_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
         """
         opened = workspace.open()
         points: dict[date, set[str]] = {}
+        unavailable: Exception | None = None
         try:
             with open_index(opened.settings, encoder_of(opened.settings.embedding_model)) as index:
                 points = {day: index.ids(day) for day in days_of(context)}
-        except EncoderUnavailableError:
-            context.log.warning("Without the embedding model nobody can say what the index holds.")
+        except (EncoderUnavailableError, IndexUnavailableError) as error:
+            unavailable = error
+            context.log.warning(f"Nobody can say what the index holds: {error}")
 
         def judge(day: date) -> Verdict:
+            if unavailable:
+                return Verdict(False, offenders=[f"Nobody can say what the index holds: {unavailable}"])
             rows = set(opened.lake.read("embeddings", [day])["point_id"])
             return judge_parity(opened.lake.read("observations", [day]).height, rows, points.get(day, set()))
 

@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 from memory_pipeline.embeddings.index import (
     DAY_NUMBER,
     Hit,
+    IndexBusyError,
     IndexUnavailableError,
     Point,
     batches,
@@ -67,7 +68,7 @@ class EdgeIndex:
         except BaseException as error:
             self._lock.release()
             if isinstance(error, Timeout):
-                raise IndexUnavailableError(self._busy) from None
+                raise IndexBusyError(self._busy) from None
             if isinstance(error, OSError):
                 raise IndexUnavailableError(
                     f"The vector index in {folder} cannot be opened: {error}. Check its permissions and the disk."
@@ -175,7 +176,7 @@ class EdgeIndex:
                 if "WouldBlock" not in str(error):
                     return self._start_afresh(error)
                 if time.monotonic() >= deadline:
-                    raise IndexUnavailableError(self._busy) from error
+                    raise IndexBusyError(self._busy) from error
             time.sleep(_RETRY_SECONDS)
 
     def _load(self) -> EdgeShard:

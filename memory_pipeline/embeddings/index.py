@@ -52,6 +52,10 @@ class IndexUnavailableError(TryAgainLaterError):
     """The index cannot be opened or reached; the message says why and what to do."""
 
 
+class IndexBusyError(IndexUnavailableError):
+    """Another process has the index open, and nothing is wrong with it."""
+
+
 class VectorIndex(Protocol):
     """What the pipeline asks of an index. All methods raise `IndexUnavailableError` when it is out of reach."""
 

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import polars as pl
 
-from memory_pipeline.embeddings.index import Point
+from memory_pipeline.embeddings.index import IndexUnavailableError, Point
 from memory_pipeline.embeddings.opening import generation, open_index
 from memory_pipeline.lake.rows import EmbeddingRow, ObservationRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
@@ -46,14 +46,17 @@ class EmbeddingsStage:
         )
 
     def build(self, day: date) -> Built:
-        """Without a model no rows, and the day waits for one: the pipeline then goes on by words alone."""
+        """Without a model no rows, without an index those that are stored: the day waits, and the pipeline goes on by
+        words alone."""
         observations = typed_rows(self.lake.read("observations", [day]), ObservationRow)
         old = {row["source_id"]: row for row in typed_rows(self.lake.read("embeddings", [day]), EmbeddingRow)}
         try:
             rows = [self._row(day, o) for o in observations]
             encoded = self._store(day, observations, rows, old)
         except EncoderUnavailableError as error:
-            return Built(_frames([]), is_complete=False, warnings=(f"No vectors, by words only: {error}",))
+            return _by_words([], error)
+        except IndexUnavailableError as error:
+            return _by_words([row for row in rows if old.get(row["source_id"]) == row], error)
         return Built(_frames(rows), notes={"encoded": encoded})
 
     def _row(self, day: date, observation: ObservationRow) -> EmbeddingRow:
@@ -115,17 +118,22 @@ class EmbeddingsStage:
         }
 
 
+def _by_words(rows: list[EmbeddingRow], error: Exception) -> Built:
+    warnings = (f"No vectors, by words only: {error}",)
+    return Built(_frames(rows), is_complete=False, notes={"why": str(error)}, warnings=warnings)
+
+
 def _frames(rows: list[EmbeddingRow]) -> dict[str, pl.DataFrame]:
     return {"embeddings": pl.DataFrame(rows, schema=TABLES["embeddings"].columns)}
 
 
 def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str]) -> dict[str, list[float]]:
-    """The stored vectors by observation id; those without one are left out, without a model all of them."""
+    """The stored vectors by observation id; those without one are left out, without a model or an index all of them."""
     if not observation_ids:
         return {}
     by_point = {point_id(o): o for o in observation_ids}
     try:
         with open_index(settings, encoder) as index:
             return {by_point[p]: v for p, v in index.vectors(by_point.keys()).items()}
-    except EncoderUnavailableError:  # rows from days before the model went missing
+    except (EncoderUnavailableError, IndexUnavailableError):  # rows from days before it went missing
         return {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import date
 from itertools import count
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
@@ -115,15 +115,25 @@ class FrictionStage:
             )
 
     def _failures(self, days: list[date]) -> Iterator[FrictionEvent]:
-        with self.connect() as connection:
-            self.lake.attach_views(connection)
-            rows = connection.execute(_FAILED, 2 * [days[0], days[-1]]).fetchall()
+        import duckdb  # here, because planning loads this module for commands that query nothing
+
+        try:
+            rows = self._failed(days)
+        except duckdb.Error:  # a damaged file of any table: reading sets it aside, or says what to do
+            for table in TABLES:
+                self.lake.read(table)
+            rows = self._failed(days)
         for message_id, day, session_id, said_at, text, tool, *place in rows:
             line = error_line(text)
             if line:
                 start = text.find(line)
                 spans = ((message_id, start, start + len(line)),)
                 yield FrictionEvent(message_id, day, session_id, said_at, line, spans, tool or "a tool", *place)
+
+    def _failed(self, days: list[date]) -> list[Any]:
+        with self.connect() as connection:
+            self.lake.attach_views(connection)
+            return connection.execute(_FAILED, 2 * [days[0], days[-1]]).fetchall()
 
 
 def _row(day: date, number: int, cluster: Cluster, owner: str) -> FrictionRow:

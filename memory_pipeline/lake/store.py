@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import itertools
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from functools import lru_cache
 from io import BytesIO
@@ -65,7 +67,8 @@ class Lake:
     ) -> pl.DataFrame:
         """The rows of these days (None: all), typed also when there are none; only some columns where named.
 
-        Raises `DamagedTableError` when a file cannot be read.
+        A damaged file of rows that can be made again is set aside, and its day reads as if it had never been written.
+        Raises `DamagedTableError` where they cannot.
         """
         self._heal(table)
         if not TABLES[table].daily:
@@ -107,7 +110,11 @@ class Lake:
         state = self._state(table, day)
         try:
             return _file_fingerprint(*state) if state else None
+        except FileNotFoundError:
+            return None
         except pl.exceptions.PolarsError:
+            if state and TABLES[table].is_derived:  # the stage that makes it anew would write over it
+                self._frame(table, Path(state[0]), None)
             return None
 
     def digest(self, table: str, days: Iterable[date]) -> str:
@@ -115,8 +122,8 @@ class Lake:
         total = hashlib.sha256()
         for day in sorted(set(days)):
             if state := self._state(table, day):
-                total.update(f"{day}".encode())
-                total.update(_file_digest(*state))
+                with suppress(FileNotFoundError):  # set aside since
+                    total.update(f"{day}".encode() + _file_digest(*state))
         return total.hexdigest()
 
     def _state(self, table: str, day: date) -> tuple[str, int, int] | None:
@@ -157,7 +164,7 @@ class Lake:
                 log.warning(sentence)
 
     def _at_once(self, table: str, paths: list[Path], columns: Sequence[str] | None) -> pl.DataFrame | None:
-        """All rows of these files; None where one is damaged or has other types, which is told or cast one by one, or
+        """All rows of these files; None where one is damaged or has other types, and they are looked at one by one, or
         where they are too large to be held at once."""
         schema = TABLES[table].columns
         try:
@@ -171,16 +178,28 @@ class Lake:
             return None
 
     def _frame(self, table: str, path: Path, columns: Sequence[str] | None) -> pl.DataFrame:
-        content = _content(path)
+        frame = pl.DataFrame(schema=TABLES[table].columns)
+        try:
+            content = _content(path)
+        except FileNotFoundError:  # another process has just set it aside
+            return frame.select(columns or pl.all())
         try:
             stored = pl.read_parquet_schema(content) if columns else {}
             wanted = [name for name in columns if name in stored] if columns else None
             content.seek(0)
-            return self._conform(table, pl.read_parquet(content, columns=wanted)).select(columns or pl.all())
+            frame = pl.read_parquet(content, columns=wanted)
         except pl.exceptions.PolarsError as error:
-            if not TABLES[table].is_derived and (sentence := put_back(self.root, table, path)):
+            if TABLES[table].is_derived:
+                set_aside(path, content.getvalue())
+            elif sentence := put_back(self.root, table, path):
                 log.warning(sentence)
                 return self._frame(table, path, columns)
+            else:
+                reason = f"{path} cannot be read ({type(error).__name__}). {TABLES[table].fix}"
+                raise DamagedTableError(reason) from error
+        try:
+            return self._conform(table, frame).select(columns or pl.all())
+        except pl.exceptions.PolarsError as error:  # other types than ours: nothing is wrong with the file
             raise DamagedTableError(f"{path} cannot be read ({type(error).__name__}). {TABLES[table].fix}") from error
 
     def _conform(self, table: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -211,6 +230,15 @@ def _content(path: Path) -> BytesIO:
     """The file's bytes, by one opening of it: who opens it again for the rows that its footer names may meet other
     rows, because a writer has renamed new ones into its place."""
     return BytesIO(path.read_bytes())
+
+
+def set_aside(path: Path, damaged: bytes) -> None:
+    """Rename a damaged file to `<name>.broken-<n>`, unless another process has set it aside or written it anew."""
+    candidates = (path.with_name(f"{path.name}.broken-{n}") for n in itertools.count(1))
+    aside = next(candidate for candidate in candidates if not candidate.exists())
+    with suppress(FileNotFoundError):
+        if path.read_bytes() == damaged:
+            path.rename(aside)
 
 
 @lru_cache(maxsize=20_000)

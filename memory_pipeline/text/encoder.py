@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -59,10 +60,7 @@ class Encoder:
                 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
                 self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
             except Exception as error:  # a damaged model fails in as many ways as it has files
-                raise EncoderUnavailableError(
-                    f"EMBEDDING_MODEL={self.name!r} cannot be loaded from this machine ({type(error).__name__}); "
-                    "fetch the model first, or unset the variable for the bundled one."
-                ) from error
+                raise EncoderUnavailableError(_cannot_load(self.name, type(error).__name__)) from error
         return self._model
 
 
@@ -70,6 +68,32 @@ class Encoder:
 def encoder_of(name: str) -> Encoder:
     """The process's one encoder of that name: loading it again would cost seconds and memory."""
     return Encoder(name)
+
+
+def missing_model(name: str) -> str | None:
+    """Why the model cannot be used and what to do, as far as can be told without loading it; None when it is there."""
+    try:
+        return None if name == BUNDLED_MODEL and bundled_folder() else _not_there(name)
+    except EncoderUnavailableError as error:
+        return str(error)
+
+
+def _not_there(name: str) -> str | None:
+    from huggingface_hub import try_to_load_from_cache
+
+    if (Path(name) / "config.json").exists() or (Path(name) / "modules.json").exists():
+        return None
+    with suppress(ValueError):  # a path is no name of a model
+        if any(try_to_load_from_cache(n, "config.json") for n in (name, f"sentence-transformers/{name}")):
+            return None
+    return _cannot_load(name, "it is not there")
+
+
+def _cannot_load(name: str, why: str) -> str:
+    return (
+        f"EMBEDDING_MODEL={name!r} cannot be loaded from this machine ({why}); "
+        "fetch the model first, or unset the variable for the bundled one."
+    )
 
 
 def bundled_folder() -> Path:

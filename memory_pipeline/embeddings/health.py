@@ -1,0 +1,62 @@
+"""What is wrong with the vectors of a workspace, in sentences: the model, the index, what is missing in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from memory_pipeline.embeddings.index import IndexBusyError, IndexUnavailableError
+from memory_pipeline.embeddings.opening import new_generation, open_index
+from memory_pipeline.stage import INCOMPLETE
+from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of, missing_model
+from memory_pipeline.workspace import Workspace
+
+LOOK_SECONDS = 2.0
+"""Time that a look waits for an index that another process uses: in use is not broken."""
+
+
+@dataclass(frozen=True)
+class _Size:
+    """The dimension of the vectors that are stored, known without loading the model."""
+
+    dimension: int
+
+
+def vector_problems(workspace: Workspace) -> list[str]:
+    """What is broken now, one sentence each with what to do; none when all is well.
+
+    Opens the index, as a stage does: a damaged one is set aside (see `set_aside_files`), and where vectors are missing
+    in it, the days are out of date from then on.
+    """
+    settings = workspace.settings
+    if missing := missing_model(settings.embedding_model):
+        return [f"There are no new vectors, and lines are compared by their words alone: {missing}"]
+    rows = workspace.lake.read("embeddings", columns=["point_id", "model", "dimension"])
+    known = rows.filter(rows["model"] == settings.embedding_model)
+    if known.is_empty() and not settings.qdrant.url:
+        return []
+    try:
+        size = _Size(known["dimension"][-1]) if known.height else encoder_of(settings.embedding_model)
+        with open_index(settings, size, wait=LOOK_SECONDS) as index:
+            lost = set(known["point_id"]) - index.ids()
+    except IndexBusyError:
+        return []
+    except (IndexUnavailableError, EncoderUnavailableError) as error:
+        return [f"There are no vectors, and lines are compared by their words alone: {error}"]
+    if not lost:
+        return []
+    new_generation(settings)
+    return [f"{len(lost)} of {known.height} vectors are not in the index; `memory run --all` makes them anew."]
+
+
+def days_by_words(workspace: Workspace, days: Iterable[date]) -> list[date]:
+    """Those of the days that wait for their vectors; what came after was made by words alone."""
+    return [day for day in days if workspace.lake.fingerprint("embeddings", day) == INCOMPLETE]
+
+
+def set_aside_files(workspace: Workspace) -> list[Path]:
+    """Damaged files and indexes that were set aside, while they are there."""
+    settings = workspace.settings
+    return sorted([*settings.index_dir.glob("*.broken-*"), *settings.lake_dir.glob("*/*.broken-*")])

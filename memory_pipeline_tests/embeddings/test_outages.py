@@ -1,0 +1,208 @@
+"""Without the vector server, the model or a sound index the rest of a day goes on by words, and it is told why."""
+
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.embeddings import opening
+from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
+from memory_pipeline.embeddings.index import IndexUnavailableError
+from memory_pipeline.embeddings.opening import generation, index_folder, open_index
+from memory_pipeline.embeddings.stage import EmbeddingsStage, vectors_of
+from memory_pipeline.friction.stage import FrictionStage
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.stage import ProposalsStage
+from memory_pipeline.reflections.extractive import ExtractiveReflector
+from memory_pipeline.reflections.stage import ReflectionsStage
+from memory_pipeline.stage import bring_up_to_date, is_current, is_incomplete
+from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.rows import (
+    DAY,
+    FakeEncoder,
+    changed,
+    observation,
+    observation_id,
+    put,
+    use_encoder,
+    workspace,
+)
+
+UV, FRIDAY = "Use uv for Python.", "Never deploy on a Friday."
+
+
+@pytest.fixture
+def closed_port() -> int:
+    """Of loopback, where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """Two observations of a day, with a model that is played."""
+    monkeypatch.setattr(opening, "_down", {})
+    use_encoder(monkeypatch, FakeEncoder("uv", "friday"))
+    settings, lake = workspace(tmp_path)
+    put(lake, "observations", observation(UV), observation(FRIDAY))
+    return Workspace(settings, lake)
+
+
+def with_server(opened: Workspace, port: int) -> Workspace:
+    return Workspace(changed(opened.settings, qdrant_url=f"http://127.0.0.1:{port}"), opened.lake)
+
+
+def embed(opened: Workspace) -> EmbeddingsStage:
+    stage = EmbeddingsStage(opened, FakeEncoder("uv", "friday"))  # type: ignore[arg-type]
+    bring_up_to_date(stage, opened.lake, DAY)
+    return stage
+
+
+def test_without_the_server_a_day_is_proposed_all_the_same(opened: Workspace, closed_port: int) -> None:
+    down = with_server(opened, closed_port)
+    stage = embed(down)
+    assert is_incomplete(stage, down.lake, DAY)
+    for later in (ReflectionsStage(down, ExtractiveReflector(), stage.encoder), ProposalsStage(down)):
+        bring_up_to_date(later, down.lake, DAY)
+    bring_up_to_date(FrictionStage(down, stage.encoder), down.lake, DAY)
+    assert set(down.lake.read("proposals")["text"]) == {UV, FRIDAY}
+    assert days_by_words(down, [DAY]) == [DAY]
+
+
+def test_what_was_proposed_stays_when_the_server_is_back(opened: Workspace, closed_port: int) -> None:
+    """Here the embedded index stands in for it: the rest of the day is done again with vectors."""
+    test_without_the_server_a_day_is_proposed_all_the_same(opened, closed_port)
+    before = opened.lake.read("proposals")
+    stage = embed(opened)
+    assert not is_incomplete(stage, opened.lake, DAY)
+    reflections = ReflectionsStage(opened, ExtractiveReflector(), stage.encoder)
+    assert not is_current(reflections, opened.lake, DAY)
+    for later in (reflections, ProposalsStage(opened)):
+        bring_up_to_date(later, opened.lake, DAY)
+    assert opened.lake.read("proposals").equals(before)
+    assert vector_problems(opened) == []
+
+
+def test_the_records_of_vectors_outlive_the_outage(opened: Workspace, closed_port: int) -> None:
+    embed(opened)
+    put(opened.lake, "observations", observation("Indent with tabs."))
+    embed(with_server(opened, closed_port))
+    assert set(opened.lake.read("embeddings")["source_id"]) == {observation_id(UV), observation_id(FRIDAY)}
+    stage = EmbeddingsStage(opened, encoder := FakeEncoder("uv", "friday"))  # type: ignore[arg-type]
+    bring_up_to_date(stage, opened.lake, DAY)
+    assert encoder.encoded == ["Indent with tabs."]
+
+
+def test_a_server_that_is_down_is_asked_once(
+    opened: Workspace, closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each stage of each day would wait for it anew."""
+    tried: list[int] = []
+    down, real = with_server(opened, closed_port), opening._open
+
+    def counted(*args: object) -> object:
+        tried.append(1)
+        return real(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(opening, "_open", counted)
+    for _ in range(3):
+        with pytest.raises(IndexUnavailableError), open_index(down.settings, FakeEncoder("uv")):
+            pass
+    assert vectors_of(down.settings, FakeEncoder("uv"), ["o-1"]) == {}  # type: ignore[arg-type]
+    assert len(tried) == 1
+
+
+def test_a_server_that_is_down_is_told_with_its_address(opened: Workspace, closed_port: int) -> None:
+    (problem,) = vector_problems(with_server(opened, closed_port))
+    assert f"The Qdrant server at http://127.0.0.1:{closed_port} does not answer" in problem
+    assert "check QDRANT_URL" in problem
+
+
+def test_a_damaged_index_is_told_with_its_path_and_filled_again(opened: Workspace) -> None:
+    """Also where all days are up to date."""
+    settings = changed(opened.settings, embedding_model="all-MiniLM-L6-v2")
+    opened = Workspace(settings, opened.lake)
+    stage = embed(opened)
+    assert vector_problems(opened) == [] and is_current(stage, opened.lake, DAY)
+    for path in index_folder(settings).rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"broken")
+    (problem,) = vector_problems(opened)
+    assert problem.startswith("2 of 2 vectors are not in the index; `memory run --all`")
+    assert set_aside_files(opened) == [settings.index_dir / "all-MiniLM-L6-v2.broken-1"]
+    assert not is_current(stage, opened.lake, DAY)
+    embed(opened)
+    assert vector_problems(opened) == []
+
+
+def test_vectors_that_the_index_lost_without_a_word_are_made_again(opened: Workspace) -> None:
+    stage = embed(opened)
+    with open_index(opened.settings, stage.encoder) as index:
+        index.delete(list(opened.lake.read("embeddings")["point_id"][:1]))
+    (problem,) = vector_problems(opened)
+    assert problem.startswith("1 of 2 vectors are not in the index")
+    embed(opened)
+    assert vector_problems(opened) == []
+
+
+def test_an_index_that_others_use_is_not_broken(opened: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_pipeline.embeddings.health.LOOK_SECONDS", 0.1)
+    stage = embed(opened)
+    with open_index(opened.settings, stage.encoder):
+        assert vector_problems(opened) == []
+
+
+@pytest.mark.parametrize("name", ["/nowhere/a-model", "nobody/no-such-model"])
+def test_a_model_that_is_not_there_is_told_with_what_to_do(opened: Workspace, name: str) -> None:
+    (problem,) = vector_problems(Workspace(changed(opened.settings, embedding_model=name), opened.lake))
+    assert f"EMBEDDING_MODEL={name!r} cannot be loaded from this machine" in problem
+    assert "fetch the model first" in problem
+
+
+def test_the_collection_can_be_named(opened: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, object] = {}
+    monkeypatch.setattr(
+        "memory_pipeline.embeddings.server.ServerIndex", lambda url, size, **more: asked.update(more) or _Nothing()
+    )
+    named = changed(opened.settings, qdrant_url="http://127.0.0.1:1", qdrant_collection="mine")
+    with open_index(named, FakeEncoder("uv")):
+        pass
+    assert asked["collection"] == "mine"
+    assert generation(named) != generation(changed(named, qdrant_collection="memory_observations"))
+
+
+class _Nothing:
+    def close(self) -> None: ...
+
+
+# --- tables ---
+
+
+def test_a_damaged_table_that_can_be_made_again_is_set_aside(opened: Workspace) -> None:
+    path = opened.lake.path("observations", DAY)
+    for content in (b"", b"PAR1 nonsense PAR1"):
+        path.write_bytes(content)
+        assert opened.lake.read("observations").is_empty()
+        assert opened.lake.fingerprint("observations", DAY) is None
+        put(opened.lake, "observations", observation(UV))
+    assert [p.name for p in set_aside_files(opened)] == [f"{DAY}.parquet.broken-{n}" for n in (1, 2)]
+    assert set_aside_files(opened)[0].read_bytes() == b""
+    assert opened.lake.days("observations") == [DAY]
+
+
+def test_a_damaged_table_keeps_no_friction_from_being_found(opened: Workspace) -> None:
+    (opened.settings.lake_dir / "segments").mkdir()
+    opened.lake.path("segments", DAY).write_bytes(b"nonsense")
+    bring_up_to_date(FrictionStage.from_workspace(opened), opened.lake, DAY)
+    assert opened.lake.days("friction_clusters") == [DAY]
+    assert len(set_aside_files(opened)) == 1
+
+
+def test_a_plan_that_saw_a_file_before_it_was_set_aside_goes_on(opened: Workspace) -> None:
+    planning = Lake(opened.settings.lake_dir, for_planning=True)
+    before = planning.digest("observations", [DAY])
+    shutil.move(opened.lake.path("observations", DAY), opened.settings.lake_dir / "elsewhere")
+    planning.digest("observations", [DAY])
+    assert before != opened.lake.digest("observations", [DAY])
