@@ -25,6 +25,7 @@ WINDOW = {
     "current_task": "Make the build green.",
     "files_read": ["a", "b"],
     "files_modified": ["c"],
+    "untimed": False,
 }
 RULE = fact("Never deploy on a Friday.", "high", EvidenceSpan("m1", 0, 25))
 DUE = fact("The key expires tomorrow.", "medium", EvidenceSpan("m2", 3, 9), minutes=70, flags=("time_removed",))
@@ -58,6 +59,9 @@ def test_the_rows_of_a_window() -> None:
         "current_task": None,
         "suggested_response": None,
         "used": [],
+        "basis": None,
+        "times_invented": None,
+        "times_written": None,
     }
     assert (second["position"], second["parsed"], second["problem"]) == (1, False, "It is empty.")
     assert rows.observations[1] == {
@@ -76,6 +80,8 @@ def test_the_rows_of_a_window() -> None:
         "trust": "user",
         "flags": ["time_removed"],
         "tokens": 8,
+        "trace": None,
+        "untimed": None,
         "cwd": "/src/kiln",
         "project": "kiln",
         "owner": "me",
@@ -115,7 +121,12 @@ def test_rows_of_windows_add_up() -> None:
 
 
 def test_the_log_shows_segments_with_facts_in_local_time() -> None:
-    session = {"name": "deploys", "files_read": ["a", "b", "d"], "files_modified": ["c", "e"]}  # of all its windows
+    session = {
+        "name": "deploys",
+        "files_read": ["a", "b", "d"],
+        "files_modified": ["c", "e"],
+        "project": "depot",
+    }  # of all its windows
     rows = rows_of(WINDOW, SEGMENTS, "x", LONDON)
     shown = log_window(WINDOW, rows, session, settings_in("Asia/Tokyo"))
     assert (shown.key, shown.session_name, shown.time, shown.files_read, shown.files_modified) == (
@@ -132,7 +143,7 @@ def test_the_log_shows_segments_with_facts_in_local_time() -> None:
 
 def test_the_log_has_the_windows_task_and_the_narratives_title_where_no_model_told_them() -> None:
     told = [Segment("They spoke of deploys. And more.", "m1", "m2", (RULE,))]
-    session = {"name": "n", "files_read": [], "files_modified": []}
+    session = {"name": "n", "files_read": [], "files_modified": [], "project": None}
     shown = log_window(WINDOW, rows_of(WINDOW, told, "x", LONDON), session, settings_in("Europe/London"))
     assert shown.current_task == "Make the build green."
     assert "They spoke of deploys" in shown.segments[0].title
@@ -141,7 +152,9 @@ def test_the_log_has_the_windows_task_and_the_narratives_title_where_no_model_to
 def test_facts_that_came_without_segments_are_shown_flat() -> None:
     """Nobody wrote a title or narrative, so there is none."""
     flat = [Segment("", "m1", "m2", (RULE, DUE))]
-    shown = log_window(WINDOW, rows_of(WINDOW, flat, "x", LONDON), {"name": "n"}, settings_in("Europe/London"))
+    shown = log_window(
+        WINDOW, rows_of(WINDOW, flat, "x", LONDON), {"name": "n", "project": None}, settings_in("Europe/London")
+    )
     assert [(s.title, s.narrative) for s in shown.segments] == [("", "")]
     assert "\n\nDate: 2025-03-05\n\n* 🔴 (09:00) Never deploy" in render_observations(shown, DAY)
 
@@ -157,5 +170,7 @@ def test_facts_that_came_without_segments_are_shown_flat() -> None:
 )
 def test_a_primary_task_is_shown_without_its_label(reported: str, expected: str) -> None:
     told = [Segment("They spoke.", "m1", "m2", (RULE,), current_task=reported)]
-    shown = log_window(WINDOW, rows_of(WINDOW, told, "x", LONDON), {"name": "n"}, settings_in("Europe/London"))
+    shown = log_window(
+        WINDOW, rows_of(WINDOW, told, "x", LONDON), {"name": "n", "project": None}, settings_in("Europe/London")
+    )
     assert shown.current_task == expected
