@@ -25,8 +25,9 @@ MIN_TOKENS_SAID = 200
 """Below so little said, a ratio means nothing."""
 MAX_UNGROUNDED = 0.1
 """Share of observations with names or numbers that nobody said, above which the observer invents."""
-MAX_HIGH_SHARE, MIN_HIGH_ALLOWED = 0.6, 3
-"""Where nearly everything is important, nothing is; of a handful all may be."""
+MAX_HIGH_SHARE, MIN_HIGH_ALLOWED = 2 / 3, 3
+"""Where nearly everything is important, nothing is; of a handful all may be. Of 60 days of real sessions and of the
+examples none has more than .63."""
 SLIPS, MAX_INVENTED_TIMES = 1, 0.1
 """Clock times that a model may make up on a day: one, or this share. Whoever misreads one among forty slips; a model
 that invents one in ten would also give wrong ones that some message happens to have, which nobody can tell."""
@@ -177,7 +178,7 @@ def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
 
 
 def judge_highs(workspace: Workspace, day: date) -> Verdict:
-    """High is rare: at most 60 % of a day's observations, but three may be.
+    """High is rare: at most two thirds of a day's observations, but three may be.
 
     Fails when a model marks nearly everything as high, or when a day consists of short windows whose few facts are all
     high, which no observer sees by itself.
