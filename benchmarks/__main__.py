@@ -31,6 +31,7 @@ QUICK = (
     Benchmark("hops"),
     Benchmark("auto_promotion"),
     Benchmark("chain"),
+    Benchmark("languages"),
     Benchmark("sensor", ("2000",)),
     Benchmark("kills", ("--trials", "10")),
     Benchmark("reading", (f"{FIXTURES}",), (FIXTURES,)),

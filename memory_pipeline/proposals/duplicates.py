@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memory_pipeline.scope import are_apart
+from memory_pipeline.text.languages.identify import ENGLISH, language_of
 from memory_pipeline.text.sameness import OFFERED
 from memory_pipeline.text.similarity import content_words, is_latin, overlap
 from memory_pipeline.text.specifics import differ_in_numbers
@@ -86,6 +87,9 @@ class KnownLines:
         likeness = self._matrix @ np.asarray(vector, dtype=np.float32)
         for place in np.argsort(-likeness)[: int((likeness >= OFFERED.cosine).sum())]:
             known = self.lines[self._with_vector[int(place)]]
+            is_foreign = language_of(text) != ENGLISH or language_of(known.text) != ENGLISH
+            if is_foreign and words.isdisjoint(self._words[self._with_vector[int(place)]]):
+                continue  # the model is for English
             if not (differ_in_numbers(text, known.text) or _differ(text, projects, known)):
                 return known
         return None

@@ -1,14 +1,13 @@
-"""Words by which a sentence of a session shows what kind of fact it is, and whether it is English at all.
+"""English words by which a sentence of a session shows what kind of fact it is.
 
 These are for talk, as it was said: the kinds of `kinds.py` and the extractive observer go by them, and its weights were
 fitted with them. What a finished line gives away is in `wording.py`, and a request of the moment in `momentary.py`.
-English only: in other languages the cues would be silent or, worse, wrong, so these go by structure.
+Those of other languages are in `languages/`, by the same names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 
 def any_of(*patterns: str) -> re.Pattern[str]:
@@ -92,8 +91,6 @@ ACCEPTING = re.compile(
     re.I,
 )
 """Begins with consent, whatever follows."""
-CHINESE_CONSENT = re.compile(r"^\W*(好|可以|可|是|对|對|行|嗯|要|同意|沒問題|没问题|確認|确认)")
-CHINESE_QUESTION = re.compile(r"(吗|嗎|呢|哪些|什么|什麼)\W*$")
 PLAN = any_of(
     r"^\W*(now,? )?(let me|let's|i'?ll|i will|i'?m going to|i am going to|i need to|i should|next,? i|first,? i|"
     r"going to)\b",
@@ -169,37 +166,3 @@ NEXT_THING = any_of(r"\W*((ok(ay)?|good|great|cool|nice)\W+)?(now|next)\W+(let'?
 """A user turns to another thing: "now let's …"."""
 IMAGE = re.compile(r"\W*\[image: [^\]]*\]\W*")
 """The mark that reading leaves in the place of an image."""
-CHINESE = re.compile(r"[一-鿿]")
-
-
-_WORD = re.compile(r"[^\W\d_]+")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\S*[/\\_=<>{}]\S*", re.S)
-_ENGLISH = frozenset(
-    """
-    a about after all also an and any are as at be because been but by can could did do does don for from get had has
-    have how i if in into is it its just let like make me more my need no not now of on one only or other our out
-    please should so some than that the their them then there these they this to up use was we were what when where
-    which who why will with would you your
-    """.split()  # noqa: SIM905 - a list of words reads better as text
-)
-SHARE = 0.2
-"""Share of the commonest English words above which a text is English; in others it is below a tenth."""
-MIN_WORDS = 12
-"""Below so many words a share means nothing, and only the script tells."""
-LOOKED_AT = 20_000
-"""Characters that are enough to tell."""
-
-
-def is_english(texts: Iterable[str]) -> bool:
-    """Whether these texts of one speaker, taken together, are in English."""
-    words: list[str] = []
-    looked_at = 0
-    for text in texts:
-        words += _WORD.findall(_CODE.sub(" ", text[:LOOKED_AT]).lower())
-        looked_at += len(text)
-        if looked_at > LOOKED_AT:
-            break
-    latin = sum(word.isascii() for word in words)
-    if latin < 0.6 * len(words):
-        return False
-    return len(words) < MIN_WORDS or sum(word in _ENGLISH for word in words) >= SHARE * len(words)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 from memory_pipeline.text import cues
+from memory_pipeline.text.languages.cues import foreign_cues
+from memory_pipeline.text.languages.roles import Cues
 from memory_pipeline.text.momentary import is_momentary_claim
+from memory_pipeline.text.similarity import CJK
 
 MIN_SAID = 12
 """Characters below which a user's sentence says nothing by itself."""
@@ -29,6 +32,9 @@ CUES: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 def kind_of_user(words: str) -> str:
     """What a user's words are. A question is a question whatever else is in it, unless it corrects."""
+    foreign = foreign_cues(words)
+    if foreign:
+        return _kind_in(foreign, words)
     if is_question(words):
         return "correction" if cues.CORRECTING_QUESTION.search(words) else "question"
     if cues.OPEN.search(words):
@@ -45,30 +51,63 @@ def kind_of_model(words: str) -> str:
 
 
 def kind_of_claim(words: str) -> str:
+    foreign = foreign_cues(words)
+    if foreign:
+        return next((kind for kind, cue in _claims(foreign) if cue.search(words)), "statement")
     return next((kind for kind, cue in CUES if cue.search(words)), "statement")
+
+
+def _kind_in(foreign: Cues, words: str) -> str:
+    """As for English, but that a contrast alone corrects: "nicht X, sondern Y"."""
+    if is_question(words):
+        return "correction" if foreign.correcting_question.search(words) else "question"
+    if foreign.open.search(words):
+        return "question"
+    if foreign.correction.search(words):
+        return "rule" if foreign.rule.search(words) or foreign.preference.search(words) else "correction"
+    kind = kind_of_claim(words)
+    return "correction" if kind == "statement" and foreign.contrast.search(words) else kind
+
+
+def _claims(foreign: Cues) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return (
+        ("root_cause", foreign.root_cause),
+        ("rule", foreign.rule),
+        ("decision", foreign.decision),
+        ("preference", foreign.preference),
+        ("state_change", foreign.state_change),
+        ("convention", foreign.convention),
+        ("progress", foreign.progress),
+    )
 
 
 def is_question(words: str) -> bool:
     if words.rstrip("\"')” ").endswith(("?", "？")):
         return True
-    return bool(cues.ASKING.search(words) or cues.CHINESE_QUESTION.search(words))
+    foreign = foreign_cues(words)
+    return bool((foreign.asking if foreign else cues.ASKING).search(words))
 
 
 def is_passing(words: str) -> bool:
     """Consent, thanks, or an order for this moment."""
-    if cues.ACCEPTANCE.match(words) or length_of(words) < MIN_SAID:
+    foreign = foreign_cues(words)
+    acceptance = foreign.acceptance if foreign else cues.ACCEPTANCE
+    if acceptance.match(words) or length_of(words) < MIN_SAID:
         return True
     return is_momentary_claim(kind_of_user(words), words)
 
 
 def is_noise(words: str) -> bool:
     """A plan, an offer or praise of the model."""
+    foreign = foreign_cues(words)
+    if foreign:
+        return any(cue.search(words) for cue in (foreign.plan, foreign.offer, foreign.praise))
     return any(cue.search(words) for cue in (cues.PLAN, cues.OFFER, cues.PRAISE))
 
 
 def is_prose(words: str) -> bool:
     """Whether it reads as a sentence: not a path or a link alone, a prompt or a line of a log."""
-    is_one_word = " " not in words and not cues.CHINESE.search(words)
+    is_one_word = " " not in words and not CJK.search(words)
     return (
         not is_one_word
         and not words.startswith(("===", "---"))
@@ -77,5 +116,5 @@ def is_prose(words: str) -> bool:
 
 
 def length_of(words: str) -> int:
-    """Characters, of which a Chinese one says as much as three others."""
-    return len(words) + 2 * len(cues.CHINESE.findall(words))
+    """Characters, of which one of Chinese, Japanese or Korean says as much as three others."""
+    return len(words) + 2 * len(CJK.findall(words))

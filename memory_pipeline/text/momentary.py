@@ -2,7 +2,6 @@
 
 One question in five places, and each asks it of other words: a sentence that was said, a step of the model's plan, the
 offer that a short answer accepts, the question that a tool asks, and a line that would be offered for MEMORY.md.
-English; the last also Chinese.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import re
 
 from memory_pipeline.text import cues
 from memory_pipeline.text.cues import any_of
+from memory_pipeline.text.languages.cues import foreign_cues
 
 _INSTRUCTION = any_of(
     r"^\W*((ok(ay)?|good|great|yes|no|now|then|please|and|can you|could you|let'?s|just|also|first|next)[,.]?\s+)*"
@@ -31,8 +31,7 @@ _DO = re.compile(r"^\W*do\b", re.I)
 """Of a question that asks for facts: "Do old ones get it too?"."""
 _REQUEST = re.compile(
     r"^(?:(?:ok|okay|and|also|now|please|just|hey|so|then)[, ]+)*(?:(?:can|could|would|will) (?:you|we)|read|look|check"
-    r"|fix|show|tell|give|find|try|see|explain|summarize|continue|proceed)\b"
-    r"|^\W*(?:\w{1,4}[，, ]+)?(?:请|請|帮|幫|继续|繼續)",
+    r"|fix|show|tell|give|find|try|see|explain|summarize|continue|proceed)\b",
     re.IGNORECASE,
 )
 """Narrower than an instruction: a line that begins with "use" or "run" may be a rule."""
@@ -41,13 +40,16 @@ _KINDS = ("statement", "state_change", "progress", "decision", "convention", "ro
 
 def is_momentary_claim(kind: str, words: str) -> bool:
     """An order for this moment; a decision ("let's go with Postgres"), or one with its reason, outlasts it."""
+    if foreign_cues(words):
+        return kind in _KINDS and kind != "decision" and is_momentary_step(words)
     decides = kind == "decision" and bool(cues.REASON.search(words) or cues.NORMATIVE_START.match(words))
     return kind in _KINDS and not decides and is_momentary_step(words)
 
 
 def is_momentary_step(words: str) -> bool:
     """An instruction, whoever gives it: also a step of the model's plan."""
-    return bool(_INSTRUCTION.search(words))
+    foreign = foreign_cues(words)
+    return bool((foreign.momentary if foreign else _INSTRUCTION).search(words))
 
 
 def is_momentary_offer(words: str) -> bool:
@@ -64,4 +66,7 @@ def is_momentary_question(words: str) -> bool:
 
 def is_momentary_request(line: str) -> bool:
     """A line in a user's words that asks for something to be done now."""
+    foreign = foreign_cues(line)
+    if foreign:
+        return bool(foreign.momentary.search(line)) and not foreign.rule.search(line)
     return bool(_REQUEST.search(line))

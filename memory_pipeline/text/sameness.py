@@ -1,7 +1,8 @@
 """From when two short texts say the same: one question, asked of different texts for different reasons.
 
 Each reason is a preset with the figures that it was chosen by. Vectors are compared where both texts have one and are
-in a script that the model knows, else words. Two texts that contradict each other never say the same: where lines may
+in a script that the model knows, else words; in another language than English, texts without a common word never say
+the same. Two texts that contradict each other never say the same: where lines may
 do that, `wording.contradict` is asked as well.
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from memory_pipeline.text.languages.identify import ENGLISH, language_of
 from memory_pipeline.text.similarity import content_words, is_latin, overlap
 from memory_pipeline.text.specifics import specifics
 
@@ -101,12 +103,15 @@ def groups(
     found: list[list[str]] = []
     vectors = {i: vectors[i] for i in ids if i in vectors and is_latin(texts[i])}
     words = {i: content_words(texts[i]) for i in ids}
+    foreign = {i for i in vectors if language_of(texts[i]) != ENGLISH}
     unit = {i: np.asarray(vector, dtype=np.float32) for i, vector in vectors.items()}
     for i in ids:
         for group in found:
             leader = group[0]
             if i in unit and leader in unit:
-                same = float(unit[i] @ unit[leader]) >= sameness.cosine
+                same = float(unit[i] @ unit[leader]) >= sameness.cosine and not (
+                    {i, leader} & foreign and words[i].isdisjoint(words[leader])
+                )
             else:
                 same = sameness.by_words(words[i], words[leader])
             if same and not (differ and differ(i, leader)):

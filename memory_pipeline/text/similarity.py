@@ -1,9 +1,8 @@
 """How alike two short texts are by their words; needs no model.
 
 Chinese, Japanese and Korean have no spaces where we need them. Of Chinese characters and Hangul each two neighbours are
-a word, as search engines have it, which needs no dictionary; a pair of mere grammar is left out of what carries content.
-Katakana spells loan words, so a run of it is one word; Hiragana is mostly grammar and carries content only where there
-is nothing else.
+a word, as search engines have it, which needs no dictionary; a pair of mere grammar carries no content. Katakana spells
+loan words, so a run of it is one word; Hiragana is mostly grammar and carries content only where there is nothing else.
 """
 
 from __future__ import annotations
@@ -34,7 +33,20 @@ _COMMON = frozenset(
     these they this to up us was we were what when where which who why will with would you your
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )
-_COMMON_CHARACTERS = frozenset(
+COMMON_ELSEWHERE = frozenset(
+    """
+    aber alle als auch auf aus bei bitte da damit dann das dass dem den der des doch du ein eine einem einen einer es
+    für hier ich ihr im immer ins ist ja jetzt kein keine keinen mal mehr mit muss müssen nach nein nicht nie niemals
+    noch nun nur oder ohne schon sein sich sie sind soll sollen sondern statt und uns vom von vor weil wenn werden wie
+    wir wird zu zum zur über
+    au aux avec ce cela ces cette c'est dans de des donc du elle en est et être il ils jamais je la le les leur mais
+    même ne nous où par pas plus pour que qui sa sans se ses sont sous sur toujours tous tout toute tu un une vous ça
+    al como con cuando cada del el ella en entre es esa ese eso esta este esto está hay las lo los más muy nada nunca
+    para pero porque por que se ser si siempre sin sobre su sus también todo todos tu un una uno unos ya y
+    """.split()  # noqa: SIM905 - a list of words reads better as text
+)
+"""German, French and Spanish words that carry no content, without those that carry some in English ("die", "war")."""
+COMMON_CHARACTERS = frozenset(
     "的了是在和与與或也都就不要用使请請把被让讓给給对對从從到以后後这這那个個一二有没沒别別再必须須应應该該会會能可律所每次总總"
     "只得过過还還先时時候里裡上下中我你您他它们們吧吗嗎呢啊常绝絕该及并並而且但若如果则則时其之于於为為"
 )
@@ -75,5 +87,10 @@ def _in_pairs(run: str) -> Iterator[str]:
 
 def _carries_content(word: str) -> bool:
     if len(word) == 1:
-        return _HAN_CHARACTER.match(word) is not None and word not in _COMMON_CHARACTERS
-    return word not in _COMMON and not _GRAMMAR.fullmatch(word) and not _COMMON_CHARACTERS.issuperset(word)
+        return _HAN_CHARACTER.match(word) is not None and word not in COMMON_CHARACTERS
+    return (
+        word not in _COMMON
+        and word not in COMMON_ELSEWHERE
+        and not _GRAMMAR.fullmatch(word)
+        and not COMMON_CHARACTERS.issuperset(word)
+    )

@@ -1,14 +1,18 @@
 """What the words of a finished line give away: that it asks, supposes, orders, guesses, or takes another line's place.
 
 A line is a sentence that an observer or a reflector wrote, which may become one of MEMORY.md. What people and models
-say in a session is read by the cues of `cues.py`. English.
+say in a session is read by the cues of `cues.py`. Those of other languages than English are in
+`languages/`.
 """
 
 from __future__ import annotations
 
 import re
 
+from memory_pipeline.text.languages.cues import foreign_cues
+from memory_pipeline.text.languages.roles import Cues
 from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.similarity import words as all_words
 
 _ASKS = re.compile(
     r"[?？][)\"'”’*_`]*$|^(?:(?:and|but|so|ok|no),? )?(?:what|which|who|why|how|where|when) "
@@ -46,6 +50,7 @@ _REPLACES = tuple(
     )
 )
 _END = re.compile(r"[,.;:!()]|\s(?:for|in|on|at|to|when|while|because|since|as|if|unless|with|and|or|but|any)\b.*")
+_END_OF_CLAUSE = re.compile(r"[,;:!?()，。；！？、]|\.(?=\s|$)")
 _DENIES = re.compile(
     r"\b(?:never|not|no|don't|stop|avoid|without|isn't|aren't|won't|can't)\b(?P<words>[^,.;:!()]*)", re.IGNORECASE
 )
@@ -54,6 +59,8 @@ _VERBS = frozenset(
     """
     use uses used using prefer prefers take takes run runs keep always now instead please must should want wants with
     go goes everything everywhere we're we'll it's let's
+    verwenden verwende nutzen nutze benutzen benutze nehmen nimm utiliser utilise utilisez utilisons prendre prends usar
+    usa uses use usamos utilizar utiliza
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )
 MAX_NAME_WORDS = 4
@@ -65,22 +72,28 @@ MAX_WORDS_BESIDE = 2
 
 
 def asks(text: str) -> bool:
-    return _ASKS.search(text.strip()) is not None
+    foreign = foreign_cues(text)
+    return _ASKS.search(text.strip()) is not None or (foreign is not None and _has(foreign.asking, text))
 
 
 def supposes(text: str) -> bool:
     """Whether it weighs what could be: "maybe", "if we", "could"."""
-    return _SUPPOSES.search(text) is not None
+    foreign = foreign_cues(text)
+    return _has(foreign.supposes if foreign else _SUPPOSES, text)
 
 
 def orders(text: str) -> bool:
     """Whether it tells somebody what to do."""
+    foreign = foreign_cues(text)
+    if foreign and (_has(foreign.rule, text) or _has(foreign.momentary, text)):
+        return True
     return _ORDERS.search(text.strip()) is not None
 
 
 def guesses(text: str) -> bool:
     """Whether somebody only thinks that it is so: "I think", "seems"."""
-    return _GUESSES.search(text) is not None
+    foreign = foreign_cues(text)
+    return _has(foreign.doubt if foreign else _GUESSES, text)
 
 
 def points(text: str) -> bool:
@@ -90,12 +103,17 @@ def points(text: str) -> bool:
 
 def reports_success(text: str) -> bool:
     """Whether it is news that something works or is done."""
-    return _SUCCESS.search(text) is not None
+    foreign = foreign_cues(text)
+    return _SUCCESS.search(text) is not None or (foreign is not None and _has(foreign.progress, text))
 
 
 def is_list(text: str) -> bool:
     """Whether several things stand in it one after the other, as in a model's list of changes."""
     return _LIST.search(text) is not None
+
+
+def _has(cue: re.Pattern[str], text: str) -> bool:
+    return cue.search(text.strip()) is not None
 
 
 def takes_place_of(text: str, older: str) -> bool:
@@ -140,6 +158,9 @@ def _refuses(one: str, other: str) -> bool:
 
 def retracted_names(text: str) -> list[frozenset[str]]:
     """What the text says is to be used no more, each as its words."""
+    foreign = foreign_cues(text)
+    if foreign:
+        return [frozenset([name]) for name in _foreign_names(text, foreign)]
     found = []
     for pattern in _REPLACES:
         for match in pattern.finditer(text):
@@ -149,10 +170,23 @@ def retracted_names(text: str) -> list[frozenset[str]]:
     return found
 
 
+def _foreign_names(text: str, foreign: Cues) -> list[str]:
+    """Of each thing its first word that is no verb of using it: where a name ends is known in English only."""
+    found = []
+    for pattern in foreign.replaces:
+        for match in pattern.finditer(text):
+            old = _END_OF_CLAUSE.split(match["old"].strip(), maxsplit=1)[0]
+            carrying = content_words(old) - _VERBS
+            found += [word for word in all_words(old) if word in carrying][:1]
+    return list(dict.fromkeys(found))
+
+
 def _denied_stems(text: str) -> frozenset[str]:
     """The stems of what the text itself gives up or refuses."""
+    foreign = foreign_cues(text)
+    denies = foreign.denies if foreign else _DENIES
     named = [word for words in retracted_names(text) for word in words]
-    denied = [word for match in _DENIES.finditer(text) for word in content_words(match["words"])]
+    denied = [word for match in denies.finditer(text) for word in content_words(match["words"])]
     return frozenset(map(_stem, [*named, *denied]))
 
 
@@ -196,10 +230,15 @@ COMMON_TO_CHANGES = content_words(
 def retracted_words(clause: str) -> frozenset[str]:
     """What a clause says is no longer used, as words. Of each thing its first word, and in more ways of saying it than
     `retracted_names` knows, which looks for all words of a thing: reflections end only what is about little else."""
+    foreign = foreign_cues(clause)
+    if foreign:
+        return frozenset(_foreign_names(clause, foreign)) - COMMON_TO_CHANGES
     found = (word for cue in _RETRACTED for match in cue.finditer(clause) for word in content_words(match[1]))
     return frozenset(word for word in found if word not in COMMON_TO_CHANGES and len(word) > 1)
 
 
 def refused_words(text: str) -> frozenset[str]:
     """The words of clauses that refuse something."""
-    return frozenset(word for found in _REFUSED.finditer(text) for word in content_words(found[1]))
+    foreign = foreign_cues(text)
+    refused = foreign.denies if foreign else _REFUSED
+    return frozenset(word for found in refused.finditer(text) for word in content_words(found[1]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ from memory_pipeline.observations.extractive.units import Unit, answers, units
 from memory_pipeline.text import cues
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import is_question, kind_of_model, kind_of_user
+from memory_pipeline.text.languages.cues import foreign_cues
 from memory_pipeline.text.momentary import is_momentary_question, is_momentary_step
 from memory_pipeline.text.sameness import SAYS_NOTHING_NEW
 from memory_pipeline.text.sentences import squeeze
@@ -96,7 +98,7 @@ class Measured:
 
 
 def measured(window: Conversation, encoder: Encoder | None = None) -> Measured:
-    answered = answers(window.messages, has_cues=window.is_english["user"])
+    answered = answers(window.messages, language=window.language["user"])
     joined = {unit.position for unit in answered}  # alone they would mean less, and cost less
     found = [unit for unit in units(window.messages) if unit.form != "whole" or unit.position not in joined]
     found += answered
@@ -143,17 +145,26 @@ def _judge(unit: Unit, window: Conversation) -> Candidate:
     if unit.form == "said":
         return _judge_model(unit, window)
     if unit.form == "answer":
-        return Candidate(unit, "decision", "user", 0.0, not cues.DOUBT.search(unit.text))
+        foreign = foreign_cues(unit.text)
+        doubt = foreign.doubt if foreign else cues.DOUBT
+        return Candidate(unit, "decision", "user", 0.0, not doubt.search(unit.text))
     if unit.form == "choice":
         return _judge_choice(unit, window)
-    has_cues = window.is_english["user"]
+    has_cues, foreign = window.has_cues("user"), foreign_cues(unit.text)
     kind = kind_of_user(unit.text) if has_cues or is_question(unit.text) else "statement"
-    if kind == "statement" and (window.messages[unit.position].answer_to or "").startswith("refused"):
+    if kind in ("statement", "preference", "decision") and (window.messages[unit.position].answer_to or "").startswith(
+        "refused"
+    ):
         kind = "correction"  # whatever the language: they stopped the model and said this instead
     is_lasting = kind not in ("question", "progress")
     if kind == "correction" and len(content_words(unit.text)) < SAYS_WHAT:
-        is_lasting = any(c.search(unit.text) for c in (cues.REASON, cues.DECISION, cues.OBLIGATION))
-    doubts = (cues.DOUBT, cues.FOR_NOW, cues.LATER, cues.OPEN, cues.COMPLAINT)
+        says_what = (cues.REASON, cues.DECISION, cues.OBLIGATION)
+        if foreign:
+            says_what = (foreign.reason, foreign.decision, foreign.contrast)
+        is_lasting = any(c.search(unit.text) for c in says_what)
+    doubts: tuple[re.Pattern[str], ...] = (cues.DOUBT, cues.FOR_NOW, cues.LATER, cues.OPEN, cues.COMPLAINT)
+    if foreign:
+        doubts = (foreign.doubt, foreign.for_now, foreign.open)
     is_firm = unit.form in ("whole", "dense") and is_lasting
     return Candidate(unit, kind, "user", 0.0, is_firm and not any(c.search(unit.text) for c in doubts))
 
@@ -176,7 +187,8 @@ def _judge_choice(unit: Unit, window: Conversation) -> Candidate:
 def _judge_model(unit: Unit, window: Conversation) -> Candidate:
     kind = kind_of_model(unit.text)
     doubts = (cues.HEDGE, cues.VERDICT, cues.FOR_NOW, cues.PROPOSAL)
-    is_firm = kind in REPORTED_AS_FACT and window.is_english["assistant"] and window.is_confirmed(unit.position)
+    # in other languages the cues do not tell results from plans well enough: a fifth more of the highs were junk
+    is_firm = kind in REPORTED_AS_FACT and window.is_english("assistant") and window.is_confirmed(unit.position)
     if kind == "statement" and any(map(is_momentary_step, unit.parts)):  # steps of a plan
         is_firm = False
     return Candidate(unit, kind, "assistant", 0.0, is_firm and not any(c.search(unit.text) for c in doubts))

@@ -14,9 +14,10 @@ from memory_pipeline.observations.extractive.units import Unit
 from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.sessions.model import CHOICES
 from memory_pipeline.text import cues
-from memory_pipeline.text.cues import is_english
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import kind_of_user
+from memory_pipeline.text.languages.cues import foreign_cues, has_cues
+from memory_pipeline.text.languages.identify import ENGLISH, language_of_speaker
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.specifics import COUNTED
 from memory_pipeline.text.tokens import estimate
@@ -58,8 +59,8 @@ class Conversation:
     reply: Sequence[int]
     """For each message the position of the next one by the user, or the number of messages."""
     ends_turn: Sequence[bool]
-    is_english: Mapping[str, bool]
-    """Whether the user, and the model, speak English."""
+    language: Mapping[str, str]
+    """What the user, and the model, speak."""
     frequency: Mapping[str, int]
     """In how many messages that were said a word is."""
     first_said: Mapping[str, int]
@@ -96,7 +97,7 @@ class Conversation:
             messages,
             reply,
             ends,
-            {role: is_english(m.own for m in messages if m.role == role) for role in ("user", "assistant")},
+            {role: language_of_speaker(m.own for m in messages if m.role == role) for role in ("user", "assistant")},
             frequency,
             first,
             last,
@@ -105,6 +106,13 @@ class Conversation:
             answers[-1] if answers else -1,
             content_words(messages[answers[-1]].text) if answers else frozenset(),
         )
+
+    def is_english(self, role: str) -> bool:
+        return self.language.get(role) == ENGLISH
+
+    def has_cues(self, role: str) -> bool:
+        """Whether there are words by which a sentence of this speaker shows what it is."""
+        return has_cues(self.language[role])
 
     def rarity(self) -> dict[str, float]:
         """How few messages have a word: 0 when all do."""
@@ -122,9 +130,11 @@ class Conversation:
 
     def is_rejected(self, position: int) -> bool:
         reply = self.reply[position]
-        if reply == len(self.messages) or not self.is_english["user"]:
+        if reply == len(self.messages) or not self.has_cues("user"):
             return False
-        return bool(cues.NEGATIVE_REPLY.search(self.messages[reply].own.lstrip("\n")))
+        words = self.messages[reply].own.lstrip("\n")
+        foreign = foreign_cues(words)
+        return bool((foreign.correction if foreign else cues.NEGATIVE_REPLY).search(words))
 
 
 def rows(found: Sequence[Unit], window: Conversation) -> list[list[float]]:
@@ -136,7 +146,7 @@ def rows(found: Sequence[Unit], window: Conversation) -> list[list[float]]:
         if unit.form == "said":
             for part in unit.parts:
                 if part not in known:
-                    known[part] = _of_model(part) if window.is_english["assistant"] else {}
+                    known[part] = _of_model(part) if window.is_english("assistant") else {}
                 for name, value in known[part].items():
                     values[name] = max(values[name], value)
             values["rejected"] = float(window.is_rejected(unit.position))
@@ -165,7 +175,7 @@ def _of_user(unit: Unit, window: Conversation) -> dict[str, float]:
         "pasted": unit.form == "paste",
         "first_wish": unit.position == window.first_wish,
     }
-    if window.is_english["user"] and unit.form not in ("paste", "answer", "choice"):
+    if window.has_cues("user") and unit.form not in ("paste", "answer", "choice"):
         kind = kind_of_user(unit.text)
         values |= {
             "user_rule": kind in ("rule", "preference"),

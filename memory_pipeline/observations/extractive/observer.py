@@ -37,6 +37,7 @@ from memory_pipeline.text import cues
 from memory_pipeline.text.condense import condense
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import NORMATIVE, is_passing, is_prose
+from memory_pipeline.text.languages.cues import foreign_cues
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.specifics import CODE
@@ -150,7 +151,7 @@ def _fact(candidate: Candidate, priority: str, window: Conversation) -> Fact:
         observed_at=messages[unit.position].said_at,
         trust=candidate.trust,
         evidence=tuple(EvidenceSpan(messages[i].message_id, start, end) for i, start, end in unit.places),
-        flags=() if window.is_english[role] else (NO_CUES,),
+        flags=() if window.has_cues(role) else (NO_CUES,),
         untimed=messages[unit.position].untimed,
     )
 
@@ -176,6 +177,8 @@ def _rank(candidate: Candidate) -> tuple[bool, bool, bool, float]:
     """What a user set goes first, before all where they were asked, with its reason or as a decision; then what is
     most likely."""
     is_normative = candidate.trust == "user" and candidate.kind in NORMATIVE
-    tells_why = any(cue.search(candidate.unit.text) for cue in (cues.REASON, cues.DECIDED))
+    foreign = foreign_cues(candidate.unit.text)
+    reasons = (foreign.reason, foreign.decision) if foreign else (cues.REASON, cues.DECIDED)
+    tells_why = any(cue.search(candidate.unit.text) for cue in reasons)
     was_asked = candidate.unit.form == "choice"
     return not was_asked, not (is_normative and tells_why), not is_normative, -candidate.probability

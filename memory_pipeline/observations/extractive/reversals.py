@@ -86,7 +86,7 @@ def reversing_units(found: Sequence[Unit], reversals: Iterable[Reversal]) -> dic
 def _reversals(window: Conversation) -> Iterator[Reversal]:
     before = -1
     for position, message in enumerate(window.messages):
-        if not window.is_english.get(message.role):
+        if not window.is_english(message.role):
             continue
         is_user, own = message.role == "user", message.own
         found = list(sentences(own)) if _may_reverse(own, is_user) else []

@@ -14,9 +14,11 @@ from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.sessions.model import CHOICES
 from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import is_noise, is_passing, is_prose, is_question, length_of
+from memory_pipeline.text.languages.cues import cues_in, foreign_cues
+from memory_pipeline.text.languages.identify import ENGLISH
 from memory_pipeline.text.momentary import is_momentary_offer
 from memory_pipeline.text.sentences import Sentence, sentences, squeeze
-from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.similarity import CJK, content_words
 
 WHOLE_MESSAGE = 400
 """Characters up to which a user's message is taken as a whole; what is longer is mostly pasted."""
@@ -184,11 +186,10 @@ _OPTION = re.compile(r"\b(?:option|choice|variant|number)\s*#?([1-9]|[a-d])\b|(?
 _MARK = re.compile(r"^[\s#*•-]*(?:option\s+([1-9]|[a-d])\b|([1-9]|[a-d])[.):])", re.I)
 
 
-def answers(messages: Sequence[WindowMessage], *, has_cues: bool) -> list[Unit]:
+def answers(messages: Sequence[WindowMessage], *, language: str) -> list[Unit]:
     """Each short acceptance of the user, joined with the proposal before it.
 
-    Without cues for the language, any few words that answer a question are taken for one; in Chinese, those of
-    consent.
+    Without cues for the user's language, any few words that answer a question are taken for one.
     """
     found = []
     proposing = -1
@@ -197,23 +198,23 @@ def answers(messages: Sequence[WindowMessage], *, has_cues: bool) -> list[Unit]:
             proposing = position
         elif message.role == "user" and proposing >= 0:
             answered = None if message.answer_to else messages[proposing].text
-            unit = _answer(position, message, proposing, answered, has_cues) if answered else None
+            unit = _answer(position, message, proposing, answered, language) if answered else None
             if unit:
                 found.append(unit)
             proposing = -1
     return found
 
 
-def _answer(position: int, message: WindowMessage, proposing: int, text: str, has_cues: bool) -> Unit | None:
+def _answer(position: int, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
     own = message.own
     start, end = len(own) - len(own.lstrip()), len(own.rstrip())
     words = squeeze(own[start:end])
     if not words or length_of(words) > SHORT_ANSWER or is_question(words):
         return None
-    if not _choice(words) and not _consents(words, has_cues):
+    if not _choice(words) and not _consents(words, language):
         return None
     proposal = _proposal(text, words)
-    if proposal is None or (has_cues and is_momentary_offer(squeeze(text[proposal.start : proposal.end]))):
+    if proposal is None or (language == ENGLISH and is_momentary_offer(squeeze(text[proposal.start : proposal.end]))):
         return None
     place = (proposing, proposal.start, proposal.end)
     joined = squeeze(f"{text[proposal.start : proposal.end]} {message.text[start:end]}")
@@ -225,10 +226,11 @@ def _choice(words: str) -> str:
     return (found[1] or found[found.lastindex or 1]).lower() if found else ""
 
 
-def _consents(words: str, has_cues: bool) -> bool:
-    if cues.CHINESE.search(words):
-        return bool(cues.CHINESE_CONSENT.match(words))
-    return not has_cues or bool(cues.ACCEPTING.match(words))
+def _consents(words: str, language: str) -> bool:
+    foreign = foreign_cues(words) or cues_in(language)
+    if foreign:
+        return bool(foreign.accepting.match(words))
+    return language != ENGLISH or bool(cues.ACCEPTING.match(words))
 
 
 def _proposal(text: str, answer: str) -> Sentence | None:
@@ -259,10 +261,11 @@ def _without_hashes(text: str, heading: Sentence) -> Sentence:
 
 
 def _shared(taken_up: frozenset[str], words: str) -> float:
-    """Words in common, of which a pair of Chinese characters is a part of one; an announcement ("I could:") proposes nothing."""
+    """Words in common, of which a pair of Chinese characters is a part of one; what only announces ("I could:")
+    proposes nothing."""
     if words.endswith((":", "：")):
         return 0
-    return sum(1 / CHARACTERS if cues.CHINESE.match(word) else 1 for word in taken_up & content_words(words))
+    return sum(1 / CHARACTERS if CJK.match(word) else 1 for word in taken_up & content_words(words))
 
 
 def _mark_of(text: str, sentence: Sentence) -> str:

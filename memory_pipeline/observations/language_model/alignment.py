@@ -11,7 +11,7 @@ from itertools import chain
 
 from memory_pipeline.observations.model import EvidenceSpan, WindowMessage
 from memory_pipeline.text.sentences import sentences
-from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.similarity import CJK, COMMON_CHARACTERS, content_words
 
 GROUNDED, NAMED = 0.55, 0.3
 """Share of a fact's words, by their rarity, that must have been said: anywhere, or in messages that the model named.
@@ -127,8 +127,15 @@ class Alignment:
 
 def stems(text: str) -> frozenset[str]:
     """The words that carry content: paths and names in their parts, those of letters alone cut to their beginning."""
-    parts = (part for word in content_words(text) for part in _PART.findall(word))
+    parts = (part for word in content_words(text) for part in _parts(word))
     return frozenset(p[:STEM] if p.isalpha() and p.isascii() else p for p in parts if len(p) > 1 or not p.isascii())
+
+
+def _parts(word: str) -> Sequence[str]:
+    """Of a pair of Chinese characters each that carries content: who retells a sentence breaks up its pairs."""
+    if CJK.match(word) and len(word) == 2:
+        return [character for character in word if character not in COMMON_CHARACTERS]
+    return _PART.findall(word)
 
 
 def _pieces(position: int, message: WindowMessage) -> Iterator[_Piece]:

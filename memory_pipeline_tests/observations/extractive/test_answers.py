@@ -109,4 +109,4 @@ def test_consent_in_another_language_answers_too() -> None:
     said = talk("user: 資料庫為什麼這麼慢，請幫我找出原因並且告訴我怎麼解決", f"assistant: {proposal}", "user: 好")
     (fact,) = decisions(said)
     assert fact.text.endswith("嗎？ 好")
-    assert fact.flags == ("no_cues",)
+    assert fact.flags == ()
