@@ -56,7 +56,7 @@ def test_the_language_of_a_speaker(texts: list[str], language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_roles_are_told_apart(language: str) -> None:
-    """Of the sentences that no cue was written with in view, nine in ten; taken for English, one in five is right."""
+    """Of the sentences that the cues were not adjusted to; taken for English, one in five is right."""
     held_out = [(role, text) for number, role, text in sentences(language) if number % 2]
     right = sum(answer(text) in ROLES[role] for role, text in held_out)
     assert right >= 0.85 * len(held_out)
