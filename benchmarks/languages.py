@@ -3,8 +3,9 @@
     python -m benchmarks.languages [--all] [--wrong]
 
 The sentences of `languages/` were written before any cue, as engineers type to agents, 15 per role. To the errors in
-every second one the cues were adjusted; the figures are of the others, or with `--all` of all. One hand wrote both. The baseline takes
-each text for English, as was done before. A correction may be found as a rule: both end in the same places.
+every second one the cues were adjusted; the figures are of the others, or with `--all` of all. One hand wrote both. The
+baseline takes each text for English, as was done before. A correction may be found as a rule: both end in the same
+places.
 """
 
 from collections.abc import Callable, Iterator
