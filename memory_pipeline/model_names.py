@@ -38,8 +38,8 @@ def model_name(written: str, base_url: str | None = None) -> str:
         return name
     if not slash or not provider.strip("."):
         raise ValueError(
-            "expected provider:model, like openai:gpt-5-mini (openai/gpt-5-mini is the same), or a command with its "
-            "arguments"
+            "expected provider:model, like openai:gpt-5-mini, or a command with its arguments; openai/gpt-5-mini means "
+            "the same"
         )
     if provider not in PROVIDERS or not model:
         raise ValueError(

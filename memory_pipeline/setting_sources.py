@@ -34,6 +34,24 @@ REMOVED = {"proposal_warning_days": "it follows from proposal_expiry_days, of wh
 """What was a setting once, with what takes its place."""
 
 
+ELSEWHERE = {
+    **{"chunk_size": "chunk_tokens", "working_tier_max_tokens": "chunk_tokens", "maxtranscripttokens": "chunk_tokens"},
+    **{"session_tier_max_tokens": "reflect_early_tokens", "observationtokenthreshold": "reflect_early_tokens"},
+    **{"observationtokens": "reflect_early_tokens", "maxobservationlogtokens": "observer.max_output_tokens"},
+    **{
+        "previousobservertokens": "prior_tokens",
+        "messagetokenthreshold": "idle_minutes",
+        "messagetokens": "idle_minutes",
+    },
+    **{
+        "observer.provider": "observer.model",
+        "reflector.provider": "reflector.model",
+        "compression.model": "observer.model",
+    },
+}
+"""What other programs for observational memory call a setting, in lower case, whole or without its table."""
+
+
 @dataclass(frozen=True)
 class Variable:
     """The environment variable of a field where it is not its key with MEMORY_ before it; of a group: the prefix."""
@@ -212,7 +230,9 @@ def no_such(name: str, known: Iterable[str]) -> str:
     """A sentence that nothing reads this name, with the nearest one that is read."""
     if replaced := REMOVED.get(name.lower().removeprefix("memory_")):
         return f"{name} is no setting any more: {replaced}."
-    near = difflib.get_close_matches(name, list(known), n=1)
+    lower = name.lower()
+    same = ELSEWHERE.get(lower) or ELSEWHERE.get(lower.rpartition(".")[2])
+    near = [same] if same in known else difflib.get_close_matches(name, list(known), n=1)
     return f"{name} is no setting" + (f"; the nearest is {near[0]}." if near else ".")
 
 
