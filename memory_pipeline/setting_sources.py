@@ -232,7 +232,7 @@ def no_such(name: str, known: Iterable[str]) -> str:
         return f"{name} is no setting any more: {replaced}."
     lower = name.lower()
     same = ELSEWHERE.get(lower) or ELSEWHERE.get(lower.rpartition(".")[2])
-    near = [same] if same in known else difflib.get_close_matches(name, list(known), n=1)
+    near = [same] if same else difflib.get_close_matches(name, list(known), n=1)
     return f"{name} is no setting" + (f"; the nearest is {near[0]}." if near else ".")
 
 
