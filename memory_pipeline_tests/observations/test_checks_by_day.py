@@ -154,6 +154,7 @@ class WrongModel:
 
     name = version = "wrong:model"
     at_once = 1
+    goes_on = False
 
     def stop(self) -> None: ...
 
