@@ -157,22 +157,20 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
 
 
 def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
-    """No observation repeats long stretches of what a tool returned.
+    """No observation repeats long stretches of what a tool returned, but for what a user said through one.
 
     Fails when 160 characters in a row of an observation are also a tool's: a model copies listings, logs or code.
     """
-    outputs = {
-        key: _one_line("\n".join(frame["text"]))
-        for (key,), frame in workspace.lake.read("messages", [day])
-        .filter(pl.col("role") == "tool")
-        .partition_by("dedupe_key", as_dict=True)
-        .items()
-    }
+    messages = workspace.lake.read("messages", [day])
+    tools = messages.filter(pl.col("role") == "tool").partition_by("dedupe_key", as_dict=True)
+    outputs = {key: _one_line("\n".join(frame["text"])) for (key,), frame in tools.items()}
+    answers = set(messages.filter(pl.col("role") == "user", pl.col("answer_to").is_not_null())["message_id"])
     observations = workspace.lake.read("observations", [day])
     offenders = [
         f"{o['observation_id']} repeats the output of a tool: {o['text'][:120]}"
         for o in typed_rows(observations, ObservationRow)
-        if any(piece in outputs.get(o["dedupe_key"], "") for piece in _pieces(_one_line(o["text"])))
+        if not answers & {span["message_id"] for span in o["evidence"]}
+        and any(piece in outputs.get(o["dedupe_key"], "") for piece in _pieces(_one_line(o["text"])))
     ]
     return Verdict(not offenders, {"checked": observations.height, "repeating": len(offenders)}, offenders)
 

@@ -14,7 +14,7 @@ import pytest
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.answering import MAX_ASKED, choice_line
-from memory_pipeline.observations.evaluation import judge_evidence, judge_specifics
+from memory_pipeline.observations.evaluation import judge_evidence, judge_regurgitation, judge_specifics
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.grounding import missing_evidence
 from memory_pipeline.observations.language_model.transcript import rendered
@@ -38,6 +38,11 @@ PLAN = "# Plan: one switch for all errors\n\n1. Replace the chain in main.go"
 ANSWERED = (
     f'User has answered your questions: "{STORE}"="Constants". You can now continue with the user\'s answers in mind.'
 )
+NEVER = (
+    "No, never edit vendor/ by hand: the generator writes it, every change is lost with the next release, and nobody "
+    "notices before the shop is down, as it was twice in spring."
+)
+"""So long that it would be a copy of the tool's result, if a tool had said it."""
 FILLER = "I am looking at the configuration of the worker to see where the retries come from."
 
 
@@ -78,7 +83,7 @@ def test_an_answer_ends_as_a_high_fact_in_the_users_voice(tmp_path: Path) -> Non
     written(
         tmp_path / "in",
         (ask, result(ANSWERED)),
-        (use("Edit", file_path="/a"), refusal("No, never edit vendor/ by hand.")),
+        (use("Edit", file_path="/a"), refusal(NEVER)),
     )
     workspace = run(tmp_path / "in")
     rows = workspace.lake.read("observations", [DAY]).to_dicts()
@@ -88,8 +93,8 @@ def test_an_answer_ends_as_a_high_fact_in_the_users_voice(tmp_path: Path) -> Non
     assert (fact["priority"], fact["kind"], fact["trust"]) == ("high", "decision", "user")
     assert [texts[s["message_id"]][s["start"] : s["end"]] for s in fact["evidence"]] == ["Constants"]
     (refused,) = [row for row in rows if "vendor" in row["text"]]
-    assert (refused["trust"], refused["text"]) == ("user", "No, never edit vendor/ by hand.")
-    for verdict in (judge_evidence(workspace, DAY), judge_specifics(workspace, DAY)):
+    assert (refused["trust"], refused["text"]) == ("user", NEVER)
+    for verdict in (judge(workspace, DAY) for judge in (judge_evidence, judge_specifics, judge_regurgitation)):
         assert verdict.passed, verdict.offenders
     (session,) = workspace.lake.read("sessions", [DAY]).to_dicts()
     assert session["user_messages"] == 8
