@@ -9,14 +9,14 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 import typer
 
 from memory_pipeline.cli.console import out
 from memory_pipeline.cli.keys import ENTER, LOST, Keys, NoMoreKeysError, can_prefill
-from memory_pipeline.cli.review_cards import Card, cards_of, show, show_card
+from memory_pipeline.cli.review_cards import Card, cards_of, show, show_card, show_context
 from memory_pipeline.cli.why import why
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import APPROVED, COMMAND_SURFACE, REJECTED, OpenLog, ProposalLog
@@ -28,13 +28,15 @@ KEYS = {
     "e": "edit the line, then approve it",
     "r": "reject: it is not proposed again",
     "l": "later: it stays pending",
+    "c": "context: what was said before and after",
+    "s": "section: where in MEMORY.md the line goes when it is approved",
     "w": "why: everything that was said about it",
     "u": "undo the last step",
     "q": "quit: what is decided stays decided",
     "?": "this list",
 }
-_HINT = "a approve  e edit  r reject  l later  w why  u undo  q quit  ? help"
-_SHORT_HINT = "a e r l w u q, ? explains"
+_HINT = "a approve  e edit  r reject  l later  c context  s section  w why  u undo  q quit  ? help"
+_SHORT_HINT = "a e r l c s w u q, ? explains"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class _Step:
     card: Card
     decision: str | None = None
     text: str | None = None
+    section: str | None = None
 
 
 @dataclass
@@ -67,6 +70,8 @@ class Review:
         """Not recorded yet."""
         self._paged: set[str] = set()
         self._seen: dict[str, str | None] = {}
+        self._sections: dict[str, str] = {}
+        """By proposal, where the user has chosen another one."""
 
     def run(self) -> Outcome:
         """Until the user has seen all, quits or is gone. What was decided is recorded in each case."""
@@ -106,7 +111,7 @@ class Review:
 
     def _show(self, card: Card, progress: str) -> None:
         with _printing():
-            show_card(card, progress)
+            show_card(replace(card, section=self._sections.get(card.proposal_id, card.section)), progress)
             self._seen[card.proposal_id] = None
             show(_HINT if out.width > len(_HINT) else _SHORT_HINT, "dim")
 
@@ -126,6 +131,12 @@ class Review:
                     return "again"
                 case "w":
                     self._explain(card)
+                    return "again"
+                case "c":
+                    with _printing():
+                        show_context(card)
+                case "s":
+                    self._choose_section(card)
                     return "again"
                 case "u":
                     if self._undo():
@@ -159,6 +170,8 @@ class Review:
     def _take(self, step: _Step) -> str:
         """The step before can no longer be undone; this one can."""
         self._record_last()
+        if step.decision == APPROVED:
+            step = replace(step, section=self._sections.get(step.card.proposal_id))
         self._last = step
         with _printing():
             show(f"approved as: {step.text}" if step.text else step.decision or "later", "cyan")
@@ -178,7 +191,7 @@ class Review:
         if step is None or step.decision is None:
             return
         try:
-            problem = self._record(step.card.proposal_id, step.decision, step.text)
+            problem = self._record(step)
         except Exception:
             with suppress(NoMoreKeysError), _printing():
                 show(f"{step.card.proposal_id} could not be recorded and is still pending.", "red")
@@ -187,12 +200,14 @@ class Review:
             with suppress(NoMoreKeysError), _printing():
                 show(problem, "yellow")
 
-    def _record(self, proposal_id: str, decision: str, text: str | None) -> str | None:
-        """One decision, with the text as edited; a sentence when it does not hold."""
-        texts = {} if text is None else {proposal_id: text}
+    def _record(self, step: _Step) -> str | None:
+        """One decision, with the text as edited and the section as chosen; a sentence when it does not hold."""
+        proposal_id, decision = step.card.proposal_id, step.decision or ""
+        texts = {} if step.text is None else {proposal_id: step.text}
+        sections = {} if step.section is None else {proposal_id: step.section}
         taken = {proposal_id: decision}
         try:
-            reasons = decide(self.workspace, taken, now_utc(), surface=COMMAND_SURFACE, texts=texts)
+            reasons = decide(self.workspace, taken, now_utc(), surface=COMMAND_SURFACE, texts=texts, sections=sections)
         except UnknownProposalError as error:  # decided in REVIEW.md or elsewhere meanwhile
             return str(error)
         if proposal_id in reasons:
@@ -212,6 +227,20 @@ class Review:
                 show("Not changed, not decided.", "yellow")
             return None
         return text
+
+    def _choose_section(self, card: Card) -> None:
+        """By its number; any other key leaves it as it is."""
+        with _printing():
+            for number, name in enumerate(self.settings.sections, 1):
+                show(f"{number}  {one_line(name)}", indent=2)
+            show("The number of the section; another key leaves it as it is.", "dim")
+        key = self.keys.key()
+        with _printing():
+            if key.isdecimal() and 1 <= int(key) <= len(self.settings.sections):
+                self._sections[card.proposal_id] = self.settings.sections[int(key) - 1]
+                show(f"to {one_line(self._sections[card.proposal_id])}, once it is approved", "cyan")
+            else:
+                show("The section stays.", "yellow")
 
     def _explain(self, card: Card) -> None:
         with _printing(), suppress(typer.Exit):

@@ -13,6 +13,7 @@ from rich.text import Text
 from memory_pipeline.cli.console import out
 from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.context import Context, contexts, told_before
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.text.sentences import clip
@@ -39,6 +40,8 @@ class Card:
     places: int
     expires_on: date | None
     """Where that day is near."""
+    contexts: tuple[Context, ...] = ()
+    """What was said before and after each quote."""
 
 
 class _Said(TypedDict):
@@ -58,6 +61,9 @@ def cards_of(workspace: Workspace, rows: Sequence[ProposalState]) -> list[Card]:
     columns = ["message_id", "text", "source_file", "source_line"]
     messages = workspace.lake.read("messages", days, columns).filter(pl.col("message_id").is_in(list(wanted)))
     said = {m["message_id"]: m for m in typed_rows(messages, _Said)}
+    around = contexts(
+        workspace.lake, days, {s["message_id"] for r in rows for s in (r["evidence"] or [])[:QUOTES_SHOWN]}
+    )
     return [
         Card(
             row["proposal_id"],
@@ -68,6 +74,11 @@ def cards_of(workspace: Workspace, rows: Sequence[ProposalState]) -> list[Card]:
             _quotes(row, said),
             len(row["evidence"] or []),
             offered[row["proposal_id"]].expires_on,
+            tuple(
+                around[span["message_id"]]
+                for span in (row["evidence"] or [])[:QUOTES_SHOWN]
+                if span["message_id"] in around
+            ),
         )
         for row in rows
     ]
@@ -101,6 +112,16 @@ def show_card(card: Card, progress: str) -> None:
     more = card.places - len(card.quotes)
     if more > 0:
         show(f"and {more} more: w", "dim", indent=2)
+
+
+def show_context(card: Card) -> None:
+    """The turn before and the one after each quote."""
+    if not card.contexts:
+        show("The messages are no longer in the tables.", "yellow", indent=2)
+    for context in card.contexts:
+        before = told_before(context, QUOTE_LENGTH) or "nothing was said before"
+        show(f"{'answers' if context.is_answer else 'before'}: {before}", indent=2)
+        show(f"after: {clip(context.after, QUOTE_LENGTH) or 'nothing was said after'}", indent=2)
 
 
 def show(text: str, style: str = "", *, indent: int = 0, wrap: bool = True) -> None:

@@ -12,6 +12,7 @@ from memory_pipeline.daily_log.notes import written_notes
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.context import contexts, told_before
 from memory_pipeline.proposals.history import history
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
@@ -33,6 +34,8 @@ TABLE_OF = {
 _ID = re.compile(rf"[{''.join(TABLE_OF)}]-[\w-]+")
 MAX_QUOTE = 600
 """Characters that are printed of what was said; --json has all."""
+MAX_CONTEXT = 200
+"""Characters of what was said before and after it."""
 
 
 def why(
@@ -159,10 +162,11 @@ def _said(
 ) -> list[dict[str, Any]]:
     ids = list(dict.fromkeys(span["message_id"] for span in spans))
     query = (
-        "SELECT m.message_id, m.role, m.said_at, m.untimed, m.text, m.source_file, m.source_line, s.harness, s.name "
-        "FROM messages m LEFT JOIN sessions s USING (day, session_id) WHERE list_contains(?, m.message_id)"
+        "SELECT m.day, m.message_id, m.role, m.said_at, m.untimed, m.text, m.source_file, m.source_line, s.harness, "
+        "s.name FROM messages m LEFT JOIN sessions s USING (day, session_id) WHERE list_contains(?, m.message_id)"
     )
     messages = {m["message_id"]: m for m in _all(connection, query, ids)}
+    around = contexts(Lake(settings.lake_dir), {m["day"] for m in messages.values()}, messages)
     said = []
     for span in spans:
         message = messages.get(span["message_id"])
@@ -176,6 +180,8 @@ def _said(
                 "untimed": message["untimed"],
                 "role": message["role"],
                 "quote": message["text"][span["start"] : span["end"]],
+                "before": told_before(around[span["message_id"]], MAX_CONTEXT),
+                "after": clip(around[span["message_id"]].after, MAX_CONTEXT),
                 "session": message["name"],
                 "harness": message["harness"],
                 "source": f"{message['source_file']}:{message['source_line']}",
@@ -223,5 +229,9 @@ def _print(found: dict[str, Any]) -> None:
         session = f" session “{said['session']}”" if said["session"] is not None else ""
         place = f" {said['untimed']}" if said["untimed"] else ""
         say(f"\n{str(said['said_at'])[:16]}{place}  {said['role']} in {said['harness']}{session}", "cyan")
+        if before := said.get("before"):
+            say(f"  before: {before}", "dim")
         say(f"  “{clip(one_line(said['quote']), MAX_QUOTE)}”")  # what was said may hold what moves the cursor
+        if after := said.get("after"):
+            say(f"  after: {after}", "dim")
         say(f"  {said['source']}", "dim")

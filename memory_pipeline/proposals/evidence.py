@@ -10,6 +10,7 @@ import polars as pl
 from memory_pipeline.daily_log.notes import SESSION, notes_in
 from memory_pipeline.lake.rows import ObservationRow, ProposalState, SessionRow, SourceRow, typed_rows
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.context import Context, contexts, told_before
 from memory_pipeline.scope import told
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip, squeeze
@@ -32,10 +33,15 @@ def evidence_lines(
     sources: list[SourceRow] = [*typed_rows(observations, ObservationRow), *notes_in(workspace, sorted(days))]
     observed = {o["observation_id"]: o for o in sources}
     sessions = {s["session_id"]: s for s in typed_rows(workspace.lake.read("sessions", days), SessionRow)}
-    leads = [lead for p in proposals if (lead := _lead(p, observed)) and lead["text"] != p["text"]]
-    quotes = _quotes(workspace.lake, leads)
+    leads = {p["proposal_id"]: lead for p in proposals if (lead := _lead(p, observed))}
+    quotes = _quotes(
+        workspace.lake, [o for p in proposals if (o := leads.get(p["proposal_id"])) and o["text"] != p["text"]]
+    )
+    after = _after(workspace.lake, leads)
     return {
-        p["proposal_id"]: _line(workspace.settings, p, observed, sessions, quotes) + _replaces(p, replaced or {})
+        (name := p["proposal_id"]): _line(workspace.settings, p, observed, sessions, quotes)
+        + after.get(name, "")
+        + _replaces(p, replaced or {})
         for p in proposals
     }
 
@@ -83,6 +89,22 @@ def _quotes(lake: Lake, leads: Sequence[SourceRow]) -> dict[str, str]:
         )
         for o in leads
     }
+
+
+def _after(lake: Lake, leads: Mapping[str, SourceRow]) -> dict[str, str]:
+    """What a correction or an answer of the user was said to, by proposal; other lines speak for themselves."""
+    firsts = {p: o["evidence"][0]["message_id"] for p, o in leads.items() if o["evidence"] and o["trust"] == "user"}
+    found = contexts(lake, {leads[p]["day"] for p in firsts}, set(firsts.values()))
+    told = {p: found[message] for p, message in firsts.items() if message in found}
+    return {
+        p: f" · {'answers' if context.is_answer else 'after'}: “{told_before(context, QUOTED)}”"
+        for p, context in told.items()
+        if context.before and (leads[p]["kind"] == "correction" or _asks(context))
+    }
+
+
+def _asks(context: Context) -> bool:
+    return context.is_answer or context.before.rstrip('*_"”» ').endswith(("?", "？"))
 
 
 def _replaces(proposal: ProposalState, replaced: Mapping[str, str]) -> str:

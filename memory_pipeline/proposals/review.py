@@ -145,14 +145,20 @@ def decide(
     *,
     surface: str = COMMAND_SURFACE,
     texts: Mapping[str, str] | None = None,
+    sections: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Record decisions taken elsewhere than in REVIEW.md; an approved line may have another text in ``texts``.
+    """Record decisions taken elsewhere than in REVIEW.md; an approved line may have another text in ``texts``, and
+    another section of MEMORY.md in ``sections``.
 
     Returns why approved proposals were found invalid, by id. A decision that was taken before is not taken twice.
     Raises `UnknownProposalError` before anything is recorded. MEMORY.md follows with the next `reconcile`.
     """
     with OpenLog.open(workspace) as log:
-        made = _checked(workspace, log, _taken(log, decisions, surface, texts or {}))
+        taken = [
+            replace(d, section=(sections or {}).get(d.proposal_id))
+            for d in _taken(log, decisions, surface, texts or {})
+        ]
+        made = _checked(workspace, log, taken)
         log.record_decisions(made, now)
     return {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
 

@@ -150,6 +150,36 @@ def test_why_shows_all_that_was_said_and_asks_again(home: Path) -> None:
     assert states(home) == ["pending"] * 3
 
 
+def test_a_key_shows_what_was_said_before_and_after(home: Path) -> None:
+    with Terminal(home, "review") as terminal:
+        terminal.sees("1 of 3")
+        terminal.press("c")
+        terminal.sees("before: nothing was said before")
+        terminal.sees(f"after: Please note: {LINES[1]}")
+        terminal.press("lc")
+        terminal.sees(f"before: Please note: {LINES[0]}")
+        terminal.press("q")
+        assert terminal.ends() == 0
+    assert states(home) == ["pending"] * 3
+
+
+def test_a_key_moves_a_line_to_another_section(home: Path) -> None:
+    with Terminal(home, "review") as terminal:
+        terminal.sees(f"1 of 3 · {IDS[0]} · 🔴 Hard Rules")
+        terminal.press("sx")
+        terminal.sees("The section stays.")
+        terminal.press("s4")
+        terminal.sees("to Patterns, once it is approved")
+        terminal.sees(f"1 of 3 · {IDS[0]} · 🔴 Patterns")
+        terminal.press("a")
+        terminal.sees(f"2 of 3 · {IDS[1]} · 🔴 Hard Rules")
+        terminal.press("aq")
+        assert terminal.ends() == 0
+    assert lake_of(home).read("decisions").sort("proposal_id")["section"].to_list() == ["Patterns", None]
+    memory = (home / ".memory-pipeline" / "MEMORY.md").read_text("utf-8")
+    assert LINES[0] in memory.partition("## Patterns")[2] and LINES[1] not in memory.partition("## Patterns")[2]
+
+
 def test_the_last_step_can_be_undone_until_the_next_is_taken(home: Path) -> None:
     with Terminal(home, "review") as terminal:
         terminal.sees("1 of 3")

@@ -1,0 +1,58 @@
+"""What was said just before and after the words that a line rests on: a correction means nothing without it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import date
+
+import polars as pl
+
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.text.sentences import clip
+
+TURNS = ("user", "assistant")
+_COLUMNS = ("session_id", "message_id", "role", "said_at", "source_line", "text", "voided", "answered")
+
+
+@dataclass(frozen=True)
+class Context:
+    """One line each, without control or hidden characters; empty where nothing was said there."""
+
+    before: str
+    """The turn before, or what the message answers."""
+    after: str
+    is_answer: bool
+    """Whether it answers a question, plan or call."""
+
+
+def contexts(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> dict[str, Context]:
+    """Of each of these messages of these days; tools and turns that were taken back are left out of it."""
+    if not message_ids:
+        return {}
+    messages = lake.read("messages", days, _COLUMNS)
+    wanted = pl.col("message_id").is_in(list(message_ids))
+    sessions = messages.filter(wanted)["session_id"].unique()
+    said = pl.col("role").is_in(TURNS) & (pl.col("text").str.strip_chars() != "") & ~pl.col("voided").fill_null(False)
+    own = pl.col("session_id").is_in(sessions.implode())
+    turns = messages.filter(own, wanted | said).unique("message_id", keep="first", maintain_order=True)
+    turns = turns.sort("session_id", "said_at", "source_line", maintain_order=True).with_columns(
+        pl.col("text").shift(1).over("session_id").alias("before"),
+        pl.col("text").shift(-1).over("session_id").alias("after"),
+    )
+    return {
+        m["message_id"]: Context(
+            one_line(m["answered"] or m["before"] or ""), one_line(m["after"] or ""), bool(m["answered"])
+        )
+        for m in turns.filter(wanted).iter_rows(named=True)
+    }
+
+
+def told_before(context: Context, length: int) -> str:
+    """So many characters of what came before: of a turn its end, where it says what is done or asks; of a question its
+    beginning."""
+    text = context.before
+    if context.is_answer or len(text) <= length:
+        return clip(text, length)
+    return f"…{text[-length:].partition(' ')[2] or text[-length:]}"
