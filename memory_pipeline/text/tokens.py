@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
 PROSE = 3.5
-"""Characters per token of what people and models say."""
+"""Characters per token of what people and models say, in scripts with spaces."""
 TOOL = 3.0
 """Characters per token of tool calls and results: code, paths and logs."""
+_HAN = re.compile(r"[\u3000-\u3040\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff65]")
+_KANA = re.compile(r"[\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
+_HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]")
+HAN, KANA, HANGUL = 97, 85, 100
+"""Hundredths of a token of a character of Chinese, with its punctuation, of Japanese syllables and of Korean ones. They
+lie between two tokenizers: a Chinese character is .83 of a token to o200k_base and 1.04 to the one that Anthropic
+published, a kana .71 and 1.00. `text/counted.json` of the tests has counts of both."""
 
 
 def estimate(text: str, *, tool: bool = False) -> int:
     """About how many tokens a language model would count; 0 only for an empty text."""
-    return -(-len(text) * 10 // int((TOOL if tool else PROSE) * 10))
+    per_token = int((TOOL if tool else PROSE) * 10)
+    if text.isascii():
+        return -(-len(text) * 10 // per_token)
+    han, kana, hangul = (len(script.findall(text)) for script in (_HAN, _KANA, _HANGUL))
+    spaced = 1000 * (len(text) - han - kana - hangul)
+    return -(-(spaced + per_token * (HAN * han + KANA * kana + HANGUL * hangul)) // (100 * per_token))

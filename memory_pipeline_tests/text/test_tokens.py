@@ -1,5 +1,8 @@
 """Token counts are estimates, but dependable ones: never 0 for a word, never less for more text."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,3 +31,16 @@ def test_estimates(characters: int, prose: int, tool: int) -> None:
 def test_more_text_never_has_fewer_tokens(text: str, more: str) -> None:
     assert estimate(text + more) >= max(estimate(text), 1)
     assert estimate(text, tool=True) >= estimate(text)
+
+
+COUNTED = json.loads(Path(__file__).with_name("counted.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("counted", COUNTED, ids=lambda counted: str(counted["kind"]))
+def test_the_estimate_is_within_a_fifth_of_a_tokenizer(counted: dict[str, str]) -> None:
+    """That is the one that Anthropic published; `counted.json` has what it and o200k_base count."""
+    assert estimate(counted["text"]) == pytest.approx(int(counted["claude"]), rel=0.2)
+
+
+def test_tool_text_in_chinese_has_no_more_tokens_than_prose() -> None:
+    assert estimate("数据库", tool=True) == estimate("数据库") == 3
