@@ -11,7 +11,9 @@
     ├─ CannotGoOnError              the same would happen on every other day, now and later
     │  ├─ ModelMisconfiguredError   no request to the model can succeed                       llm/errors.py
     │  ├─ NoSuchPromptError         a prompt is not there, or misses a place                  llm/prompts.py
-    │  └─ TodoistRefusedError       Todoist does not take what it is told             proposals/todoist/client.py
+    │  ├─ TodoistRefusedError       Todoist does not take what it is told             proposals/todoist/client.py
+    │  ├─ DiskFullError             the disk of the workspace has too little room               free_space.py
+    │  └─ DamagedInstanceError      Dagster cannot open its own files                           cli/dagster_runs.py
     ├─ SettingError                 a setting cannot be used                                  settings.py
     ├─ WrongFileError               a file of settings or marks cannot be read                memory_json.py
     ├─ DamagedTableError            a file of a table cannot be read                          lake/store.py

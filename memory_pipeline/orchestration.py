@@ -10,6 +10,7 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
+from memory_pipeline.free_space import require_space
 from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.settings import Settings, load_settings
@@ -118,6 +119,7 @@ def run_stage(
     report = on_progress.get()
     for day, partition in days.items():
         try:
+            require_space(workspace.settings.workspace)
             built = bring_up_to_date(stage, lake, day)
         except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
             # the retry policy would count it as a failure and begin the step again

@@ -11,6 +11,7 @@ from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence
 from memory_pipeline.cli.workspace import settings_of_call, use_examples
 from memory_pipeline.daily_log.notes import days_with_notes
 from memory_pipeline.days import parse_day, today
+from memory_pipeline.free_space import require_space
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
@@ -91,6 +92,7 @@ def look_before_dagster(settings: Settings) -> None:
 
 def _look(settings: Settings, sources: list[Source]) -> Catalogue:
     if sources:
+        require_space(settings.workspace)
         keep_private(settings.workspace)
     catalogue = Catalogue(Lake(settings.lake_dir), settings)
     if sources:

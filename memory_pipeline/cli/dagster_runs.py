@@ -14,7 +14,8 @@ from filelock import FileLock, Timeout
 
 import memory_pipeline
 from memory_pipeline.distillation.periods import DAY, LEVEL_OF, LEVELS, periods_of
-from memory_pipeline.errors import TryAgainLaterError
+from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
+from memory_pipeline.free_space import disk_full, is_disk_full, is_used_up, require_space
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace_marks import keep_private
@@ -22,6 +23,18 @@ from memory_pipeline.workspace_marks import keep_private
 _START, _END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 _PROCESS = "memory/process"
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+class DamagedInstanceError(CannotGoOnError):
+    """Dagster cannot open its own files; the message says what to do."""
+
+    def __init__(self, home: Path, error: Exception) -> None:
+        said = " ".join(f"{error}".split())[:200]
+        super().__init__(
+            f"Dagster's files in {home} cannot be used ({type(error).__name__}: {said}). They hold the record of "
+            f"runs, not your memory, and can be made again: move the folder away (`mv {home} {home}.broken`) and run it "
+            "again."
+        )
 
 
 def dagster_yaml() -> Path:
@@ -33,6 +46,7 @@ def dagster_yaml() -> Path:
 def prepare_home(settings: Settings) -> Path:
     """The workspace's DAGSTER_HOME with its dagster.yaml; a user's own changes to that file are kept."""
     keep_private(settings.workspace)
+    require_space(settings.workspace)
     home = settings.dagster_home
     home.mkdir(parents=True, exist_ok=True)
     own = home / "dagster.yaml"
@@ -50,10 +64,15 @@ def instance_of(settings: Settings) -> Iterator[Any]:
     home = prepare_home(settings)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     with FileLock(home / "instance.lock"):
-        instance = dg.DagsterInstance.from_config(str(home))
-        instance.get_runs_count()  # the databases are made when they are first asked
-        instance.event_log_storage.get_maximum_record_id()
-        instance.all_instigator_state()
+        try:
+            instance = dg.DagsterInstance.from_config(str(home))
+            instance.get_runs_count()  # the databases are made when they are first asked
+            instance.event_log_storage.get_maximum_record_id()
+            instance.all_instigator_state()
+        except Exception as error:
+            if is_disk_full(error, home):
+                raise
+            raise DamagedInstanceError(home, error) from error
     with instance:
         yield instance
 
@@ -83,7 +102,9 @@ def close_dead_runs(instance: Any) -> None:
     """Mark runs of the command line whose process is gone as failed: nobody else can tell that they were killed."""
     import dagster as dg
 
-    for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+    status = dg.DagsterRunStatus
+    unfinished = [status.NOT_STARTED, status.STARTING, status.STARTED, status.CANCELING]
+    for run in instance.get_runs(dg.RunsFilter(statuses=unfinished)):
         process = run.tags.get(_PROCESS)
         if process and not _is_alive(int(process)):
             instance.report_run_failed(run, "The process of this run ended before the run did.")
@@ -171,6 +192,32 @@ def _reason(error: Any) -> str:
     while error.cause:
         error = error.cause
     return re.sub(r"^memory_pipeline[\w.]+: ", "", " ".join(error.message.split()))[:600]
+
+
+@contextmanager
+def last_words(settings: Settings) -> Iterator[None]:
+    """Say so when the process is ended by a signal that it cannot answer: a write into a mapped file on a disk that has
+    become full (SIGBUS), the system that needs its memory, `kill -9`.
+
+    A child of it waits at a pipe whose other end closes with the process.
+    """
+    reader, writer = os.pipe()
+    if not (watcher := os.fork()):
+        for number in _STOPPING:
+            signal.signal(number, signal.SIG_IGN)
+        os.close(writer)
+        if not os.read(reader, 1):
+            full = is_used_up(settings.workspace)
+            why = disk_full(settings.workspace) if full else "Run it again; what is stored is whole."
+            os.write(2, f"The run was ended from outside or by the system. {why}\n".encode())
+        os._exit(0)
+    os.close(reader)
+    try:
+        yield
+    finally:
+        os.write(writer, b".")
+        os.close(writer)
+        os.waitpid(watcher, 0)
 
 
 @contextmanager

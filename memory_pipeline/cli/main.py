@@ -89,6 +89,14 @@ def _expected_errors() -> tuple[type[Exception], ...]:
     return DamagedTableError, TryAgainLaterError, CannotGoOnError, ChangedMeanwhileError, Timeout
 
 
+def _of_a_full_disk(error: Exception) -> str | None:
+    from memory_pipeline.free_space import disk_full, is_disk_full
+    from memory_pipeline.settings import named_workspace
+
+    workspace = named_workspace()
+    return disk_full(workspace) if is_disk_full(error, workspace) else None
+
+
 def main() -> None:
     """Run the command; what a user can fix is a sentence, everything else a traceback."""
     if is_inside():  # started by a hook of the harness that the pipeline itself has called
@@ -100,6 +108,8 @@ def main() -> None:
     except Exception as error:
         if isinstance(error, _expected_errors()):
             raise SystemExit(fail(str(error)).exit_code) from None
+        if sentence := _of_a_full_disk(error):
+            raise SystemExit(fail(sentence).exit_code) from None
         if not isinstance(error, OSError) or not error.filename:
             raise
         sentence = f"{error.filename}: {(error.strerror or 'cannot be used').lower()}. Fix that and run it again."

@@ -8,7 +8,7 @@ import typer
 
 from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days_in, progress, sessions_of_call, span_of
 from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
-from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, interrupts, only_run, run_job
+from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, interrupts, last_words, only_run, run_job
 from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.daily_log.markers import write_markers
@@ -16,6 +16,7 @@ from memory_pipeline.days import lookback, stretches
 from memory_pipeline.distillation.periods import DAY, NAMES, Period, periods_of
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import set_aside_files, vector_problems
+from memory_pipeline.free_space import disk_full, is_used_up
 from memory_pipeline.planning import BRIDGED_DAYS, Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
@@ -49,7 +50,7 @@ def run(
     """
     span, began = span_of(first, last, everything), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions)
-    with only_run(settings), interrupts() as is_pressed:
+    with last_words(settings), only_run(settings), interrupts() as is_pressed:
         before = set_aside_files(Workspace(settings, catalogue.lake))
         failure, days = _bring_up_to_date(settings, catalogue, span, everything, is_pressed)
         if not failure and set_aside_files(Workspace(settings, catalogue.lake)) != before:
@@ -66,6 +67,7 @@ def run(
         print_summary(settings, summary)
         print_settled(settled)
     if failure:
+        failure = disk_full(settings.workspace) if is_used_up(settings.workspace) else failure
         raise fail(f"The run did not finish: {failure}", INTERRUPTED if _is_stopped([failure]) else FAILED)
     if problems := summary["problems"]:
         raise fail(f"Not all is well: {' '.join(problems)}")

@@ -1,0 +1,115 @@
+"""Runs on disks that are full or fill up, and whether anything is lost or ends without a word.
+
+    python -m benchmarks.full_disk [--points N]
+
+Each point is a small disk of its own (a tmpfs, so it needs root on Linux) with a workspace over one bundled session.
+Half of the disks are nearly full from the beginning; on the others there is room, and a balloon takes it all at a
+moment of the run, chosen evenly over the time that a whole run takes. Then the disk is made large, and `memory run` is
+called again. A point is good when the first run ended well or with one sentence (no trace, no signal), and the second
+one ends well with the tables of a run that never met a full disk.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.common import EXAMPLES, ROOT, parser
+
+SMALL, LARGE = 4, 600
+"""Megabytes of a disk that is full at once, and of one with room."""
+
+
+def main() -> None:
+    options = parser("full_disk", __doc__)
+    options.add_argument("--points", type=int, default=50)
+    points = options.parse_args().points
+    if os.geteuid() != 0 or not shutil.which("mount"):
+        sys.exit("Not run: it mounts small disks, which needs root on Linux.")
+    with tempfile.TemporaryDirectory() as folder:
+        sessions = Path(folder) / "sessions"
+        sessions.mkdir()
+        shutil.copy(min((EXAMPLES / "codex").iterdir()), sessions)
+        began = time.monotonic()
+        whole = run(sessions, Path(folder) / "whole")
+        seconds = time.monotonic() - began
+        if whole.returncode:
+            sys.exit(f"The run that is to be compared with failed:\n{whole.stderr}")
+        wanted = tables(Path(folder) / "whole")
+        bad = [point(Path(folder), sessions, number, points, seconds, wanted) for number in range(points)]
+    silent, lost = (sum(kind in each for each in bad) for kind in ("without a word", "unequal"))
+    print(f"\n{points} points: {silent} ended without a sentence, {lost} lost something")
+    sys.exit(1 if silent or lost else 0)
+
+
+def point(folder: Path, sessions: Path, number: int, points: int, seconds: float, wanted: dict[str, int]) -> str:
+    """What was wrong there, printed with how the first run ended; "" when nothing was."""
+    is_small = number < points // 2
+    moment = seconds * (number - points // 2 + 0.5) / (points - points // 2)
+    disk = folder / f"disk-{number}"
+    disk.mkdir()
+    size = SMALL * (number + 1) if is_small else LARGE
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}m", "tmpfs", disk], check=True)
+    try:
+        first = run(sessions, disk / "workspace", balloon=None if is_small else (disk / "balloon", moment))
+        (disk / "balloon").unlink(missing_ok=True)
+        subprocess.run(["mount", "-o", f"remount,size={LARGE}m", disk], check=True)
+        second = run(sessions, disk / "workspace")
+        says = [line for line in first.stderr.splitlines() if "is full" in line]
+        wrong = []
+        if first.returncode < 0 or (first.returncode and not says) or "Traceback" in first.stderr:
+            wrong.append("without a word")
+        if second.returncode or tables(disk / "workspace") != wanted:
+            wrong.append("unequal")
+        state = f"{size} MB" if is_small else f"full after {moment:.1f} s"
+        print(f"{state:<20} ended with {first.returncode}  {' and '.join(wrong) or 'good'}", flush=True)
+        if wrong:
+            print(*first.stderr.splitlines()[-4:], *second.stderr.splitlines()[-2:], sep="\n", flush=True)
+        return " ".join(wrong)
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def run(
+    sessions: Path, workspace: Path, *, balloon: tuple[Path, float] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`memory run` over all days; the balloon is a file that takes all room after so many seconds."""
+    command = [sys.executable, "-m", "memory_pipeline.cli.main", "run", "--all", "--sessions", f"{sessions}"]
+    env = {"PATH": os.environ["PATH"], "HOME": f"{workspace.parent}", "TZ": "UTC", "MEMORY_WORKSPACE": f"{workspace}"}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        if balloon:
+            time.sleep(balloon[1])
+            blow_up(balloon[0])
+        out, err = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def blow_up(path: Path) -> None:
+    """Write until the disk has no byte left."""
+    with path.open("wb", buffering=0) as file:
+        for size in (1 << 20, 4096, 1):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                continue
+
+
+def tables(workspace: Path) -> dict[str, int]:
+    """Rows of each table that a second run must have made good."""
+    import polars as pl
+
+    names = ("sessions", "messages", "windows", "segments", "observations", "embeddings", "reflections", "proposals")
+    return {
+        name: sum(pl.read_parquet(file).height for file in (workspace / "lake" / name).glob("*.parquet"))
+        for name in names
+    }
+
+
+if __name__ == "__main__":
+    main()

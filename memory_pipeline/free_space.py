@@ -1,0 +1,58 @@
+"""A disk that is full: seen before anything is begun, and told in one sentence where it comes about all the same."""
+
+from __future__ import annotations
+
+import errno
+import re
+import shutil
+from pathlib import Path
+
+from memory_pipeline.errors import CannotGoOnError
+
+MIN_FREE_BYTES = 250_000_000
+"""The index maps files of 146 MB with holes into memory, and a process that writes into a hole on a full disk is ended
+by a signal (SIGBUS), without a word. A day of sessions needs a few megabytes besides."""
+USED_UP_BYTES = 1_000_000
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_SAYS_SO = re.compile(r"no space left on device|(database or )?disk is full|disk quota exceeded", re.I)
+"""In the words of libraries that hide the number."""
+
+
+class DiskFullError(CannotGoOnError):
+    """Too little room on the disk of the workspace; the message says how much there is."""
+
+
+def require_space(folder: Path) -> None:
+    """Raise `DiskFullError` where the disk of the folder, which need not be there yet, has too little room."""
+    if _free(folder) < MIN_FREE_BYTES:
+        raise DiskFullError(disk_full(folder))
+
+
+def disk_full(folder: Path) -> str:
+    """The sentence."""
+    return (
+        f"The disk of {folder} is full: {_free(folder) / 1e6:.0f} MB are free, and {MIN_FREE_BYTES / 1e6:.0f} are "
+        "needed. Make room and run it again; what is stored is whole."
+    )
+
+
+def is_disk_full(error: BaseException | None, folder: Path) -> bool:
+    """Whether that is what went wrong, also where another error was raised because of it, or where there is no room
+    left at all: then hardly any library says what is the matter."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if (isinstance(error, OSError) and error.errno in _FULL) or _SAYS_SO.search(f"{error}"):
+            return True
+        error = error.__cause__ or error.__context__
+    return is_used_up(folder)
+
+
+def is_used_up(folder: Path) -> bool:
+    """Whether the disk has no room left for anything."""
+    return _free(folder) < USED_UP_BYTES
+
+
+def _free(folder: Path) -> int:
+    standing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    return shutil.disk_usage(standing).free
