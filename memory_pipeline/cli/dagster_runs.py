@@ -31,9 +31,9 @@ class DamagedInstanceError(CannotGoOnError):
     def __init__(self, home: Path, error: Exception) -> None:
         said = " ".join(f"{error}".split())[:200]
         super().__init__(
-            f"Dagster's files in {home} cannot be used ({type(error).__name__}: {said}). They hold the record of "
-            f"runs, not your memory, and can be made again: move the folder away (`mv {home} {home}.broken`) and run it "
-            "again."
+            f"Dagster's files in {home} cannot be used ({type(error).__name__}: {said}). They hold the record of runs, "
+            "not your memory, and can be made again: move the folder away "
+            f"(`mv {home} {home}.broken`) and run it again."
         )
 
 
