@@ -17,7 +17,7 @@ from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import Stage, is_current, is_incomplete
+from memory_pipeline.stage import Stage, fingerprint_of_day, is_current, is_incomplete
 from memory_pipeline.workspace import Workspace
 
 BRIDGED_DAYS = 10
@@ -80,7 +80,7 @@ class Stages:
 
     def fingerprint(self, day: date) -> str:
         """Of everything that decides the day's rows in every stage, as the tables are now."""
-        return fingerprint_of(*(stage.fingerprint(day) for stage in self.all()))
+        return fingerprint_of(*(fingerprint_of_day(stage, day) for stage in self.all()))
 
     def runs_for(self, days: Iterable[date]) -> list[tuple[date, date]]:
         """The ranges (first day, last day) that bring these days up to date, one run each.

@@ -42,6 +42,7 @@ from memory_pipeline.setting_sources import (
     settings_of,
     unknown_variables,
 )
+from memory_pipeline.text import tokens
 from memory_pipeline.text.priorities import MARKS
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
@@ -219,6 +220,11 @@ class Settings(BaseSettings):
     observation_budget: float = Field(
         0.10, gt=0, le=0.5, description="Tokens of a window's observations per token that people and models said in it."
     )
+    token_estimate: Literal["script", "chars4"] = Field(
+        "script",
+        description="How tokens are estimated: `script` by the scripts of the text, `chars4` as characters / 4. "
+        "Another one makes all days anew.",
+    )
     reflect_early_tokens: int = Field(
         40_000, ge=1, description="Tokens of a day's observations from which it is reflected on before it has ended."
     )
@@ -384,6 +390,7 @@ def load_settings() -> Settings:
     if missing := missing_extras(settings):
         raise SettingError(" ".join(missing))
     _refuse_another_zone(settings, lambda: given(Settings, settings.workspace))
+    tokens.estimate_by(settings.token_estimate)
     return settings
 
 

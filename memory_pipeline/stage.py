@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.text import tokens
 
 INCOMPLETE = "incomplete"
 """Stored in place of a fingerprint, and no day's own: what is missing is looked for again by every run."""
@@ -55,6 +56,13 @@ class Stage(Protocol):
         """The day's rows. May write what goes with them (daily log, index); safe to repeat."""
 
 
+def fingerprint_of_day(stage: Stage, day: date) -> str:
+    """The stage's own, with how tokens are estimated where that is another way than by default: every stage counts
+    some."""
+    own = stage.fingerprint(day)
+    return own if tokens.method() == tokens.BY_SCRIPT else fingerprint_of(own, tokens.method())
+
+
 def is_incomplete(stage: Stage, lake: Lake, day: date) -> bool:
     """Whether the stored rows are known to lack some."""
     return any(lake.fingerprint(table, day) == INCOMPLETE for table in stage.tables)
@@ -62,7 +70,7 @@ def is_incomplete(stage: Stage, lake: Lake, day: date) -> bool:
 
 def is_current(stage: Stage, lake: Lake, day: date) -> bool:
     """Whether the stored rows of the day were made from just these inputs."""
-    return _is_stored(stage, lake, day, stage.fingerprint(day))
+    return _is_stored(stage, lake, day, fingerprint_of_day(stage, day))
 
 
 def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> Built | None:
@@ -70,7 +78,7 @@ def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> Built | None:
 
     Raises what kept a day from being finished, after what there is of it was stored.
     """
-    fingerprint = stage.fingerprint(day)  # before building: what changes meanwhile is found by the next run
+    fingerprint = fingerprint_of_day(stage, day)  # before building: what changes meanwhile is found by the next run
     if _is_stored(stage, lake, day, fingerprint):
         return None
     built = stage.build(day)

@@ -23,6 +23,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from memory_pipeline.text import tokens
+
 # `make test` takes the first, and `make test-all` and CI --hypothesis-profile=thorough; `times` goes by them
 settings.register_profile("fast", max_examples=25, deadline=None)
 settings.register_profile("thorough", max_examples=100, deadline=None)
@@ -63,6 +65,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkey
     """Nothing of this machine is read, and nothing is written outside of the test's own directories."""
     for name in _cleaned():
         monkeypatch.delenv(name)
+    monkeypatch.setattr(tokens._Method, "current", tokens.BY_SCRIPT)
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
     monkeypatch.setenv("MEMORY_WORKSPACE", str(tmp_path / "workspace"))
     monkeypatch.setenv("MEMORY_DEFAULT_SESSION_DIRS", "false")

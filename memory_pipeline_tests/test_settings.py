@@ -24,6 +24,7 @@ EVERY = [
     ("tool_text_limit", "MEMORY_TOOL_TEXT_LIMIT", "100", 100),
     ("redact", "MEMORY_REDACT", "false", False),
     ("observation_budget", "MEMORY_OBSERVATION_BUDGET", "0.5", 0.5),
+    ("token_estimate", "MEMORY_TOKEN_ESTIMATE", "chars4", "chars4"),
     ("observer.model", "OBSERVER_MODEL", "openai:gpt-5-mini", "openai:gpt-5-mini"),
     ("observer.base_url", "OBSERVER_BASE_URL", "http://localhost:8000/v1", "http://localhost:8000/v1"),
     ("observer.temperature", "OBSERVER_TEMPERATURE", "0", 0.0),

@@ -31,7 +31,7 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import DistillationRow, distinct, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.stage import Built, bring_up_to_date, is_current
+from memory_pipeline.stage import Built, bring_up_to_date, fingerprint_of_day, is_current
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
 
@@ -201,4 +201,4 @@ def due_periods(stage: DistillationStage, among: Iterable[date] | None = None) -
 
 def state_of(stage: DistillationStage, periods: Iterable[Period]) -> str:
     """Of all that a run of these periods would be made from: the same run is not asked for twice."""
-    return fingerprint_of(*(f"{period.last} {stage.fingerprint(period.last)}" for period in periods))
+    return fingerprint_of(*(f"{period.last} {fingerprint_of_day(stage, period.last)}" for period in periods))
