@@ -16,6 +16,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
+from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.spaces import run_together
 
 BlockState = Literal["added", "replaced", "unchanged", "edited"]
@@ -104,10 +105,10 @@ def insert_lines(lines: list[str], index: int, new: list[str], newline: str) -> 
 def one_line(text: str) -> str:
     """The visible text on one line: no line breaks, no hidden characters, and no way to open or close a comment.
 
-    Hidden are control and format characters (zero-width, direction marks, tags): what a user reviews is what they
+    Hidden are control and format characters and all that `without_hidden` takes out: what a user reviews is what they
     see. Half characters (lone surrogates) become U+FFFD, so that the line can be written as UTF-8.
     """
-    visible = run_together("".join(map(_visible, text)))
+    visible = run_together("".join(map(_visible, without_hidden(text)[0])))
     return visible.replace("<!--", "&lt;!--").replace("-->", "--&gt;")
 
 

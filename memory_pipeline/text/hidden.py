@@ -1,10 +1,12 @@
 """Characters that nobody sees: they carry orders to a model past the person who reads the text, and split secrets.
 
 They are those that Unicode says may be ignored in display (`Default_Ignorable_Code_Point`), with the marks of
-interlinear notes. What is part of the spelling or of a picture stays: the joiners of Arabic, Persian, Indic and other
-scripts that join letters, the joiner between two emoji, what makes a character an emoji, and the flags of England,
-Scotland and Wales. Of each only one in a row is meant, so none of them can carry a message. What only chooses between
-forms of a glyph or tells which way to write goes: the words stay the same without.
+interlinear notes, what is drawn as nothing (the blank of Braille, the null of musical notes) and code points that are
+no characters. What is part of the spelling or of a picture stays: the joiners of Arabic, Persian, Indic and other
+scripts that join letters, the joiner between two emoji, what makes a character an emoji, the flags of England, Scotland
+and Wales, the form of an ideograph in a name, a blank after Braille, and an icon of a font in the area for private use.
+Of each only one in a row is meant, so none of them can carry a message. What else only chooses between forms of a glyph
+or tells which way to write goes: the words stay the same without.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import re
 _HIDDEN = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    r"\u2800\U0001d159\ufdd0-\ufdef" + "".join(f"{chr(end - 1)}{chr(end)}" for end in range(0xFFFF, 0x110000, 0x10000))
 )
 _JOINING = (
     r"\u0600-\u061b\u061d-\u109f\u1780-\u17b3\u17b6-\u180a\u1810-\u1cff\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc"
@@ -22,13 +25,19 @@ _JOINING = (
 _EMOJI = r"\u00a9\u00ae\u203c-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _REGIONS = "|".join("".join(chr(0xE0000 + ord(c)) for c in region) for region in ("gbeng", "gbsct", "gbwls"))
 """Each spelt in tags, which stand between the black flag and the end of the tag."""
-_ANY = re.compile(f"[{_HIDDEN}]")
+_IDEOGRAPH = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+_FORM = r"\ufe00-\ufe02\U000e0100-\U000e01ef"
+"""Selects the form of an ideograph; two neighbours that have one are no name, but a message."""
+_PRIVATE = r"\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
+_ANY = re.compile(f"[{_HIDDEN}]|[{_PRIVATE}]{{2}}")
 _MEANT_OR_HIDDEN = re.compile(
     rf"((?<=[{_JOINING}])[\u200c\u200d]"
     rf"|(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])"
     rf"|(?<=[{_EMOJI}])[\ufe0e\ufe0f]|(?<=[#*0-9])\ufe0f(?=\u20e3)"
-    rf"|(?<=\U0001f3f4)(?:{_REGIONS})\U000e007f)"
-    rf"|[{_HIDDEN}]"
+    rf"|(?<=\U0001f3f4)(?:{_REGIONS})\U000e007f"
+    rf"|(?<=[{_IDEOGRAPH}])(?<![{_FORM}][{_IDEOGRAPH}])[{_FORM}]"
+    rf"|(?<=[\u2801-\u28ff])\u2800)"
+    rf"|[{_HIDDEN}]|(?<=[{_PRIVATE}])[{_PRIVATE}]"
 )
 
 
@@ -36,5 +45,8 @@ def without_hidden(text: str) -> tuple[str, int]:
     """The text without its hidden characters, and how many they were."""
     if text.isascii() or not _ANY.search(text):
         return text, 0
-    visible = _MEANT_OR_HIDDEN.sub(r"\1", text)
+    visible, before = _MEANT_OR_HIDDEN.sub(r"\1", text), text
+    # what stood apart may be neighbours now
+    while len(visible) < len(before):
+        visible, before = _MEANT_OR_HIDDEN.sub(r"\1", visible), visible
     return visible, len(text) - len(visible)

@@ -25,7 +25,10 @@ TAGS = "".join(chr(0xE0000 + ord(c)) for c in "rm -r")
         pytest.param("Auf\u200clage, a\u200db", "Auflage, ab", id="joiners in Latin"),
         pytest.param("12\ufe0f3", "123", id="a selector in a number"),
         pytest.param("a\ufe0f\u200d😀", "a😀", id="a joiner before an emoji"),
-        pytest.param("\u3164ㅤ", "", id="fillers"),
+        pytest.param("\u3164ㅤa\uffa0\u115f\u1160\u034f\u180e\ufff9\U0001d159\ufdd0", "a", id="fillers, no characters"),
+        pytest.param("漢\U000e0110字\U000e0120化\U000e0130", "漢\U000e0110字化", id="bytes behind ideographs in a row"),
+        pytest.param("a\u2800b ⣿\u2800\u2800⣿", "ab ⣿\u2800⣿", id="blanks of Braille"),
+        pytest.param("a\ue001\ue002 \U000f0001\U000f0002", "a\ue001 \U000f0001", id="private use in a row"),
     ],
 )
 def test_hidden(text: str, visible: str) -> None:
@@ -40,6 +43,7 @@ def test_hidden(text: str, visible: str) -> None:
         "ශ්\u200dරී",
         "👨\u200d👩\u200d👧 👩🏽\u200d💻 🏳\ufe0f\u200d🌈 ❤\ufe0f\u200d🔥 1\ufe0f\u20e3 ©\ufe0f ☺\ufe0e",
         ENGLAND,
+        "葛\U000e0100飾区の渡邉\U000e0102さん \ue0b0 main \ue0b0",
         "plain, ümläut, 中文。日本語 한국어\ttab\r\n",
     ],
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.kinds import length_of
 from memory_pipeline.text.sentences import clip
 
@@ -17,12 +18,7 @@ NEAR = 80
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z])?")
 _BREAK = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_HIDDEN = re.compile(
-    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e"
-    r"\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
-)
-# they belong to the spelling of Persian and of Indian languages
-_JOINER = re.compile(r"(?<![\u0590-\u1fff])[\u200c\u200d]|[\u200c\u200d](?![\u0590-\u1fff])")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 ENTITY = re.compile(r"&(lt|gt|amp|quot|apos|#39|#x27);", re.I)
 ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "#39": "'", "#x27": "'"}
@@ -42,7 +38,7 @@ def cleaned(text: str) -> str:
     """The first million characters, lines ended by `\\n`, without control, zero-width and direction characters,
     terminal escapes and halves of characters; unescaped when the whole answer was escaped as HTML."""
     text = _BREAK.sub("\n", _ESCAPE.sub("", text[:MAX_ANSWER]))
-    text = _SURROGATE.sub("\ufffd", _JOINER.sub("", _HIDDEN.sub("", text)))
+    text = without_hidden(_SURROGATE.sub("\ufffd", _CONTROL.sub("", text)))[0]
     if _ESCAPED_TAG.search(text) and not _ANSWER_TAG.search(text):
         text = unescaped(text)
     return text
