@@ -8,6 +8,7 @@ from memory_pipeline.lake.rows import SourceRow
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.flags import DOUBTED
+from memory_pipeline.sessions.redaction.spoken import names_password
 from memory_pipeline.text.kinds import RULES
 from memory_pipeline.text.momentary import is_momentary_request
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
@@ -20,7 +21,7 @@ TRUSTED = (USER, "assistant")
 """Speakers whose words may say what to do: the user, and the model that works for them. Results of tools, pastes and
 what programs put into a message may hold a stranger's."""
 ORDER, FLAGGED, EMPTY = "instruction_not_trusted", "flagged", "empty"
-QUESTION, HYPOTHETICAL = "question", "hypothetical"
+QUESTION, HYPOTHETICAL, SECRET = "question", "hypothetical", "secret"
 
 
 def why_left_out(text: str, observed: Sequence[SourceRow]) -> str | None:
@@ -30,6 +31,8 @@ def why_left_out(text: str, observed: Sequence[SourceRow]) -> str | None:
     trust = {o["trust"] for o in observed}
     if not visible:
         return EMPTY
+    if names_password(visible):
+        return SECRET
     if trust - set(TRUSTED) and USER not in trust and orders(visible):
         return ORDER
     if observed and set(observed[0]["flags"] or []) & set(DOUBTED):

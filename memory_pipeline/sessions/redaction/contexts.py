@@ -101,6 +101,73 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
         accepts=_is_token,
     ),
     Detector(
+        "api-key",
+        ("authorization",),
+        re.compile(_AUTHORIZATION + r"key=(?P<secret>[\w:-]{20,})", re.IGNORECASE),
+        accepts=_is_token,
+    ),
+    Detector(
+        "cookie",
+        ("phpsessid", "jsessionid", "connect.sid", "asp.net_sessionid"),
+        re.compile(
+            r"(?:phpsessid|jsessionid|connect\.sid|asp\.net_sessionid)[=\t](?P<secret>[\w%.-]{16,})", re.IGNORECASE
+        ),
+        accepts=_is_token,
+    ),
+    Detector(
+        "cookie",
+        (" -b ", " --cookie "),
+        re.compile(r""" (?:-b|--cookie) \\?["']?[\w.-]{1,60}=(?P<secret>[^\s;"'\\]{12,})""", re.IGNORECASE),
+        before=re.compile(r"\bcurl\b[^\n|]*\Z"),
+        accepts=_is_token,
+        hints=(" (?:-b|--cookie) .{0,2}[A-Za-z0-9_.-]+=",),
+    ),
+    Detector(
+        "secret",
+        ("define(",),
+        re.compile(
+            r"""define\(\s{0,9}["']\w{0,60}(?:pass|passwd|password|secret|key|salt|token)["']\s{0,9},\s{0,9}"""
+            r"""(?P<quote>["'])(?P<secret>[^"'\r\n]{4,200})(?P=quote)""",
+            re.IGNORECASE,
+        ),
+        accepts=is_shown,
+        hints=(r"define\(",),
+    ),
+    Detector(
+        "secret",
+        ('password" value="', 'secret" value="', 'apikey" value="', 'token" value="'),
+        re.compile(r"""[a-z]+" value="(?P<secret>[^"\s]{6,200})\"""", re.IGNORECASE),
+        accepts=is_shown,
+    ),
+    Detector(
+        "secret",
+        ("secret access key [",),
+        re.compile(r"secret access key \[[^\]\n]{0,40}\]:\s{0,9}(?P<secret>[A-Za-z0-9/+=]{30,})", re.IGNORECASE),
+        hints=(r"secret access key \[",),
+    ),
+    Detector(
+        "password",
+        ("echo ",),
+        re.compile(
+            r"""echo (?:-n )?["']?(?P<secret>[^\s"'`|$]{6,200})["']?\s{0,9}\|\s{0,9}"""
+            r"(?:sudo -S|(?:docker|podman) login)"
+        ),
+        accepts=is_shown,
+        hints=(r"\|\s*(?:sudo -s|docker login|podman login)",),
+    ),
+    Detector(
+        "password",
+        ("psk=",),
+        re.compile(r"""psk=\\?"?(?P<secret>[^\s"\\]{8,64})""", re.IGNORECASE),
+        accepts=is_shown,
+    ),
+    Detector(
+        "secret",
+        tuple(f"{name}: {sign}" for name in ("password", "passphrase", "secret", "token") for sign in ">|"),
+        re.compile(r"[a-z]+: [>|][+-]?[ \t]{0,9}\r?\n[ \t]{1,20}(?P<secret>[^\s#]{6,200})(?=\s|\Z)", re.IGNORECASE),
+        accepts=_is_token,
+    ),
+    Detector(
         "password",
         ("password ", "passwd "),
         re.compile(r"passw(?:or)?d (?:\\?['\"])?(?P<secret>[^\s'\"`\\]{4,})", re.IGNORECASE),

@@ -21,7 +21,6 @@ from detect_secrets.plugins.aws import AWSKeyDetector
 from detect_secrets.plugins.base import RegexBasedDetector
 from detect_secrets.plugins.cloudant import CloudantDetector
 from detect_secrets.plugins.discord import DiscordBotTokenDetector
-from detect_secrets.plugins.github_token import GitHubTokenDetector
 from detect_secrets.plugins.ibm_cloud_iam import IbmCloudIamDetector
 from detect_secrets.plugins.ibm_cos_hmac import IbmCosHmacDetector
 from detect_secrets.plugins.mailchimp import MailchimpDetector
@@ -75,7 +74,6 @@ LIBRARY: tuple[LibraryDetector, ...] = (
     replace(
         _library("aws-access-key-id", AWSKeyDetector, "AKIA", "ASIA", "A3T"), patterns=(AWSKeyDetector.denylist[0],)
     ),
-    _library("github-token", GitHubTokenDetector, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
     _library("npm-token", NpmDetector, "npm_"),
     _library("slack-token", SlackDetector, "xox", "hooks.slack.com/"),
     _library("stripe-key", StripeDetector, "k_live_"),

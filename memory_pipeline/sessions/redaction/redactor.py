@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from memory_pipeline.sessions.redaction.assignments import NAMES, assignments
 from memory_pipeline.sessions.redaction.contexts import CONTEXTS, COOKIES, FOLDED_CONTEXTS, cookies
 from memory_pipeline.sessions.redaction.detectors import Detector, Prefilter, Span
+from memory_pipeline.sessions.redaction.spoken import SPOKEN, spoken
 from memory_pipeline.sessions.redaction.tokens import TOKENS
 from memory_pipeline.settings import Settings, salt_of
 
@@ -190,6 +191,7 @@ def _finders() -> Iterator[tuple[list[str], Finder]]:
         yield _in_any_case(folded_detector.triggers), folded_detector.spans
     yield _in_any_case(NAMES), assignments
     yield _in_any_case(COOKIES), cookies
+    yield _in_any_case(SPOKEN), spoken
 
 
 def _unfolded(spans: Finder, text: str, _folded: str) -> Iterable[Span]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import re
 
 from memory_pipeline.sessions.redaction.detectors import Detector
@@ -33,7 +35,22 @@ def _token(kind: str, body: str, *literals: str, start: str = "", back: int = 0)
     return Detector(kind, literals, re.compile(pattern), back)
 
 
+def _holds_key(encoded: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return b"PRIVATE KEY" in base64.b64decode(encoded[:120])
+    return False
+
+
 TOKENS: tuple[Detector, ...] = (
+    # a key, or the file of a service account, in base64
+    Detector(
+        "private-key", ("LS0tLS1CRUdJTi",), re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{106,}={0,2}"), accepts=_holds_key
+    ),
+    _token(
+        "private-key",
+        r"[A-Za-z0-9+/]{40,}={0,2}",
+        *("ewogICJ0eXBlIjogInNlcnZpY2Vf", "eyJ0eXBlIjoic2VydmljZV9h", "eyJ0eXBlIjogInNlcnZpY2Vf"),
+    ),
     Detector("private-key", ("-----BEGIN ",), re.compile(_PEM)),
     Detector("private-key", ("PuTTY-User-Key-File-",), re.compile(_PUTTY)),
     _token("private-key", r"(?:PQ-)?1[0-9A-Z]{40,}", "AGE-SECRET-KEY-"),
@@ -43,10 +60,18 @@ TOKENS: tuple[Detector, ...] = (
         re.compile(
             r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ[A-Za-z0-9_-]{8,}|(?:[A-Za-z0-9_-]*\.){2,3})"
             r"(?:\.?[A-Za-z0-9_-]+)?"
+            # wrapped, as a terminal or a mail does
+            r"(?:\.?(?:\r?\n[ \t]{0,8}(?=[A-Za-z0-9._-]{0,40}\d)\.?[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{10,})?){1,4})?"
         ),
     ),
     # code hosts and registries
-    _token("github-token", r"[A-Za-z0-9_]{20,}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    # `_highs_to_…` is a name in code
+    Detector(
+        "github-token",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+        re.compile(r"(?:(?<![A-Za-z])|(?<=\\[nrt]))(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,}"),
+        accepts=_has_digit,
+    ),
     _token(
         "gitlab-token",
         r"[A-Za-z0-9_.-]{16,}",
