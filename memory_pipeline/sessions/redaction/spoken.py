@@ -80,7 +80,8 @@ def _said(text: str, at: int) -> Span | None:
         # a space alone is no verb, and "=" before quotes is code, which `assignments` judges
         if "=" in says or (says.isspace() and not (_STRONG.match(value) and _USER.search(text, max(at - 60, 0), at))):
             return None
-        return Span(begin, end, "password") if _is_value(value) else None
+        # words in a script of their own may be quoted as well
+        return Span(begin, end, "password") if _is_value(value) or (value.isalpha() and not value.isascii()) else None
     begin, end = found.span("bare")
     value = text[begin:end].rstrip(".:!?…")
     value = _JAPANESE_END.sub("", value)
@@ -120,14 +121,14 @@ _NAMED = re.compile(
     rf"(?:{_NAME}|\b(?:secret|token|api[ -]?key|credentials?|pin|schlüssel|geheimnis|clé|llave|chave)\b"
     r"|密钥|密鑰|令牌|トークン|秘密)(?:[ \t][^\n.!?:;,]{1,60}?)?"
     r"(?:\s*[:：]|\s+(?:is|was|ist|war|lautet|heißt|est|es|era|é)\b|\s*(?:是|为|為|は))\s*"
-    r"(?P<what>[^\n]{0,80})|\[redacted:",
+    r"(?P<what>[^\n]{0,80})",
     re.IGNORECASE,
 )
 
 
 def names_password(line: str) -> bool:
     """Whether it says what a password, passphrase, secret or token is; also when its value is redacted."""
-    told = any(found["what"] is None or _tells(found["what"]) for found in _NAMED.finditer(line))
+    told = "[redacted:" in line or any(_tells(found["what"]) for found in _NAMED.finditer(line))
     return told or any(spoken(line, line.lower()))
 
 

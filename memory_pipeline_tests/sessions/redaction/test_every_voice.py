@@ -57,6 +57,8 @@ ALL = {**CANARIES, **{f"said-{n}": (before + it + after, it) for n, (before, it,
 @pytest.mark.parametrize("kind", ALL)
 def test_it_is_gone_whoever_says_it(kind: str, tmp_path: Path) -> None:
     text, secret = ALL[kind]
+    # what begins with a tag is not taken for the user's words
+    text = f"See:\n{text}"
     session = claude.parse(
         tmp_path,
         claude.record(1, "user", text),
