@@ -92,7 +92,9 @@ def _said(text: str, at: int) -> Span | None:
     if says.isspace():
         # "user ada and password X"; code and headings have words here
         told = _STRONG.match(value) or _USER.search(text, max(at - 60, 0), at)
-        return Span(begin, end, "password") if len(value) >= 6 and _is_odd(value) and told else None
+        return (
+            Span(begin, end, "password") if len(value) >= 6 and _is_odd(value) and "=" not in value and told else None
+        )
     if _is_odd(value) and not (colon and says.strip() == ":" and _is_code(value)):
         return Span(begin, end, "password")
     own = _OWN.search(text, max(at - 60, 0), at)
@@ -105,7 +107,7 @@ def _said(text: str, at: int) -> Span | None:
 
 def _is_odd(value: str) -> bool:
     """Whether it is no word: with a digit, or with a sign or a capital within it."""
-    return len(value) >= 4 and bool(_SIGN.search(value)) and any(map(str.isascii, value))
+    return len(value) >= 4 and bool(_SIGN.search(value)) and value.isascii()
 
 
 def _is_code(value: str) -> bool:

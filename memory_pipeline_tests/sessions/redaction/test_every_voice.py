@@ -84,6 +84,8 @@ STAYS = [
     "my password is in 1Password",
     "das Passwort ist falsch",
     "密码是必填的",
+    "# 有密码：尝试在2次内登录",
+    "input=/etc/passwd generated_agent=a1B2c3D4",
     "la clave es: no usar ORMs",
     "the password hash sha256 is used",
     "the password is validated with bcrypt2",
