@@ -44,7 +44,10 @@ def _holds_key(encoded: str) -> bool:
 TOKENS: tuple[Detector, ...] = (
     # a key, or the file of a service account, in base64
     Detector(
-        "private-key", ("LS0tLS1CRUdJTi",), re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{106,}={0,2}"), accepts=_holds_key
+        "private-key",
+        ("LS0tLS1CRUdJTi",),
+        re.compile(_START + r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{106,}={0,2}"),
+        accepts=_holds_key,
     ),
     _token(
         "private-key",
@@ -69,8 +72,7 @@ TOKENS: tuple[Detector, ...] = (
     Detector(
         "github-token",
         ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-        re.compile(r"(?:(?<![A-Za-z])|(?<=\\[nrt]))(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,}"),
-        accepts=_has_digit,
+        re.compile(r"(?:(?<![A-Za-z])|(?<=\\[nrt]))(?:gh[pousr]_|github_pat_)(?=[A-Za-z_]{0,60}\d)[A-Za-z0-9_]{20,}"),
     ),
     _token(
         "gitlab-token",
