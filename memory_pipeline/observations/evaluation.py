@@ -9,7 +9,7 @@ import polars as pl
 
 from memory_pipeline.lake.rows import ObservationRow, SegmentRow, typed_rows
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
-from memory_pipeline.observations.grounding import invented_times, missing_evidence
+from memory_pipeline.observations.grounding import WindowTimes, invented_times, missing_evidence
 from memory_pipeline.sessions.model import CHOICES
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.stage import INCOMPLETE
@@ -31,6 +31,7 @@ examples none has more than .63."""
 SLIPS, MAX_INVENTED_TIMES = 1, 0.1
 """Clock times that a model may make up on a day: one, or this share. Whoever misreads one among forty slips; a model
 that invents one in ten would also give wrong ones that some message happens to have, which nobody can tell."""
+NO_TIMES = WindowTimes(frozenset(), frozenset())
 COPIED, STEP = 160, 20
 """Characters in a row that are also a tool's: longer than any error message that somebody needs word for word."""
 
@@ -59,13 +60,13 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
     was made, or its messages were.
     """
     windows = {
-        key: list(frame.select("said_at", "untimed", "text").iter_rows())
+        key: WindowTimes.from_messages(frame.select("said_at", "untimed", "text").iter_rows(), workspace.settings.zone)
         for (key,), frame in workspace.lake.read("messages", [day]).partition_by("dedupe_key", as_dict=True).items()
     }
     observations = workspace.lake.read("observations", [day])
     offenders = []
     for o in typed_rows(observations, ObservationRow):
-        wrong = invented_times(o, windows.get(o["dedupe_key"], []), workspace.settings.zone)
+        wrong = invented_times(o, windows.get(o["dedupe_key"], NO_TIMES))
         if wrong:
             offenders.append(f"{o['observation_id']} has {', '.join(wrong)}: {o['text'][:120]}")
     return Verdict(not offenders, {"checked": observations.height, "invented": len(offenders)}, offenders)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
+from typing import Self
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.rows import ObservationRow
@@ -55,21 +57,34 @@ def _lines(
         yield choice_line(*asked, words)
 
 
-def invented_times(
-    observation: ObservationRow, window: Iterable[tuple[datetime, str | None, str]], zone: ZoneInfo
-) -> list[str]:
+@dataclass(frozen=True)
+class WindowTimes:
+    """The times of a window, read once for all of its observations: a long session has thousands of both."""
+
+    moments: frozenset[tuple[datetime, bool]]
+    """When messages were said, in UTC, each with whether that was recorded."""
+    spoken: frozenset[str]
+    """Clock times that were said, and the recorded ones of messages in local time."""
+
+    @classmethod
+    def from_messages(cls, messages: Iterable[tuple[datetime, str | None, str]], zone: ZoneInfo) -> Self:
+        """Of each message: when it was said, what stands for the clock where that was not recorded, and its text."""
+        moments: set[tuple[datetime, bool]] = set()
+        spoken: set[str] = set()
+        for said_at, untimed, text in messages:
+            moments.add((said_at, untimed is None))
+            # as written, and as observations quote it: "1**2:30**" becomes 12:30
+            spoken |= clock_times(text) | clock_times(squeeze(text))
+            spoken |= set() if untimed else {f"{said_at.astimezone(zone):%H:%M}"}
+        return cls(frozenset(moments), frozenset(spoken))
+
+
+def invented_times(observation: ObservationRow, window: WindowTimes) -> list[str]:
     """Times that the observation has and its window has not.
 
-    `window` is when each message was said, in UTC, what stands for the clock where that was not recorded, and its text.
-    The time that the observation bears must be that of a message, and recorded where that is; a clock time in its text
-    must have been said, or be the recorded one of a message in local time.
+    The time that it bears must be that of a message, and recorded where that is; a clock time in its text must be among
+    those of the window.
     """
-    moments, spoken = set(), set()
-    for said_at, untimed, text in window:
-        moments.add((said_at, untimed is None))
-        # as written, and as observations quote it: "1**2:30**" becomes 12:30
-        spoken |= clock_times(text) | clock_times(squeeze(text))
-        spoken |= set() if untimed else {f"{said_at.astimezone(zone):%H:%M}"}
     own = (observation["observed_at"], observation["untimed"] is None)
-    wrong = [f"{observation['observed_at']:%H:%M} UTC"] if own not in moments else []
-    return wrong + sorted(clock_times(observation["text"]) - spoken)
+    wrong = [f"{observation['observed_at']:%H:%M} UTC"] if own not in window.moments else []
+    return wrong + sorted(clock_times(observation["text"]) - window.spoken)

@@ -1,7 +1,7 @@
 """The judges of the checks: good rows pass, every sort of corrupted row is found."""
 
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.growth import takes_evenly
 from memory_pipeline_tests.rows import DAY, Row, day_after, observation, put, say, workspace
 
 Judge = Callable[[Lake, Settings, date], Verdict]
@@ -227,3 +228,25 @@ def test_a_window_that_is_there_twice_is_found(tmp_path: Path) -> None:
     _, lake = observed(tmp_path)
     put(lake, "windows", *lake.read("windows").to_dicts())
     assert any("window" in o and "more than once" in o for o in judge_windows(lake, DAY).offenders)
+
+
+def test_times_are_looked_for_once_in_a_long_session(tmp_path: Path) -> None:
+    def lake_of(size: int) -> Workspace:
+        settings, lake = workspace(tmp_path / f"{size}")
+        start = datetime.combine(DAY, time(9), UTC)
+        said = [f"We agreed at 09:{n % 60:02d} that step {n} comes next." for n in range(size)]
+        say(lake, "s1", *(f"user: {text}" for text in said[:1]))
+        (message,) = lake.read("messages", [DAY]).to_dicts()
+        moments = [start + timedelta(seconds=n) for n in range(size)]
+        put(
+            lake,
+            "messages",
+            *(message | {"message_id": f"m{n}", "text": said[n], "said_at": moments[n]} for n in range(size)),
+        )
+        rows = [observation(said[n], session="s1") | {"observed_at": moments[n]} for n in range(size)]
+        put(lake, "observations", *(row | {"observation_id": f"o{n}"} for n, row in enumerate(rows)))
+        return Workspace(settings, lake)
+
+    small, large = lake_of(300), lake_of(1_200)
+    assert judge_timestamps(large, DAY).numbers["checked"] == 1_200
+    takes_evenly(lambda: judge_timestamps(small, DAY), lambda: judge_timestamps(large, DAY))
