@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.automation import empty_partitions
+from memory_pipeline.automation import empty_partitions, web_server
 from memory_pipeline.automation.empty_partitions import DAILY, empty_periods, report_empty_partitions
 from memory_pipeline.cli.dagster_runs import instance_of
 from memory_pipeline.cli.ui import ui
@@ -124,11 +126,16 @@ def test_a_day_that_gets_a_session_later_is_due(
 
 def test_the_ui_reports_them_before_it_starts(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it would become is not started here."""
-    started: list[str] = []
-    monkeypatch.setattr(os, "execv", lambda _, command: started.extend(command))
+    started: list[tuple[Settings, int]] = []
+    monkeypatch.setattr(web_server, "serve", lambda *args: started.append(args))
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    ui(port=1)
-    assert "dagster" in started
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(settings.workspace.parent)  # where it leaves to, it is to come back from
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    ui(port=port)
+    assert [given for _, given in started] == [port] and Path.cwd() == settings.dagster_home
     with instance_of(settings) as instance:
         assert {"2025-01-02"} < materialized(instance, "sessions")
 

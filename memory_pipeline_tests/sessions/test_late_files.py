@@ -189,8 +189,8 @@ CASES = [
     Case(copy_and_grow, [MONDAY, TUESDAY, WEDNESDAY]),
     Case(touch, []),
     Case(touch_into_the_future, []),
-    Case(cut_off, [TUESDAY]),
-    Case(cut_off_a_whole_day, [TUESDAY]),
+    Case(cut_off, [MONDAY, TUESDAY]),  # of what is left nobody said five things: that counts for its other day, too
+    Case(cut_off_a_whole_day, [MONDAY, TUESDAY]),
     Case(cut_off_at_the_beginning, [MONDAY, TUESDAY]),
     Case(cut_off_in_a_line, [TUESDAY]),
     Case(replace, [MONDAY, TUESDAY, WEDNESDAY]),
