@@ -269,7 +269,7 @@ def line(weeks: ThreeWeeks, words: str, text: str | None = None) -> str:
 
 def offered(weeks: ThreeWeeks, words: str, said_at: str, session: str) -> str:
     """As it stands in REVIEW.md, with its evidence."""
-    return f"- [ ] `{weeks.id_of(words)}` {words}\n  _2025-{said_at} · you in “{session}”_\n"
+    return f"- [ ] `{weeks.id_of(words)}` {words}\n  _2025-{said_at} · you in “{session}” · project: parcel-tracker_\n"
 
 
 def decisions_in(weeks: ThreeWeeks, day: date) -> list[str]:

@@ -11,6 +11,7 @@ import polars as pl
 from memory_pipeline.daily_log.markers import write_markers
 from memory_pipeline.days import today
 from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.observations.evaluation import condensed
 from memory_pipeline.observations.observing import VERSION
 from memory_pipeline.observations.stage import ObservationsStage, observer_of
 from memory_pipeline.orchestration import (
@@ -97,9 +98,7 @@ def describe(workspace: Workspace, table: str, day: date, calls_for: Callable[[d
             "unparsed": unparsed.height,
             "preview": markdown_table(narratives),
         }
-    whole_or_rules = pl.col("observed") | pl.col("rules_only").fill_null(False)
-    said = int(workspace.lake.read("windows", [day]).filter(whole_or_rules)["tokens_said"].sum())
-    tokens = int(frame["tokens"].sum())
+    tokens, said = condensed(workspace, day)
     counts = {priority: int((frame["priority"] == priority).sum()) for priority in PRIORITIES}
     flags = Counter(flag for flags in frame["flags"] for flag in flags)
     calls = calls_for(day)
@@ -110,7 +109,7 @@ def describe(workspace: Workspace, table: str, day: date, calls_for: Callable[[d
             "observers": ", ".join(sorted(frame["observer"].unique())),
             "model_calls": calls.filter(~pl.col("cached")).height,
             "spent_usd": float(calls["cost_usd"].sum()),
-            "tokens": tokens,
+            "tokens": int(frame["tokens"].sum()),
             "compression_ratio": round(tokens / said, 4) if said else 0.0,
             "preview": dg.MetadataValue.md(_preview(frame, workspace.settings)),
         }

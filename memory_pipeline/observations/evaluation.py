@@ -97,14 +97,19 @@ def judge_compression(workspace: Workspace, day: date) -> Verdict:
     to less than .002 of what was said, or to more than .45: a model that keeps one line of a long day, or copies a
     short one.
     """
+    return judge_ratio(*condensed(workspace, day), BAND, MIN_TOKENS_SAID)
+
+
+def condensed(workspace: Workspace, day: date) -> tuple[int, int]:
+    """Tokens of the day's observations, and of what was said in the windows that they are of; without windows of which
+    a model said that nothing is worth keeping, and those of short sessions, of which only rules are kept."""
     observations = workspace.lake.read("observations", [day])
     nothing_kept = _explained(workspace.lake.read("segments", [day])) - set(observations["dedupe_key"])
     windows = workspace.lake.read("windows", [day]).filter(
         pl.col("observed"), ~pl.col("dedupe_key").is_in(list(nothing_kept))
     )
-    of_these = pl.col("dedupe_key").is_in(windows["dedupe_key"].to_list())  # not what a short session's rules are
-    tokens = int(observations.filter(of_these)["tokens"].sum())
-    return judge_ratio(tokens, int(windows["tokens_said"].sum()), BAND, MIN_TOKENS_SAID)
+    of_these = pl.col("dedupe_key").is_in(windows["dedupe_key"].to_list())
+    return int(observations.filter(of_these)["tokens"].sum()), int(windows["tokens_said"].sum())
 
 
 def _explained(segments: pl.DataFrame) -> set[str]:

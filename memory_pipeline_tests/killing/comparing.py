@@ -70,7 +70,8 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     return {
         f"{path.relative_to(folder)}": path.read_bytes()
         for path in files
-        if path.parent.name != "backups" or path.suffix == ".shown"
+        if path.suffix == ".shown"
+        or folder / "backups" not in path.parents  # versions are named by when they were made
     }
 
 
