@@ -63,6 +63,7 @@ class ThreeWeeks:
         self.sessions = folder / "sessions"
         self.sessions.mkdir()
         monkeypatch.setenv("MEMORY_SESSION_DIRS", str(self.sessions))
+        monkeypatch.setenv("MEMORY_PROJECTS_IN_MEMORY", "none")  # what a line says of its project is tested elsewhere
         self.settings: Settings = load_settings()
         self.lake = Lake(self.settings.lake_dir)
         self.instance = dg.DagsterInstance.ephemeral()

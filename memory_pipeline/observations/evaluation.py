@@ -25,7 +25,7 @@ MIN_TOKENS_SAID = 200
 """Below so little said, a ratio means nothing."""
 MAX_UNGROUNDED = 0.1
 """Share of observations with names or numbers that nobody said, above which the observer invents."""
-MAX_HIGH_SHARE, MIN_HIGH_ALLOWED = 2 / 3, 3
+MAX_HIGH_SHARE, MIN_HIGH_ALLOWED = 2 / 3, 4
 """Where nearly everything is important, nothing is; of a handful all may be. Of 60 days of real sessions and of the
 examples none has more than .63."""
 SLIPS, MAX_INVENTED_TIMES = 1, 0.1
