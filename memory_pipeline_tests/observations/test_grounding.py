@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory_pipeline.observations.grounding import invented_times, missing_evidence
+from memory_pipeline.observations.grounding import WindowTimes, invented_times, missing_evidence
 from memory_pipeline.text.dates import clock_times
 
 NINE = datetime(2025, 7, 5, 9, 0, tzinfo=UTC)
@@ -45,13 +45,16 @@ def test_clock_times(text: str, times: set[str]) -> None:
 )
 def test_invented_times(text: str, wrong: list[str]) -> None:
     window = [(NINE, None, "The deployment is at 16:30, lunch at 12**:30**.")]
-    assert invented_times({"text": text, "observed_at": NINE, "untimed": None}, window, LONDON) == wrong
+    assert (
+        invented_times({"text": text, "observed_at": NINE, "untimed": None}, WindowTimes.from_messages(window, LONDON))
+        == wrong
+    )
 
 
 def test_an_observation_of_a_moment_when_nobody_spoke_is_invented() -> None:
     observed = {"text": "x", "observed_at": NINE.replace(minute=1), "untimed": None}
-    assert invented_times(observed, [(NINE, None, "x")], LONDON) == ["09:01 UTC"]
-    assert invented_times(observed, [], LONDON) == ["09:01 UTC"]
+    assert invented_times(observed, WindowTimes.from_messages([(NINE, None, "x")], LONDON)) == ["09:01 UTC"]
+    assert invented_times(observed, WindowTimes.from_messages([], LONDON)) == ["09:01 UTC"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,12 @@ def test_an_observation_of_a_moment_when_nobody_spoke_is_invented() -> None:
 )
 def test_a_message_without_a_recorded_time_gives_none(text: str, untimed: str | None, wrong: list[str]) -> None:
     window = [(NINE, "early in session", "Lunch is at noon.")]
-    assert invented_times({"text": text, "observed_at": NINE, "untimed": untimed}, window, LONDON) == wrong
+    assert (
+        invented_times(
+            {"text": text, "observed_at": NINE, "untimed": untimed}, WindowTimes.from_messages(window, LONDON)
+        )
+        == wrong
+    )
 
 
 def observed(

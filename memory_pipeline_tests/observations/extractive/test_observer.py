@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memory_pipeline.observations.budget import MIN_BUDGET, SHORT_SHARE
 from memory_pipeline.observations.extractive.observer import HIGH_SHARE, HIGHS, ExtractiveObserver, narrative
-from memory_pipeline.observations.grounding import invented_times, missing_evidence
+from memory_pipeline.observations.grounding import WindowTimes, invented_times, missing_evidence
 from memory_pipeline.observations.model import Fact, Segment, WindowMessage
 from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.tokens import estimate
@@ -204,13 +204,14 @@ def test_whatever_is_said(turns: list[tuple[str, str]], budget: float) -> None:
     """No crash, every span is in its message, the budget holds, every time was said, and twice gives the same."""
     said = [WindowMessage(f"m{i}", role, START + timedelta(minutes=i), text) for i, (role, text) in enumerate(turns)]
     texts = {m.message_id: m.text for m in said}
+    recorded = WindowTimes.from_messages([(m.said_at, m.untimed, m.text) for m in said], ZoneInfo("UTC"))
     segments = observe(said, budget)
     found = [fact for segment in segments for fact in segment.facts]
     for fact in found:
         row = {"text": fact.text, "observed_at": fact.observed_at, "observer": "extractive-3-lexical", "untimed": None}
         row["evidence"] = [{"message_id": s.message_id, "start": s.start, "end": s.end} for s in fact.evidence]
         assert missing_evidence(row, texts) is None
-        assert invented_times(row, [(m.said_at, m.untimed, m.text) for m in said], ZoneInfo("UTC")) == []
+        assert invented_times(row, recorded) == []
         assert fact.text == squeeze(fact.text)
     assert sum(estimate(f.text) for f in found) <= token_budget(said, budget)
     assert [s.first_message_id for s in segments][:1] == [m.message_id for m in said][:1]
