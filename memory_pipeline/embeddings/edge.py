@@ -5,7 +5,6 @@ Search compares with every point (exact, about 1 ms for 20,000 points of 384 dim
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -30,6 +29,7 @@ from memory_pipeline.embeddings.index import (
     shown_payload,
     stored_payload,
 )
+from memory_pipeline.markdown.safe_write import aside
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard, Filter
@@ -191,22 +191,20 @@ class EdgeIndex:
         return shard
 
     def _start_afresh(self, reason: BaseException) -> EdgeShard:
-        candidates = (self.folder.with_name(f"{self.folder.name}.broken-{n}") for n in itertools.count(1))
-        aside = next(path for path in candidates if not path.exists())
-        self.folder.rename(aside)
+        broken = self.folder.rename(aside(self.folder))
         try:
             shard = self._load()
         except BaseException as error:
             # A fresh folder fails too, so the old one is not to blame (disk full, too many open files): put it back.
             shutil.rmtree(self.folder, ignore_errors=True)
-            aside.rename(self.folder)
+            broken.rename(self.folder)
             if not _engine_failed(error):
                 raise
             raise IndexUnavailableError(
                 f"The vector index in {self.folder} cannot be opened ({reason}), nor can a new one be made ({error}). "
                 "Check the disk and the limits of this process."
             ) from error
-        self.set_aside = aside
+        self.set_aside = broken
         return shard
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import itertools
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +24,7 @@ import polars as pl
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.lake.versions import keep_version, lost, put_back
-from memory_pipeline.markdown.safe_write import remove_temporary_files
+from memory_pipeline.markdown.safe_write import aside, remove_temporary_files
 
 if TYPE_CHECKING:
     import duckdb
@@ -234,11 +233,9 @@ def _content(path: Path) -> BytesIO:
 
 def set_aside(path: Path, damaged: bytes) -> None:
     """Rename a damaged file to `<name>.broken-<n>`, unless another process has set it aside or written it anew."""
-    candidates = (path.with_name(f"{path.name}.broken-{n}") for n in itertools.count(1))
-    aside = next(candidate for candidate in candidates if not candidate.exists())
     with suppress(FileNotFoundError):
         if path.read_bytes() == damaged:
-            path.rename(aside)
+            path.rename(aside(path))
 
 
 @lru_cache(maxsize=20_000)

@@ -7,14 +7,13 @@ newest copy is put back: none of these files is ever removed by us, an empty day
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 
 import polars as pl
 
-from memory_pipeline.markdown.safe_write import remove_temporary_files
+from memory_pipeline.markdown.safe_write import aside, write_atomically
 
 VERSIONS_KEPT = 3
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
@@ -28,11 +27,10 @@ def versions_folder(root: Path, table: str) -> Path:
 def keep_version(root: Path, table: str, path: Path) -> None:
     """Copy what has just been written, and let go of all but the newest three versions."""
     folder = versions_folder(root, table)
-    folder.mkdir(parents=True, exist_ok=True)
-    remove_temporary_files(folder, ".*.tmp")
     if any(newest.read_bytes() == path.read_bytes() for newest in _versions(folder, path.name)[:1]):
         return
-    _copy(path, folder / f"{path.name}.{datetime.now(UTC):{_STAMP}}")
+    version = folder / f"{path.name}.{datetime.now(UTC):{_STAMP}}"
+    write_atomically(version, path.read_bytes(), expected=None, backups=None)
     for old in _versions(folder, path.name)[VERSIONS_KEPT:]:
         old.unlink(missing_ok=True)
 
@@ -52,11 +50,9 @@ def put_back(root: Path, table: str, path: Path) -> str | None:
         return None
     state = "was gone"
     if path.exists():
-        aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):{_STAMP}}")
-        path.replace(aside)
-        state = f"was damaged and is kept as {aside.name}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _copy(whole, path)
+        broken = path.replace(aside(path))
+        state = f"was damaged and is kept as {broken.name}"
+    write_atomically(path, whole.read_bytes(), expected=None, backups=None)
     return f"{path} {state}; its last version was put back from {whole}."
 
 
@@ -83,16 +79,3 @@ def _has_both_ends(path: Path) -> bool:
             return begin == file.read(4) == b"PAR1"
     except OSError:  # also where it has fewer than four bytes
         return False
-
-
-def _copy(source: Path, target: Path) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(source.read_bytes())
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ UTF-8), ``encode(decode(data)) == data``.
 
 import contextlib
 import errno
+import itertools
 import os
 import re
 import secrets
@@ -99,6 +100,12 @@ def update_file(path: Path, edit: Callable[[bytes | None], bytes], *, backups: P
             with contextlib.suppress(ChangedMeanwhileError):
                 return once()
         return once()
+
+
+def aside(path: Path) -> Path:
+    """A free name for what is damaged: `<name>.broken-<n>`."""
+    candidates = (path.with_name(f"{path.name}.broken-{n}") for n in itertools.count(1))
+    return next(candidate for candidate in candidates if not candidate.exists())
 
 
 def _bytes_or_none(path: Path) -> bytes | None:

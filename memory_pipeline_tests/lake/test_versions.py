@@ -46,7 +46,7 @@ def test_a_lost_file_is_put_back_with_a_sentence(lake: Lake, damage: str, caplog
     assert path.read_bytes() == whole
     (sentence,) = caplog.messages
     assert sentence.startswith(f"{path} was ") and f"{versions_folder(lake.root, 'decisions')}" in sentence
-    kept = list(path.parent.glob("*.damaged-*"))
+    kept = list(path.parent.glob("*.broken-*"))
     assert len(kept) == (damage != "gone")
     assert all(k.name in sentence for k in kept)
     caplog.clear()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
-from pathlib import Path
 from typing import Any
 
-import dagster as dg
 import polars as pl
 import pytest
 
@@ -49,18 +47,6 @@ def answer(asked: Asked) -> Say:
         f"<narrative>Services were deployed.</narrative>\n<facts>\n{facts}\n</facts>\n</segment>\n</observations>"
     )
     return Say(text, tokens=(estimate(asked.prompt), estimate(text)))
-
-
-@pytest.fixture(scope="module")
-def instance() -> Iterator[dg.DagsterInstance]:
-    """No run is ever stored in it."""
-    with dg.DagsterInstance.ephemeral() as made:
-        yield made
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instance: dg.DagsterInstance) -> Machine:
-    return Machine(tmp_path, monkeypatch, instance)
 
 
 @pytest.fixture

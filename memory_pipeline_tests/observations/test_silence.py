@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 
-import dagster as dg
 import polars as pl
 import pytest
 import typer
@@ -23,18 +21,6 @@ from memory_pipeline_tests.sessions.machine import Machine
 DAY = date(2025, 3, 3)
 NINE = "2025-03-03T09:00"
 SHORT = "its session has fewer than 5 user messages, and no rule or correction in it"
-
-
-@pytest.fixture(scope="module")
-def instance() -> Iterator[dg.DagsterInstance]:
-    """No run is ever stored in it."""
-    with dg.DagsterInstance.ephemeral() as made:
-        yield made
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instance: dg.DagsterInstance) -> Machine:
-    return Machine(tmp_path, monkeypatch, instance)
 
 
 def reasons(machine: Machine) -> list[tuple[str, str]]:
