@@ -127,7 +127,7 @@ def test_the_arrows_between_the_assets() -> None:
         "segments": {"messages", "windows"},
         "observations": {"messages", "windows"},
         "embeddings": {"observations"},
-        "reflections": {"observations", "embeddings"},
+        "reflections": {"segments", "observations", "embeddings"},
         "pool_reflections": {"reflections"},
         "day_distillations": {"windows", "segments", "observations"},
         "week_distillations": {"day_distillations"},

@@ -16,7 +16,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Source
-from memory_pipeline.sessions.short import days_fallen_short
+from memory_pipeline.sessions.short import days_no_longer_short
 from memory_pipeline.settings import SettingError, Settings, keep_first_day
 from memory_pipeline.workspace import Workspace
 from memory_pipeline.workspace_marks import keep_private, kept_first_day
@@ -48,7 +48,7 @@ def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bo
     """The days with sessions or with notes that were asked for; the recent ones with sessions when none were, and the
     days before them on which sessions that have become long enough since were too short."""
     if not span and not everything:
-        return sorted({*catalogue.days()[-RECENT_DAYS:], *days_fallen_short(catalogue)})
+        return sorted({*catalogue.days()[-RECENT_DAYS:], *days_no_longer_short(catalogue)})
     first, last = span or (date.min, date.max)
     settings = catalogue.settings
     noted = days_with_notes(Workspace(settings, catalogue.lake))

@@ -50,7 +50,7 @@ def log(
         say(_FENCE.sub("", text).rstrip("\n"))
     for line in reasons:
         if high:  # which goes into a model's context
-            err.print(line, style="dim", markup=False, highlight=False)
+            err.print(line, style="dim")
         else:
             say(line, "dim")
 

@@ -163,7 +163,7 @@ def _execute(
                 job, span = left.pop(0)
                 failed: set[date] = set()
                 failure = run_job(settings, instance, job, span, failed)
-                if failure and failed:
+                if failure and failed and not _is_stopped([failure]):
                     failure = f"{failure} (on {', '.join(f'{day}' for day in sorted(failed))})"
                 failures.append(STOPPED if is_pressed() else failure)
                 if job == DAY_JOB:

@@ -6,6 +6,7 @@ replaced. A block that a user edited stays as it is.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,13 +31,19 @@ def write_markers(settings: Settings) -> list[Path]:
 
 
 def _write(path: Path, marks: Mapping[str, str], backups: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):  # a user has just taken it away
+        return _replaced(path, marks, backups)
+    return False
+
+
+def _replaced(path: Path, marks: Mapping[str, str], backups: Path) -> bool:
     current = path.read_bytes()
     if encode(_marked(decode(current), marks)) == current:  # nearly always, and then no lock is taken
         return False
 
     def edit(now: bytes | None) -> bytes:
         if now is None:
-            raise FileNotFoundError(path)  # a user has just taken it away
+            raise FileNotFoundError(path)
         return encode(_marked(decode(now), marks))
 
     return update_file(path, edit, backups=backups)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+import polars as pl
+
 from memory_pipeline.embeddings.index import IndexBusyError, IndexUnavailableError
-from memory_pipeline.embeddings.opening import new_generation, open_index
+from memory_pipeline.embeddings.opening import open_index
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of, missing_model
 from memory_pipeline.workspace import Workspace
@@ -28,12 +30,12 @@ def vector_problems(workspace: Workspace) -> list[str]:
     """What is broken now, one sentence each with what to do; none when all is well.
 
     Opens the index, as a stage does: a damaged one is set aside (see `set_aside_files`), and where vectors are missing
-    in it, the days are out of date from then on.
+    in it, their days are out of date from then on.
     """
     settings = workspace.settings
     if missing := missing_model(settings.embedding_model):
         return [f"There are no new vectors, and lines are compared by their words alone: {missing}"]
-    rows = workspace.lake.read("embeddings", columns=["point_id", "model", "dimension"])
+    rows = workspace.lake.read("embeddings", columns=["day", "point_id", "model", "dimension"])
     known = rows.filter(rows["model"] == settings.embedding_model)
     if known.is_empty() and not settings.qdrant.url:
         return []
@@ -47,7 +49,8 @@ def vector_problems(workspace: Workspace) -> list[str]:
         return [f"There are no vectors, and lines are compared by their words alone: {error}"]
     if not lost:
         return []
-    new_generation(settings)
+    for day in known.filter(pl.col("point_id").is_in(list(lost)))["day"].unique():  # looked for again by every run
+        workspace.lake.replace("embeddings", workspace.lake.read("embeddings", [day]), [day], {day: INCOMPLETE})
     return [f"{len(lost)} of {known.height} vectors are not in the index; `memory run --all` makes them anew."]
 
 

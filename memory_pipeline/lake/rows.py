@@ -345,7 +345,6 @@ class ProposalState(ProposalRow):
     reason: str | None
     surface: str | None
     decided_at: datetime | None
-    first_shown: datetime | None
     shown_since: datetime | None
 
 

@@ -182,7 +182,7 @@ def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
 
 
 def judge_highs(workspace: Workspace, day: date) -> Verdict:
-    """High is rare: at most two thirds of a day's observations, but three may be.
+    """High is rare: at most two thirds of a day's observations, but four may be.
 
     Fails when a model marks nearly everything as high, or when a day consists of short windows whose few facts are all
     high, which no observer sees by itself.

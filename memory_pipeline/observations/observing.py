@@ -15,7 +15,6 @@ from memory_pipeline.lake.rows import (
     MessageRow,
     ObservationRow,
     SegmentRow,
-    SessionRow,
     SpanRow,
     WindowRow,
     typed_rows,
@@ -86,15 +85,19 @@ def _jobs(lake: Lake, day: date, chosen: pl.Expr) -> list[list[Job]]:
     windows = lake.read("windows", [day]).filter(chosen)
     standing = lake.read("messages", [day]).filter(~pl.col("voided").fill_null(False))  # what was retracted is no fact
     messages = standing.partition_by("dedupe_key", as_dict=True)
-    folders = {s["session_id"]: Path(s["cwd"] or "").name for s in typed_rows(lake.read("sessions", [day]), SessionRow)}
+    places = lake.read("sessions", [day], ["session_id", "cwd", "project"]).iter_rows()
+    projects = {session: project or Path(cwd or "").name for session, cwd, project in places}
+    before: dict[str, Rows] = {}
     frames = {name: lake.read(name, [day]) for name in KINDS}
     stored = {name: frame.partition_by("session_id", as_dict=True) for name, frame in frames.items()}
     empty = {name: frame.clear() for name, frame in frames.items()}
     sessions: dict[str, list[Job]] = {}
     for window in typed_rows(windows, WindowRow):
         session = window["session_id"]
-        before = Rows(*(typed_rows(stored[name].get((session,), empty[name]), kind) for name, kind in KINDS.items()))
-        job = Job(window, said(messages[(window["dedupe_key"],)]), folders.get(session, ""), before)
+        if session not in before:
+            of_session = (typed_rows(stored[name].get((session,), empty[name]), kind) for name, kind in KINDS.items())
+            before[session] = Rows(*of_session)
+        job = Job(window, said(messages[(window["dedupe_key"],)]), projects.get(session, ""), before[session])
         sessions.setdefault(session, []).append(job)
     return list(sessions.values())
 

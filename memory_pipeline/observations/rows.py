@@ -160,10 +160,11 @@ def _task(reported: str) -> str:
     return f"{found[1]}; also: {found[2]}" if found[2] and not _NONE.fullmatch(found[2]) else found[1]
 
 
-def better(found: Rows, before: Rows, message_ids: Sequence[str]) -> Rows:
+def better(found: Rows, before: Rows, message_ids: Sequence[str], start: int = 0) -> Rows:
     """The rows found now; of messages whose answer was not in the format, those of an earlier one that was.
 
-    Where the session went on since, there are only those found now. `message_ids` are those of the window, in order.
+    Where the session went on since, there are only those found now. `message_ids` are those of the window, in order;
+    asked for were those from `start` on, and a fact of theirs may stand on earlier ones too.
     """
     if all(s["parsed"] for s in found.segments):
         return found
@@ -174,7 +175,7 @@ def better(found: Rows, before: Rows, message_ids: Sequence[str]) -> Rows:
     kept_of = {i: topic for topic in good if topic.is_good for i in topic.at}
     chosen = [kept_of.get(i, topic) if not topic.row["parsed"] else topic for i, topic in sorted(by_message.items())]
     kept, known = Rows(), set[str]()
-    for topic, run in _runs(chosen):
+    for topic, run in _runs(chosen, start):
         facts = [o for o in topic.facts_of(run, place) if o["observation_id"] not in known]
         known.update(o["observation_id"] for o in facts)
         segment_id = topic.row["segment_id"]
@@ -219,9 +220,8 @@ class _Topic:
                 yield fact
 
 
-def _runs(chosen: Sequence[_Topic]) -> Iterator[tuple[_Topic, range]]:
-    """Neighbouring positions of one segment."""
-    start = 0
+def _runs(chosen: Sequence[_Topic], start: int) -> Iterator[tuple[_Topic, range]]:
+    """Neighbouring positions of one segment, the first of them `start`."""
     for _, same in groupby(chosen, key=id):
         topics = list(same)
         yield topics[0], range(start, start + len(topics))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Self
 
@@ -54,7 +54,8 @@ class ObservationsStage:
     def build(self, day: date) -> Built:
         outcomes = observe(jobs_of(self.lake, day), self.observer)
         stopped = [outcome.left for outcome in outcomes if outcome.left]
-        rows = [*self._rows(day, outcomes), *self._short(day)]
+        origins = self._origins(day)
+        rows = [*self._rows(outcomes, origins), *self._short(day, origins)]
         edited = self._write_log(day, rows)
         total = Rows()
         for _, found in rows:
@@ -83,17 +84,15 @@ class ObservationsStage:
         """By session."""
         return {session: Origin(*place, self.settings.owner) for session, place in self._places(day).items()}
 
-    def _short(self, day: date) -> Iterator[tuple[Job, Rows]]:
+    def _short(self, day: date, origins: Mapping[str, Origin]) -> Iterator[tuple[Job, Rows]]:
         """What the user set in sessions that are otherwise too short."""
-        origins = self._origins(day)
         for job in short_jobs_of(self.lake, day):
             if segments := rules_in(job.messages):
                 origin = origins[job.window["session_id"]]
                 yield job, rows_of(job.window, segments, RULES_OBSERVER.name, self.settings.zone, origin)
 
-    def _rows(self, day: date, outcomes: list[WindowOutcome]) -> Iterator[tuple[Job, Rows]]:
+    def _rows(self, outcomes: list[WindowOutcome], origins: Mapping[str, Origin]) -> Iterator[tuple[Job, Rows]]:
         """The rows of each window, in the place where its session was."""
-        origins = self._origins(day)
         for outcome in outcomes:
             rows, origin = self._rows_of(outcome), origins[outcome.job.window["session_id"]]
             yield outcome.job, Rows(rows.segments, [origin.of_older(row) for row in rows.observations])
@@ -104,9 +103,9 @@ class ObservationsStage:
         window, zone, before = job.window, self.settings.zone, job.own_rows
         if not outcome.left:
             found = rows_of(window, outcome.segments, self.observer.name, zone)
-            new = [message.message_id for message in job.messages[known.messages :]]
+            ids = [message.message_id for message in job.messages]
             ended = {observation for segment in outcome.segments for observation in segment.ended}
-            rows = known.continued(better(found, before, new), ended)
+            rows = known.continued(better(found, before, ids, known.messages), ended)
             return with_basis(rows, job.messages, basis_version(self.observer)) if self.observer.goes_on else rows
         if known.rows.segments and not before.segments:
             return known.rows  # a compaction cut the session anew

@@ -76,8 +76,8 @@ class ProposalLog:
         """Every proposal with its `status` (pending, or its first decision), that decision's text, section,
         reason, surface and time.
 
-        `support`, `sessions` and `last_seen` count what was merged into it too; `first_shown` is null until it was
-        shown. `shown_since` is as long ago as it was on display, and null while it is not: see `_shown_since`.
+        `support`, `sessions` and `last_seen` count what was merged into it too. `shown_since` is as long ago as it
+        was on display, and null while it is not: see `_shown_since`.
         """
         if self._frame is None:
             names = ("proposals", "decisions", "supports", "showings", "displacements")
@@ -134,7 +134,10 @@ def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> dict[date, int
     named = [log.table(table)["proposal_id"] for table in ("proposals", "supports", *KEYS)]
     for one in {*others}.union(*named):
         if known := _ID.fullmatch(one):
-            day = datetime.strptime(known[1], "%Y%m%d").date()
+            try:
+                day = datetime.strptime(known[1], "%Y%m%d").date()
+            except ValueError:  # a user may write any id into MEMORY.md
+                continue
             found[day] = max(found.get(day, 0), int(known[2]))
     return found
 
@@ -281,7 +284,6 @@ def _joined(
         _all_of("cwds").alias("more_cwds"),
         _all_of("projects").alias("more_projects"),
     )
-    shown = showings.group_by("proposal_id").agg(pl.col("shown_at").min().alias("first_shown"))
     decided = (
         decisions.sort("decided_at")
         .unique("proposal_id", keep="first")
@@ -301,7 +303,7 @@ def _joined(
         pl.col("decided_on").is_null() | (pl.col("decided_on") == pl.col("content_hash"))
     )
     joined = proposals
-    for other in (decided.drop("decided_on", "content_hash"), merged, shown, _shown_since(showings, displacements)):
+    for other in (decided.drop("decided_on", "content_hash"), merged, _shown_since(showings, displacements)):
         joined = joined.join(other, on="proposal_id", how="left")
     return (
         joined.with_columns(

@@ -17,7 +17,7 @@ from memory_pipeline.markdown.safe_write import decode, encode
 from memory_pipeline.scope import with_note, without_note
 from memory_pipeline.text.spaces import run_together
 
-_ID = re.compile(r"p-\d{8}-\d{3,}")
+PROPOSAL_ID = re.compile(r"p-\d{8}-\d{3,}")
 _COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
 _HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<title>[ \t].*|\s*)$")
 _UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})\s*$")
@@ -93,7 +93,7 @@ def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: 
     lines = split_lines(text)
     sought: dict[str, list[Promotion]] = {}
     for promotion in promotions:
-        if not _ID.fullmatch(promotion.proposal_id) or not one_line(promotion.text):
+        if not PROPOSAL_ID.fullmatch(promotion.proposal_id) or not one_line(promotion.text):
             raise ValueError(f"{promotion.proposal_id!r} cannot be promoted: no proposal's id, or no text")
         sought.setdefault(_heading_title(one_line(promotion.section)).casefold(), []).append(promotion)
     added: set[str] = set()
@@ -127,7 +127,7 @@ def _absent(lines: Sequence[str], promotions: Sequence[Promotion]) -> list[Promo
     """
     if not promotions:
         return []
-    ids = {found for comment in _COMMENT.findall("".join(lines)) for found in _ID.findall(comment)}
+    ids = {found for comment in _COMMENT.findall("".join(lines)) for found in PROPOSAL_ID.findall(comment)}
     heading = _find(headings := _headings(lines, hidden_lines(lines)), promotions[0].section)
     there: set[str] = set()
     if heading is not None:
@@ -275,7 +275,7 @@ def _memory_lines(lines: Sequence[str]) -> Iterator[MemoryLine]:
 
 def _joined(number: int, section: str, parts: Sequence[str]) -> Iterator[MemoryLine]:
     raw = run_together(" ".join(part.strip() for part in parts))
-    ids = [found for comment in _COMMENT.findall(raw) for found in _ID.findall(comment)]
+    ids = [found for comment in _COMMENT.findall(raw) for found in PROPOSAL_ID.findall(comment)]
     words = without_note(_DATE.sub("", run_together(_COMMENT.sub(" ", raw)), count=1))
     text = re.sub(r"[\ud800-\udfff]", "\ufffd", words)
     if text:

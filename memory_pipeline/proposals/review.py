@@ -6,7 +6,6 @@ once, and writes REVIEW.md and MEMORY.md once each.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -33,7 +32,7 @@ from memory_pipeline.proposals.events import (
     ProposalLog,
 )
 from memory_pipeline.proposals.evidence import evidence_lines
-from memory_pipeline.proposals.memory_file import Promotion, add_lines, strike_lines
+from memory_pipeline.proposals.memory_file import PROPOSAL_ID, Promotion, add_lines, strike_lines
 from memory_pipeline.proposals.review_file import (
     Proposal,
     ReviewReading,
@@ -51,7 +50,6 @@ from memory_pipeline.scope import only
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
-_NAMED = re.compile(r"p-\d{8}-\d{3,}")
 _OPEN = (PENDING, APPROVED, REJECTED)
 """States in which a line that comes too late says nothing that the user did not decide themselves."""
 
@@ -125,7 +123,7 @@ def reconcile(
             # first the copy that has what was shown, then the file: never a line in the file that we do not know of
             _write_shown(settings, new)
             named.clear()
-            named.update(_NAMED.findall(new))
+            named.update(PROPOSAL_ID.findall(new))
             return encode(new)
 
         if settings.review_file.exists() or log.pending():

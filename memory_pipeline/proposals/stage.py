@@ -128,7 +128,8 @@ class ProposalsStage:
         lines = self.lake.read("reflections", [day])
         standing = pl.col("sources").list.first().is_in(lines["reflection_id"].to_list())
         offered = frames["proposals"].filter(standing)
-        older = dict.fromkeys(p for p in frames["supports"]["proposal_id"] if p not in set(offered["proposal_id"]))
+        new = set(offered["proposal_id"])
+        older = dict.fromkeys(p for p in frames["supports"]["proposal_id"] if p not in new)
         again = [self._made[p]["text"] for p in older if p in self._made]
         plain = plain_summary(
             offered.sort("worth", descending=True, nulls_last=True)["text"].to_list(), again, best_first

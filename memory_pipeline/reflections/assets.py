@@ -47,7 +47,7 @@ def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
         specs=[
             table_spec(
                 "reflections",
-                deps=[lookback_dep("observations", settings), lookback_dep("embeddings", settings)],
+                deps=[lookback_dep(table, settings) for table in ("segments", "observations", "embeddings")],
                 version=version,
                 description="Over a lookback of days that ends with the partition, what says the same is one line "
                 "with its support; what is older than a day is condensed, from three days on to what "

@@ -125,6 +125,9 @@ class RetainedRows:
     def _typed(self, session_id: str) -> int:
         """As far as the catalogue knows; it has forgotten or never knew what an earlier version read from files that
         are gone."""
+        return max(self.catalogue.typed(session_id), self._typed_in_tables.get(session_id, 0))
+
+    @cached_property
+    def _typed_in_tables(self) -> dict[str, int]:
         stored = self.lake.read("sessions", columns=["session_id", "user_messages"])
-        mine = stored.filter(pl.col("session_id") == session_id)["user_messages"].sum()
-        return max(self.catalogue.typed(session_id), int(mine))
+        return dict(stored.group_by("session_id").agg(pl.col("user_messages").sum()).iter_rows())

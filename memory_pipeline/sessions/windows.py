@@ -29,7 +29,7 @@ COMPLETED = "Session completed normally."
 MAX_TASK = 200
 """Characters."""
 NO_PERSON = "no message of a person in it"
-TAKEN_BACK = "all that the user typed in it was taken back"
+VOIDED = "all that the user typed in it was taken back"
 TOO_FEW = re.compile(r"fewer than \d+ user messages$")
 
 
@@ -155,7 +155,7 @@ def reason_not_observed(window: Window, *, idle: bool, typed: int, min_user_mess
     in all of the session, of which the window may be a part.
     """
     if not window.user_messages:
-        return TAKEN_BACK if any(m.role == "user" for m in window.messages) else NO_PERSON
+        return VOIDED if any(m.role == "user" for m in window.messages) else NO_PERSON
     if window.trigger == COMPACTION:
         return None
     if not idle:

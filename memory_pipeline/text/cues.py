@@ -9,11 +9,7 @@ from __future__ import annotations
 
 import re
 
-
-def any_of(*patterns: str) -> re.Pattern[str]:
-    """One of these, whatever the case, and with either apostrophe."""
-    return re.compile("|".join(patterns).replace("'", "['’]"), re.I)
-
+from memory_pipeline.text.languages.roles import any_of
 
 RULE = any_of(
     # "that should never happen" complains about what did

@@ -49,10 +49,7 @@ class Encoder:
     def _load(self) -> Any:
         if self._model is None:
             folder = bundled_folder() if self.name == BUNDLED_MODEL else self.name
-            # set before the libraries are imported: they read these once
-            os.environ.setdefault("HF_HUB_OFFLINE", "1")
-            os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-            os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads starve a shared machine
+            _stay_on_this_machine()
             try:
                 from sentence_transformers import SentenceTransformer
                 from transformers.utils import logging as transformers_logging
@@ -78,7 +75,15 @@ def missing_model(name: str) -> str | None:
         return str(error)
 
 
+def _stay_on_this_machine() -> None:
+    """To be called before the libraries are imported: they read these variables once."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads starve a shared machine
+
+
 def _not_there(name: str) -> str | None:
+    _stay_on_this_machine()
     from huggingface_hub import try_to_load_from_cache
 
     if (Path(name) / "config.json").exists() or (Path(name) / "modules.json").exists():

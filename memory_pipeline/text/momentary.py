@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from memory_pipeline.text import cues
-from memory_pipeline.text.cues import any_of
 from memory_pipeline.text.languages.cues import foreign_cues
+from memory_pipeline.text.languages.roles import any_of
 
 _INSTRUCTION = any_of(
     r"^\W*((ok(ay)?|good|great|yes|no|now|then|please|and|can you|could you|let'?s|just|also|first|next)[,.]?\s+)*"

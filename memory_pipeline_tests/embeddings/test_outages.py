@@ -16,7 +16,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
-from memory_pipeline.stage import bring_up_to_date, is_current, is_incomplete
+from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current, is_incomplete
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
@@ -143,7 +143,10 @@ def test_vectors_that_the_index_lost_without_a_word_are_made_again(opened: Works
         index.delete(list(opened.lake.read("embeddings")["point_id"][:1]))
     (problem,) = vector_problems(opened)
     assert problem.startswith("1 of 2 vectors are not in the index")
+    whole = stage.fingerprint(DAY)
+    assert opened.lake.fingerprint("embeddings", DAY) == INCOMPLETE
     embed(opened)
+    assert opened.lake.fingerprint("embeddings", DAY) == whole  # no other day was put out of date
     assert vector_problems(opened) == []
 
 

@@ -89,6 +89,18 @@ def test_of_a_segment_that_reaches_over_the_old_ones_the_rest_is_added() -> None
     assert found.segments[0]["segment_id"] == GOOD.segments[0]["segment_id"] != kept.segments[2]["segment_id"]
 
 
+def test_of_a_new_end_whose_facts_stand_on_earlier_messages_too_nothing_is_lost_or_moved() -> None:
+    """Asked for were m4 to m7, and m3 was shown with them."""
+    found = answered("new", (4, 5, True), (6, 7, False))
+    for o in found.observations:
+        if o["text"] in ("new 4", "new 6"):
+            o["evidence"] = [{"message_id": "m3", "start": 0, "end": 1}, *o["evidence"]]
+    assert told(better(found, Rows(), IDS[:8], 4)) == told(found)
+    bad = answered("new", (4, 7, False))
+    bad.observations[0]["evidence"] = [{"message_id": "m3", "start": 0, "end": 1}, *bad.observations[0]["evidence"]]
+    assert told(better(bad, Rows(), IDS[:8], 4)) == told(bad)
+
+
 def test_only_what_is_worse_is_replaced_by_what_was() -> None:
     """One part of a window was answered well this time, the other was not."""
     kept = better(answered("new", (0, 2, True), (3, 4, False)), GOOD, IDS[:5])

@@ -51,6 +51,13 @@ def test_nor_those_that_only_memory_knows(work: Work) -> None:
     assert work.run() == {P2: TABS}
 
 
+def test_an_id_that_a_user_made_up_in_memory_stops_nothing(work: Work) -> None:
+    work.settings.memory_file.parent.mkdir(parents=True, exist_ok=True)
+    work.settings.memory_file.write_text("## Patterns\n- (2026-01-01) Mine. <!-- p-20269999-001 -->\n", "utf-8")
+    work.reflect(TABS)
+    assert work.run() == {P1: TABS}
+
+
 def test_the_rows_come_back_where_there_is_a_version_of_them(work: Work) -> None:
     work.reflect(UV)
     work.run()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -71,6 +73,16 @@ def test_a_model_that_is_not_here_is_refused_without_looking_elsewhere(name: str
     with pytest.raises(EncoderUnavailableError, match=f"^EMBEDDING_MODEL={name!r} cannot be loaded from this machine"):
         Encoder(name).encode(["a sentence"])
     assert no_network == []
+
+
+def test_nor_is_it_looked_for_elsewhere_before_it_is_loaded() -> None:
+    code = (
+        "import os; from memory_pipeline.text.encoder import missing_model\n"
+        "assert missing_model('nomic-ai/nomic-embed-text-v1.5'); import huggingface_hub.constants as c\n"
+        "assert c.HF_HUB_OFFLINE"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+    subprocess.run([sys.executable, "-c", code], env=env, check=True)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from memory_pipeline.observations.extractive.features import Conversation
 from memory_pipeline.observations.extractive.units import SHORT_ANSWER
 from memory_pipeline.observations.flags import COMPLETED, TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
+from memory_pipeline.observations.grounding import WindowTimes
 from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Aligned, Alignment
 from memory_pipeline.observations.model import EvidenceSpan, Fact, WindowMessage
 from memory_pipeline.observations.parsing.answer import ParsedFact
@@ -18,7 +19,6 @@ from memory_pipeline.text import cues
 from memory_pipeline.text.dates import CLOCK, clock_of, clock_times
 from memory_pipeline.text.kinds import length_of
 from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
-from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.spaces import run_together
 from memory_pipeline.text.specifics import Words, missing_specifics, specifics
 
@@ -67,17 +67,14 @@ class FactCheck:
     @classmethod
     def from_messages(cls, messages: Sequence[WindowMessage], zone: ZoneInfo) -> FactCheck:
         texts = [m.text for m in messages]
-        printed = {f"{m.said_at.astimezone(zone):%H:%M}" for m in messages if not m.untimed}
-        spoken = (clock_times(t) | clock_times(squeeze(t)) for t in texts)
         names = [m.tool_name or "" for m in messages]
-        times = frozenset(printed.union(*spoken))
         return cls(
             messages,
             Conversation.from_messages(messages),
             Alignment(messages),
             Words([*texts, *names]),
             texts,
-            times,
+            WindowTimes.from_messages(((m.said_at, m.untimed, m.text) for m in messages), zone).spoken,
             zone,
         )
 

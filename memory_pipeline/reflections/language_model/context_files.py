@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 from memory_pipeline.llm.prompts import filled
 from memory_pipeline.observations.language_model.alignment import stems
 from memory_pipeline.observations.parsing.cleaning import cleaned
+from memory_pipeline.scope import without_note
 from memory_pipeline.settings import IDENTITY_FILES, Settings
 from memory_pipeline.text.tokens import estimate
 
@@ -60,7 +61,7 @@ class ContextFiles:
             if _HEADING.match(line):
                 heading = " ".join(line.split())
                 continue
-            text = " ".join(line[_LEADING.match(line).end() :].split())  # type: ignore[union-attr]
+            text = without_note(" ".join(line[_LEADING.match(line).end() :].split()))  # type: ignore[union-attr]
             if text and not text.startswith("~~"):
                 found.append(MemoryLine(heading, f"m{_hash(text.casefold())[:6]}", text))
         return found

@@ -52,7 +52,7 @@ _UNFILED = re.compile(r"\W*(?:none|reflected)\b", re.I)
 _TAGS = re.compile(r"\{([^{}\[\]\n]{1,200})\}")
 _TAG = re.compile(rf"[\w.+#/@ -]{{1,{MAX_TAG}}}")
 _MEMORY = re.compile(r"([-–−]?)m([0-9a-f]{6})", re.I)
-"""A line of MEMORY.md, as `context.py` numbers them."""
+"""A line of MEMORY.md, as `context_files.py` numbers them."""
 _SUMMARY, _SUMMARY_ENDS = re.compile(r"<summary>", re.I), re.compile(r"</summary>", re.I)
 _WIDEST_RANGE = 20
 

@@ -88,3 +88,12 @@ class Prefilter:
         except UnicodeEncodeError:
             found = self._set.Match(text.encode("utf-8", "replace"))
         return sorted({self._finders[index] for index in found}) if found else []
+
+
+def fold(text: str) -> str:
+    """In lower case, with every character where it was."""
+    folded = text.lower()
+    if len(folded) != len(text):
+        # a few letters become longer in lower case, and then the positions would be wrong
+        folded = "".join(character.lower() if character.isascii() else character for character in text)
+    return folded

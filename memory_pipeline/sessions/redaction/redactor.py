@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memory_pipeline.sessions.redaction.assignments import NAMES, assignments
 from memory_pipeline.sessions.redaction.contexts import CONTEXTS, COOKIES, FOLDED_CONTEXTS, cookies
-from memory_pipeline.sessions.redaction.detectors import Detector, Prefilter, Span
+from memory_pipeline.sessions.redaction.detectors import Detector, Prefilter, Span, fold
 from memory_pipeline.sessions.redaction.spoken import SPOKEN, spoken
 from memory_pipeline.sessions.redaction.tokens import TOKENS
 from memory_pipeline.settings import Settings, salt_of
@@ -105,7 +105,7 @@ def find_secrets(text: str) -> list[Span]:
     finders = prefilter.finders(text)
     if not finders:
         return []
-    folded = _fold(text)
+    folded = fold(text)
     spans = [span for index in finders for span in all_finders[index](text, folded)]
     return _merged(text, spans) if spans else spans
 
@@ -139,14 +139,6 @@ def _mark_around(marks: list[tuple[int, int]], place: int) -> int:
     if index and marks[index - 1][0] <= place < marks[index - 1][1]:
         return marks[index - 1][1]
     return 0
-
-
-def _fold(text: str) -> str:
-    folded = text.lower()
-    if len(folded) != len(text):
-        # a few letters become longer in lower case, and then the positions would be wrong
-        folded = "".join(character.lower() if character.isascii() else character for character in text)
-    return folded
 
 
 def _end_of_line(text: str, at: int) -> int:

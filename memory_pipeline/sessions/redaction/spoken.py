@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from memory_pipeline.sessions.redaction.assignments import is_shown
-from memory_pipeline.sessions.redaction.detectors import Span
+from memory_pipeline.sessions.redaction.detectors import Span, fold
 
 SPOKEN = (
     *("password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "mot de passe"),
@@ -58,12 +58,11 @@ _ABOUT = re.compile(
 
 def spoken(text: str, folded: str) -> Iterator[Span]:
     """What is said to be a password."""
-    done = -1
     for name in SPOKEN:
         place = folded.find(name)
         while place >= 0:
             span = _said(text, place)
-            if span and span.start > done:
+            if span:
                 yield span
             place = folded.find(name, span.end if span else place + len(name))
 
@@ -131,7 +130,7 @@ _NAMED = re.compile(
 def names_password(line: str) -> bool:
     """Whether it says what a password, passphrase, secret or token is; also when its value is redacted."""
     told = "[redacted:" in line or any(_tells(found["what"]) for found in _NAMED.finditer(line))
-    return told or any(spoken(line, line.lower()))
+    return told or any(spoken(line, fold(line)))
 
 
 def _tells(what: str) -> bool:

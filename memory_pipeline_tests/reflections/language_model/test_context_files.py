@@ -158,14 +158,15 @@ def test_all_of_it_may_be_known(work: Make) -> None:
     assert w.texts() == [FRIDAY, UV] and w.reflectors() == {"openai:scripted"}
 
 
-def test_a_contradiction_is_stored_and_takes_the_lines_place_once_approved(work: Make) -> None:
+@pytest.mark.parametrize("note", ["", " (project: parcels)", " (general, from parcels, web)"])
+def test_a_contradiction_is_stored_and_takes_the_lines_place_once_approved(work: Make, note: str) -> None:
     def script(asked: Any) -> str:
         named = f"-{id_of(asked.prompt, PIP)} -{id_of(asked.prompt, 'Depots have gates.')} -m000000"
         return f"* 🔴 Hard Rules | rule [o1 {named}] {UV}\n* 🔴 Hard Rules | rule [o2] {FRIDAY}"
 
     with openai_server(script) as server:
         w = work(server.url)
-        remember(w, f"{MEMORY}- Depots have gates.\n")
+        remember(w, f"{MEMORY}- Depots have gates.\n".replace(f"{PIP} <!--", f"{PIP}{note} <!--"))
         put(w.lake, "proposals", proposal(1, PIP, day=DAY.replace(day=1)))
         w.run()
     friday, uv = w.rows()
