@@ -76,8 +76,9 @@ def _is_clear(pieces: list[str]) -> bool:
     return not (is_spaced and {"`", "\\`"} & set(pieces))
 
 
+# each piece once: the same words again and again are a loop of the model, of which one turn is kept
 TEXTS = (
-    st.lists(PIECES, min_size=1, max_size=8)
+    st.lists(PIECES, min_size=1, max_size=8, unique=True)
     .filter(_is_clear)
     .map(lambda pieces: f"Always keep {' '.join(pieces)} as it is written")
 )
