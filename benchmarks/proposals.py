@@ -91,6 +91,8 @@ def speed(workspace: Path, count: int) -> None:
     timed("tables read, and nothing else (baseline)", lambda: [lake.read(name) for name in names])
     timed("REVIEW.md made", lambda: reconcile(Workspace(settings, lake), NOW))
     timed("REVIEW.md up to date already", lambda: reconcile(Workspace(settings, lake), NOW + timedelta(minutes=1)))
+    for days in range(1, settings.proposal_expiry_days):
+        reconcile(Workspace(settings, lake), NOW + timedelta(days=days))
     later = NOW + timedelta(days=settings.proposal_expiry_days)
     timed("20 expire and 20 others are shown", lambda: reconcile(Workspace(settings, lake), later))
     first = [row["proposal_id"] for row in ProposalLog(lake).pending()[:20]]

@@ -250,7 +250,7 @@ class Settings(BaseSettings):
         20, ge=1, description="Proposals shown in REVIEW.md at once; the rest wait their turn."
     )
     proposal_expiry_days: int = Field(
-        7, ge=1, description="Days on display, in REVIEW.md or Todoist, after which a proposal expires."
+        7, ge=1, description="Days on which runs show a proposal, in REVIEW.md or Todoist, before it expires."
     )
     auto_promote: Annotated[Literal["off", "shadow", "on"], FRONT] = Field(
         "off", description="Whether a section's lines are promoted unasked once it has earned it; shadow: only noted."

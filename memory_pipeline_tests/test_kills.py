@@ -16,7 +16,7 @@ from memory_pipeline_tests.rows import day_after
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")]
 DAYS = [day_after(number) for number in range(6)]
-KILLS, IN_PLACE = 25, 24
+KILLS, IN_PLACE = 34, 24
 
 
 @pytest.fixture

@@ -27,6 +27,8 @@ OF_TABLE: dict[str, Any] = {
     "decisions": rows.DecisionRow,
     "showings": rows.ShowingRow,
     "displacements": rows.DisplacementRow,
+    "shown_days": rows.ShownDayRow,
+    "reoffers": rows.ReofferRow,
     "promotions": rows.PromotionRow,
     "auto_promotions": rows.AutoPromotionRow,
     "friction_clusters": rows.FrictionRow,

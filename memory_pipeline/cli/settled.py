@@ -17,15 +17,22 @@ from memory_pipeline.proposals.events import (
     REVIEW_SURFACE,
     SUPERSEDED,
 )
-from memory_pipeline.proposals.review import not_understood
+from memory_pipeline.proposals.review import not_understood, now_utc
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
 
 def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
-    """Ids by what became of them, from the decisions on record since then; `edited` and `in_memory` are approved."""
+    """Ids by what became of them, from the decisions on record since then; `edited` and `in_memory` are approved.
+
+    Those of the future are of a run whose clock was wrong.
+    """
     lake = Lake(settings.lake_dir)
-    recent = lake.read("decisions").filter(pl.col("decided_at") >= began).sort("decided_at", "proposal_id")
+    now = now_utc()
+    recent = (
+        lake.read("decisions").filter(pl.col("decided_at").is_between(began, now)).sort("decided_at", "proposal_id")
+    )
+    again = lake.read("reoffers").filter(pl.col("reoffered_at").is_between(began, now))
     offered = dict(lake.read("proposals", columns=["proposal_id", "text"]).iter_rows())
     promoted = set(lake.read("promotions", columns=["proposal_id"])["proposal_id"])
     read, other = recent.filter(pl.col("surface") == REVIEW_SURFACE), recent.filter(pl.col("surface") != REVIEW_SURFACE)
@@ -39,6 +46,7 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
         "invalid": dict(read.filter(pl.col("decision") == INVALID).select("proposal_id", "reason").iter_rows()),
         "not_understood": not_understood(Workspace(settings, lake)),
         **ended,
+        "reoffered": again["proposal_id"].to_list(),
         "automatic": other.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"].to_list(),
     }
 
@@ -47,6 +55,8 @@ def print_settled(settled: dict[str, Any]) -> None:
     """A line each; none where there is nothing to say."""
     if read := "; ".join(part for part in (_read(settled), _unclear(settled)) if part):
         say(f"REVIEW.md: {read}", "yellow" if settled["not_understood"] or settled["invalid"] else "")
+    if again := settled["reoffered"]:
+        say(f"Offered again: {len(again)} that expired before, though runs showed them on few days")
     names = {"expired": "expired", "superseded": "superseded by newer ones", "automatic": "promoted automatically"}
     if ended := ", ".join(f"{len(settled[key])} {name}" for key, name in names.items() if settled[key]):
         say(f"Without you: {ended}")

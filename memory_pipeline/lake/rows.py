@@ -346,6 +346,7 @@ class ProposalState(ProposalRow):
     surface: str | None
     decided_at: datetime | None
     shown_since: datetime | None
+    shown_on: list[date] | None
 
 
 class SupportRow(TypedDict):
@@ -374,6 +375,7 @@ class DecisionRow(TypedDict):
     text: str
     reason: str | None
     content_hash: str | None
+    reoffered: bool | None
 
 
 class ShowingRow(TypedDict):
@@ -394,6 +396,28 @@ class DisplacementRow(TypedDict):
     proposal_id: str
     surface: str
     displaced_at: datetime
+
+
+class ShownDayRow(TypedDict):
+    """A row of `shown_days`."""
+
+    day: date
+    proposal_id: str
+    surface: str
+
+
+class NewReoffer(TypedDict):
+    """A row of `reoffers` without its day."""
+
+    proposal_id: str
+    reoffered_at: datetime
+    days_shown: int
+
+
+class ReofferRow(NewReoffer):
+    """A row of `reoffers`."""
+
+    day: date
 
 
 class PromotionRow(TypedDict):

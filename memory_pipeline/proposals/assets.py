@@ -41,8 +41,8 @@ def proposal_assets(settings: Settings) -> dg.AssetsDefinition:
                 description="High lines and notable medium ones, each offered once; what stands in MEMORY.md or was "
                 "offered before is merged into it (`supports`) and not offered again. Questions, "
                 "suppositions and orders that only tools or pastes gave are left out and counted. A "
-                "person decides in REVIEW.md or with `memory review`; what was shown for a week without "
-                "a decision expires.",
+                "person decides in REVIEW.md or with `memory review`; what runs showed on seven days "
+                "without a decision expires.",
             )
         ],
         partitions_def=daily_partitions(settings),
@@ -52,7 +52,7 @@ def proposal_assets(settings: Settings) -> dg.AssetsDefinition:
     def propose(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
         stage = ProposalsStage(opened)
-        decided = dict(opened.lake.read("decisions", columns=["proposal_id", "decision"]).iter_rows())
+        decided = dict(ProposalLog(opened.lake).decisions.select("proposal_id", "decision").iter_rows())
         yield from run_stage(context, opened, stage, lambda _, day: describe(stage, day, decided))
 
     return propose
@@ -85,6 +85,7 @@ def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource)
             "approved_now": len(reconciled.approved),
             "rejected_now": len(reconciled.rejected),
             "expired_now": len(reconciled.expired),
+            "offered_again_now": len(reconciled.reoffered),
             "superseded_now": len(reconciled.superseded),
             "invalid_now": len(reconciled.invalid),
             "pending": reconciled.pending,

@@ -98,8 +98,8 @@ def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
     """Each section with decisions; what fits none has nothing in common that could earn trust.
 
     Only a line that was approved as it was offered, words and section, is accepted: another would have been promoted
-    wrongly. One that expired is not: it was shown for a week, and who approves what is good and leaves the rest would
-    else be taken for somebody who approves all. Superseded and invalid ones say nothing of the user.
+    wrongly. One that expired is not: it was shown on seven days, and who approves what is good and leaves the rest
+    would else be taken for somebody who approves all. Superseded and invalid ones say nothing of the user.
     """
     back = retracted(workspace, log)
     ended = log.frame.filter(pl.col("status") != PENDING).sort("decided_at", "proposal_id")
@@ -292,6 +292,7 @@ def _why_in_shadow(standing: Standing) -> str | None:
 def recently_promoted(workspace: Workspace, log: ProposalLog, now: datetime) -> list[str]:
     """What was promoted automatically within the time that a proposal is shown for, and still stands."""
     since = now - timedelta(days=workspace.settings.proposal_expiry_days)
-    recent = log.frame.filter(pl.col("surface") == AUTO_SURFACE, pl.col("decided_at") > since)
+    in_time = (pl.col("decided_at") > since) & (pl.col("decided_at") <= now)  # a clock may have been wrong
+    recent = log.frame.filter(pl.col("surface") == AUTO_SURFACE, in_time)
     back = retracted(workspace, log) if recent.height else set()
     return [p for p in recent.sort("decided_at", "proposal_id")["proposal_id"] if p not in back]

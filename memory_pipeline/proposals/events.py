@@ -34,11 +34,13 @@ AUTO_SURFACE = "auto"
 """Nobody's: see `auto_promotion`."""
 EXPIRY_SURFACE, SUPERSESSION_SURFACE = "expiry", "supersession"
 KEYS = {
-    "decisions": ["proposal_id"],
+    "decisions": ["proposal_id", "reoffered"],
     "promotions": ["proposal_id"],
     "auto_promotions": ["proposal_id"],
     "showings": ["proposal_id", "surface", "external_id", "shown_at"],
     "displacements": ["proposal_id", "surface", "displaced_at"],
+    "shown_days": ["proposal_id", "surface", "day"],
+    "reoffers": ["proposal_id"],
 }
 """Of what each table keeps one row for ever, the first."""
 _ID = re.compile(r"p-(\d{8})-(\d+)")
@@ -77,12 +79,19 @@ class ProposalLog:
         reason, surface and time.
 
         `support`, `sessions` and `last_seen` count what was merged into it too. `shown_since` is as long ago as it
-        was on display, and null while it is not: see `_shown_since`.
+        was on display, and null while it is not: see `_shown_since`. `shown_on` are the days on which a run had it
+        there.
         """
         if self._frame is None:
-            names = ("proposals", "decisions", "supports", "showings", "displacements")
-            self._frame = _joined(*(self.table(name) for name in names))
+            others = [self.table(name) for name in ("supports", "showings", "displacements", "shown_days")]
+            self._frame = _joined(self.table("proposals"), self.decisions, *others)
         return self._frame
+
+    @property
+    def decisions(self) -> pl.DataFrame:
+        """The rows of `decisions` that count: of what was offered again, those since."""
+        again = pl.col("proposal_id").is_in(self.table("reoffers")["proposal_id"].to_list())
+        return self.table("decisions").filter(again == pl.col("reoffered").fill_null(False))
 
     @property
     def status(self) -> Mapping[str, str]:
@@ -102,7 +111,11 @@ class ProposalLog:
         """The log as it would be with these decisions; nothing is stored."""
         if not decisions:
             return self
-        rows = [asdict(decision) | {"day": now.date(), "decided_at": now} for decision in decisions]
+        again = set(self.table("reoffers")["proposal_id"])
+        rows = [
+            asdict(d) | {"day": now.date(), "decided_at": now, "reoffered": d.proposal_id in again or None}
+            for d in decisions
+        ]
         supposed = ProposalLog(self.lake)
         made = pl.DataFrame(rows, schema=TABLES["decisions"].columns)
         supposed._tables = {**self._tables, "decisions": pl.concat([self.table("decisions"), made])}
@@ -114,11 +127,13 @@ class ProposalLog:
 
     def standing_on(self, surface: str) -> dict[str, str | None]:
         """Likewise those that are still there, with the lines as they were put there last."""
+        # how often it came and went, and not when it did last: a clock may have been wrong
         own = pl.col("surface") == surface
-        shown = self.table("showings").filter(own).sort("shown_at", maintain_order=True)
-        gone = self.table("displacements").filter(own).group_by("proposal_id").agg(pl.col("displaced_at").max())
+        gone = self.table("displacements").filter(own).group_by("proposal_id").len("went")
+        came = pl.len().over("proposal_id").alias("came")
+        shown = self.table("showings").filter(own).with_columns(came).sort("shown_at", maintain_order=True)
         last = shown.unique("proposal_id", keep="last").join(gone, on="proposal_id", how="left")
-        there = last.filter(pl.col("displaced_at").is_null() | (pl.col("displaced_at") < pl.col("shown_at")))
+        there = last.filter(pl.col("came") > pl.col("went").fill_null(0))
         return dict(there.select("proposal_id", "lines").iter_rows())
 
 
@@ -173,6 +188,8 @@ class OpenLog(ProposalLog):
         made = pl.DataFrame([{"day": day, **row} for row in rows], schema=TABLES[table].columns)
         made = made.unique(key, keep="first", maintain_order=True)
         fresh = made.join(known.select(key), on=key, how="anti", nulls_equal=True)
+        if fresh.is_empty():
+            return
         self._tables[table] = pl.concat([known, fresh])
         self._frame = None
         self.lake.replace(table, self._tables[table].filter(pl.col("day") == day), [day])
@@ -189,7 +206,12 @@ class OpenLog(ProposalLog):
             day = day_of(now, settings.zone)
             write_atomically(unlogged, f"{day}".encode(), expected=None, backups=None)
             content = dict(self.table("proposals").select("proposal_id", "content_hash").iter_rows())
-            rows = [asdict(d) | {"decided_at": now, "content_hash": content.get(d.proposal_id)} for d in decisions]
+            again = set(self.table("reoffers")["proposal_id"])
+            rows = [
+                asdict(d)
+                | {"decided_at": now, "content_hash": content.get(p := d.proposal_id), "reoffered": p in again or None}
+                for d in decisions
+            ]
             self.append("decisions", rows, now)
             self._write_log(day)
             unlogged.unlink()
@@ -220,6 +242,10 @@ class OpenLog(ProposalLog):
             if p not in before
         ]
         self.append("showings", rows, now)
+
+    def record_day(self, now: datetime, *, surface: str, there: Iterable[str]) -> None:
+        """Pending proposals that a run had on display there today."""
+        self.append("shown_days", [{"proposal_id": p, "surface": surface} for p in there], now)
 
     def record_displaced(self, gone: Iterable[str], now: datetime, *, surface: str) -> None:
         """Proposals that a user can no longer see on the surface, though they are pending."""
@@ -264,6 +290,13 @@ def _shown_since(showings: pl.DataFrame, displacements: pl.DataFrame) -> pl.Data
     return there.with_columns(moment.alias("shown_since")).group_by("proposal_id").agg(pl.col("shown_since").min())
 
 
+def _shown_on(showings: pl.DataFrame, shown_days: pl.DataFrame) -> pl.DataFrame:
+    """Per proposal, the days on which it was on display; of an older version's, those on which it came."""
+    came = showings.filter(pl.col("surface") != COMMAND_SURFACE)
+    both = pl.concat([frame.select("proposal_id", "day") for frame in (came, shown_days)])
+    return both.group_by("proposal_id").agg(pl.col("day").unique().sort().alias("shown_on"))
+
+
 def _all_of(column: str) -> pl.Expr:
     """What stands in any of the lists."""
     return pl.col(column).list.explode(keep_nulls=False, empty_as_null=False)
@@ -275,6 +308,7 @@ def _joined(
     supports: pl.DataFrame,
     showings: pl.DataFrame,
     displacements: pl.DataFrame,
+    shown_days: pl.DataFrame,
 ) -> pl.DataFrame:
     merged = supports.group_by("proposal_id").agg(
         pl.col("sources").list.len().sum().cast(pl.Int64).alias("more_support"),
@@ -303,7 +337,8 @@ def _joined(
         pl.col("decided_on").is_null() | (pl.col("decided_on") == pl.col("content_hash"))
     )
     joined = proposals
-    for other in (decided.drop("decided_on", "content_hash"), merged, _shown_since(showings, displacements)):
+    shown = _shown_since(showings, displacements), _shown_on(showings, shown_days)
+    for other in (decided.drop("decided_on", "content_hash"), merged, *shown):
         joined = joined.join(other, on="proposal_id", how="left")
     return (
         joined.with_columns(

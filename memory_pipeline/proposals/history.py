@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Any, TypedDict
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
@@ -13,6 +14,7 @@ from memory_pipeline.lake.rows import (
     DisplacementRow,
     PromotionRow,
     ProposalState,
+    ReofferRow,
     ShowingRow,
     SupportRow,
     typed_rows,
@@ -47,7 +49,8 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     row = found[0]
     promotions = {r["proposal_id"]: r for r in typed_rows(log.table("promotions"), PromotionRow)}
     newer = [r for r in typed_rows(status, ProposalState) if proposal_id in (r["supersedes"] or [])]
-    told = [*_before(log, proposal_id), *_decided(row), *_promoted(promotions.get(proposal_id))]
+    before = _before(log, proposal_id, workspace.settings.zone)
+    told = [*before, *_decided(row), *_promoted(promotions.get(proposal_id))]
     by = None
     for other in newer:
         over = promotions.get(other["proposal_id"])
@@ -67,7 +70,7 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     return [_event(row["day"], "offered", f"{row['section']}{takes}"), *told, *now]
 
 
-def _before(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
+def _before(log: ProposalLog, proposal_id: str, zone: ZoneInfo) -> Iterator[Event]:
     """What happened to it while it waited, and how often it was said after it was made."""
     own = pl.col("proposal_id") == proposal_id
     for r in typed_rows(log.table("supports").filter(own), SupportRow):
@@ -77,6 +80,12 @@ def _before(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
         yield _event(shown["shown_at"], "shown", shown["surface"])
     for gone in typed_rows(log.table("displacements").filter(own), DisplacementRow):
         yield _event(gone["displaced_at"], "displaced", f"better lines took its place in {gone['surface']}")
+    for reoffer in typed_rows(log.table("reoffers").filter(own), ReofferRow):
+        ended = log.table("decisions").filter(own, pl.col("reoffered").is_null())["decided_at"].min()
+        on = f" on {ended.astimezone(zone):%Y-%m-%d}" if isinstance(ended, datetime) else ""
+        count = reoffer["days_shown"]
+        told = f"it expired{on}, and is known to have been shown on {count or 'no'} {'day' if count == 1 else 'days'}"
+        yield _event(reoffer["reoffered_at"], "offered again", told)
     for found in typed_rows(log.table("auto_promotions").filter(own), AutoPromotionRow):
         yield _event(found["would_promote_at"], "to be promoted automatically", found["section"])
 

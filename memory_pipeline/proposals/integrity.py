@@ -10,7 +10,7 @@ from typing import Self
 import polars as pl
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.events import APPROVED, DECISIONS
+from memory_pipeline.proposals.events import APPROVED, DECISIONS, ProposalLog
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.verdict import Verdict
 
@@ -31,7 +31,7 @@ class ProposalIntegrity:
 
     @classmethod
     def from_lake(cls, lake: Lake, memory_file: Path) -> Self:
-        decided = lake.read("decisions").sort("decided_at").group_by("proposal_id").agg("decision").iter_rows()
+        decided = ProposalLog(lake).decisions.sort("decided_at").group_by("proposal_id").agg("decision").iter_rows()
         promotions = lake.read("promotions")
         promoted = dict(promotions.group_by("proposal_id").len().iter_rows())
         lines = lines_of(memory_file.read_bytes() if memory_file.exists() else None)

@@ -32,6 +32,7 @@ from memory_pipeline.proposals.events import (
     ProposalLog,
 )
 from memory_pipeline.proposals.evidence import evidence_lines
+from memory_pipeline.proposals.expiry import expired_unseen, expiries, expiring_on
 from memory_pipeline.proposals.memory_file import PROPOSAL_ID, Promotion, add_lines, strike_lines
 from memory_pipeline.proposals.review_file import (
     Proposal,
@@ -44,7 +45,7 @@ from memory_pipeline.proposals.review_file import (
     with_notices,
     without_notices,
 )
-from memory_pipeline.proposals.validity import expiries, expiring_on, invalid, supersessions
+from memory_pipeline.proposals.validity import invalid, supersessions
 from memory_pipeline.reflections.model import REFLECTED
 from memory_pipeline.scope import only
 from memory_pipeline.settings import Settings
@@ -70,6 +71,8 @@ class Reconciled:
     invalid: dict[str, str] = field(default_factory=dict)
     """Approved by the user and not promoted, with the reason."""
     expired: list[str] = field(default_factory=list)
+    reoffered: list[str] = field(default_factory=list)
+    """Expired by the clock before, hardly shown, and pending again."""
     superseded: list[str] = field(default_factory=list)
     late: dict[str, str] = field(default_factory=dict)
     """What stands in the user's copy and has another end by now, with that end."""
@@ -101,6 +104,9 @@ def reconcile(
     """
     settings, result, shown, named = workspace.settings, Reconciled(), dict[str, str](), set[str]()
     with OpenLog.open(workspace) as log:
+        unseen = expired_unseen(workspace, log, now)
+        log.append("reoffers", unseen, now)
+        result.reoffered = [row["proposal_id"] for row in unseen]
 
         def edit(current: bytes | None) -> bytes:
             text = decode(current) if current is not None else None
@@ -225,6 +231,9 @@ def _record_display(log: OpenLog, shown: Mapping[str, str], named: Collection[st
     gone = [p for p in log.standing_on(REVIEW_SURFACE) if p not in named and status.get(p) == PENDING]
     log.record_displaced(gone, now, surface=REVIEW_SURFACE)
     log.record_shown(dict.fromkeys(shown), now, surface=REVIEW_SURFACE, lines=shown)
+    log.record_day(now, surface=REVIEW_SURFACE, there=shown)
+    tasks = [p for p in log.standing_on(TODOIST_SURFACE) if status.get(p) == PENDING]
+    log.record_day(now, surface=TODOIST_SURFACE, there=tasks)
 
 
 def _reading(settings: Settings, log: ProposalLog, text: str | None) -> tuple[ReviewReading, dict[str, ProposalState]]:

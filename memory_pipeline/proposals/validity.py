@@ -1,24 +1,18 @@
-"""Which proposals end by themselves, and whether one may still become a line of MEMORY.md when a user approves it.
-
-A proposal's time is that in which a user could see it, never that since it was made.
-"""
+"""Which proposals a newer one ends, and whether one may still become a line of MEMORY.md when a user approves it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta
 
 import polars as pl
 
-from memory_pipeline.days import day_of, lookback
+from memory_pipeline.days import lookback
 from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.flags import ENDED
 from memory_pipeline.proposals.events import (
     APPROVED,
-    EXPIRED,
-    EXPIRY_SURFACE,
     PENDING,
     SUPERSEDED,
     SUPERSESSION_SURFACE,
@@ -27,26 +21,10 @@ from memory_pipeline.proposals.events import (
 )
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.scope import may_end
-from memory_pipeline.settings import Settings
 from memory_pipeline.text.sameness import IN_MEMORY
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.wording import retracted_names, takes_place_of
 from memory_pipeline.workspace import Workspace
-
-
-def expiring_on(settings: Settings, row: ProposalState, now: datetime) -> date | None:
-    """The day on which a shown proposal expires, once that is near."""
-    shown = row["shown_since"]
-    if shown is None or now < shown + timedelta(days=settings.proposal_warning_days):
-        return None
-    return day_of(shown + timedelta(days=settings.proposal_expiry_days), settings.zone)
-
-
-def expiries(settings: Settings, log: ProposalLog, now: datetime) -> list[Decision]:
-    """Decisions on the pending proposals whose time is over."""
-    over = now - timedelta(days=settings.proposal_expiry_days)
-    shown = log.frame.filter(pl.col("shown_since") <= over, pl.col("status") == PENDING)
-    return [Decision(p, EXPIRED, EXPIRY_SURFACE, text) for p, text in shown.select("proposal_id", "text").iter_rows()]
 
 
 def supersessions(log: ProposalLog) -> list[Decision]:

@@ -55,14 +55,15 @@ def workspace_of(folder: Path) -> tuple[Settings, Lake]:
 
 
 def runs_over(days: Sequence[date]) -> list[Run]:
-    """Four runs: over the first half of the days, the next morning, over a day again that grew, and weeks later."""
+    """Four runs: over the first half of the days, the next morning, over a day again that grew, and weeks later, with
+    a look at REVIEW.md on each morning of the week before."""
     half = len(days) // 2
     first, second, third, last = days[:half], days[half : half + 1], days[half : half + 2], days[half + 2 :]
     return [
         Run(tuple(first), _morning(first[-1]), lambda settings, lake: None),
         Run(tuple(second), _morning(second[-1]), _marks("xx-xe")),
         Run(tuple(third), _morning(third[-1]), _grown(second[0])),
-        Run(tuple(last), max(_morning(last[-1]), _morning(third[-1]) + timedelta(days=8)), _marks("x e d")),
+        Run(tuple(last), max(_morning(last[-1]), _morning(third[-1]) + timedelta(days=8)), _week(_morning(third[-1]))),
     ]
 
 
@@ -110,6 +111,17 @@ def _marks(hands: str) -> Hand:
         settings.review_file.write_text("".join(lines) + "\nA note of mine.\n", "utf-8")
 
     return mark
+
+
+def _week(last: datetime) -> Hand:
+    """Six days on which the pipeline shows what is pending and nobody decides; what came last ends in the run then."""
+
+    def hand(settings: Settings, lake: Lake) -> None:
+        for passed in range(1, 7):
+            reconcile(Workspace(settings, lake), last + timedelta(days=passed))
+        _marks("x e d")(settings, lake)
+
+    return hand
 
 
 def _grown(day: date) -> Hand:

@@ -38,6 +38,7 @@ def history(lake: Lake, ends: str, section: str = "Hard Rules", *, start: int = 
             own
             | {"decision": decision, "decided_at": moment, "surface": SURFACES.get(letter, "REVIEW.md")}
             | {"section": {"m": "Patterns", "a": section.upper()}.get(letter)}
+            | {"reason": "shown on 7 days without a decision" if decision == "expired" else None}
         )
         if decision == "approved":
             rows["promotions"].append(own | {"section": section, "promoted_at": moment, "already_there": False})

@@ -297,6 +297,8 @@ def test_a_crash_at_any_write_changes_nothing_about_the_end(tmp_path: Path, monk
 
 def test_the_asset_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     week = Weeks(tmp_path / "on", "on", shadow=False)
+    for days in range(1, 7):
+        week.run(days)
     record_showings(
         Workspace(week.settings, week.lake), {UV: None}, datetime(2025, 3, 6).astimezone(), surface="command"
     )

@@ -107,6 +107,7 @@ def test_a_crash_while_proposals_end_by_themselves_changes_nothing_about_the_end
 
     def week_later(folder: Path) -> Story:
         story = Story(folder, pending_limit=3)
+        story.run_daily(6 * 24 * 60)
         newer = proposal(9, "Indent with spaces.", day=day_after(1)) | {"supersedes": [UTC]}
         put(story.lake, "proposals", newer)
         story.mark(UV, "x")

@@ -147,27 +147,27 @@ def test_an_edit_in_a_copy_that_was_open_is_kept(story: Story) -> None:
 
 
 def test_only_time_on_display_counts(story: Story) -> None:
-    story.run(5 * DAY_IN_MINUTES)
+    story.run_daily(5 * DAY_IN_MINUTES)
     assert "expires on 2025-03-12_" in text_of(story)
     say_better(story)
     story.mark(UV, "x")
     story.mark(FRIDAY, "x")
-    story.run(5 * DAY_IN_MINUTES + 1)
+    story.run_daily(5 * DAY_IN_MINUTES + 1)
     assert in_review(story) == [TABS, UTC, BETTER]
     put(story.lake, "proposals", *(proposal(n, f"{RULE} {n}", support=5, sessions=4) for n in (102, 103)))
-    story.run(6 * DAY_IN_MINUTES)  # six days on display
+    story.run_daily(6 * DAY_IN_MINUTES)  # six days on display
     assert in_review(story) == [BETTER]
-    story.run(12 * DAY_IN_MINUTES)
+    story.run_daily(12 * DAY_IN_MINUTES)
     assert story.status()[TABS] == PENDING
     for n in (101, 102, 103):
         story.mark(f"p-20250305-{n}", "-")
-    story.run(12 * DAY_IN_MINUTES + 1)
+    story.run_daily(12 * DAY_IN_MINUTES + 1)
     assert TABS in in_review(story)
-    story.run(12 * DAY_IN_MINUTES + 2)
+    story.run_daily(12 * DAY_IN_MINUTES + 2)
     assert "expires on 2025-03-18_" in text_of(story)  # it has the seventh day left
-    story.run(13 * DAY_IN_MINUTES)
+    story.run_daily(13 * DAY_IN_MINUTES)
     assert story.status()[TABS] == PENDING
-    story.run(13 * DAY_IN_MINUTES + 1)
+    story.run_daily(13 * DAY_IN_MINUTES + 1)
     assert story.status()[TABS] == EXPIRED
 
 
@@ -190,7 +190,7 @@ def test_lines_that_were_shown_before_it_was_kept_how_stay(story: Story) -> None
     say_better(story)
     story.run(5)
     assert in_review(story) == [UV, FRIDAY, TABS]
-    story.run(7 * DAY_IN_MINUTES)
+    story.run_daily(7 * DAY_IN_MINUTES)
     assert story.status()[TABS] == EXPIRED
 
 
@@ -202,7 +202,7 @@ def test_the_command_shows_the_best_first_as_the_file_does(story: Story) -> None
 
 def test_to_be_listed_by_the_command_starts_no_time(story: Story) -> None:
     record_showings(story.workspace, {UTC: None}, NOW, surface=COMMAND_SURFACE)
-    story.run(7 * DAY_IN_MINUTES)
+    story.run_daily(7 * DAY_IN_MINUTES)
     assert story.status()[UTC] == PENDING
     row = ProposalLog(story.lake).rows([UTC])[UTC]
     assert row["shown_since"] == NOW + timedelta(days=7)

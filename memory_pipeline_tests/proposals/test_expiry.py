@@ -1,15 +1,18 @@
-"""What was shown for a week without a decision ends; what nobody could see does not."""
+"""What runs showed on seven days without a decision ends; what nobody could see does not."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from memory_pipeline.proposals.events import APPROVED, EXPIRED, PENDING
-from memory_pipeline.proposals.review import reconcile
+from memory_pipeline.cli.settled import settled_since
+from memory_pipeline.proposals.events import APPROVED, EXPIRED, EXPIRY_SURFACE, PENDING, Decision, ProposalLog
+from memory_pipeline.proposals.history import history
+from memory_pipeline.proposals.integrity import ProposalIntegrity
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.proposals.test_review import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
-from memory_pipeline_tests.rows import bytes_of, record_showings
+from memory_pipeline_tests.rows import bytes_of, proposal, put, record_decisions, record_showings
 
 DAY_IN_MINUTES = 60 * 24
 
@@ -47,7 +50,7 @@ def test_what_waits_in_the_queue_was_not_shown(tmp_path: Path) -> None:
     ],
 )
 def test_a_week_from_the_showing_and_a_warning_before(story: Story, days: float, told: bool, state: str) -> None:
-    settled = story.run(round(days * DAY_IN_MINUTES))
+    settled = story.run_daily(round(days * DAY_IN_MINUTES))
     assert set(story.status().values()) == {state}
     assert ("· expires on 2025-03-12_" in story.review.read_text("utf-8")) is told
     assert settled.expired == (list(TEXTS) if state == EXPIRED else [])
@@ -56,23 +59,24 @@ def test_a_week_from_the_showing_and_a_warning_before(story: Story, days: float,
 
 def test_the_days_can_be_set(tmp_path: Path) -> None:
     story = Story(tmp_path, proposal_expiry_days=2)
-    story.run(DAY_IN_MINUTES)
+    story.run_daily(DAY_IN_MINUTES)
     assert "expires on 2025-03-07" in story.review.read_text("utf-8")
-    story.run(2 * DAY_IN_MINUTES)
+    story.run_daily(2 * DAY_IN_MINUTES)
     assert set(story.status().values()) == {EXPIRED}
 
 
 def test_the_queue_moves_up_and_its_time_begins_then(tmp_path: Path) -> None:
     story = Story(tmp_path, pending_limit=3)
-    story.run(7 * DAY_IN_MINUTES)
+    story.run_daily(7 * DAY_IN_MINUTES)
     assert story.shown() == [UTC, LINT]
-    story.run(13 * DAY_IN_MINUTES)
+    story.run_daily(13 * DAY_IN_MINUTES)
     assert story.status()[LINT] == PENDING
-    story.run(14 * DAY_IN_MINUTES)
+    story.run_daily(14 * DAY_IN_MINUTES)
     assert story.status()[LINT] == EXPIRED
 
 
 def test_the_last_decision_counts_before_the_expiry(story: Story) -> None:
+    story.run_daily(6 * DAY_IN_MINUTES)
     story.mark(UV, "x")
     story.run(8 * DAY_IN_MINUTES)
     assert story.status()[UV] == APPROVED
@@ -82,9 +86,9 @@ def test_the_last_decision_counts_before_the_expiry(story: Story) -> None:
 
 def test_a_copy_that_comes_too_late_is_told(story: Story) -> None:
     open_in_an_editor = story.review.read_text("utf-8").replace(f"- [ ] `{UV}`", f"- [x] `{UV}`")
-    story.run(7 * DAY_IN_MINUTES)
+    story.run_daily(7 * DAY_IN_MINUTES)
     story.review.write_text(open_in_an_editor, "utf-8")
-    settled = story.run(7 * DAY_IN_MINUTES + 1)
+    settled = story.run_daily(7 * DAY_IN_MINUTES + 1)
     assert settled.late == dict.fromkeys(TEXTS, EXPIRED)
     assert settled.ignored == []
     assert story.status()[UV] == EXPIRED
@@ -92,14 +96,16 @@ def test_a_copy_that_comes_too_late_is_told(story: Story) -> None:
 
 
 def test_a_review_file_that_cannot_be_read_may_hold_the_decision(story: Story) -> None:
+    story.run_daily(6 * DAY_IN_MINUTES)
     story.review.unlink()
     settled = story.run(7 * DAY_IN_MINUTES)
     assert settled.damaged
     assert set(story.status().values()) == {PENDING}
-    assert set(story.run(7 * DAY_IN_MINUTES + 1).expired) == set(TEXTS)
+    assert set(story.run_daily(7 * DAY_IN_MINUTES + 1).expired) == set(TEXTS)
 
 
 def test_expiries_stand_in_the_log_apart_from_decisions(story: Story) -> None:
+    story.run_daily(6 * DAY_IN_MINUTES)
     story.mark(UV, "-")
     story.run(7 * DAY_IN_MINUTES)
     text = story.settings.daily_log(datetime(2025, 3, 12).date()).read_text("utf-8")
@@ -110,17 +116,23 @@ def test_expiries_stand_in_the_log_apart_from_decisions(story: Story) -> None:
 
 
 def test_an_expired_line_leaves_nothing_to_do(story: Story, tmp_path: Path) -> None:
-    story.run(7 * DAY_IN_MINUTES)
+    story.run_daily(7 * DAY_IN_MINUTES)
     before = bytes_of(tmp_path)
-    assert story.run(30 * DAY_IN_MINUTES).expired == []
+    assert story.run_daily(30 * DAY_IN_MINUTES).expired == []
     assert bytes_of(tmp_path) == before
 
 
 def test_a_warning_is_written_once(story: Story, tmp_path: Path) -> None:
-    story.run(5 * DAY_IN_MINUTES)
+    story.run_daily(5 * DAY_IN_MINUTES)
     before = bytes_of(tmp_path)
-    story.run(6 * DAY_IN_MINUTES)
-    assert bytes_of(tmp_path) == before
+    story.run_daily(6 * DAY_IN_MINUTES)
+    after = bytes_of(tmp_path)
+    assert {name for name in after if after[name] != before.get(name)} == {
+        name
+        for name in after
+        if "shown_days/2025-03-11" in name  # that it was shown on one more day
+    }
+    assert before.keys() <= after.keys()
 
 
 def test_the_first_surface_that_shows_it_starts_the_time(tmp_path: Path) -> None:
@@ -129,7 +141,7 @@ def test_the_first_surface_that_shows_it_starts_the_time(tmp_path: Path) -> None
     record_showings(Workspace(story.settings, story.lake), {TABS: "task-8"}, NOW + timedelta(days=3), surface="todoist")
     (row,) = [r for r in story.lake.read("showings").to_dicts() if r["surface"] == "todoist"]
     assert (row["external_id"], row["shown_at"]) == ("task-7", NOW)
-    story.run(7 * DAY_IN_MINUTES)
+    story.run_daily(7 * DAY_IN_MINUTES)
     assert [story.status()[p] for p in (UV, TABS, FRIDAY)] == [EXPIRED, EXPIRED, PENDING]
 
 
@@ -137,7 +149,131 @@ def test_what_is_a_task_expires_only_once_the_tasks_are_read(tmp_path: Path) -> 
     """It may be completed there already, and nobody has looked yet."""
     story = Story(tmp_path, todoist=True)
     record_showings(Workspace(story.settings, story.lake), {UV: "task 1"}, NOW, surface="todoist")
-    story.run(8 * DAY_IN_MINUTES)
+    story.run_daily(8 * DAY_IN_MINUTES)
     assert story.status()[UV] == PENDING and story.status()[TABS] == EXPIRED
     later = NOW + timedelta(days=9)
     assert reconcile(Workspace(story.settings, story.lake), later, tasks_are_read=True).expired == [UV]
+
+
+# --- clocks and holidays ---
+
+TEN_YEARS = 3652 * DAY_IN_MINUTES
+
+
+def test_a_clock_that_jumps_ahead_and_back_ends_nothing(story: Story) -> None:
+    story.run_daily(2 * DAY_IN_MINUTES)
+    story.mark(UV, "x")
+    assert story.run(TEN_YEARS).expired == []
+    story.run(TEN_YEARS + 30)
+    settled = story.run(3 * DAY_IN_MINUTES)
+    assert (settled.expired, story.shown()) == ([], [FRIDAY, TABS, UTC, LINT])
+    assert "expires on" not in story.review.read_text("utf-8")
+    story.last_run = 3 * DAY_IN_MINUTES
+    assert story.run_daily(6 * DAY_IN_MINUTES).expired == []  # seven days with that of the jump, but not a week yet
+    assert set(story.run(7 * DAY_IN_MINUTES).expired) == {FRIDAY, TABS, UTC, LINT}
+
+
+def test_three_weeks_without_a_run_end_nothing(story: Story) -> None:
+    story.run_daily(2 * DAY_IN_MINUTES)
+    assert story.run(23 * DAY_IN_MINUTES).expired == []
+    assert story.status() == dict.fromkeys(TEXTS, PENDING)
+    assert story.run_daily(26 * DAY_IN_MINUTES).expired == []  # days 0, 1, 2, 23, 24, 25
+    assert "· expires on 2025-04-01_" in story.review.read_text("utf-8")
+    assert set(story.run(27 * DAY_IN_MINUTES).expired) == set(TEXTS)
+
+
+def test_many_runs_of_one_day_are_one_day(story: Story) -> None:
+    for minute in range(9):
+        story.run(minute)
+    assert story.run(8 * DAY_IN_MINUTES).expired == []
+
+
+def test_what_came_while_the_clock_was_ahead_has_its_days(tmp_path: Path) -> None:
+    story = Story(tmp_path, proposal_expiry_days=3)
+    put(story.lake, "proposals", late := proposal(9, "Never commit on a full moon."))
+    story.run(TEN_YEARS)
+    for day in range(1, 3):
+        assert late["proposal_id"] not in story.run(day * DAY_IN_MINUTES).expired
+    assert story.run(3 * DAY_IN_MINUTES).expired == [*TEXTS, late["proposal_id"]]  # the jump was a day of showing too
+
+
+def test_what_was_displaced_while_the_clock_was_wrong_is_told_once(tmp_path: Path) -> None:
+    story = Story(tmp_path, pending_limit=5)
+    story.last_run = TEN_YEARS
+    put(story.lake, "proposals", rule := proposal(9, "Never skip the review.", support=9, sessions=9))
+    story.run(TEN_YEARS)
+    for minute in range(5, 8):
+        story.run(minute)
+        assert story.shown() == [UV, FRIDAY, TABS, UTC]
+    assert story.lake.read("displacements").height == 1
+    story.mark(rule["proposal_id"], "x")
+    story.run(10)
+    assert story.shown() == [UV, FRIDAY, TABS, UTC, LINT]
+    assert story.lake.read("showings").filter(proposal_id=LINT).height == 2
+
+
+def test_decisions_of_a_clock_that_was_ahead_are_told_by_no_later_run(story: Story) -> None:
+    story.mark(UV, "x")
+    future = datetime.now(NOW.tzinfo) + timedelta(days=900)
+    reconcile(story.workspace, future)
+    assert story.status()[UV] == APPROVED
+    told = settled_since(story.settings, datetime.now(NOW.tzinfo) - timedelta(days=1))
+    assert (told["approved"], told["expired"], told["reoffered"]) == ([], [], [])
+
+
+# --- workspaces in which days were not counted yet ---
+
+
+class Before(Story):
+    """As an older version left it: shown once, ended by the clock, with no days on record."""
+
+    def __init__(self, folder: Path, *, ran_on: int = 0, ended: int = 22 * DAY_IN_MINUTES) -> None:
+        super().__init__(folder)
+        for path in (self.settings.lake_dir / "shown_days").iterdir():
+            path.unlink()
+        for path in (self.settings.backups / "lake" / "shown_days").iterdir():
+            path.unlink()
+        for day in range(1, ran_on):
+            record_showings(
+                self.workspace, {f"p-20250305-9{day:02}": None}, NOW + timedelta(days=day), surface="REVIEW.md"
+            )
+        over = [Decision(p, EXPIRED, EXPIRY_SURFACE, text) for p, text in TEXTS.items()]
+        record_decisions(self.workspace, over, NOW + timedelta(minutes=ended))
+
+
+@pytest.mark.parametrize(("ended", "now"), [(22, 23), (3652, 1), (3652, 3)])
+def test_what_expired_unseen_is_offered_again_once(tmp_path: Path, ended: int, now: int) -> None:
+    story = Before(tmp_path, ended=ended * DAY_IN_MINUTES)
+    settled = story.run(now * DAY_IN_MINUTES)
+    assert settled.reoffered == story.shown() == list(TEXTS)
+    assert story.status() == dict.fromkeys(TEXTS, PENDING)
+    (again,) = [e for e in history(story.workspace, UV) if e["event"] == "offered again"]
+    day = (NOW + timedelta(days=ended)).date()
+    assert again["detail"].startswith(f"it expired on {day}, and is known to have been shown on ")
+    assert story.run(now * DAY_IN_MINUTES + 1).reoffered == []
+    decide(story.workspace, {UV: "approved"}, NOW + timedelta(days=now, hours=1))
+    story.last_run = now * DAY_IN_MINUTES
+    story.run_daily((now + 8) * DAY_IN_MINUTES)
+    assert story.status() == {p: APPROVED if p == UV else EXPIRED for p in TEXTS}
+    assert story.run((now + 9) * DAY_IN_MINUTES).reoffered == []
+    assert "Use uv" in story.remembered()
+    assert ProposalIntegrity.from_lake(story.lake, story.memory).judge().offenders == []
+    log = ProposalLog(story.lake)
+    assert log.table("decisions").height == 2 * log.decisions.height == 10  # nothing on record is changed
+
+
+def test_what_was_shown_on_half_of_the_days_was_seen(tmp_path: Path) -> None:
+    assert Before(tmp_path / "few", ran_on=3, ended=8 * DAY_IN_MINUTES).run(9 * DAY_IN_MINUTES).reoffered == list(TEXTS)
+    story = Before(tmp_path / "enough", ran_on=4, ended=8 * DAY_IN_MINUTES)
+    assert story.run(9 * DAY_IN_MINUTES).reoffered == []
+    assert story.status() == dict.fromkeys(TEXTS, EXPIRED)
+
+
+def test_what_is_settled_otherwise_is_not_offered_again(tmp_path: Path) -> None:
+    story = Before(tmp_path)
+    record_showings(story.workspace, {TABS: "task-7"}, NOW, surface="todoist")  # completing it there would approve it
+    story.memory.write_text(f"# Memory\n\n## Hard Rules\n- {TEXTS[UV]}\n", "utf-8")
+    put(story.lake, "proposals", proposal(9, "Deploy on a Friday, with two people.", supersedes=[FRIDAY]))
+    assert story.run(23 * DAY_IN_MINUTES).reoffered == [UTC, LINT]
+    story.memory.write_text("# Memory\n", "utf-8")
+    assert story.run(24 * DAY_IN_MINUTES).reoffered == []  # taken out by the user

@@ -119,6 +119,7 @@ def add_showing(workspace: Workspace, proposal_id: str, task_id: str, now: datet
         known = log.table("showings").select("proposal_id", "external_id")
         if (proposal_id, task_id) not in known.iter_rows():
             log.append("showings", [row], now)
+            log.record_day(now, surface=SURFACE, there=[proposal_id])
 
 
 def _showings(lake: Lake, account: Account | None) -> pl.DataFrame:
