@@ -169,7 +169,7 @@ def second_tuesday_what_nobody_decided_on_expires(weeks: ThreeWeeks) -> None:
     assert "### Memory proposals that ended without a decision" in told, "lines ended and no log tells it"
     reason = f"({weeks.id_of(BUILDKITE)} says what holds now: {BUILDKITE})"
     for ended in (
-        f"* 06:00 expired `{weeks.id_of(NOTIFY)}` {NOTIFY}",
+        f"* 06:00 expired `{weeks.id_of(NOTIFY)}` {NOTIFY} (shown on 7 days without a decision)",
         f"* 06:00 superseded `{weeks.id_of(JENKINS)}` {JENKINS} {reason}",
     ):
         assert f"{ended}\n" in told, f"nobody is told that {ended!r}"

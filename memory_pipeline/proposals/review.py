@@ -17,6 +17,7 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import decode, encode, update_file, write_atomically
+from memory_pipeline.markdown.strays import remove_strays
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, OFF, automatic_promotions, recently_promoted
 from memory_pipeline.proposals.events import (
     APPROVED,
@@ -103,6 +104,7 @@ def reconcile(
     task there expires only once the tasks are read: it may be completed already.
     """
     settings, result, shown, named = workspace.settings, Reconciled(), dict[str, str](), set[str]()
+    remove_strays(settings.workspace, but_in=settings.dagster_home)  # once a run, as this is
     with OpenLog.open(workspace) as log:
         unseen = expired_unseen(workspace, log, now)
         log.append("reoffers", unseen, now)

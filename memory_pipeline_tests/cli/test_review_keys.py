@@ -329,10 +329,13 @@ def test_marks_in_the_file_are_read_first(home: Path) -> None:
 
 
 def show_since(home: Path, number: int, days: int) -> None:
-    """The proposal with that number was first shown so many days ago."""
+    """The proposal with that number was first shown so many days ago, and on each day since."""
     shown_at = datetime.now(UTC) - timedelta(days=days)
     row = {"day": shown_at.date(), "proposal_id": IDS[number - 1], "surface": "REVIEW.md", "shown_at": shown_at}
     put(lake_of(home), "showings", row | {"external_id": None})
+    for passed in range(days):
+        on = {"day": (shown_at + timedelta(days=passed)).date(), "proposal_id": IDS[number - 1]}
+        put(lake_of(home), "shown_days", on | {"surface": "REVIEW.md"})
 
 
 def test_what_expires_soon_leads_and_says_so(home: Path) -> None:

@@ -62,6 +62,8 @@ def test_what_was_decided_before_the_run_is_not_said_again(
 
 
 def test_what_ended_without_a_person_is_said(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    for day in range(1, 7):
+        told(settings, capsys, minutes=60 * 24 * day)
     mark(settings, E="x")
     out = told(settings, capsys, minutes=60 * 24 * 8)
     assert out == "REVIEW.md: 1 approved (in MEMORY.md)\nWithout you: 4 expired\n"

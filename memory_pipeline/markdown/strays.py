@@ -1,0 +1,43 @@
+"""Temporary files that killed processes left in a workspace: taken away by the next run, wherever they lie.
+
+Each of our writers makes its temporary file beside its target, under a name that nobody else gives. A later write in
+the same folder may never come, so a run looks through the whole workspace.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from memory_pipeline.markdown.safe_write import TEMPORARY_FILE_SECONDS
+
+_FILE = re.compile(
+    r"\.memory-[0-9a-f]{16}\.tmp"  # markdown, backups, versions of tables
+    r"|\.(?:all|\d{4}-\d\d-\d\d)\.parquet\.\d+\.tmp"  # tables
+    r"|\.[0-9a-f]{64}\.[0-9a-f]{8}\.tmp"  # answers of models
+    r"|\.(?:timezone|start_date|salt)\.\d+\.\d+\.tmp"  # marks of the workspace
+)
+_FOLDER = re.compile(r"\.examples-[a-z0-9_]{8}")
+"""The bundled examples on their way into their workspace."""
+
+
+def remove_strays(workspace: Path, *, but_in: Path) -> list[Path]:
+    """Take them away and return them. What was written within an hour may be in use; what seems to be of the future is
+    of a clock that was wrong. ``but_in`` is a folder that others keep, with many files and none of ours."""
+    found = []
+    for folder, folders, names in os.walk(workspace):
+        left_out = {name for name in folders if Path(folder, name) == but_in}
+        strays = [Path(folder, name) for name in names if _FILE.fullmatch(name)]
+        strays += [Path(folder, name) for name in folders if _FOLDER.fullmatch(name)]
+        folders[:] = [name for name in folders if name not in left_out and not _FOLDER.fullmatch(name)]
+        for path in strays:
+            with suppress(OSError):
+                if path.is_symlink() or abs(time.time() - path.stat().st_mtime) <= TEMPORARY_FILE_SECONDS:
+                    continue
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                found.append(path)
+    return found
