@@ -62,8 +62,13 @@ def words(text: str) -> list[str]:
 
 def content_words(text: str) -> frozenset[str]:
     """The words that carry content; all words when there are no others."""
+    return frozenset(content_words_in_order(text))
+
+
+def content_words_in_order(text: str) -> list[str]:
+    """The same words as they follow each other, each as often as it is there."""
     found = words(text)
-    return frozenset(w for w in found if _carries_content(w)) or frozenset(found)
+    return [w for w in found if _carries_content(w)] or found
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:

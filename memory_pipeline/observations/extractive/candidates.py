@@ -20,6 +20,7 @@ from importlib.resources import files
 from memory_pipeline.observations.extractive.features import Conversation, novelty, rows
 from memory_pipeline.observations.extractive.reversals import reversed_units, reversing_units
 from memory_pipeline.observations.extractive.units import Unit, answers, units
+from memory_pipeline.observations.first_speakers import is_order
 from memory_pipeline.text import cues
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.kinds import is_question, kind_of_model, kind_of_user
@@ -140,8 +141,27 @@ def judged(found: Sequence[Unit], window: Conversation, weights: Weights) -> lis
 
 
 def _judge(unit: Unit, window: Conversation) -> Candidate:
+    """What it is, and whose: an order that stood elsewhere before stays what somebody else says."""
     if unit.form == "paste":
         return Candidate(unit, "statement", "paste", 0.0, False)
+    judged_unit = _judge_said(unit, window)
+    if not is_order(unit.text, judged_unit.kind):
+        return judged_unit
+    if unit.before and window.first_speakers.repeated(_proposed(unit, window), unit.position):
+        return replace(judged_unit, trust="assistant", is_firm=False)  # agreed to, and not the user's idea
+    said = window.first_speakers.repeated if judged_unit.trust == "assistant" else window.first_speakers.copied
+    if other := said(unit.text, unit.position):
+        return Candidate(unit, "statement", other, 0.0, False)
+    return judged_unit
+
+
+def _proposed(unit: Unit, window: Conversation) -> str:
+    """The words that an answer answers."""
+    position, start, end = unit.before or (unit.position, unit.start, unit.end)
+    return window.messages[position].text[start:end]
+
+
+def _judge_said(unit: Unit, window: Conversation) -> Candidate:
     if unit.form == "said":
         return _judge_model(unit, window)
     if unit.form == "answer":

@@ -9,8 +9,10 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from memory_pipeline.observations.extractive.units import Unit
+from memory_pipeline.observations.first_speakers import FirstSpeakers
 from memory_pipeline.observations.model import WindowMessage
 from memory_pipeline.sessions.model import CHOICES
 from memory_pipeline.text import cues
@@ -106,6 +108,11 @@ class Conversation:
             answers[-1] if answers else -1,
             content_words(messages[answers[-1]].text) if answers else frozenset(),
         )
+
+    @cached_property
+    def first_speakers(self) -> FirstSpeakers:
+        """Asked for where somebody gives an order."""
+        return FirstSpeakers.from_messages(self.messages)
 
     def is_english(self, role: str) -> bool:
         return self.language.get(role) == ENGLISH

@@ -29,6 +29,7 @@ from memory_pipeline.observations.extractive.candidates import (
 from memory_pipeline.observations.extractive.features import Conversation
 from memory_pipeline.observations.extractive.segmentation import Vector, said_vectors, segment_starts
 from memory_pipeline.observations.extractive.units import Unit
+from memory_pipeline.observations.first_speakers import SIDES
 from memory_pipeline.observations.flags import NO_CUES
 from memory_pipeline.observations.model import Context, EvidenceSpan, Fact, Segment, WindowMessage
 from memory_pipeline.observations.narrative import VERSION as NARRATIVE_VERSION
@@ -157,8 +158,8 @@ def _fact(candidate: Candidate, priority: str, window: Conversation) -> Fact:
 
 
 def priority_of(candidate: Candidate, high: float) -> str:
-    """High is what is likely and may be; a question and a paste are never more than low."""
-    if candidate.kind == "question" or candidate.trust == "paste" or candidate.probability < LIKELY:
+    """High is what is likely and may be; a question and what others say are never more than low."""
+    if candidate.kind == "question" or candidate.trust not in SIDES or candidate.probability < LIKELY:
         return LOW
     return HIGH if candidate.is_firm and candidate.probability >= high else MEDIUM
 

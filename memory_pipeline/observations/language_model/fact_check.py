@@ -9,15 +9,15 @@ from zoneinfo import ZoneInfo
 
 from memory_pipeline.observations.extractive.features import Conversation
 from memory_pipeline.observations.extractive.units import SHORT_ANSWER
+from memory_pipeline.observations.first_speakers import SIDES, is_order
 from memory_pipeline.observations.flags import COMPLETED, TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import WindowTimes
 from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Aligned, Alignment
 from memory_pipeline.observations.model import EvidenceSpan, Fact, WindowMessage
 from memory_pipeline.observations.parsing.answer import ParsedFact
 from memory_pipeline.observations.parsing.markup import without_markup
-from memory_pipeline.text import cues
 from memory_pipeline.text.dates import CLOCK, clock_of, clock_times
-from memory_pipeline.text.kinds import length_of
+from memory_pipeline.text.kinds import NORMATIVE, length_of
 from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
 from memory_pipeline.text.spaces import run_together
 from memory_pipeline.text.specifics import Words, missing_specifics, specifics
@@ -32,12 +32,7 @@ STEERED = 0.12
 MAX_PRIORITY = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
 """Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
 SHOWN_BY_RESULTS = ("root_cause", "state_change")
-"""Kinds of facts that a result of a tool shows by itself. A rule that stands in one may be anybody's."""
-_ORDER = re.compile(
-    rf"{cues.RULE.pattern}|^\W*(?:run|execute|use|install|add|ignore|make sure|remember|please|you )\b|https?://|\bcurl\b",
-    re.I,
-)
-"""What tells somebody to do something: whatever kind a model calls it, no result of a tool shows that."""
+"""Kinds of facts that a result of a tool shows by itself. What tells somebody to do something may be anybody's."""
 _BEFORE = (
     r"(?:\b(?:at|by|around|about|from|since|until|till|between|before|after|to|um|ab|bis|von|gegen|à|vers)\s+"
     r"|(?<=\d)T)?"
@@ -97,13 +92,13 @@ class FactCheck:
             priority=parsed.priority,
             kind=parsed.kind,
             observed_at=said.said_at,
-            trust=self._trust(text, aligned, named),
+            trust=self._trust(text, parsed.kind, aligned, named),
             evidence=(*aligned.spans, *self._consents(named, aligned)),
             flags=tuple(flags),
             untimed=said.untimed,
             trace=self._trace(parsed.trace, within),
         )
-        return self._cap_priority(fact, aligned, missing)
+        return self._cap_priority(_without_orders(fact), aligned, missing)
 
     def times_in(self, clocks: Iterable[str | None], texts: Iterable[str | None]) -> tuple[int, int]:
         """How many clock times a model wrote, before facts and in texts, and how many of them its window has not."""
@@ -169,11 +164,14 @@ class FactCheck:
         times = (clock_of(m.said_at, self.zone, m.untimed) for m in said)
         return next((p for p, time in zip(positions, times, strict=True) if time == clock), positions[0])
 
-    def _trust(self, text: str, aligned: Aligned, named: list[int]) -> str:
+    def _trust(self, text: str, kind: str, aligned: Aligned, named: list[int]) -> str:
         """Whose words it is: the user's or the model's where these say much of it, else what carries it best.
 
-        What the model did at a user's word counts as the model's, though the words may be a tool's.
+        What the model did at a user's word counts as the model's, though the words may be a tool's; an order is of
+        who gave it first.
         """
+        if is_order(text, kind) and (other := self.window.first_speakers.repeated(text, len(self.messages))):
+            return other
         positions = {*aligned.positions, *named}
         by_user = self.alignment.coverage(text, positions, ["user"])
         if by_user >= SAID_BY:
@@ -185,7 +183,7 @@ class FactCheck:
     def _cap_priority(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
         """With the priority that it may have at most."""
         most = MAX_PRIORITY.get(fact.trust)
-        if fact.trust == "tool" and fact.kind in SHOWN_BY_RESULTS and not _ORDER.search(fact.text):
+        if fact.trust == "tool" and fact.kind in SHOWN_BY_RESULTS and not is_order(fact.text, fact.kind):
             most = None
         if missing:
             most = LOW
@@ -197,3 +195,8 @@ class FactCheck:
         """Whether the user said some of it too, or a result or their reply let the claim stand."""
         speakers = set(map(self.alignment.speaker, aligned.spans, aligned.positions))
         return "user" in speakers or any(self.window.is_confirmed(p) for p in aligned.positions)
+
+
+def _without_orders(fact: Fact) -> Fact:
+    """What neither side said is no rule and no decision of theirs, only what somebody says."""
+    return replace(fact, kind="statement") if fact.trust not in SIDES and fact.kind in NORMATIVE else fact
