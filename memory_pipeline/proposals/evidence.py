@@ -18,6 +18,14 @@ from memory_pipeline.workspace import Workspace
 
 QUOTED = 100
 """Characters of the words that were said, shown where the line has others."""
+WHO = {
+    "user": "you",
+    "assistant": "the assistant",
+    "tool": "the result of a tool",
+    "paste": "something you pasted",
+    "injected": "text that a program put in",
+    "model": "the model",
+}
 
 
 def evidence_lines(
@@ -64,7 +72,7 @@ def _line(
         return f"{proposal['day']} · {f'{where} · ' if where else ''}said {times} times"
     session = sessions.get(lead["session_id"])
     name = session["name"] or "" if session else ""
-    who = "you" if lead["trust"] == "user" else f"the {lead['trust']}"
+    who = WHO[lead["trust"]]
     said_at = lead["observed_at"].astimezone(settings.zone)
     when = lead["untimed"] or f"{said_at:%H:%M}"
     line = f"{said_at:%Y-%m-%d} {when} · {who} in “{clip(name, 50)}”"

@@ -11,46 +11,35 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from memory_pipeline.sessions import quoting_cues as cues
-from memory_pipeline.text.specifics import CODE_PLACE
+from memory_pipeline.sessions.quoting_documents import MAX_WIDTH, Lines, own_ending, spans_of_documents
 
 MAX_CHARACTERS = 60_000
 """Characters that are looked at; nobody types more, so what follows is pasted but for its ending."""
-MAX_WIDTH = 400
-"""Characters of a line that show what it is."""
 DUMP_LINES, DUMP_SHARE = 5, 0.3
 """A block of so many lines, of which so many are certain, is pasted as a whole."""
 LISTING_LINES = 15
 """Lines without a full stop that nobody types in one block; and certain lines that make a message mostly a paste."""
-ENDING = 500
-"""Characters of the last paragraphs that can be the user's own words below a paste."""
-MIN_ANNOUNCED = 200
-"""Characters of a review behind the words that announce it."""
-MIN_DOCUMENT = 400
-MIN_FINDING, MAX_FINDING = 130, 3000
-"""Characters of a paragraph that can be a reviewer's."""
 
 
 def quoted_spans(text: str) -> list[tuple[int, int]]:
     """`text[start:end]` of each pasted part, in order and apart from each other."""
     if len(text) > MAX_CHARACTERS:
         rest = text.rfind("\n", 0, MAX_CHARACTERS) + 1 or MAX_CHARACTERS
-        return _united(text, [*quoted_spans(text[:rest]), (rest, _own_ending(text, rest))])
+        return _united(text, [*quoted_spans(text[:rest]), (rest, own_ending(text, rest))])
     lines = _lines(text)
     starts = _of_output(text, lines)
     spans = [(start, end) for start, (_, end) in zip(starts, lines, strict=True) if start >= 0]
-    spans += _of_articles(text, lines)
-    spans += _of_findings(text)
-    spans += [found.span() for found in cues.QUOTATION.finditer(text) if "\n" in found[0]]
+    spans += spans_of_documents(text, lines)
     return _united(text, spans)
 
 
-def _lines(text: str) -> list[tuple[int, int]]:
+def _lines(text: str) -> Lines:
     """Start and end of each line."""
     ends = [found.start() for found in re.finditer("\n", text)]
     return list(zip([0, *(end + 1 for end in ends)], [*ends, len(text)], strict=True))
 
 
-def _of_output(text: str, lines: list[tuple[int, int]]) -> list[int]:
+def _of_output(text: str, lines: Lines) -> list[int]:
     """For each line where its pasted part starts, -1 where it has none."""
     clipped = [text[start : min(end, start + MAX_WIDTH)] for start, end in lines]
     columns = [-1] * len(clipped)
@@ -202,73 +191,6 @@ def _last_of_dump(clipped: list[str], last: int) -> list[int]:
 
 def _is_text(line: str) -> bool:
     return len(cues.WORD.findall(line)) >= 2 or line.rstrip().endswith(":") or bool(cues.LIST_ITEM.match(line))
-
-
-def _of_articles(text: str, lines: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The first review, mail or document of the message, which goes on to the user's own last words."""
-    begins = []
-    last_wish = max((found.start() for found in cues.WISH.finditer(text)), default=-1)
-    headings = [start for start, end in lines if cues.HEADING.match(text, start, end)]
-    if len(headings) >= 3 and len(text) - headings[0] >= MIN_DOCUMENT and headings[0] > last_wish:
-        begins.append(headings[0])
-    mail = [start for start, end in lines if cues.MAIL.match(text, start, min(end, start + MAX_WIDTH))]
-    if len(mail) >= 2 or any(text.startswith("On ", start) for start in mail):
-        begins.append(mail[0])
-    for start, end in lines:
-        end = min(end, start + MAX_WIDTH)
-        if cues.REVIEW.match(text, start, end):
-            begins.append(_with_title(text, start))
-            break
-        announced = cues.REVIEW_FOLLOWS.match(text, start, end)
-        if announced and len(text) - announced.end() >= MIN_ANNOUNCED and announced.end() > last_wish:
-            begins.append(announced.end())
-            break
-    if begins:
-        yield min(begins), _own_ending(text, min(begins))
-
-
-def _with_title(text: str, start: int) -> int:
-    """From the title above a severity on, which is one short line that names the finding."""
-    above = text[:start].rstrip()
-    begin = above.rfind("\n") + 1
-    title = above[begin:]
-    is_title = (
-        0 < len(title) <= 120 and title[0].isupper() and title[-1] not in ".:?" and not cues.PERSONAL.search(title)
-    )
-    return begin if is_title else start
-
-
-def _own_ending(text: str, start: int) -> int:
-    """Where the user speaks again below what was pasted from `start` on, or the end of the text."""
-    end = len(text)
-    while (begin := text.rfind("\n\n", start, end)) >= 0 and len(text) - begin <= ENDING:
-        last = text[begin:end].strip()
-        is_own = cues.PERSONAL.search(last) or (last[:1].islower() and cues.ORDER.match(last))
-        if last and (not is_own or cues.REVIEW.match(last) or cues.HEADING.match(last)):
-            break
-        end = begin
-    return end
-
-
-def _of_findings(text: str) -> Iterator[tuple[int, int]]:
-    """Paragraphs that read like a reviewer's: sentences that name code and what is wrong with it, and nobody's self."""
-    is_announced = False
-    for found in cues.PARAGRAPH.finditer(text):
-        start, end = found.span()
-        if end - start <= MAX_FINDING:
-            head = cues.HEAD.match(text, start, end)
-            if head and _is_finding(text[head.end() : end], True):
-                yield head.end(), end
-            elif _is_finding(text[start:end], is_announced):
-                yield start, end
-        is_announced = text.endswith(":", start, end)
-
-
-def _is_finding(paragraph: str, is_announced: bool) -> bool:
-    if len(paragraph) < MIN_FINDING or cues.PERSONAL.search(paragraph) or cues.ORDER.match(paragraph):
-        return False
-    minimum = 1 if is_announced else 2
-    return len(CODE_PLACE.findall(paragraph)) > minimum and len(cues.FINDING.findall(paragraph)) >= minimum
 
 
 def _united(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ MACHINE = re.compile(
             r"\s*>(?=.*\w)",  # a quotation
             # stack traces: Python, JavaScript and Java, Go, Rust
             r"Traceback \(most recent|\s+File \"[^\"]+\", line \d|\s*at (async )?[\w$.<>\[\]/ ]{1,120} ?\(.*[:)]",
-            r"\s*at (\S+:\d+|file:|node:)|Caused by:|goroutine \d+ \[|panic: |thread '.*' panicked|\s+\d+: 0x",
+            r"\s*at ((?!\d+:)\S+:\d+|file:|node:)|Caused by:|goroutine \d+ \[|panic: |thread '.*' panicked|\s+\d+: 0x",
             r"\s*(Uncaught )?[\w.]*(Error|Exception|Panic)( \[\w+\])?: |\s*[\^~]+\s*$|\s*\d+ [|│]",
             r"Exception in thread |node:\w+:\d+|Node\.js v\d",
             # prompts of shells and of Windows
@@ -71,6 +71,11 @@ PERSONAL = re.compile(
     r"(can|could|would) you|pls|plz|wtf|btw)\b|[?？]\s*$|[我你您吗嗎]"
 )
 """Words of somebody who speaks of themselves or to the agent. Machines and reviewers rarely do."""
+SELF = re.compile(
+    r"\b(I|i(?! [A-Z])|[Ii]['’](m|d|ve|ll)|im|my|me|(can|could|would) you|please|pls|plz|wtf|btw)\b|"
+    r"[?？]\s*$|[我你您吗嗎]"
+)
+"""Words of one person; documents say "we" and "our", too."""
 WISH = re.compile(
     r"\b[Ii](['’](m|d|ve|ll))?\s+(want|need|like|think|would|prefer|expect|don['’]?t)\b|\b[Pp]lease (do|use)\b"
 )
@@ -80,6 +85,52 @@ ORDER = re.compile(
 )
 """Typed in lower case, or an order."""
 HEADING = re.compile(r"#{1,6} \S")
+TITLE = re.compile(r"(?![a-zß-ÿ\s]|[-*•+>|]|\d+[.)]\s)[^\n.,:;?!。，：；？！`]{3,80}[ \t]*")
+"""A line that could be a heading: short, without an end of a sentence, not begun in lower case or as a list."""
+_LABEL = (
+    r"(?!(?i:expected|actual|before|after|old|new|notes?|todo|error|input|output|request|response|question|answer|"
+    r"problem|solution|issue|fix|given|when|then|pros?|cons?|current|desired|yes|no|good|bad|do|don['’]t|wrong|right|"
+    r"example|step|reason|result|file|path|url|tests?|name|title|description|type|status|if|else|https?)\b)"
+)
+"""What stands before a colon and is nobody's name."""
+_NAME = r"[^\W_][\w.'’-]*(?: [^\W_][\w.'’-]*){0,2}"
+_CLOCK = r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? )?\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm]\b)?"
+TURN = re.compile(
+    rf"[ \t]*(?P<time>\[?{_CLOCK}\]?(?: ?-)? +)?"
+    rf"(?:[*_]{{0,2}}{_LABEL}(?P<name>@?(?(time)|(?=[^\W_a-zß-ÿ])){_NAME})[*_]{{0,2}}(?: said)?[:：]"
+    r"[*_]{0,2}(?:\s|$)|"
+    rf"<[@+]?(?P<nick>[\w.-]{{2,30}})> )|"
+    rf"[ \t]*(?P<who>{_NAME})(?P<later>,? +(?:\[|— |- )?(?:Today at |Yesterday at |APP )?{_CLOCK}\]?)[ \t]*$",
+    re.MULTILINE,
+)
+"""The beginning of what somebody says in a chat: Slack, Discord, Telegram, WhatsApp, IRC, or names alone."""
+_QUOTED = (
+    r"(?:\"(?P<a>[^\"\n]{8,600})\"|“(?P<b>[^”\n]{8,600})”|„(?P<c>[^“”\n]{8,600})[“”]|"
+    r"«(?P<d>[^»\n]{8,600})»|「(?P<e>[^」\n]{4,600})」|[‘'](?P<f>(?:[^'’\n]|(?<=\w)['’](?=\w)){8,600})['’](?!\w))"
+)
+_SAYS = (
+    r"\b(?:says?|said|states?|stated|reads|wrote|writes|tells? (?:me|us|you)|"
+    r"told (?:me|us)|recommends?|insists?|claims?|suggests?|demands?|according to [^\"“”'\n:]{1,60})(?: that\b)?"
+)
+_SAYS_ELSEWHERE = (
+    r"(?:\b(?:sagte?|schreibt|schrieb|steht|heißt es|meint|laut|dit|disent|écrit|indique|précise|selon|dice|dicen|dijo|"
+    r"pone|escribe|indica|según|diz|disse|scrive|secondo)\b|[说說写寫]着?道?|示)[^\"“”„«「'\n:：]{0,40}"
+)
+REPORTED = (
+    re.compile(rf"{_SAYS}\s*[:,]?\s*{_QUOTED}"),
+    re.compile(rf"{_SAYS_ELSEWHERE}[:：,，]?\s*{_QUOTED}"),
+    re.compile(rf"{_QUOTED}\s*(?:と(?:書|言|い)|,? (?:says?|said|wrote|writes|reads) (?!I\b|we\b))"),
+    re.compile(
+        r"(?i)\b(?:read ?me|docs?|documentation|page|web ?site|article|(?:blog )?post|guide|manual|wiki|tutorial|"
+        r"comment|issue|ticket|e?mail|message|log|output|answer)(?:\.\w+)? (?:says?|said|states?|stated|reads|"
+        r"recommends?|tells? (?:me|us|you))(?: that\b| to\b|:|,)? (?![\"'“‘„«])"
+        r"(?P<words>[^\n]{12,600}?)(?=[.!?](?:\s|$)|[,;] (?:so|but|and|please|can)\b|$)",
+        re.MULTILINE,
+    ),
+)
+"""Who says it, and the words that are theirs: in marks of quotation, or to the end of the sentence of a document's."""
+OWN_SAYING = re.compile(r"\b(?:[Ii]|[Ww]e)(?:['’]\w+)?(?: \w+){0,3} $")
+"""What stands before the verb where a user reports themselves."""
 MAIL = re.compile(
     r"(From|To|Cc|Subject|Sent|Date|Von|An|Betreff): \S|On .{6,80} wrote:\s*$|-+ ?(Forwarded|Original) [Mm]"
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -77,7 +78,9 @@ def missing_model(name: str) -> str | None:
 
 def _stay_on_this_machine() -> None:
     """To be called before the libraries are imported: they read these variables once."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    is_offline = os.environ.setdefault("HF_HUB_OFFLINE", "1") == "1"
+    if is_offline and (read := sys.modules.get("huggingface_hub.constants")):
+        read.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]  # a client of a provider may import it before us
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads starve a shared machine
 

@@ -75,6 +75,17 @@ def test_a_model_that_is_not_here_is_refused_without_looking_elsewhere(name: str
     assert no_network == []
 
 
+def test_nor_where_another_library_loaded_the_hub_before() -> None:
+    code = (
+        "import os; os.environ.pop('HF_HUB_OFFLINE', None)\n"
+        "import huggingface_hub.constants as hub; assert not hub.HF_HUB_OFFLINE\n"
+        "from memory_pipeline.text.encoder import missing_model; missing_model('no-such-model')\n"
+        "assert hub.is_offline_mode()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_nor_is_it_looked_for_elsewhere_before_it_is_loaded() -> None:
     code = (
         "import os; from memory_pipeline.text.encoder import missing_model\n"
