@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from memory_pipeline.embeddings.index import IndexBusyError, IndexUnavailableError
+from memory_pipeline.embeddings.index import IndexBusyError, IndexUnavailableError, is_sound
 from memory_pipeline.embeddings.opening import open_index
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of, missing_model
@@ -30,7 +30,7 @@ def vector_problems(workspace: Workspace) -> list[str]:
     """What is broken now, one sentence each with what to do; none when all is well.
 
     Opens the index, as a stage does: a damaged one is set aside (see `set_aside_files`), and where vectors are missing
-    in it, their days are out of date from then on.
+    in it, or are zero or not finite, their days are out of date from then on.
     """
     settings = workspace.settings
     if missing := missing_model(settings.embedding_model):
@@ -42,7 +42,12 @@ def vector_problems(workspace: Workspace) -> list[str]:
     try:
         size = _Size(known["dimension"][-1]) if known.height else encoder_of(settings.embedding_model)
         with open_index(settings, size, wait=LOOK_SECONDS) as index:
-            lost = set(known["point_id"]) - index.ids()
+            there = set(known["point_id"]) & index.ids()
+            found = index.vectors(sorted(there))
+            unsound = [p for p, vector in found.items() if not is_sound(vector, size.dimension)]
+            if unsound:
+                index.delete(unsound)  # or they would pass for vectors, and a day made anew would take them over
+            lost = set(known["point_id"]) - there | set(unsound)
     except IndexBusyError:
         return []
     except (IndexUnavailableError, EncoderUnavailableError) as error:
@@ -51,7 +56,10 @@ def vector_problems(workspace: Workspace) -> list[str]:
         return []
     for day in known.filter(pl.col("point_id").is_in(list(lost)))["day"].unique():  # looked for again by every run
         workspace.lake.replace("embeddings", workspace.lake.read("embeddings", [day]), [day], {day: INCOMPLETE})
-    return [f"{len(lost)} of {known.height} vectors are not in the index; `memory run --all` makes them anew."]
+    said = f"{len(lost)} of {known.height} vectors are not in the index"
+    if unsound:
+        said += f", {len(unsound)} of them since they were zero or no numbers"
+    return [f"{said}; `memory run --all` makes them anew."]
 
 
 def days_by_words(workspace: Workspace, days: Iterable[date]) -> list[date]:

@@ -100,6 +100,12 @@ def check_vector(vector: Sequence[float], dimension: int) -> None:
         raise ValueError("The vector holds a number that is not finite.")
 
 
+def is_sound(vector: Sequence[float], dimension: int) -> bool:
+    """Whether a stored vector says anything: as long as all, finite, and not zero, as a damaged file of them reads."""
+    size = math.hypot(*vector)
+    return len(vector) == dimension and math.isfinite(size) and size > 0
+
+
 def check_points(points: Sequence[Point], dimension: int) -> None:
     """Raise `ValueError` for the first point that no engine may be given: a bad id, vector or date.
 

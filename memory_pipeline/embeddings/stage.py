@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import polars as pl
 
-from memory_pipeline.embeddings.index import IndexUnavailableError, Point
+from memory_pipeline.embeddings.index import IndexUnavailableError, Point, is_sound
 from memory_pipeline.embeddings.opening import generation, open_index
 from memory_pipeline.lake.rows import EmbeddingRow, ObservationRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
@@ -87,7 +87,7 @@ class EmbeddingsStage:
             ]
             # an observation's id is made of its text: what else is said of it needs no other vector
             same = [r["point_id"] for _, r in new if (o := old.get(r["source_id"])) and o["model"] == r["model"]]
-            known = index.vectors(same)
+            known = {p: v for p, v in index.vectors(same).items() if is_sound(v, self.encoder.dimension)}
         unknown = [(o["text"], r["point_id"]) for o, r in new if r["point_id"] not in known]
         encoded = self.encoder.encode([text for text, _ in unknown])
         vectors = known | {name: vector for (_, name), vector in zip(unknown, encoded, strict=True)}
@@ -134,6 +134,7 @@ def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str])
     by_point = {point_id(o): o for o in observation_ids}
     try:
         with open_index(settings, encoder) as index:
-            return {by_point[p]: v for p, v in index.vectors(by_point.keys()).items()}
+            found = index.vectors(by_point.keys())
+            return {by_point[p]: v for p, v in found.items() if is_sound(v, encoder.dimension)}
     except (EncoderUnavailableError, IndexUnavailableError):  # rows from days before it went missing
         return {}

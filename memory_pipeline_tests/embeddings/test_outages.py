@@ -8,9 +8,9 @@ import pytest
 
 from memory_pipeline.embeddings import opening
 from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
-from memory_pipeline.embeddings.index import IndexUnavailableError
+from memory_pipeline.embeddings.index import IndexUnavailableError, Point, is_sound
 from memory_pipeline.embeddings.opening import generation, index_folder, open_index
-from memory_pipeline.embeddings.stage import EmbeddingsStage, vectors_of
+from memory_pipeline.embeddings.stage import EmbeddingsStage, point_id, vectors_of
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.stage import ProposalsStage
@@ -148,6 +148,30 @@ def test_vectors_that_the_index_lost_without_a_word_are_made_again(opened: Works
     embed(opened)
     assert opened.lake.fingerprint("embeddings", DAY) == whole  # no other day was put out of date
     assert vector_problems(opened) == []
+
+
+def test_vectors_of_zeros_are_told_and_made_again(opened: Workspace) -> None:
+    stage = embed(opened)
+    first = point_id(observation_id(UV))
+    with open_index(opened.settings, stage.encoder) as index:
+        whole = index.vectors([first])[first]
+        index.upsert([Point(first, [0.0] * stage.encoder.dimension, {"date": f"{DAY}"})])
+        assert set(index.vectors([first])[first]) == {0.0}
+    assert vectors_of(opened.settings, stage.encoder, [observation_id(UV)]) == {}
+    assert vector_problems(opened) == [
+        "1 of 2 vectors are not in the index, 1 of them since they were zero or no numbers; "
+        "`memory run --all` makes them anew."
+    ]
+    assert not is_current(stage, opened.lake, DAY)
+    again = embed(opened)
+    assert vectors_of(opened.settings, again.encoder, [observation_id(UV)]) == {observation_id(UV): whole}
+    assert vector_problems(opened) == []
+
+
+@pytest.mark.parametrize("vector", [[0.0, 0.0], [float("nan"), 1.0], [float("inf"), 0.0], [1.0], [1.0, 0.0, 0.0]])
+def test_what_is_no_vector_is_not_sound(vector: list[float]) -> None:
+    assert not is_sound(vector, 2)
+    assert is_sound([0.0, -1.0], 2)
 
 
 def test_an_index_that_others_use_is_not_broken(opened: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
