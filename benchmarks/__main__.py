@@ -53,6 +53,8 @@ LONG = (
     Benchmark("reading", (f"{FIXTURES}", "100", "1000"), (FIXTURES,)),
     Benchmark("sensor", ("10000",)),
     Benchmark("kills", ("--trials", "200")),
+    Benchmark("corruptions"),
+    Benchmark("processes"),
 )
 
 

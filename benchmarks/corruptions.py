@@ -91,6 +91,7 @@ def main() -> None:
     options = parser("corruptions", __doc__)
     options.add_argument("sessions", nargs="?", type=Path, default=SESSIONS)
     options.add_argument("--points", type=int, default=60)
+    options.add_argument("--first", type=int, default=0, help="begin with this point")
     options.add_argument("--seed", default="1")
     options.add_argument("--only", type=int, help="do this point alone")
     arguments = options.parse_args()
@@ -101,7 +102,7 @@ def main() -> None:
         shutil.copytree(place.workspace, whole)
         kinds = kinds_of(whole)
         print(f"{sum(map(len, kinds.values()))} files of {len(kinds)} kinds; made in {time.monotonic() - began:.0f} s")
-        numbers = range(arguments.points) if arguments.only is None else [arguments.only]
+        numbers = range(arguments.first, arguments.points) if arguments.only is None else [arguments.only]
         found = [point(place, whole, kinds, arguments.seed, number, proposal) for number in numbers]
     print(f"\n{len(found)} corruptions in {time.monotonic() - began:.0f} s")
     for name, column in (("as it is", 0), ("baseline, a plain reader", 1)):
@@ -230,12 +231,14 @@ def lost_of_user(workspace: Path, name: Path, before: bytes, left: bytes) -> lis
 def unequal(whole: Path, workspace: Path, name: Path) -> list[str]:
     """Rows of tables that differ; the ledger of a file's time is no matter. What a user's own damaged file says is in
     the tables made of it, so these are not compared for Markdown."""
+    try:
+        compared = [each for each in compare(whole, workspace) if not each.name.endswith(".md")]
+    except (OSError, pl.exceptions.PolarsError) as error:
+        return [f"a table cannot be read: {error}"]
     if name.suffix == ".md":
         ignored = {"notes", "reflections", "observations", "embeddings", "pool_reflections", "supports", "proposals"}
-        tables = [each for each in compare(whole, workspace) if not each.name.endswith(".md")]
-        return [f"{t.name}: {t.differences[0]}" for t in tables if t.differences and t.name not in ignored]
-    tables = [each for each in compare(whole, workspace) if not each.name.endswith(".md")]
-    return [f"{t.name}: {t.differences[0]}" for t in tables if t.differences]
+        compared = [each for each in compared if each.name not in ignored]
+    return [f"{each.name}: {each.differences[0]}" for each in compared if each.differences]
 
 
 def plain(path: Path, whole: Path) -> str:

@@ -11,6 +11,7 @@ import glob
 import hashlib
 import logging
 import os
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
@@ -131,8 +132,11 @@ class Lake:
         if self._seen is not None and path in self._seen:
             return self._seen[path]
         try:
-            stat = os.stat(path)  # noqa: PTH116
-            state = (path, stat.st_size, stat.st_mtime_ns)
+            status = os.stat(path)  # noqa: PTH116
+            is_folder = stat.S_ISDIR(status.st_mode)
+            state = None if is_folder else (path, status.st_size, status.st_mtime_ns)
+            if is_folder and TABLES[table].is_derived:
+                out_of_the_way(Path(path))
         except FileNotFoundError:
             state = None
         if self._seen is not None:
@@ -182,6 +186,11 @@ class Lake:
             content = _content(path)
         except FileNotFoundError:  # another process has just set it aside
             return frame.select(columns or pl.all())
+        except IsADirectoryError:
+            if not TABLES[table].is_derived:
+                raise
+            out_of_the_way(path)
+            return frame.select(columns or pl.all())
         try:
             stored = pl.read_parquet_schema(content) if columns else {}
             wanted = [name for name in columns if name in stored] if columns else None
@@ -229,6 +238,12 @@ def _content(path: Path) -> BytesIO:
     """The file's bytes, by one opening of it: who opens it again for the rows that its footer names may meet other
     rows, because a writer has renamed new ones into its place."""
     return BytesIO(path.read_bytes())
+
+
+def out_of_the_way(folder: Path) -> None:
+    """Rename a folder that stands in the place of a file, unless another process has."""
+    with suppress(FileNotFoundError):
+        folder.rename(aside(folder))
 
 
 def set_aside(path: Path, damaged: bytes) -> None:

@@ -219,6 +219,21 @@ def test_a_damaged_table_that_can_be_made_again_is_set_aside(opened: Workspace) 
     assert opened.lake.days("observations") == [DAY]
 
 
+@pytest.mark.parametrize("first", ["read", "fingerprint"])
+def test_a_folder_in_the_place_of_a_table_is_set_aside(opened: Workspace, first: str) -> None:
+    path = opened.lake.path("observations", DAY)
+    path.unlink()
+    path.mkdir()
+    (path / "mine").touch()
+    if first == "read":
+        assert opened.lake.read("observations", [DAY]).is_empty()
+    assert opened.lake.fingerprint("observations", DAY) is None
+    put(opened.lake, "observations", observation(UV))
+    assert opened.lake.read("observations").height == 1
+    assert [p.name for p in set_aside_files(opened)] == [f"{DAY}.parquet.broken-1"]
+    assert (set_aside_files(opened)[0] / "mine").exists()
+
+
 def test_a_damaged_table_keeps_no_friction_from_being_found(opened: Workspace) -> None:
     (opened.settings.lake_dir / "segments").mkdir()
     opened.lake.path("segments", DAY).write_bytes(b"nonsense")
