@@ -36,10 +36,17 @@ from benchmarks.same_tables import compare
 from memory_pipeline_tests.conftest import assistant, conversation, user, write_session
 
 FIRST = datetime(2025, 3, 3, 9, tzinfo=UTC)
-DAYS, RULES, PAUSE = 10, 4, 5.0
-"""Days that sessions are written on in turn, rules in each session, and seconds between two sessions."""
+DAYS, PAUSE = 10, 5.0
+"""Days that sessions are written on in turn, and seconds between two sessions."""
 COMPARED = ("sessions", "messages", "windows", "segments", "observations", "embeddings", "reflections")
 BUSY = re.compile(r"Another `memory run` works on|is in use by another process|already; a decision is taken once")
+_ORDERS = (
+    "Always run the checker{code} before you hand {topic} to the gateway{code}.",
+    "Never delete {topic}{code} without a backup in vault{code}.",
+    "I prefer the layout{code} for every report on {topic}{code}.",
+    "From now on use library{code} instead of module{code} for {topic}.",
+)
+"""What a user lays down in a session."""
 _TOPICS = ("parcels", "invoices", "labels", "tariffs", "couriers", "depots", "returns", "stamps", "pallets", "routes")
 
 
@@ -145,9 +152,9 @@ def say(folder: Path, number: int) -> None:
     """A session of an agent, in which a user lays down rules that nobody has said yet."""
     at, topic = FIRST + timedelta(days=number % DAYS, minutes=number), _TOPICS[number % len(_TOPICS)]
     entries = conversation(at, users=5, topic=f"{topic} {number}")
-    for rule in range(RULES):
-        moment, code = at + timedelta(minutes=20 + rule), number * RULES + rule
-        entries += [user(moment, f"Always run tool{code} before you send {topic} to port {7000 + code}.")]
+    for rule in range(len(_ORDERS)):
+        moment, code = at + timedelta(minutes=20 + rule), number * len(_ORDERS) + rule
+        entries += [user(moment, _ORDERS[rule].format(topic=topic, code=code))]
         entries += [assistant(moment + timedelta(seconds=30), "All right.")]
     write_session(folder / f"said-{number}.jsonl", *entries)
 
