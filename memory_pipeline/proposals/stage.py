@@ -39,7 +39,7 @@ from memory_pipeline.text.similarity import words
 from memory_pipeline.text.wording import breaks_with
 from memory_pipeline.workspace import Workspace
 
-VERSION = "7"
+VERSION = "8"
 PASSING = "progress"
 """Matters on its day, however high."""
 LASTING = ("rule", "preference", "decision", "correction", "root_cause", "convention")

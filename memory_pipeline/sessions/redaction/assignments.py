@@ -14,16 +14,25 @@ from memory_pipeline.sessions.redaction.detectors import Span
 # Names of secrets, in lower case. They are looked for one by one, which is far faster than one pattern for all.
 NAMES = ("pass", "pwd", "secret", "token", "key", "credential")
 _KINDS = {"pass": "password", "pwd": "password", "token": "token", "key": "api-key"}
-_KEY_PREFIXES = tuple(
-    kind + joint
-    for kind in (
-        *("api", "access", "private", "encryption", "signing", "auth", "account", "master", "service", "storage"),
-        *("role", "client", "webhook", "deploy", "license", "subscription", "hmac", "jwt", "app", "admin", "shared"),
-    )
-    for joint in ("", "_", "-")
+_KEYS = (
+    *("api", "access", "private", "encryption", "signing", "auth", "account", "master", "service", "storage"),
+    *("role", "client", "webhook", "deploy", "license", "subscription", "hmac", "jwt", "app", "admin", "shared"),
 )
+_KEY_PREFIXES = tuple(kind + joint for kind in _KEYS for joint in ("", "_", "-"))
+_NAMED = (
+    r"(?:pass(?:w(?:or)?[dt]|phrase)?|pwd|secret(?:[_-]?(?:access[_-]?)?key(?:_base)?)?|token"
+    rf"|(?:{'|'.join(_KEYS)})[_-]?key|credentials?)"
+)
+ASSIGNED = (
+    # a sign behind the name with a value, or a code for one; or a flag
+    _NAMED
+    + r"(?:_\w{1,12})?[\\\"']*\]?\s*(?:[:=!>]+\s*(?:[brfu@]{0,2}\\*[\"'`][^\"'`\s]{3}|[^\s(){}\[\],;<>\"'`\\]{4}|\x1b)"
+    r"|[%&\x1b]|\\+[xu0e]|,?(?:\s|\\+n)*\\*[\"']?value\\*[\"']?:)",
+    rf"--[\w-]*{_NAMED}[\w-]* ",
+)
+"""What tells that there may be one, in the syntax of re2."""
 _NAME = (
-    r"(?:passw(?:or)?d|passphrase|pass|pwd|secret(?:[_-]?(?:access[_-]?)?key(?:_base)?)?|token|key|credentials?)"
+    r"(?:passw(?:or)?[dt]|passphrase|pass|pwd|secret(?:[_-]?(?:access[_-]?)?key(?:_base)?)?|token|key|credentials?)"
     r"(?:_(?:PROD(?:UCTION)?|STAGING|DEV|TEST|LIVE|MAIN|PRIMARY|SECONDARY|OLD|NEW|VALUE|\d{1,3}))?"
 )
 _ASSIGNMENT = re.compile(
@@ -130,6 +139,9 @@ def _assigned(text: str, folded: str, name: str, at: int) -> Span | None:
         begin, end = found.span("quoted")
         return Span(begin, end, _kind(name)) if _is_secret(found["quoted"], found, place, _kind(name)) else None
     begin = found.start("bare")
+    # an empty one, before the next line
+    if "\n" in text[at:begin] and found["sign"] and "=" in found["sign"]:
+        return None
     run = _run_of(found, place)
     # judged by its first part, or a text of nothing but names would take forever
     head = run.match(text, begin, begin + _JUDGED)

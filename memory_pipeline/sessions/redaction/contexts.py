@@ -10,8 +10,11 @@ from memory_pipeline.sessions.redaction.detectors import Detector, Span
 
 _USER_IN_URL = "://[^\\s/@\"'`<>]+@"
 _AUTHORIZATION = r"""authorization\\*["']?\s{0,9}[:=,]\s{0,9}\\*["'`]?\s{0,9}"""
-_COOKIE = re.compile(r"([\w.-]{1,60})=([^;,\s\"'`\\]{12,})")
-_COOKIE_HEADER = re.compile(r"""\\*["']?\s{0,9}:\s{0,9}\\*["']?(?P<cookies>[\w.-]{1,60}=[^\r\n"'`\\]{12,8192})""")
+_COOKIE = re.compile(r"""([\w.-]{1,60})(?:=|["']:\s?["'])([^;,\s"'`\\]{12,})""")
+_COOKIE_HEADER = re.compile(
+    r"""s?\\*["']?\s{0,9}(?:[:=]\s{0,9}|\s)\\*["']?(?:(?P<cookies>[\w.-]{1,60}=[^\r\n"'`\\]{12,8192}"""
+    r"""|\{\s{0,9}["'][^\r\n}]{12,4096}))"""
+)
 
 
 def _is_token(secret: str) -> bool:
@@ -37,9 +40,12 @@ CONTEXTS: tuple[Detector, ...] = (
     Detector("password", (":thin:",), re.compile(r""":thin:\w+/(?P<secret>[^\s/@"']+)(?=@)"""), accepts=is_shown),
     Detector(
         "password",
-        (":5432:", ":5433:", ":6543:", ":*:"),
-        re.compile(r":(?:\d+|\*):[\w*-]+:[\w*.-]+:(?P<secret>[^:\s\"'`]{4,})(?=\s|$|\\n|[\"'`])"),
+        (":",),
+        re.compile(
+            r":(?:\d{4,5}|\*):[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*.-]*:(?P<secret>[^:\s\"'`]{4,})(?=\s|$|\\n|[\"'`])"
+        ),
         accepts=is_shown,
+        hints=(r"[\w*]:(?:[0-9]{4,5}|\*):[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*.-]*:[^:\s]{4}",),
     ),
     Detector(
         "password",
@@ -48,27 +54,6 @@ CONTEXTS: tuple[Detector, ...] = (
         before=re.compile(r"(?:\b|\\n)(?:curl|wget|http|https)\b[^\n|;]*\Z"),
         accepts=is_shown,
         hints=(r" --?u(?:ser)? \S+:",),
-    ),
-    *(
-        Detector(
-            "password",
-            (flag,),
-            re.compile(flag + gap + r"(?:\\?['\"])?(?P<secret>[^\s'\"`\\$<-][^\s'\"`\\]{3,})"),
-            before=re.compile(rf"(?:\b|\\n)(?:{programs})\b[^\n|;]*\Z"),
-            accepts=is_shown,
-            hints=hints,
-        )
-        for flag, gap, programs, hints in (
-            (
-                " -p",
-                "",
-                "mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump|sshpass",
-                (r" -p['\"\w\\]",),
-            ),
-            (" -p", "[ =]", "sshpass|docker login|podman login|az login", (r" -p[ =][^\s/.]{8}",)),
-            (" -a", " ?", "redis-cli", (r" -a ?[^\s/.-]{8}",)),
-            (" pass:", "", "openssl", (r" pass:[^\s*]{4}",)),
-        )
     ),
 )
 
@@ -115,14 +100,6 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
         accepts=_is_token,
     ),
     Detector(
-        "cookie",
-        (" -b ", " --cookie "),
-        re.compile(r""" (?:-b|--cookie) \\?["']?[\w.-]{1,60}=(?P<secret>[^\s;"'\\]{12,})""", re.IGNORECASE),
-        before=re.compile(r"\bcurl\b[^\n|]*\Z"),
-        accepts=_is_token,
-        hints=(" (?:-b|--cookie) .{0,2}[A-Za-z0-9_.-]+=",),
-    ),
-    Detector(
         "secret",
         ("define(",),
         re.compile(
@@ -147,18 +124,8 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
     ),
     Detector(
         "password",
-        ("echo ",),
-        re.compile(
-            r"""echo (?:-n )?["']?(?P<secret>[^\s"'`|$]{6,200})["']?\s{0,9}\|\s{0,9}"""
-            r"(?:sudo -S|(?:docker|podman) login)"
-        ),
-        accepts=is_shown,
-        hints=(r"\|\s*(?:sudo -s|docker login|podman login)",),
-    ),
-    Detector(
-        "password",
         ("psk=",),
-        re.compile(r"""psk=\\?"?(?P<secret>[^\s"\\]{8,64})""", re.IGNORECASE),
+        re.compile(r"""psk=(?P<quote>")?(?P<secret>(?(quote)[^"\n]|[^\s"\\]){8,64})""", re.IGNORECASE),
         accepts=is_shown,
     ),
     Detector(
@@ -178,18 +145,38 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
 )
 
 
-COOKIES = ("cookie",)
+COOKIES = ("cookie", r" -b ['\"\\]*[\w.-]+=", r"(?:true|false)(?:\t|\\+t)[0-9]+")
+"""What tells that there may be cookies, in the syntax of re2."""
+_JAR = re.compile(
+    r"(?:true|false)\t/[^\t\n]{0,200}\t(?:true|false)\t\d{1,12}\t[^\t\n]{1,100}\t(?P<secret>[^\s]{12,4096})"
+)
+_OPTION = re.compile(r""" -b ['"]?(?P<cookies>[\w.-]{1,60}=[^\r\n"'`]{12,8192})""")
+_CURL = re.compile(r"\b(?:curl|http|https|xh)\b[^\n|]*\Z")
 
 
 def cookies(text: str, folded: str) -> Iterator[Span]:
-    """The values of cookies, where a header sends or sets them; short ones are settings."""
+    """The values of cookies, where a header, a program or a file has them; short ones are settings."""
     place = folded.find("cookie")
     while place >= 0:
         after = place + len("cookie")
         header = _COOKIE_HEADER.match(text, after)
         if header:
             after = header.end()
-            for found in _COOKIE.finditer(text, header.start("cookies"), header.end("cookies")):
-                if is_shown(found[2]) and is_mixed(found[2]):
-                    yield Span(*found.span(2), "cookie")
+            yield from _values(text, *header.span("cookies"))
         place = folded.find("cookie", after)
+    place = folded.find(" -b ")
+    while place >= 0:
+        option = _OPTION.match(text, place)
+        if option and _CURL.search(text, max(place - 200, 0), place):
+            yield from _values(text, *option.span("cookies"))
+        place = folded.find(" -b ", option.end() if option else place + 4)
+    if "\t" in text:
+        yield from (
+            Span(*found.span("secret"), "cookie") for found in _JAR.finditer(folded) if is_shown(found["secret"])
+        )
+
+
+def _values(text: str, start: int, end: int) -> Iterator[Span]:
+    for found in _COOKIE.finditer(text, start, end):
+        if is_shown(found[2]) and is_mixed(found[2]):
+            yield Span(*found.span(2), "cookie")

@@ -10,11 +10,15 @@ from functools import cache, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from memory_pipeline.sessions.redaction.assignments import NAMES, assignments
+from memory_pipeline.sessions.redaction.assignments import ASSIGNED, assignments
+from memory_pipeline.sessions.redaction.columns import COLUMNS, columns
+from memory_pipeline.sessions.redaction.commands import COMMANDS
 from memory_pipeline.sessions.redaction.contexts import CONTEXTS, COOKIES, FOLDED_CONTEXTS, cookies
 from memory_pipeline.sessions.redaction.detectors import Detector, Prefilter, Span, fold
-from memory_pipeline.sessions.redaction.spoken import SPOKEN, spoken
+from memory_pipeline.sessions.redaction.encoded import ENCODED, encoded, is_encoded
+from memory_pipeline.sessions.redaction.spoken import SPOKEN, TOLD, spoken, told
 from memory_pipeline.sessions.redaction.tokens import TOKENS
+from memory_pipeline.sessions.redaction.views import CODES, View
 from memory_pipeline.settings import Settings, salt_of
 
 if TYPE_CHECKING:
@@ -34,6 +38,10 @@ _WORD = re.compile(r"\S*")
 _LONG_SECRETS = ("PRIVATE KEY", "PuTTY-User-Key", _OPEN)
 # What a mark uncovers may be a secret on its own, so a text is gone through until nothing is found.
 _ROUNDS = 8
+# Base64 in escaped JSON in base64: each is looked into, but not without end.
+_DEEPEST = 3
+# the numbers of the first two finders
+_CODES, _ENCODED = 0, 1
 
 
 class Redactor:
@@ -67,13 +75,19 @@ class Redactor:
         left = max(limit - len(mark), 0)
         tail_size = left // 3
         head_size = left - tail_size
-        if len(text) <= limit + 2 * _MARGIN or any(opening in text for opening in _LONG_SECRETS):
+        last = _start_of_line(text, len(text) - tail_size - _MARGIN)
+        if (
+            len(text) <= limit + 2 * _MARGIN
+            or any(opening in text for opening in _LONG_SECRETS)
+            # what it is of may begin far before it
+            or is_encoded(text[last : last + _LINE])
+        ):
             head = tail = self.redact(text)
             if len(head) <= limit:
                 return head
         else:
             head = self.redact(text[: _end_of_line(text, head_size + _MARGIN)])[:-_EDGE]
-            tail = self.redact(text[_start_of_line(text, len(text) - tail_size - _MARGIN) :])[_EDGE:]
+            tail = self.redact(text[last:])[_EDGE:]
         return head[:head_size] + mark + tail[max(len(tail) - tail_size, 0) :]
 
     def mark(self, kind: str, secret: str) -> str:
@@ -101,13 +115,26 @@ def redactor_of(settings: Settings) -> Redactor:
 
 def find_secrets(text: str) -> list[Span]:
     """The secrets in the text, in order, none within another."""
+    spans = _found(text, _DEEPEST)
+    return _merged(text, spans) if spans else spans
+
+
+def _found(text: str, depth: int) -> list[Span]:
+    """What the finders find in the text and in what its codes and its base64 stand for, `depth` times over."""
     prefilter, all_finders = _search()
     finders = prefilter.finders(text)
     if not finders:
         return []
-    folded = fold(text)
-    spans = [span for index in finders for span in all_finders[index](text, folded)]
-    return _merged(text, spans) if spans else spans
+    spans: list[Span] = []
+    if finders[-1] > _ENCODED:
+        folded = fold(text)
+        spans += [span for index in finders if index > _ENCODED for span in all_finders[index](text, folded)]
+    if depth and finders[0] == _CODES and (finders[-1] > _CODES or "\\u" in text):
+        view = View(text)
+        spans += view.spans(_found(view.text, depth - 1))
+    if depth and _ENCODED in finders:
+        spans += encoded(text, lambda decoded: bool(_found(decoded, depth - 1)))
+    return spans
 
 
 def _merged(text: str, spans: list[Span]) -> list[Span]:
@@ -174,16 +201,25 @@ def _finders() -> Iterator[tuple[list[str], Finder]]:
     """What is looked for by whom; where secrets overlap, the first decides of what kind they are."""
     from memory_pipeline.sessions.redaction.library import FOLDED_LIBRARY, LIBRARY
 
+    # what `_found` does itself
+    yield list(CODES), _nothing
+    yield list(ENCODED), _nothing
     yield [_OPEN], _private
-    detectors: tuple[Detector | LibraryDetector, ...] = (*TOKENS, *LIBRARY, *CONTEXTS)
+    detectors: tuple[Detector | LibraryDetector, ...] = (*TOKENS, *LIBRARY, *CONTEXTS, *COMMANDS)
     folded_detectors: tuple[Detector | LibraryDetector, ...] = (*FOLDED_LIBRARY, *FOLDED_CONTEXTS)
     for detector in detectors:
         yield list(detector.triggers), partial(_unfolded, detector.spans)
     for folded_detector in folded_detectors:
         yield _in_any_case(folded_detector.triggers), folded_detector.spans
-    yield _in_any_case(NAMES), assignments
+    yield _in_any_case(ASSIGNED), assignments
+    yield _in_any_case(COLUMNS), columns
     yield _in_any_case(COOKIES), cookies
     yield _in_any_case(SPOKEN), spoken
+    yield _in_any_case(TOLD), told
+
+
+def _nothing(_text: str, _folded: str) -> Iterable[Span]:
+    return ()
 
 
 def _unfolded(spans: Finder, text: str, _folded: str) -> Iterable[Span]:

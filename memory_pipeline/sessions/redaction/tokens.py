@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import contextlib
 import re
 
 from memory_pipeline.sessions.redaction.detectors import Detector
@@ -35,20 +33,8 @@ def _token(kind: str, body: str, *literals: str, start: str = "", back: int = 0)
     return Detector(kind, literals, re.compile(pattern), back)
 
 
-def _holds_key(encoded: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return b"PRIVATE KEY" in base64.b64decode(encoded[:120])
-    return False
-
-
 TOKENS: tuple[Detector, ...] = (
-    # a key, or the file of a service account, in base64
-    Detector(
-        "private-key",
-        ("LS0tLS1CRUdJTi",),
-        re.compile(_START + r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{106,}={0,2}"),
-        accepts=_holds_key,
-    ),
+    # the beginning of the file of a service account in base64
     _token(
         "private-key",
         r"[A-Za-z0-9+/]{40,}={0,2}",
@@ -67,6 +53,16 @@ TOKENS: tuple[Detector, ...] = (
             r"(?:\.?(?:\r?\n[ \t]{0,8}(?=[A-Za-z0-9._-]{0,40}\d)\.?[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{10,})?){1,4})?"
         ),
     ),
+    # hashes of passwords, as files of users and databases have them
+    Detector(
+        "password-hash",
+        ("$2a$", "$2b$", "$2y$", "$apr1$", "$1$", "$5$", "$6$", "$y$", "$argon2", "$scrypt$", "$pbkdf2"),
+        re.compile(r"\$(?:2[aby]|apr1|[156y]|argon2(?:id?|d)|scrypt|pbkdf2[\w-]*)\$[\w./,=$+-]{20,}"),
+    ),
+    Detector(
+        "password-hash", ("pbkdf2_sha", "argon2$"), re.compile(r"(?:pbkdf2_sha\d+\$\d+|argon2)\$[\w./,=$+-]{20,}")
+    ),
+    Detector("password-hash", ("{SSHA", "{SHA"), re.compile(r"\{S?SHA\d{0,3}\}(?P<secret>[A-Za-z0-9+/]{20,}={0,2})")),
     # code hosts and registries
     # `_highs_to_…` is a name in code
     Detector(
