@@ -2,8 +2,9 @@
 
 The command is run without a shell, in an empty directory, so a path among its arguments must be a whole one.
 `{prompt}` in an argument stands for the prompt and `{system}` for the instructions. Without `{prompt}` the prompt goes
-to stdin, without `{system}` the instructions stand before it. Pictures, the temperature and the limit of the answer
-do not reach it.
+to stdin, without `{system}` the instructions stand before it. `{files}` is the folder of the files that the commands of
+`llm/agents.py` need. `NAME=value` before the program sets a variable for it, as in a shell. Pictures, the temperature
+and the limit of the answer do not reach it.
 
 What it is given holds words of anybody: web pages, files, the output of tools. A coding agent should have its own tools
 switched off, as with `pi -p --no-session --no-tools`, or such words may have it run something.
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
@@ -34,6 +36,8 @@ from memory_pipeline.text.tokens import estimate
 _MAX_ARGUMENT = 128 * 1024  # bytes, of Linux, the ending NUL included
 _MAX_ANSWER = 4_000_000  # bytes that are read of what it printed
 _GRACE_SECONDS = 1.0
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+FILES = Path(__file__).parent / "files"
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
 )
@@ -47,18 +51,19 @@ class CommandBackend:
 
     def send(self, request: Request) -> Reply:
         """One run of the command. It and what it started are killed when the time is up or we are interrupted."""
-        template = self._template()
+        variables, template = self._template()
         puts_prompt, puts_system = (any(part in argument for argument in template) for part in ("{prompt}", "{system}"))
         together = request.said if puts_system or not request.system else f"{request.system}\n\n{request.said}"
         prompt = mark_prompt(together)
-        texts = {"{prompt}": prompt, "{system}": request.system}
-        arguments = [re.sub(r"\{prompt\}|\{system\}", lambda m: texts[m[0]], argument) for argument in template[1:]]
+        texts = {"{prompt}": prompt, "{system}": request.system, "{files}": str(FILES)}
+        places = re.compile("|".join(map(re.escape, texts)))
+        arguments = [places.sub(lambda m: texts[m[0]], argument) for argument in template[1:]]
         self._check(arguments)
-        output = self._run([self._program(template[0]), *arguments], "" if puts_prompt else prompt)
+        output = self._run([self._program(template[0]), *arguments], "" if puts_prompt else prompt, variables)
         asked = estimate(prompt) + (estimate(request.system) if puts_system else 0)
         return Reply(output, asked, estimate(output), False, self._config.model)
 
-    def _run(self, command: list[str], stdin: str) -> str:
+    def _run(self, command: list[str], stdin: str, variables: dict[str, str]) -> str:
         # files, not pipes: no reader is needed, and a grandchild that holds one open does not keep us waiting
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -75,7 +80,7 @@ class CommandBackend:
                     stdout=printed,
                     stderr=complaints,
                     cwd=folder,
-                    env=own_environment(),
+                    env=own_environment() | variables,
                     start_new_session=True,
                 )
             except OSError as error:
@@ -97,11 +102,17 @@ class CommandBackend:
                 raise TransientError(self._failed(f"{ended}: {last}" if last else ended), may_be_billed=True)
             return _plain(_text(printed)).strip()
 
-    def _template(self) -> list[str]:
+    def _template(self) -> tuple[dict[str, str], list[str]]:
+        """The variables that are set for the program, and the program with its arguments."""
         try:
-            return shlex.split(self._config.model)
+            words = shlex.split(self._config.model)
         except ValueError as error:
             raise self._misconfigured(f"cannot be read: {error}") from None
+        variables = list(takewhile(_VARIABLE.match, words))
+        if len(variables) == len(words):
+            raise self._misconfigured("names no program")
+        pairs = (word.partition("=") for word in variables)
+        return {name: value for name, _, value in pairs}, words[len(variables) :]
 
     def _program(self, name: str) -> str:
         found = shutil.which(name)
@@ -123,7 +134,7 @@ class CommandBackend:
         )
 
     def _failed(self, reason: str) -> str:
-        return f"`{shlex.split(self._config.model)[0]}`: {quotable(reason)}"
+        return f"`{self._template()[1][0]}`: {quotable(reason)}"
 
     def _misconfigured(self, what: str) -> ModelMisconfiguredError:
         return ModelMisconfiguredError(

@@ -1,0 +1,104 @@
+"""Coding agents that can be asked as a model: the command for each, with its tools off and no session written.
+
+What they are asked about holds words of anybody, so no tool may be within their reach; extensions, hooks, servers of
+tools and instructions of the user's own stay out too, as far as the agent can leave them out.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A program, and how it is asked."""
+
+    name: str
+    """Of the program."""
+    command: str
+    """As `OBSERVER_MODEL` has it."""
+    log_in: str
+    """What a user does who is not logged in."""
+    variables: tuple[str, ...]
+    """Each of these logs it in."""
+    home: tuple[str | None, str]
+    """The variable that names its folder, and the folder otherwise."""
+    files: tuple[str, ...]
+    """In that folder; one with something in it says that somebody has logged in."""
+
+    def folder(self, environment: Mapping[str, str]) -> Path:
+        variable, otherwise = self.home
+        named = environment.get(variable, "") if variable else ""
+        return Path(named or otherwise).expanduser()
+
+
+_APPLICATION_DATA = "~/Library/Application Support" if sys.platform == "darwin" else "~/.config"
+_CODEX_OFF = ("shell_tool", "image_generation", "view_image", "multi_agent", "goals", "skill_search", "apps", "plugins")
+_CODEX_FEATURES = " ".join(f"-c features.{name}=false" for name in (*_CODEX_OFF, "hooks"))
+# of the names it does not know, Codex says so on stderr and goes on
+
+AGENTS = (
+    Agent(
+        "claude",
+        'claude -p --tools "" --strict-mcp-config --disable-slash-commands --setting-sources "" '
+        "--no-session-persistence --system-prompt {system}",
+        "run `claude` once and log in",
+        (
+            *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+            *("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"),
+        ),
+        ("CLAUDE_CONFIG_DIR", "~/.claude"),
+        (".credentials.json",),
+    ),
+    Agent(
+        "codex",
+        "codex exec --ephemeral --ignore-user-config --ignore-rules --skip-git-repo-check --sandbox read-only "
+        f"--color never -c web_search=disabled -c skills.bundled.enabled=false {_CODEX_FEATURES} -",
+        "run `codex login`",
+        ("CODEX_API_KEY",),
+        ("CODEX_HOME", "~/.codex"),
+        ("auth.json",),
+    ),
+    Agent(
+        "gemini",
+        # it starts in no folder that nobody has trusted, and ours is empty
+        "GEMINI_CLI_TRUST_WORKSPACE=true gemini --admin-policy {files}/gemini-without-tools.toml --extensions none "
+        "--allowed-mcp-server-names none --output-format text",
+        "run `gemini` once and log in",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"),
+        ("GEMINI_CLI_HOME", "~"),
+        (".gemini/oauth_creds.json", ".gemini/gemini-credentials.json"),
+    ),
+    Agent(
+        "opencode",
+        # without a title it would ask a second model for one
+        'OPENCODE_DB=:memory: \'OPENCODE_PERMISSION={"*":"deny"}\' opencode run --pure --title memory',
+        "run `opencode auth login`",
+        ("OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"),
+        ("XDG_DATA_HOME", "~/.local/share"),
+        ("opencode/auth.json",),
+    ),
+    Agent(
+        "pi",
+        "pi -p --no-session --no-tools --no-extensions --no-skills --no-prompt-templates --no-context-files --offline "
+        "--system-prompt {system}",
+        "run `pi`, then /login",
+        ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "ANTHROPIC_OAUTH_TOKEN"),
+        ("PI_CODING_AGENT_DIR", "~/.pi/agent"),
+        ("auth.json", "models.json"),
+    ),
+    Agent(
+        "llm",
+        "llm prompt --no-log --no-stream --system {system}",
+        "run `llm keys set openai`",
+        ("OPENAI_API_KEY",),
+        ("LLM_USER_PATH", f"{_APPLICATION_DATA}/io.datasette.llm"),
+        ("keys.json",),
+    ),
+)
+"""In the order in which they are offered. Their flags are those of their documentation in November 2026; pi, Codex and
+OpenCode are run with them by the tests."""
+BY_NAME = {agent.name: agent for agent in AGENTS}
