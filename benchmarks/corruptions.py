@@ -10,7 +10,8 @@ a kind is chosen by the seed. Then `memory status`, `memory run --all`, `memory 
 called, and once more `memory run --all` where they said that something was to be done by hand and it was not a user's
 file: then what they name is moved away first, as they say.
 
-healed  every command ended well, and every row of the tables is as before
+healed  every command ended well, and every row of the tables is as before; what is damaged of a user's own file, or of
+        a kept copy of one, nobody can make again: there it means that nothing more was lost
 told    a command ended with one sentence that names the file or its folder, or what was moved away came back whole
 lost    a row of a table is other than before, or a byte that the damage had left of a user's own file is nowhere
 trace   a command ended with a traceback or a signal

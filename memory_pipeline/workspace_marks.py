@@ -1,8 +1,9 @@
 """What a workspace was made with and keeps: the time zone that cuts its days, its first day, and its salt; and that
 nobody else may look into it.
 
-They are small files in `lake/`. A workspace from before there was a mark of the first day has the days of its
-tables, and of what its catalogue knows, instead.
+They are small files in `lake/`, each with a copy in `backups/marks/` that is put back where it is gone, empty or
+zeroed: with another salt or zone every day would be made anew, with other ids. A workspace from before there was a mark
+of the first day has the days of its tables, and of what its catalogue knows, instead.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from memory_pipeline.memory_json import WrongFileError
 
@@ -38,18 +40,18 @@ def keep_private(workspace: Path) -> None:
 
 def kept_zone(workspace: Path) -> str | None:
     """The name of the zone that the workspace was made with; None while it is not made."""
-    return _read(workspace / "lake" / ZONE)
+    return _kept(workspace, ZONE)
 
 
 def keep_zone(workspace: Path, zone: str) -> None:
     """Make the zone the workspace's own, if it has none yet."""
-    _keep(workspace / "lake" / ZONE, zone)
+    _keep(workspace, ZONE, zone)
 
 
 def kept_first_day(workspace: Path) -> date | None:
     """The first day that the workspace was made with; None while it has no mark. Raises `WrongFileError`."""
     path = workspace / "lake" / FIRST_DAY
-    text = _read(path)
+    text = _kept(workspace, FIRST_DAY)
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -66,19 +68,27 @@ def first_day(workspace: Path, today: date) -> date:
 def keep_first_day(workspace: Path, session_days: Iterable[date], today: date) -> None:
     """Make the oldest of these days, or of what is stored, the workspace's first, if it has none yet; never a later one
     than today, for a clock that ran ahead makes no workspace of the future."""
-    if kept_first_day(workspace) is None:
-        _keep(workspace / "lake" / FIRST_DAY, f"{min((*session_days, *_stored(workspace), today))}")
+    kept = kept_first_day(workspace)
+    _keep(workspace, FIRST_DAY, f"{kept or min((*session_days, *_stored(workspace), today))}")
 
 
 def salt(workspace: Path) -> bytes:
     """The workspace's own random bytes, made once."""
-    path = workspace / "lake" / SALT
-    with contextlib.suppress(FileNotFoundError):
-        if len(salt := path.read_bytes()) >= _SALT_BYTES:
-            return salt
-        path.unlink()  # a disk was full when it was made
-    _make(path, os.urandom(_SALT_BYTES))
-    return path.read_bytes()
+    places = _places(workspace, SALT)
+    found = next(filter(None, map(_salt_in, places)), None) or os.urandom(_SALT_BYTES)
+    for path in places:
+        if _salt_in(path) is None:  # gone, or of a disk that was full or is damaged
+            path.unlink(missing_ok=True)
+            _make(path, found)
+    return places[0].read_bytes()
+
+
+def _salt_in(path: Path) -> bytes | None:
+    try:
+        found = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    return found if len(found) >= _SALT_BYTES and any(found) else None
 
 
 def _stored(workspace: Path) -> Iterator[date]:
@@ -104,17 +114,39 @@ def _catalogued(workspace: Path) -> list[date]:
         return []
 
 
+def _places(workspace: Path, name: str) -> tuple[Path, Path]:
+    """Of the mark, and of its copy."""
+    return workspace / "lake" / name, workspace / "backups" / "marks" / name
+
+
+def _kept(workspace: Path, name: str) -> str | None:
+    """What the mark says, or its copy where that alone is sound; unsound words where there are no others."""
+    found = [text for text in map(_read, _places(workspace, name)) if text]
+    return next((text for text in found if _is_sound(name, text)), found[0] if found else None)
+
+
+def _is_sound(name: str, text: str) -> bool:
+    try:
+        ZoneInfo(text) if name == ZONE else date.fromisoformat(text)
+    except (ValueError, KeyError, OSError):
+        return False
+    return True
+
+
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text("utf-8").strip() or None
+        return path.read_text("utf-8", "replace").strip("\0 \t\r\n") or None
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def _keep(path: Path, text: str) -> None:
-    if _read(path) is None:  # an empty one says nothing: a disk was full
-        path.unlink(missing_ok=True)
-        _make(path, f"{text}\n".encode())
+def _keep(workspace: Path, name: str, text: str) -> None:
+    text = _kept(workspace, name) or text
+    for path in _places(workspace, name):
+        there = _read(path)
+        if there is None or (_is_sound(name, text) and not _is_sound(name, there)):  # a disk was full, or is damaged
+            path.unlink(missing_ok=True)
+            _make(path, f"{text}\n".encode())
 
 
 def _make(path: Path, content: bytes) -> None:

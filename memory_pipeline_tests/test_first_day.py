@@ -164,6 +164,8 @@ def test_a_mark_that_is_no_day_is_named(sessions: Path) -> None:
     look(sessions)
     path = mark()
     path.write_text("soon\n")
+    assert load_settings().start_date == OLD  # by its copy
+    (path.parents[1] / "backups/marks/start_date").unlink()
     with pytest.raises(SettingError, match=rf"^{path} should hold one day like 2025-01-31, not 'soon'\."):
         load_settings()
 

@@ -89,3 +89,45 @@ def test_a_disk_that_is_full_leaves_no_half_of_one(
         assert kept_zone(tmp_path) is None and list((tmp_path / "lake").iterdir()) == []
     keep_zone(tmp_path, "Asia/Tokyo")
     assert kept_zone(tmp_path) == "Asia/Tokyo"
+
+
+@pytest.mark.parametrize("damage", [None, b"", bytes(16), b"short"])
+def test_a_salt_that_is_lost_is_put_back(tmp_path: Path, damage: bytes | None) -> None:
+    """With another one, every mark of a secret and every id of a message would be another."""
+    before = salt(tmp_path)
+    path = tmp_path / "lake/salt"
+    path.unlink()
+    if damage is not None:
+        path.write_bytes(damage)
+    assert salt(tmp_path) == path.read_bytes() == before
+    assert mode(path) == mode(tmp_path / "backups/marks/salt") == 0o600
+
+
+def test_a_workspace_of_an_older_version_gets_copies(tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake/salt").write_bytes(b"0123456789abcdef")
+    (tmp_path / "lake/timezone").write_text("Asia/Tokyo\n")
+    assert salt(tmp_path) == b"0123456789abcdef"
+    keep_zone(tmp_path, "UTC")
+    (tmp_path / "lake/salt").unlink()
+    (tmp_path / "lake/timezone").write_bytes(bytes(11))
+    assert (salt(tmp_path), kept_zone(tmp_path)) == (b"0123456789abcdef", "Asia/Tokyo")
+    keep_zone(tmp_path, "UTC")
+    assert (tmp_path / "lake/timezone").read_text() == "Asia/Tokyo\n"
+
+
+@pytest.mark.parametrize("damage", [b"U\xbf\xff\n", b"Mars/Olympus\n", b"../../etc/passwd\n"])
+def test_a_zone_that_is_none_is_put_back(tmp_path: Path, damage: bytes) -> None:
+    keep_zone(tmp_path, "Asia/Tokyo")
+    (tmp_path / "lake/timezone").write_bytes(damage)
+    assert kept_zone(tmp_path) == "Asia/Tokyo"
+    keep_zone(tmp_path, "UTC")
+    assert (tmp_path / "lake/timezone").read_text() == "Asia/Tokyo\n"
+
+
+def test_a_first_day_that_is_lost_is_put_back(tmp_path: Path) -> None:
+    keep_first_day(tmp_path, [], DAY)
+    (tmp_path / "lake/start_date").unlink()
+    assert kept_first_day(tmp_path) == DAY
+    keep_first_day(tmp_path, [], date(2026, 1, 1))
+    assert (tmp_path / "lake/start_date").read_text() == f"{DAY}\n"
