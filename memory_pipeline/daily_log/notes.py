@@ -76,6 +76,14 @@ def keep_notes(workspace: Workspace, days: Iterable[date]) -> None:
             workspace.lake.replace("notes", _frame(_read(workspace.settings, day)), [day], {day: digest})
 
 
+def put_back_notes(workspace: Workspace, days: Iterable[date]) -> None:
+    """Read again what a lost or damaged file of the table had, of days that were looked at before."""
+    for day in days:
+        if workspace.lake.fingerprint("notes", day) is None and has_notes(workspace, day):
+            with contextlib.suppress(OSError):
+                keep_notes(workspace, [day])
+
+
 def notes_in(workspace: Workspace, days: Sequence[date]) -> list[SourceRow]:
     """The notes of these days as `keep_notes` left them, shaped like rows of `observations`."""
     return [

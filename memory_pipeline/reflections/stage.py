@@ -9,7 +9,7 @@ from typing import Self
 
 import polars as pl
 
-from memory_pipeline.daily_log.notes import has_notes, keep_notes, notes_fingerprint, notes_in
+from memory_pipeline.daily_log.notes import has_notes, keep_notes, notes_fingerprint, notes_in, put_back_notes
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake.rows import ObservationRow, ReflectionRow, SourceRow, distinct, typed_rows
@@ -66,6 +66,8 @@ class ReflectionsStage:
         days = self.days_before(day)
         inputs = [self.lake.digest(table, days) for table in ("segments", "observations", "embeddings")]
         notes = notes_fingerprint(self.workspace, days)
+        if notes and self.lake.fingerprint("reflections", day) is not None:
+            put_back_notes(self.workspace, days)  # else only a note that is written or changed would make them again
         # a day without notes has the fingerprint that it had before there were any
         return fingerprint_of(VERSION, self.reflector.version, self.settings.sections, *inputs, *filter(None, [notes]))
 

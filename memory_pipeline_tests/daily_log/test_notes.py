@@ -360,3 +360,15 @@ def test_the_check_on_identity_files_runs_with_a_range_of_days(monkeypatch: pyte
     (found,) = [e for e in result.get_asset_check_evaluations() if e.check_name == "identity_files"]
     assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert "SOUL.md: missing" in found.metadata["broken"].value
+
+
+@pytest.mark.parametrize("damage", ["gone", "empty", "a folder"])
+def test_notes_whose_table_is_lost_are_read_again(work: Work, damage: str) -> None:
+    work.write(LOG)
+    work.run()
+    before, path = work.notes(), work.lake.path("notes", DAY)
+    path.unlink()
+    if damage != "gone":
+        path.mkdir() if damage == "a folder" else path.write_bytes(b"")
+    assert work.run() is None  # nothing else is made anew
+    assert work.notes() == before and before
