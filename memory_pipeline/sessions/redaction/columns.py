@@ -38,6 +38,10 @@ _SIGNS = {",": re.compile(",(?! )"), ";": re.compile(";(?! )"), "|": re.compile(
 # of what is said before the first head
 _LAST_WORDS = re.compile(r"[\w.-]*\Z")
 _TOKEN = re.compile(r"[\w.~+/=-]{16,}")
+INSERTED = (r"insert into [^\n(]*\(",)
+_INSERT = re.compile(r"insert into [^\n(]{1,100}\((?P<heads>[^()]{1,1000})\)\s*values\s*(?=\()", re.IGNORECASE)
+_VALUES = re.compile(r",?\s*\((?P<row>(?:'(?:[^'\n]|'')*'|[^()'\n]){1,4000})\)")
+_SQL_VALUE = re.compile(r"'(?:[^'\n]|'')*'|[^,'\s][^,'\n]*")
 _LINE = 4096
 
 
@@ -58,6 +62,24 @@ def columns(text: str, folded: str) -> Iterator[Span]:
         if start >= read:
             spans, read = _line(text, start, lines[start])
             yield from spans
+
+
+def inserted(text: str, _folded: str) -> Iterator[Span]:
+    """The secrets among the values that SQL inserts into columns of such names."""
+    for found in _INSERT.finditer(text):
+        heads = [head.strip(' \t\r\n"`[]') for head in found["heads"].split(",")]
+        named = {n: head for n, head in enumerate(heads) if _HEADS.fullmatch(head)}
+        after = found.end()
+        while named and (row := _VALUES.match(text, after)):
+            after = row.end()
+            values = [value.span() for value in _SQL_VALUE.finditer(text, *row.span("row"))]
+            for number, head in named.items():
+                if number < len(values) and len(values) == len(heads):
+                    begin, end = values[number]
+                    quoted = text[begin] in "'\""
+                    begin, end = (begin + 1, end - 1) if quoted else (begin, end)
+                    if quoted and _is_secret(text[begin:end], bool(_PASSWORD.search(head)), ";"):
+                        yield Span(begin, end, _kind(head))
 
 
 def _line(text: str, start: int, mention: int) -> tuple[list[Span], int]:

@@ -29,7 +29,7 @@ def _flag(literal: str, programs: str, *, gap: str = "[ =]", hint: str = "") -> 
         "password",
         (literal,),
         re.compile(re.escape(literal) + gap + _VALUE),
-        before=re.compile(rf"(?:\b|\\n)(?:{programs})\b[^\n|;]*\Z"),
+        before=re.compile(rf"(?:\b|\\n)(?:{programs})\b[^\n|;]*\Z") if programs else None,
         accepts=_is_password,
         hints=(hint or rf"{literal}{gap}['\"\\]*[^\s/.<|-]",),
     )
@@ -47,6 +47,14 @@ COMMANDS: tuple[Detector, ...] = (
     *(_flag(f" -{name}", _JAVA) for name in ("storepass", "keypass", "srcstorepass", "deststorepass")),
     _flag(" -b", "htpasswd", gap=r"\w{0,4} \S{1,200} [^\s:]{1,60} ", hint="htpasswd "),
     _flag(" password", "nmcli|wpa_cli", gap=" ", hint="nmcli|wpa_cli"),
+    *(_flag(f" -{name}", "ssh-keygen", gap=" ?", hint="ssh-keygen ") for name in "NP"),
+    _flag("net user ", "", gap=r"[^\s/]{1,60} (?!/)", hint="net user "),
+    _flag(" -u", "lftp|ncftp", gap=r" ?[^\s,]{1,60},", hint=r" -u ?[^\s,]+,"),
+    _flag("ConvertTo-SecureString", "", gap=r" (?:-String )?", hint="ConvertTo-SecureString "),
+    *(
+        _flag(f" --{name}", r"secrets? (?:[\w-]+ )?(?:set|create|put|add)(?:-\w+)?", hint=f" --{name}[ =]")
+        for name in ("value", "body", "secret-string")
+    ),
     *(
         Detector(
             "password",

@@ -124,6 +124,57 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
     ),
     Detector(
         "password",
+        ("identified by ",),
+        re.compile(r"identified by (?:password )?['\"](?P<secret>[^'\"\r\n]{3,200})['\"]", re.IGNORECASE),
+        accepts=is_shown,
+    ),
+    # asked for by a program
+    Detector(
+        "password",
+        ("enter ", "retype ", "new ", "current "),
+        re.compile(
+            r"(?:enter|retype|new|current) [\w ]{0,30}pass(?:word|phrase)[^\n:]{0,80}: ?"
+            r"(?P<secret>[^\s<$]{4,100})(?=\s|\Z)",
+            re.IGNORECASE,
+        ),
+        accepts=_is_token,
+        hints=(r"(?:enter|retype|new|current) [\w ]*pass(?:word|phrase)[^\n:]*: ?\S",),
+    ),
+    Detector("password", ("wifi:",), re.compile(r"wifi:[^\n]{0,200}?;p:(?P<secret>[^;\n]{4,100});", re.IGNORECASE)),
+    Detector(
+        "secret",
+        ("unseal key", "master.key", "recovery key", "master key"),
+        re.compile(r"\w{6,8}[. ]key(?: \d{1,2})?:? (?:is )?(?P<secret>[A-Za-z0-9+/=-]{24,})", re.IGNORECASE),
+        accepts=_is_token,
+    ),
+    # words from which a wallet is made
+    Detector(
+        "secret",
+        ("seed phrase", "recovery phrase", "mnemonic", "secret phrase", "backup phrase"),
+        re.compile(
+            r"(?:\w+ phrase|mnemonic)[\w ]{0,30}(?:\s*[:=]\s*|\s+is\s+)[\"'`]?"
+            r"(?P<secret>[a-z]{3,8}(?:\s+[a-z]{3,8}){11,23})\b",
+            re.IGNORECASE,
+        ),
+    ),
+    Detector(
+        "secret",
+        ("recovery code", "backup code"),
+        re.compile(
+            r"(?:recovery|backup) codes?[^\n:]{0,40}:?\s+"
+            r"(?P<secret>(?=[a-z]{0,12}\d)[a-z0-9]{4,12}(?:-[a-z0-9]{3,12}){0,3}"
+            r"(?:\s{1,4}(?=[a-z]{0,12}\d)[a-z0-9]{4,12}(?:-[a-z0-9]{3,12}){0,3}){0,20})",
+            re.IGNORECASE,
+        ),
+        accepts=_is_token,
+    ),
+    Detector(
+        "secret",
+        ("$ansible_vault;",),
+        re.compile(r"\$ansible_vault;[\w.;-]{1,60}\s+(?P<secret>[0-9a-f]{16,}(?:\s+[0-9a-f]{8,})*)", re.IGNORECASE),
+    ),
+    Detector(
+        "password",
         ("psk=",),
         re.compile(r"""psk=(?P<quote>")?(?P<secret>(?(quote)[^"\n]|[^\s"\\]){8,64})""", re.IGNORECASE),
         accepts=is_shown,
@@ -143,6 +194,25 @@ FOLDED_CONTEXTS: tuple[Detector, ...] = (
         accepts=is_shown,
     ),
 )
+
+SECRET_OBJECTS = (r"kind[\"']?: *[\"']?secret\b",)
+"""What tells of a secret of Kubernetes, in the syntax of re2."""
+_DATA = re.compile(r"(?:\A|\n)([ \t]*)(?:string)?data:[ \t]*\r?(?=\n)", re.IGNORECASE)
+_ENTRY = re.compile(r"\n([ \t]+)[\w.-]{1,200}:[ \t]*[\"']?(?P<secret>[^\s\"'|>]{4,8192})[^\n]*")
+
+
+def secret_objects(text: str, folded: str) -> Iterator[Span]:
+    """The values of the secrets of Kubernetes, whatever their names."""
+    place = folded.find("secret")
+    while place >= 0:
+        if folded[max(place - 9, 0) : place].strip().rstrip("\"' ").endswith(":"):
+            for data in _DATA.finditer(text, max(folded.rfind("\n---", 0, place), 0), place + 4096):
+                after = data.end()
+                while (entry := _ENTRY.match(text, after)) and len(entry[1]) > len(data[1]):
+                    if is_shown(entry["secret"]):
+                        yield Span(*entry.span("secret"), "secret")
+                    after = entry.end()
+        place = folded.find("secret", place + 4096)
 
 
 COOKIES = ("cookie", r" -b ['\"\\]*[\w.-]+=", r"(?:true|false)(?:\t|\\+t)[0-9]+")

@@ -11,9 +11,16 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from memory_pipeline.sessions.redaction.assignments import ASSIGNED, assignments
-from memory_pipeline.sessions.redaction.columns import COLUMNS, columns
+from memory_pipeline.sessions.redaction.columns import COLUMNS, INSERTED, columns, inserted
 from memory_pipeline.sessions.redaction.commands import COMMANDS
-from memory_pipeline.sessions.redaction.contexts import CONTEXTS, COOKIES, FOLDED_CONTEXTS, cookies
+from memory_pipeline.sessions.redaction.contexts import (
+    CONTEXTS,
+    COOKIES,
+    FOLDED_CONTEXTS,
+    SECRET_OBJECTS,
+    cookies,
+    secret_objects,
+)
 from memory_pipeline.sessions.redaction.detectors import Detector, Prefilter, Span, fold
 from memory_pipeline.sessions.redaction.encoded import ENCODED, encoded, is_encoded
 from memory_pipeline.sessions.redaction.spoken import SPOKEN, TOLD, spoken, told
@@ -213,7 +220,9 @@ def _finders() -> Iterator[tuple[list[str], Finder]]:
         yield _in_any_case(folded_detector.triggers), folded_detector.spans
     yield _in_any_case(ASSIGNED), assignments
     yield _in_any_case(COLUMNS), columns
+    yield _in_any_case(INSERTED), inserted
     yield _in_any_case(COOKIES), cookies
+    yield _in_any_case(SECRET_OBJECTS), secret_objects
     yield _in_any_case(SPOKEN), spoken
     yield _in_any_case(TOLD), told
 

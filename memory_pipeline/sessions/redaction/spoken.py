@@ -63,18 +63,18 @@ _BEFORE = re.compile(
 _WORD = r"[^\s\"'`„“«「『，。；！？、,;<>(){}\[\]]{4,100}(?<![.:])"
 _LOGIN = re.compile(
     rf"\b(?:{_any(words.CREDENTIALS)})\b(?:[ \t]+[a-zà-ÿ]{{1,12}}){{0,3}}[ \t]*:?[ \t]*[\"'`]?[\w.@+-]{{2,60}}[\"'`]?"
-    rf"(?:[ \t]+[/|][ \t]+|[ \t]*:)[\"'`]?(?P<secret>{_WORD})",
+    rf"(?:[ \t]+(?:[/|]|and|und|et|y|e|和)[ \t]+|[ \t]*:)[\"'`]?(?P<secret>{_WORD})",
     re.I,
 )
 _SHORT = re.compile(
-    rf"\b(?:{_any(words.SHORT)})(?:[ \t]*[:=][ \t]*|[ \t]+(?:is|ist|est)[ \t]+)[\"'`]?(?P<secret>{_WORD})", re.I
+    rf"\b(?:{_any(words.SHORT)}){_FOR}(?:[ \t]*[:=][ \t]*|[ \t]+(?:is|ist|est)[ \t]+)[\"'`]?(?P<secret>{_WORD})", re.I
 )
 _PIN = re.compile(
     rf"\b(?:{_any(words.PINS)})(?:[ -](?:code|number|nummer))?{_FOR}{_SAYS}[\"'`]?(?P<secret>\d{{4,8}})\b", re.I
 )
 TOLD = (
-    rf"(?:{_any(words.CREDENTIALS)})[^\n]*(?: [/|] |\w:\S)",
-    rf"(?:^|[^a-z])(?:{_any(words.SHORT)})(?:[ \t]*[:=]| is)",
+    rf"(?:{_any(words.CREDENTIALS)})[^\n]*(?: (?:[/|]|and|und|et|y|e|和) |\w:\S)",
+    rf"(?:^|[^a-z])(?:{_any(words.SHORT)})(?: [^\n:=]+)?(?:[ \t]*[:=]| is)",
     rf"(?:^|[^a-z])(?:{_any(words.PINS)})[^a-z0-9][^\n]*[0-9]{{4}}",
 )
 """What tells that something may be, in the syntax of re2."""
@@ -100,7 +100,8 @@ def told(text: str, folded: str) -> Iterator[Span]:
         if _is_value(found["secret"]) and _STRONG.match(found["secret"]):
             yield Span(*found.span("secret"), "password")
     for found in _matches(_SHORT, words.SHORT, text, folded):
-        if _is_value(found["secret"]) and _is_odd(found["secret"]) and _names_user(text, found.start()):
+        strong = _STRONG.match(found["secret"]) and "=" not in found[0]
+        if _is_value(found["secret"]) and _is_odd(found["secret"]) and (strong or _names_user(text, found.start())):
             yield Span(*found.span("secret"), "password")
     for found in _matches(_PIN, words.PINS, text, folded):
         if "PIN" in found[0] or _OWN.search(text, max(found.start() - 60, 0), found.start()):
@@ -234,8 +235,8 @@ def _is_quoted_value(value: str) -> bool:
 
 
 _NAMED = re.compile(
-    rf"(?:{_NAME}|\b(?:secret|token|api[ -]?key|credentials?|pin|schlüssel|geheimnis|clé|llave|chave|chiave)\b"
-    r"|密钥|密鑰|令牌|トークン|秘密|토큰)(?:[ \t][^\n.!?:;,]{1,60}?)?"
+    rf"(?:{_NAME}|(?P<other>\b(?:secret|token|api[ -]?key|credentials?|pin|schlüssel|geheimnis|clé|llave|chave)\b"
+    r"|\bchiave\b|密钥|密鑰|令牌|トークン|秘密|토큰))(?:[ \t][^\n.!?:;,]{1,60}?)?"
     rf"(?:\s*[:：—–]|\s+(?:{_any(words.IS)})\b|\s*(?:是|为|為|は|은|는))\s*"
     r"(?P<what>[^\n]{0,80})",
     re.IGNORECASE,
@@ -244,11 +245,15 @@ _NAMED = re.compile(
 
 def names_password(line: str) -> bool:
     """Whether it says what a password, passphrase, secret or token is; also when its value is redacted."""
-    told_so = "[redacted:" in line or any(_tells(found["what"]) for found in _NAMED.finditer(line))
+    told_so = "[redacted:" in line or any(_tells(found["what"], not found["other"]) for found in _NAMED.finditer(line))
     return told_so or any(spoken(line, fold(line))) or any(told(line, line))
 
 
-def _tells(what: str) -> bool:
+def _tells(what: str, password: bool) -> bool:
     what = what.lstrip("\"'`“„«「*_ ")
-    word = what.split(maxsplit=1)[0] if what else ""
-    return bool(word) and not _ABOUT.match(what) and _is_odd(word.rstrip(".,;。"))
+    word = what.split(maxsplit=1)[0].rstrip(".,;。!?") if what else ""
+    if not word or _ABOUT.match(what):
+        return False
+    # one plain word may be a password, but not whatever else is called secret or token
+    alone = password and len(what.split()) <= 2 and not word.endswith(("ed", "ing"))
+    return alone or _is_odd(word)

@@ -25,7 +25,19 @@ PREPOSITIONS = (
     *("для", "к", "you", "we", "i", "that"),
 )
 IS = (
-    *("is", "was", "are", "will be", "should be", "is now", "is still", "is currently", "is set to", "was set to"),
+    *(
+        "is",
+        "was",
+        "are",
+        "will be",
+        "should be",
+        "used to be",
+        "is now",
+        "is still",
+        "is currently",
+        "is set to",
+        "was set to",
+    ),
     *("is changed to", "was changed to", "ist", "war", "lautet", "heißt", "ist jetzt", "est", "était"),
     *("est maintenant", "es", "era", "é", "è", "sarà", "foi", "jest", "är", "este", "это", "είναι", "là", "adalah"),
     *("هي", "هو", "है", "คือ"),

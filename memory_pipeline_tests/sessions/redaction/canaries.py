@@ -10,7 +10,7 @@ import hashlib
 import json
 import string
 
-from memory_pipeline_tests.sessions.redaction.surroundings import FOUND_BY_SURROUNDINGS
+from memory_pipeline_tests.sessions.redaction.surroundings import FOUND_BY_SURROUNDINGS, SEEN_LATER
 
 
 def _random(length: int, alphabet: str = string.ascii_letters + string.digits, seed: str = "") -> str:
@@ -142,5 +142,6 @@ _PLANTED: tuple[tuple[str, str, str, str], ...] = (
 
 # kind: (a text in which it is planted, the secret that must vanish)
 CANARIES: dict[str, tuple[str, str]] = {
-    kind: (before + secret + after, secret) for kind, before, secret, after in (*_PLANTED, *FOUND_BY_SURROUNDINGS)
+    kind: (before + secret + after, secret)
+    for kind, before, secret, after in (*_PLANTED, *FOUND_BY_SURROUNDINGS, *SEEN_LATER)
 }

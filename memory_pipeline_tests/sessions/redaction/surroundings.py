@@ -10,19 +10,20 @@ import hashlib
 import json
 import string
 
+HEX = "0123456789abcdef"
+
 
 def made(seed: str, length: int, alphabet: str = string.ascii_letters + string.digits) -> str:
     """A value that is the same in every run, with letters and digits in it."""
     digest = hashlib.shake_256(f"surroundings {seed}".encode()).digest(length)
     value = "".join(alphabet[byte % len(alphabet)] for byte in digest)
-    return value if set(alphabet) <= set("0123456789") else f"{value[: length - 3]}k4z"
+    return value if set(alphabet) <= set(HEX) else f"{value[: length - 3]}k4z"
 
 
 def b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-HEX = "0123456789abcdef"
 _KEY = "\n".join(
     base64.b64encode(hashlib.shake_256(b"another").digest(900)).decode()[n : n + 64] for n in range(0, 1200, 64)
 )
@@ -200,4 +201,112 @@ FOUND_BY_SURROUNDINGS: tuple[tuple[str, str, str, str], ...] = (
     ("pl-is", "hasło to ", "Zima" + "2031", ""),
     ("sv-is", "lösenordet är ", "Vinter" + "2031", ""),
     ("tr-is", "parola: ", "Kis" + "2031x", ""),
+)
+
+
+def _later(seed: str, length: int = 12) -> str:
+    return made(f"later {seed}", length)
+
+
+_WORDS = (
+    *("abandon", "ability", "able", "about", "above", "absent"),
+    *("absorb", "abstract", "absurd", "abuse", "access", "accident"),
+)
+    "abandon",
+    "ability",
+    "able",
+    "about",
+    "above",
+    "absent",
+    "absorb",
+    "abstract",
+    "absurd",
+    "abuse",
+    "access",
+    "accident",
+]
+# Written when the detectors were done, to see what they miss of what nobody had in view.
+SEEN_LATER: tuple[tuple[str, str, str, str], ...] = (
+    ("tf-output", 'db_password = "', _later("1"), '"\n'),
+    ("tfvars-object", 'variable "db" {\n  default = {\n    password = "', _later("2"), '"\n  }\n}'),
+    (
+        "ansible-vault",
+        "$ANSIBLE_VAULT;1.1;AES256\n",
+        made("later av", 80, HEX) + "\n          " + made("later av2", 80, HEX),
+        "\n",
+    ),
+    ("ansible-inventory", "web1 ansible_host=10.0.0.1 ansible_user=ada ansible_ssh_pass=", _later("3"), "\n"),
+    ("ansible-become", "ansible_become_pass: ", _later("4"), "\n"),
+    ("npmrc-password", '//registry.ada.dev/:_password="', b64(_later("5")), '"\n'),
+    ("pypirc", "[pypi]\nusername = ada\npassword = ", _later("6"), "\n"),
+    ("gradle", "RELEASE_STORE_PASSWORD=", _later("7"), "\nRELEASE_KEY_ALIAS=ada"),
+    ("gradle-key", "signing.password=", _later("8"), "\n"),
+    ("compose-env", "    environment:\n      - MYSQL_ROOT_PASSWORD=", _later("9"), "\n"),
+    (
+        "gh-actions-log",
+        "2026-05-01T12:00:00.1234567Z   env:\n2026-05-01T12:00:00.1234567Z     DEPLOY_TOKEN: ",
+        _later("10", 30),
+        "\n",
+    ),
+    ("rails-cred", "secret_key_base: ", made("later 11", 128, HEX), "\n"),
+    ("rails-master", "config/master.key: ", made("later 12", 32, HEX), "\n"),
+    ("django-secret", "SECRET_KEY = 'django-insecure-", "%j@3k*l" + _later("13", 40) + "(x", "'\n"),
+    ("django-db", "'default': {'USER': 'ada', 'PASSWORD': '", _later("14"), "', 'HOST': 'db'}"),
+    (
+        "k8s-secret",
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ndata:\n  username: YWRh\n  pw: ",
+        b64(_later("15")),
+        "\n",
+    ),
+    ("k8s-string", "apiVersion: v1\nkind: Secret\nstringData:\n  smtp: ", _later("16"), "\n"),
+    ("vault-kv", "====== Data ======\nKey         Value\n---         -----\npassword    ", _later("17"), "\n"),
+    ("vault-unseal", "Unseal Key 1: ", b64(_later("18", 33)), "\n"),
+    ("1password", "  username:  ada\n  password:  ", _later("19"), "\n  url: https://x"),
+    ("psql-password", "postgres=# ALTER USER ada WITH PASSWORD '", _later("20"), "';"),
+    ("mysql-identified", "CREATE USER 'ada'@'%' IDENTIFIED BY '", _later("21"), "';"),
+    ("ssh-keygen", "Enter passphrase (empty for no passphrase): ", _later("22"), "\nEnter same passphrase again: "),
+    ("ssh-keygen-N", 'ssh-keygen -t ed25519 -N "', "open the gate 7", '" -f id'),
+    ("gpg", "gpg --batch --passphrase ", _later("23"), " -d x.gpg"),
+    ("openssl-passin", "openssl rsa -in k.pem -passin pass:", _later("24"), " -out x"),
+    ("jdbc", "jdbc:oracle:thin:scott/", _later("25"), "@db:1521/orcl"),
+    ("jdbc-sqlserver", "jdbc:sqlserver://db:1433;databaseName=x;user=sa;password=", _later("26"), ";encrypt=true"),
+    ("spring-yml", 'spring:\n  datasource:\n    username: ada\n    password: "', _later("27"), '"\n'),
+    ("php-env", 'MAIL_PASSWORD="', "two words " + _later("28", 5), '"\n'),
+    ("net-user", "net user ada ", _later("29") + "!", " /add"),
+    ("powershell", '$pw = ConvertTo-SecureString "', _later("30"), '" -AsPlainText -Force'),
+    ("az-keyvault", 'az keyvault secret set --vault-name v --name db --value "', _later("31"), '"'),
+    ("gh-secret", 'gh secret set DB_PW --body "', _later("32"), '"'),
+    ("heroku-config", "heroku config:set SECRET_TOKEN=", _later("33", 30), " -a shop"),
+    (
+        "otpauth",
+        "otpauth://totp/Shop:ada?secret=",
+        made("later 34", 32, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"),
+        "&issuer=Shop",
+    ),
+    ("recovery-codes", "Your recovery codes:\n", made("later 35", 5, HEX) + "-" + made("later 36", 5, HEX), "\n"),
+    (
+        "mnemonic",
+        "seed phrase: ",
+        "abandon ability able about above absent absorb abstract absurd abuse access accident",
+        "\n",
+    ),
+    (
+        "mnemonic-is",
+        "My wallet recovery phrase is ",
+        "zoo zone youth young yellow year wrong write wrist wreck worry world",
+        "",
+    ),
+    ("wifi-qr", "WIFI:T:WPA;S:home;P:", _later("37"), ";;"),
+    ("ftp", "lftp -u ada,", _later("38"), " ftp.ada.dev"),
+    ("rsync-env", "RSYNC_PASSWORD=", _later("39"), " rsync -av x y"),
+    ("winscp", "open sftp://ada:", _later("40"), "@host/ -hostkey=x"),
+    ("git-credential", "protocol=https\nhost=github.com\nusername=ada\npassword=", _later("41"), "\n"),
+    ("sql-insert", "INSERT INTO users (name, password) VALUES ('ada', '", _later("43"), "');"),
+    ("en-hint", "btw the db creds are admin and ", "Qw3" + "rty!x9", " if you need them"),
+    ("en-was", "root password used to be ", "Summer" + "1999x", " back then"),
+    ("de-pw", "PW für den Server: ", "Regen" + "tag77!", ""),
+    ("it-cred", "le credenziali sono: ada / ", "Neve" + "-2041", ""),
+    ("zh-login", "登录账号 ada 密码 ", "Xq19" + "zzk!", "\n"),
+    ("x-api", 'fetch(url, {headers: {"x-api-key": "', _later("44", 32), '"}})'),
+    ("grpc-meta", "metadata: authorization=", _later("45", 40), "\n"),
 )
