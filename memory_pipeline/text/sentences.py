@@ -21,7 +21,8 @@ _GOES_ON = ".!?…:;,。！？)\"'”’"
 """Ends of a line after which the next one goes on with it."""
 MAX_ABBREVIATION = 8
 _LINK = re.compile(r"!?\[([^\]\[]{0,500})\]\([^)\s]*\)")
-_DECORATION = re.compile(r"[\U0001F300-\U0001FAFF\u2600-\u27BF\u2B00-\u2BFF\uFE0F]")
+# with what joined them
+_DECORATION = re.compile(r"[\U0001F300-\U0001FAFF\u2600-\u27BF\u2B00-\u2BFF](?:\uFE0F?\u200D)?|\uFE0F")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -46,7 +47,8 @@ def kept(folder: Path) -> str:
     texts = []
     for path in sorted(folder.rglob("*")):
         if path.suffix == ".parquet":
-            texts.append("\n".join(map(str, pl.read_parquet(path, glob=False).rows())))
+            rows = pl.read_parquet(path, glob=False).to_dicts()
+            texts.append(json.dumps(rows, ensure_ascii=False, default=str))
         elif path.suffix in (".md", ".json", ".toml", ".log"):
             texts.append(path.read_text("utf-8"))
     return "\n".join(texts)

@@ -246,7 +246,7 @@ _NAMED = re.compile(
 def names_password(line: str) -> bool:
     """Whether it says what a password, passphrase, secret or token is; also when its value is redacted."""
     told_so = "[redacted:" in line or any(_tells(found["what"], not found["other"]) for found in _NAMED.finditer(line))
-    return told_so or any(spoken(line, fold(line))) or any(told(line, line))
+    return told_so or any(spoken(line, fold(line))) or any(told(line, fold(line)))
 
 
 def _tells(what: str, password: bool) -> bool:
@@ -255,5 +255,5 @@ def _tells(what: str, password: bool) -> bool:
     if not word or _ABOUT.match(what):
         return False
     # one plain word may be a password, but not whatever else is called secret or token
-    alone = password and len(what.split()) <= 2 and not word.endswith(("ed", "ing"))
+    alone = password and len(what.split()) <= 2 and not word.endswith(("ed", "ing")) and not _TOGETHER.search(word)
     return alone or _is_odd(word)
