@@ -206,7 +206,9 @@ def secret_objects(text: str, folded: str) -> Iterator[Span]:
     place = folded.find("secret")
     while place >= 0:
         if folded[max(place - 9, 0) : place].strip().rstrip("\"' ").endswith(":"):
-            for data in _DATA.finditer(text, max(folded.rfind("\n---", 0, place), 0), place + 4096):
+            for data in _DATA.finditer(
+                text, max(folded.rfind("\n---", max(place - 4096, 0), place), place - 4096, 0), place + 4096
+            ):
                 after = data.end()
                 while (entry := _ENTRY.match(text, after)) and len(entry[1]) > len(data[1]):
                     if is_shown(entry["secret"]):
