@@ -68,7 +68,7 @@ def sessions_of_call(sessions: list[Path] | None) -> tuple[Settings, Catalogue]:
     named = bool(sessions or settings.session_dirs)
     if not sources and named:
         raise fail(f"There is no session in {', '.join(map(str, directories))}.")
-    catalogue = _look(settings, sources)
+    catalogue = look(settings, sources)
     if catalogue.has_sessions or named:
         return catalogue.settings, catalogue
     settings = use_examples(settings)
@@ -77,7 +77,7 @@ def sessions_of_call(sessions: list[Path] | None) -> tuple[Settings, Catalogue]:
         "They are written examples, not recorded sessions, and have a workspace of their own.",
         style="yellow",
     )
-    catalogue = _look(settings, list(find_sources(roots(settings))))
+    catalogue = look(settings, list(find_sources(roots(settings))))
     return catalogue.settings, catalogue
 
 
@@ -87,10 +87,11 @@ def look_before_dagster(settings: Settings) -> None:
     if kept_first_day(settings.workspace) is None:
         with one_sentence(SettingError, code=MISUSED):
             sources = list(find_sources(roots(settings)))
-        keep_first_day(_look(settings, sources).settings, ())
+        keep_first_day(look(settings, sources).settings, ())
 
 
-def _look(settings: Settings, sources: list[Source]) -> Catalogue:
+def look(settings: Settings, sources: list[Source]) -> Catalogue:
+    """What is known of these session files, after those that are new or changed were read."""
     if sources:
         require_space(settings.workspace)
         keep_private(settings.workspace)

@@ -65,11 +65,11 @@ def estimate(
     settings, catalogue = sessions_of_call(sessions)
     with only_run(settings):
         stages = Stages.from_settings(settings, catalogue, datetime.now(UTC))
-        costs = _costs(stages, days_in(catalogue, span, everything))
+        costs = costs_of(stages, days_in(catalogue, span, everything))
     print_json(_as_json(settings, costs)) if as_json else _print(settings, costs)
 
 
-def _costs(stages: Stages, days: list[date]) -> Costs:
+def costs_of(stages: Stages, days: list[date]) -> Costs:
     """Messages are read on the way, which the next run need not do again."""
     observed: ByDay = {}
     observer, lake = stages.observations.observer, stages.sessions.lake
@@ -90,7 +90,7 @@ def _sum(by_day: ByDay) -> Estimate:
     return sum(by_day.values(), Estimate())
 
 
-def _days_needed(settings: Settings, total: Estimate) -> int | None:
+def days_needed(settings: Settings, total: Estimate) -> int | None:
     """Days that the budgets stretch it over; None where a budget of nothing keeps it from ever being done."""
     tokens = total.input_tokens + total.output_tokens
     asked = ((tokens, settings.daily_budget_tokens), (total.cost_usd or 0.0, settings.daily_budget_usd))
@@ -101,11 +101,11 @@ def _days_needed(settings: Settings, total: Estimate) -> int | None:
 
 def _as_json(settings: Settings, costs: Costs) -> dict[str, Any]:
     return {
-        "model": _told(settings, settings.observer.model),
-        "reflector_model": _told(settings, settings.reflector.model),
+        "model": told(settings, settings.observer.model),
+        "reflector_model": told(settings, settings.reflector.model),
         "total": vars(costs.total),
         "stages": {name: vars(estimated) for name, estimated in costs.stages.items()},
-        "days_needed": _days_needed(settings, costs.total),
+        "days_needed": days_needed(settings, costs.total),
         "days": {str(day): vars(estimated) for day, estimated in costs.days().items() if estimated.calls},
     }
 
@@ -119,7 +119,7 @@ def _print(settings: Settings, costs: Costs) -> None:
     if not any(models.values()):
         return
     _table({stage: costs.by_stage[stage] for stage, model in models.items() if model}, costs)
-    named = "; ".join(f"{stage}: {_told(settings, model)}" for stage, model in models.items() if model)
+    named = "; ".join(f"{stage}: {told(settings, model)}" for stage, model in models.items() if model)
     say(f"Models: {named}. Nothing was asked. Repairs and retries come on top; tokens are estimates.")
     if settings.reflector.model:
         say(
@@ -133,7 +133,7 @@ def _print(settings: Settings, costs: Costs) -> None:
                 "and out."
             )
     budget = f"{settings.daily_budget_usd:.2f} USD and {settings.daily_budget_tokens:,} tokens a day"
-    days = _days_needed(settings, costs.total)
+    days = days_needed(settings, costs.total)
     say(f"With a budget of {budget} it {'is never done' if days is None else f'takes {days} day(s) of running'}.")
 
 
@@ -149,14 +149,14 @@ def _table(by_stage: dict[str, ByDay], costs: Costs) -> None:
         rows.append((("by hand", POOLING), costs.pool))
     for names, found in rows:
         counts = (found.windows, found.calls, found.answered, found.input_tokens, found.output_tokens)
-        table.add_row(*names, *(f"{n:,}" for n in counts), _money(found.cost_usd), _money(found.most_usd))
+        table.add_row(*names, *(f"{n:,}" for n in counts), money(found.cost_usd), money(found.most_usd))
     out.print(table)
 
 
-def _told(settings: Settings, model: str | None) -> str | None:
+def told(settings: Settings, model: str | None) -> str | None:
     """As it may be shown: a command may have a key among its arguments."""
     return redactor_of(settings).redact(model) if model else None
 
 
-def _money(usd: float | None) -> str:
+def money(usd: float | None) -> str:
     return "unknown" if usd is None else f"{usd:.2f}"

@@ -17,6 +17,7 @@ from memory_pipeline.llm.own_sessions import is_inside
 
 COMMANDS = {
     "run": "Bring the last days, or the days named, up to date.",
+    "setup": "Choose a model, try it and set it.",
     "estimate": "Show what `memory run` would ask of the models, and the cost.",
     "status": "Show what is read, not readable, out of date and pending.",
     "review": "Decide on the pending proposals, key by key.",

@@ -1,7 +1,7 @@
 """`memory settings`: what holds, where it is set, and writing the workspace's settings.toml."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
@@ -57,14 +57,8 @@ def set_(key: KEY, value: Annotated[str, typer.Argument(help="As it would stand 
     if setting.key == "workspace":
         raise fail("The workspace is named by MEMORY_WORKSPACE; its own file cannot say where it lies.", MISUSED)
 
-    def put(document: Any) -> None:
-        table, name = _table(document, setting.key, make=True)
-        if not isinstance(table, dict):
-            raise SettingError(f"{named_workspace() / FILE_NAME}: {setting.key.partition('.')[0]} should be a table.")
-        table[name] = _as_toml(setting, value)
-
-    path = _edit(put, is_secret=setting.is_secret)
-    say(f"{setting.key} = {_shown(setting, value)}, in {path}")
+    path = write({setting.key: value})
+    say(f"{setting.key} = {shown(setting, value)}, in {path}")
     if setting.variable in {name.upper() for name, text in os.environ.items() if text}:
         err.print(f"{setting.variable} is set in this environment and counts more.", style="yellow")
     if setting.key in AT_START:
@@ -85,6 +79,28 @@ def unset(key: KEY) -> None:
     say(f"{named} is taken out of {_edit(take_out)}")
 
 
+def write(values: Mapping[str, str | None]) -> Path:
+    """Write these settings, by key, into settings.toml in one go, and take out those that are None; the file.
+
+    Ends the command where what came of it would be wrong; then nothing is written.
+    """
+    known = settings_of(Settings)
+
+    def put(document: Any) -> None:
+        for key, value in values.items():
+            table, name = _table(document, key, make=value is not None)
+            if table is None:
+                continue
+            if not isinstance(table, dict):
+                raise SettingError(f"{named_workspace() / FILE_NAME}: {key.partition('.')[0]} should be a table.")
+            if value is not None:
+                table[name] = _as_toml(known[key], value)
+            elif name in table:
+                del table[name]
+
+    return _edit(put, is_secret=any(known[key].is_secret for key in values))
+
+
 def rows_of(settings: Settings) -> list[dict[str, Any]]:
     """Every setting with its value as it may be shown, and where it comes from; what people use most comes first."""
     places = given(Settings, settings.workspace)
@@ -96,7 +112,7 @@ def rows_of(settings: Settings) -> list[dict[str, Any]]:
             {
                 "key": key,
                 "variable": setting.variable,
-                "value": _shown(setting, written(value)),
+                "value": shown(setting, written(value)),
                 "from": places[key][1] if key in places else _unset_place(settings, key),
                 "default": setting.default,
                 "meaning": setting.meaning,
@@ -106,7 +122,7 @@ def rows_of(settings: Settings) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: not row["front"])
 
 
-def _shown(setting: Setting, text: str) -> str:
+def shown(setting: Setting, text: str) -> str:
     """A value without its secrets: a command may have a key among its arguments, an address a password."""
     from memory_pipeline.sessions.redaction import Redactor
 

@@ -7,12 +7,14 @@ import polars as pl
 import typer
 
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.estimate import told
 from memory_pipeline.cli.summary import say_problems
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.observations.silence import silences
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.auto_promotion import report
@@ -42,6 +44,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     days, log = catalogue.days(), ProposalLog(lake)
     data = {
         "workspace": str(settings.workspace),
+        "model": told(settings, settings.observer.model),
         "session_directories": [str(d) for d in directories],
         "files_still_to_be_read": left,
         **_files(lake),
@@ -134,6 +137,7 @@ def _waiting(lake: Lake) -> dict[str, str]:
 
 def _print(data: dict[str, Any]) -> None:
     say_pair("workspace", data["workspace"])
+    say_pair("model", data["model"] or NO_MODEL)
     say_pair("session directories", ", ".join(data["session_directories"]) or "none found")
     read = ", ".join(f"{n} {harness}" for harness, n in data["session_files"].items())
     say_pair("session files read", read or "none; `memory run` reads them")

@@ -8,11 +8,13 @@ import polars as pl
 
 from memory_pipeline.cli.console import say, say_pair
 from memory_pipeline.cli.dagster_runs import check_results
+from memory_pipeline.cli.estimate import told
 from memory_pipeline.distillation.periods import DAY, LEVELS, NAMES, TABLE_OF, periods_of
 from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE
@@ -59,6 +61,7 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
             "failed": sum(len(c["failed_days"]) for c in checks.values()),
             "failing": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},
         },
+        "model": told(settings, settings.observer.model),
         "model_calls": calls.height,
         "model_tokens": int(calls["input_tokens"].sum()) + int(calls["output_tokens"].sum()),
         "spent_usd": float(calls["cost_usd"].sum()),
@@ -143,6 +146,8 @@ def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
     say_pair("checks", f"{checks['passed']} passed, {checks['failed']} failed")
     for name, failed in checks["failing"].items():
         say_pair("", f"{name} on {', '.join(failed[:5])}" + (" …" if len(failed) > 5 else ""))
+    if not summary["model"]:
+        say_pair("model", NO_MODEL)
     say_pair("money spent", _spent(summary))
     for name, place in summary["places"].items():
         say_pair(name, place)

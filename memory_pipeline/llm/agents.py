@@ -6,8 +6,8 @@ tools and instructions of the user's own stay out too, as far as the agent can l
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,15 +24,17 @@ class Agent:
     """What a user does who is not logged in."""
     variables: tuple[str, ...]
     """Each of these logs it in."""
-    home: tuple[str | None, str]
+    home: tuple[str, str]
     """The variable that names its folder, and the folder otherwise."""
     files: tuple[str, ...]
     """In that folder; one with something in it says that somebody has logged in."""
+    marked: tuple[tuple[str, bytes], ...] = ()
+    """Files in that folder, and what stands in one when somebody has, where the key itself lies elsewhere."""
 
-    def folder(self, environment: Mapping[str, str]) -> Path:
+    @property
+    def folder(self) -> Path:
         variable, otherwise = self.home
-        named = environment.get(variable, "") if variable else ""
-        return Path(named or otherwise).expanduser()
+        return Path(os.environ.get(variable) or otherwise).expanduser()
 
 
 _APPLICATION_DATA = "~/Library/Application Support" if sys.platform == "darwin" else "~/.config"
@@ -52,6 +54,7 @@ AGENTS = (
         ),
         ("CLAUDE_CONFIG_DIR", "~/.claude"),
         (".credentials.json",),
+        ((".claude.json", b'"oauthAccount"'), ("../.claude.json", b'"oauthAccount"')),  # on a Mac, the key chain
     ),
     Agent(
         "codex",

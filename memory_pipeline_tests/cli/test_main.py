@@ -78,7 +78,7 @@ def test_help_fits_a_narrow_terminal_and_names_no_type_of_a_flag(args: list[str]
 def test_a_command_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     done = memory(tmp_path, "statu")
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == "Error: No such command 'statu'. Did you mean 'status', 'estimate'?"
+    assert done.stderr.splitlines()[-1] == "Error: No such command 'statu'. Did you mean 'status', 'estimate', 'setup'?"
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

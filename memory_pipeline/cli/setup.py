@@ -1,0 +1,200 @@
+"""`memory setup`: which models this machine has, one of them chosen, tried and set."""
+
+import os
+import shutil
+import sys
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from memory_pipeline.cli.console import FAILED, MISUSED, err, fail, printable, say, say_pair
+from memory_pipeline.cli.settings import rows_of, shown, write
+from memory_pipeline.cli.setup_outlook import Outlook, outlook_of
+from memory_pipeline.cli.setup_trial import Trial, try_model
+from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.extras import missing_extras
+from memory_pipeline.llm.agents import BY_NAME
+from memory_pipeline.llm.found import Choice, choices, loaded_context
+from memory_pipeline.llm.quality import NO_MODEL
+from memory_pipeline.model_names import model_name
+from memory_pipeline.setting_sources import settings_of
+from memory_pipeline.settings import ObserverSettings, Settings, variable
+from memory_pipeline.text.sentences import clip
+
+SHOWN = 8
+"""Lines of each observer that are shown."""
+WIDTH = 100
+"""Characters of such a line."""
+LEAST_CONTEXT = 8_000
+"""Tokens: the least that `effective_context` may be."""
+UNCHANGED = "Nothing is set; all stays as it was."
+
+
+def setup(
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="NAME", help="An agent, provider:model, or a command with its arguments."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Ask nothing; try the model that --model names and set it.")
+    ] = False,
+) -> None:
+    """Choose a model, try it and set it.
+
+    Shows the agents, keys and local servers of this machine with what each would cost, asks which, tries it on a
+    bundled example and sets it. Nothing is set where the try fails. Without a terminal it shows the choices;
+    --yes --model NAME then sets one.
+    """
+    if yes and not model:
+        raise fail("--yes needs --model NAME: no model is set that nobody has named.", MISUSED)
+    settings = settings_of_call()
+    found = choices()
+    if yes and model:
+        _set_up(settings, _named(model, found))
+        return
+    offered = [_named(model, found)] if model else found
+    _show(settings, offered)
+    if not offered:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        say(f"\nNothing is set. `memory setup --yes --model {model or 'NAME'}` tries one and sets it.")
+        return
+    if chosen := _ask(offered):
+        _set_up(settings, chosen)
+    else:
+        say(UNCHANGED)
+
+
+def _named(name: str, found: list[Choice]) -> Choice:
+    """What was found by that name, else a model that is only named."""
+    for choice in found:
+        if name in (choice.name, choice.model):
+            return choice
+    if name in BY_NAME:
+        return Choice(name, "agent", "not found on PATH", BY_NAME[name].command)
+    try:
+        return Choice(name, "named", "named", model_name(name))
+    except ValueError as error:
+        known = ", ".join([*BY_NAME, *(choice.name for choice in found if choice.name not in BY_NAME)])
+        raise fail(f"--model {name!r}: {error}, or one of: {known}.", MISUSED) from None
+
+
+def _show(settings: Settings, offered: list[Choice]) -> None:
+    if settings.observer.model:
+        row = next(row for row in rows_of(settings) if row["key"] == "observer.model")
+        say_pair("model", f"{row['value']} ({row['from']})")
+    else:
+        say_pair("model", NO_MODEL)
+    if not offered:
+        say("\nNo agent, key or local server was found. Any one of these will do:")
+        say(f"  a coding agent that is logged in: {', '.join(BY_NAME)}")
+        say("  a key in the environment, such as ANTHROPIC_API_KEY or OPENAI_API_KEY")
+        say("  a local server: Ollama, LM Studio, llama.cpp or vLLM at its usual port")
+        say("Then `memory setup` again. For another one: `memory setup --model NAME`.")
+        return
+    outlook = outlook_of(settings)
+    say(f"\n{outlook.tokens() if isinstance(outlook, Outlook) else outlook}")
+    say("What is said in your sessions goes, redacted, to the model that you choose; a local server keeps it here.")
+    width = max(len(choice.name) for choice in offered) + 2
+    for number, choice in enumerate(offered, 1):
+        say(f"\n{number:>3}  {choice.name:<{width}}{choice.evidence}")
+        if choice.missing:
+            say(f"     {'':<{width}}{choice.missing}", "yellow")
+        if isinstance(outlook, Outlook):
+            say(f"     {'':<{width}}{outlook.with_model(_with(settings, choice), choice)}")
+
+
+def _ask(offered: list[Choice]) -> Choice | None:
+    """The one that the user names by its number; None for none."""
+    while True:
+        said = typer.prompt("\nWhich one? Its number, or Enter for none", default="", show_default=False).strip()
+        if said in ("", "0"):
+            return None
+        if said.isdecimal() and int(said) <= len(offered):
+            return offered[int(said) - 1]
+        err.print(f"Expected a number from 1 to {len(offered)}, or just Enter.", style="yellow")
+
+
+def _set_up(settings: Settings, choice: Choice) -> None:
+    """Try the model and set it; leave everything as it is where that fails."""
+    known = settings_of(Settings)
+    if above := [known[key].variable for key in _values(choice) if os.environ.get(known[key].variable)]:
+        raise fail(
+            f"{', '.join(above)} in this environment would count more than what is set; unset it first.", MISUSED
+        )
+    _refuse_small(choice, choice.context)
+    if choice.kind == "agent" and not shutil.which(choice.name):
+        raise fail(f"{choice.name} is not on PATH; install it first. {UNCHANGED}")
+    asked = _with(settings, choice)
+    if missing := missing_extras(asked):
+        raise fail(" ".join(missing))
+    err.print(f"Asking {choice.name} about a bundled example; nothing of yours is sent.", style="dim")
+    trial = try_model(asked)
+    context = choice.context or loaded_context(choice)
+    _refuse_small(choice, context)
+    if trial.failure:
+        raise _failed(settings, choice, trial)
+    _compare(settings, choice, trial)
+    values = _values(replace(choice, context=context))
+    path = write(values)
+    say("")
+    for key, value in values.items():
+        if value is not None:
+            say_pair(key, shown(known[key], value))
+    say(f"{path} says so from now on; `memory settings unset observer.model` takes it back.")
+    say("`memory run` observes the last days with it, `memory run --all` the rest, within the daily budget.")
+
+
+def _refuse_small(choice: Choice, context: int | None) -> None:
+    """End it where the server gives the model less than the least request takes."""
+    if context is not None and context < LEAST_CONTEXT:
+        raise fail(
+            f"{choice.evidence} gives {choice.name} {context:,} tokens at once, and {LEAST_CONTEXT:,} are needed, "
+            f"better 32,000; start it with more (Ollama: OLLAMA_CONTEXT_LENGTH=32768). {UNCHANGED}"
+        )
+
+
+def _failed(settings: Settings, choice: Choice, trial: Trial) -> typer.Exit:
+    hint = f" ({choice.missing})" if choice.missing else ""
+    if choice.kind == "server" and "no answer within" in trial.failure:
+        hint = f" (a slow machine needs more: `memory settings set model_timeout {settings.model_timeout * 4:.0f}`)"
+    return fail(f"{printable(trial.failure)}{hint} {UNCHANGED}", FAILED)
+
+
+def _values(choice: Choice) -> dict[str, str | None]:
+    """Settings by key; what belongs to a model that was set before is taken out."""
+    values: dict[str, str | None] = {
+        **{"observer.model": choice.model, "observer.base_url": choice.base_url, "observer.price": choice.price}
+    }
+    if choice.context is not None:
+        values["effective_context"] = str(choice.context)
+    return values
+
+
+def _with(settings: Settings, choice: Choice) -> Settings:
+    """The settings as they would be."""
+    own = {"model": choice.model, "base_url": choice.base_url, "price": choice.price}
+    try:
+        observer = ObserverSettings(**(settings.observer.model_dump(exclude_unset=True) | own))
+    except ValidationError as error:
+        raise fail(f"{variable('observer.model')}={choice.name!r}: {error.errors()[0]['msg']}", MISUSED) from None
+    changes: dict[str, Any] = {"observer": observer}
+    if choice.context is not None:
+        changes["effective_context"] = choice.context
+    return settings.model_copy(update=changes)
+
+
+def _compare(settings: Settings, choice: Choice, trial: Trial) -> None:
+    """What both made of the example."""
+    for title, facts in (("Quotes, without a model", trial.quotes), (choice.name, trial.facts)):
+        say(f"\n{title}: {len(facts)} of one session", "bold")
+        for fact in facts[:SHOWN]:
+            say(f"  {settings.marks[fact.priority]} {clip(fact.text, WIDTH)}")
+        if len(facts) > SHOWN:
+            say(f"  … {len(facts) - SHOWN} more", "dim")
+    if used := trial.used:
+        cost = "price not known" if used.cost_usd is None else f"{used.cost_usd:.4f} USD"
+        tokens = f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out"
+        say(f"\nIt took {trial.seconds:.0f} seconds: {tokens}, {cost}.")

@@ -1,0 +1,217 @@
+"""What this machine has that could answer as a model: agents, keys in the environment, servers on loopback.
+
+No program is started, no key is read into anything, and nothing beyond loopback is asked: whether an agent is logged in
+is told by its files and variables being there.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from memory_pipeline.extras import is_installed
+from memory_pipeline.llm.agents import AGENTS, Agent
+
+Kind = Literal["agent", "key", "server", "named"]
+MODELS_EXTRA = "`pip install 'memory-pipeline[models]'` first"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A model that could be set."""
+
+    name: str
+    """By which it is chosen: of an agent its own, else `provider:model`."""
+    kind: Kind
+    evidence: str
+    """What was found."""
+    model: str
+    """As `OBSERVER_MODEL` has it."""
+    base_url: str | None = None
+    price: str | None = None
+    port: int | None = None
+    """Of a local server."""
+    context: int | None = None
+    """Tokens that it takes in and gives in one call, where its server says so."""
+    missing: str = ""
+    """What is to be done before it can answer, as far as that can be told."""
+
+
+def choices() -> list[Choice]:
+    """All of them, what can answer now first."""
+    found = [*_agents(), *_keys(), *_servers()]
+    return sorted(found, key=lambda choice: bool(choice.missing))
+
+
+def _agents() -> Iterator[Choice]:
+    for agent in AGENTS:
+        if shutil.which(agent.name):
+            login = _login(agent)
+            missing = "" if login else f"no login found; {agent.log_in}"
+            evidence = f"on PATH, {login}" if login else "on PATH"
+            yield Choice(agent.name, "agent", evidence, agent.command, missing=missing)
+
+
+def _login(agent: Agent) -> str:
+    """By what it is logged in; empty where nothing says so."""
+    if variable := next((name for name in agent.variables if os.environ.get(name, "").strip()), None):
+        return f"{variable} is set"
+    with suppress(OSError):  # a home that may not be looked into tells nothing
+        for path in (agent.folder / name for name in agent.files):
+            if path.is_file() and path.stat().st_size > len("{}\r\n"):
+                return f"{_short(path)} is there"
+        for path, mark in ((Path(os.path.normpath(agent.folder / name)), mark) for name, mark in agent.marked):
+            if path.is_file() and mark in path.read_bytes():
+                return "logged in"
+    return ""
+
+
+def _short(path: Path) -> str:
+    with suppress(ValueError, RuntimeError):
+        return f"~/{path.relative_to(Path.home())}"
+    return str(path)
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider whose key is in the environment, with a model that is good enough and cheap."""
+
+    name: str
+    variables: tuple[str, ...]
+    model: str
+    module: str = ""
+    """That it needs beside those of the extra `models`."""
+
+
+PROVIDERS = (
+    Provider("anthropic", ("ANTHROPIC_API_KEY",), "claude-haiku-4-5"),
+    Provider("openai", ("OPENAI_API_KEY",), "gpt-5-mini"),
+    Provider("google", ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "gemini-2.5-flash"),
+    Provider("openrouter", ("OPENROUTER_API_KEY",), "openai/gpt-5-mini"),
+    Provider("deepseek", ("DEEPSEEK_API_KEY",), "deepseek-chat"),
+    Provider("mistral", ("MISTRAL_API_KEY",), "mistral-medium-latest", "mistralai"),
+    Provider("groq", ("GROQ_API_KEY",), "openai/gpt-oss-120b", "groq"),
+    Provider("cerebras", ("CEREBRAS_API_KEY",), "gpt-oss-120b"),
+    Provider("together", ("TOGETHER_API_KEY",), "openai/gpt-oss-120b"),
+    Provider("fireworks", ("FIREWORKS_API_KEY",), "accounts/fireworks/models/gpt-oss-120b"),
+    Provider("moonshotai", ("MOONSHOTAI_API_KEY",), "kimi-k2-0905-preview"),
+    Provider("zai", ("ZAI_API_KEY",), "glm-4.6"),
+    Provider("xai", ("XAI_API_KEY",), "grok-4-fast", "xai_sdk"),
+)
+"""The variables are those that pydantic-ai reads; of each model the list of prices knows the price."""
+
+
+def _keys() -> Iterator[Choice]:
+    for provider in PROVIDERS:
+        variable = next((name for name in provider.variables if os.environ.get(name, "").strip()), None)
+        if not variable:
+            continue
+        evidence = f"{variable} is set"
+        if provider.name == "openai" and os.environ.get("OPENAI_BASE_URL", "").strip():
+            evidence += ", and OPENAI_BASE_URL leads to another server than OpenAI's"
+        missing = "" if is_installed("models") else MODELS_EXTRA
+        if not missing and provider.module and find_spec(provider.module) is None:
+            missing = f'`pip install "pydantic-ai-slim[{provider.name}]"` first'
+        name = f"{provider.name}:{provider.model}"
+        yield Choice(name, "key", evidence, name, missing=missing)
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where a server of models listens, unless somebody has moved it."""
+
+    title: str
+    port: int
+    path: str = "/v1/models"
+
+
+OLLAMA = Server("Ollama", 11434, "/api/tags")
+SERVERS = (OLLAMA, Server("LM Studio", 1234), Server("llama.cpp", 8080), Server("vLLM", 8000))
+SECONDS = 1.0
+"""That a server on loopback may take to name its models."""
+MAX_MODELS = 6
+"""Of one server that are offered."""
+_MAX_ANSWER = 1_000_000  # bytes
+_MODEL = re.compile(r"[\w./:@+-]{1,200}")  # with a space it would be a command
+_NOT_OF_LANGUAGE = re.compile(r"embed|rerank|whisper|\bbge\b|bert\b", re.IGNORECASE)
+
+
+def _servers() -> list[Choice]:
+    with ThreadPoolExecutor(thread_name_prefix="servers") as pool:
+        return [choice for found in pool.map(_models_of, SERVERS) for choice in found]
+
+
+def _models_of(server: Server) -> list[Choice]:
+    """The models that answer there, in the server's order."""
+    data = _asked(server.port, server.path)
+    is_ollama = server.path == OLLAMA.path
+    listed = data.get("models" if is_ollama else "data") if isinstance(data, dict) else None
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    found = []
+    for entry in entries:
+        model = entry.get("name" if is_ollama else "id")
+        if not isinstance(model, str) or not _MODEL.fullmatch(model) or _NOT_OF_LANGUAGE.search(model):
+            continue
+        found.append(
+            Choice(
+                f"{'ollama' if is_ollama else 'openai'}:{model}",
+                "server",
+                f"{server.title} at 127.0.0.1:{server.port}",
+                f"{'ollama' if is_ollama else 'openai'}:{model}",
+                f"http://127.0.0.1:{server.port}/v1",
+                None if is_ollama else "0/0",  # of Ollama it is known
+                server.port,
+                _context(entry),
+                "" if is_installed("models") else MODELS_EXTRA,
+            )
+        )
+    return found[:MAX_MODELS]
+
+
+def _context(entry: dict[str, Any]) -> int | None:
+    """As vLLM and llama.cpp tell it."""
+    meta = entry.get("meta")
+    told = entry.get("max_model_len") or (meta.get("n_ctx") if isinstance(meta, dict) else None)
+    return told if isinstance(told, int) and told > 0 else None
+
+
+def loaded_context(choice: Choice) -> int | None:
+    """The context with which Ollama has just run this model: by default a fraction of what the model could take, and
+    what is longer it cuts off without a word. None where it does not say."""
+    if choice.port is None or not choice.name.startswith("ollama:"):
+        return None
+    data = _asked(choice.port, "/api/ps")
+    running = data.get("models") if isinstance(data, dict) else None
+    for entry in running if isinstance(running, list) else []:
+        if isinstance(entry, dict) and f"ollama:{entry.get('name')}" == choice.name:
+            told = entry.get("context_length")
+            return told if isinstance(told, int) and told > 0 else None
+    return None
+
+
+def _asked(port: int, path: str) -> Any:
+    """What the server says, None where there is none or it speaks otherwise. Straight to loopback: no proxy, and no
+    redirect is followed."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        data, until = b"", time.monotonic() + SECONDS
+        while len(data) < _MAX_ANSWER and time.monotonic() < until and (piece := answer.read1(65_536)):
+            data += piece
+        return json.loads(data) if answer.status == 200 else None
+    except (OSError, http.client.HTTPException, ValueError, RecursionError):
+        return None
+    finally:
+        connection.close()
