@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from pydantic import ValidationError
@@ -19,7 +19,7 @@ from memory_pipeline.llm.agents import BY_NAME
 from memory_pipeline.llm.found import Choice, choices, loaded_context
 from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.model_names import model_name
-from memory_pipeline.setting_sources import settings_of
+from memory_pipeline.setting_sources import nested, settings_of
 from memory_pipeline.settings import ObserverSettings, Settings, variable
 from memory_pipeline.text.sentences import clip
 
@@ -120,7 +120,7 @@ def _ask(offered: list[Choice]) -> Choice | None:
 def _set_up(settings: Settings, choice: Choice) -> None:
     """Try the model and set it; leave everything as it is where that fails."""
     known = settings_of(Settings)
-    if above := [known[key].variable for key in _values(choice) if os.environ.get(known[key].variable)]:
+    if above := [known[key].variable for key in _values(settings, choice) if os.environ.get(known[key].variable)]:
         raise fail(
             f"{', '.join(above)} in this environment would count more than what is set; unset it first.", MISUSED
         )
@@ -137,7 +137,7 @@ def _set_up(settings: Settings, choice: Choice) -> None:
     if trial.failure:
         raise _failed(settings, choice, trial)
     _compare(settings, choice, trial)
-    values = _values(replace(choice, context=context))
+    values = _values(settings, replace(choice, context=context))
     path = write(values)
     say("")
     for key, value in values.items():
@@ -163,27 +163,28 @@ def _failed(settings: Settings, choice: Choice, trial: Trial) -> typer.Exit:
     return fail(f"{printable(trial.failure)}{hint} {UNCHANGED}", FAILED)
 
 
-def _values(choice: Choice) -> dict[str, str | None]:
-    """Settings by key; what belongs to a model that was set before is taken out."""
-    values: dict[str, str | None] = {
-        **{"observer.model": choice.model, "observer.base_url": choice.base_url, "observer.price": choice.price}
-    }
+def _values(settings: Settings, choice: Choice) -> dict[str, str | None]:
+    """Settings by key. Address and price of a model that was set before are taken out; what was set by hand for this
+    one stays."""
+    values: dict[str, str | None] = {"observer.model": choice.model}
+    own = {"observer.base_url": choice.base_url, "observer.price": choice.price}
+    if choice.kind != "server" and settings.observer.model in (None, choice.model):
+        own.pop("observer.price")
+        if choice.kind == "named":
+            own.pop("observer.base_url")
     if choice.context is not None:
-        values["effective_context"] = str(choice.context)
-    return values
+        own["effective_context"] = str(choice.context)
+    return values | own
 
 
 def _with(settings: Settings, choice: Choice) -> Settings:
     """The settings as they would be."""
-    own = {"model": choice.model, "base_url": choice.base_url, "price": choice.price}
+    values = nested(_values(settings, choice))
     try:
-        observer = ObserverSettings(**(settings.observer.model_dump(exclude_unset=True) | own))
+        observer = ObserverSettings(**(settings.observer.model_dump(exclude_unset=True) | values.pop("observer")))
     except ValidationError as error:
         raise fail(f"{variable('observer.model')}={choice.name!r}: {error.errors()[0]['msg']}", MISUSED) from None
-    changes: dict[str, Any] = {"observer": observer}
-    if choice.context is not None:
-        changes["effective_context"] = choice.context
-    return settings.model_copy(update=changes)
+    return settings.model_copy(update={"observer": observer} | {key: int(value) for key, value in values.items()})
 
 
 def _compare(settings: Settings, choice: Choice, trial: Trial) -> None:

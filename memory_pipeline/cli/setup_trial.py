@@ -51,7 +51,8 @@ def try_model(settings: Settings) -> Trial:
         job = _example(settings, place)
         (quoted,) = observe_session([job], ExtractiveObserver(settings.observation_budget))
         quotes = _facts(quoted.segments)
-        once = settings.model_copy(update={"model_retries": 0})
+        alone = settings.observer.model_copy(update={"fallback_model": None})  # it would answer instead
+        once = settings.model_copy(update={"model_retries": 0, "observer": alone})
         observer = observer_of(Workspace(once, Lake(once.lake_dir)))
         assert isinstance(observer, LanguageModelObserver)
         observer.client.cache = AnswerCache(place / "answers")  # what was answered before would prove nothing

@@ -193,6 +193,18 @@ def test_another_model_does_not_keep_address_and_price_of_the_one_before(folder:
     assert (observer.model, observer.base_url, observer.price) == (BY_NAME["llm"].command, None, None)
 
 
+def test_a_price_that_was_set_by_hand_for_it_stays(folder: Path, file: Path) -> None:
+    """Where money is limited, nothing is asked whose price is not known."""
+    program(folder, "codex", QUOTING)
+    file.parent.mkdir()
+    file.write_text("daily_budget_usd = 0.5\n")
+    assert "set OBSERVER_PRICE" in refused(1, "--yes", "--model", "codex")
+    file.write_text('daily_budget_usd = 0.5\n[observer]\nprice = "0/0"\n')
+    assert "0.0000 USD" in done("--yes", "--model", "codex")
+    done("--yes", "--model", "codex")
+    assert load_settings().observer.price == "0/0"
+
+
 def test_any_other_command_or_model_may_be_named(folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = program(folder, "mine", QUOTING)
     done("--yes", "--model", f"{path} -p")
@@ -246,6 +258,15 @@ def test_what_does_not_work_is_told_and_not_set(code: str, said: str, folder: Pa
     assert told.endswith("Nothing is set; all stays as it was.\n")
     assert file.read_text() == '[observer]\nmodel = "openai:gpt-5-mini"\n'
     assert not list((file.parent / "backups").glob("settings.toml.*"))
+
+
+def test_a_second_model_does_not_answer_in_its_place(folder: Path, file: Path) -> None:
+    program(folder, "codex", "raise SystemExit(3)")
+    path = program(folder, "other", QUOTING)
+    file.parent.mkdir()
+    file.write_text(f'[observer]\nmodel = "a:b"\nfallback_model = "{path} -p"\n')
+    assert "`codex`: ended with code 3" in refused(1, "--yes", "--model", "codex")
+    assert not (folder / "asked").exists() and '"a:b"' in file.read_text()
 
 
 def test_a_server_that_refuses_is_told(folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from memory_pipeline.cli.main import app
 from memory_pipeline.llm.agents import BY_NAME
 from memory_pipeline.llm.backends.command import CommandBackend
 from memory_pipeline.llm.config import ModelConfig
@@ -101,6 +103,18 @@ def test_it_answers_without_tools_and_leaves_no_session(harness: Harness, model:
     sessions = [parse(source) for source in find_sources(roots(load_settings()))]
     assert [session.session_id for session in sessions] == []
     assert not any("We deploy" in path.read_text(errors="replace") for path in kept_by(harness))
+
+
+def test_memory_setup_tries_it_and_sets_it(harness: Harness, model: Recording, tmp_path: Path) -> None:
+    if harness.name == "codex":
+        pytest.skip("it reads no settings that would lead it to the scripted model")
+    command(harness)
+    words = "add GET /parcels/{id}/events to the api: all tracking events of one parcel"
+    model.script(Say(f"<observations><facts>\n* 🔴 rule [#1] {words}\n</facts></observations>"))
+    done = CliRunner().invoke(app, ["setup", "--yes", "--model", harness.name])
+    assert done.exit_code == 0, done.output
+    assert f"{harness.name}: 1 of one session\n  🔴 {words}" in done.output and model.models == [SCRIPTED]
+    assert load_settings().observer.model == BY_NAME[harness.name].command
 
 
 def test_without_its_flags_it_would_have_tools_and_write_a_session(harness: Harness, model: Recording) -> None:
