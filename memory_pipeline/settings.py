@@ -232,7 +232,10 @@ class Settings(BaseSettings):
     model_retries: int = Field(4, ge=0, le=20, description="More tries of a call that failed for the moment.")
     model_concurrency: int = Field(4, ge=1, le=64, description="Calls of a model at once.")
     effective_context: int = Field(
-        200_000, ge=8_000, description="Tokens that the models take in and give in one call; requests are cut to fit."
+        200_000,
+        ge=8_000,
+        description="Tokens that the models take in and give in one call; requests are cut to fit, and up to 32768 "
+        "the instructions are short.",
     )
     chunk_tokens: int = Field(35_000, ge=500, description="Most of a window that a model is shown in one call.")
     prior_tokens: int = Field(4_000, ge=0, description="Most of earlier observations that go along with a call.")

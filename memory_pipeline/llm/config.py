@@ -92,6 +92,9 @@ MESSAGES = 0.60
 """For a transcript."""
 OBSERVATIONS = 0.325
 """For observations: those of earlier parts beside a transcript, those that are reflected on, and those of an answer."""
+SMALL_CONTEXT = 32_768
+"""Tokens of a context up to which a model is asked in few words about one topic at a time: it is most likely one that
+runs on a machine of the user's."""
 MIN_TOKENS = 500
 """Tokens below which a request shows next to nothing."""
 

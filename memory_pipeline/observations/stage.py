@@ -9,7 +9,7 @@ from typing import Self
 from memory_pipeline.daily_log.render import write_daily_log
 from memory_pipeline.lake.rows import SessionRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
-from memory_pipeline.llm.config import messages_budget, observations_budget, observer_model, token_budget
+from memory_pipeline.llm.config import SMALL_CONTEXT, messages_budget, observations_budget, observer_model, token_budget
 from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.going_on import with_basis
@@ -137,11 +137,18 @@ def observer_of(workspace: Workspace) -> Observer:
         return ExtractiveObserver(workspace.settings.observation_budget)
     # here, because every command that plans would wait for them, most often without a model
     from memory_pipeline.llm.client import IMAGE_TOKENS, client_of
-    from memory_pipeline.observations.language_model.observer import MAX_IMAGES, PROMPTS, LanguageModelObserver
+    from memory_pipeline.observations.language_model.observer import (
+        MAX_IMAGES,
+        PROMPTS,
+        SMALL_PROMPTS,
+        LanguageModelObserver,
+    )
 
     answer = config.max_output_tokens
-    shown = messages_budget(workspace.settings, answer, PROMPTS)
-    prior = min(workspace.settings.prior_tokens, observations_budget(workspace.settings, answer, PROMPTS))
+    is_small = workspace.settings.effective_context <= SMALL_CONTEXT
+    prompts = SMALL_PROMPTS if is_small else PROMPTS
+    shown = messages_budget(workspace.settings, answer, prompts)
+    prior = min(workspace.settings.prior_tokens, observations_budget(workspace.settings, answer, prompts))
     return LanguageModelObserver(
         client_of(
             config, workspace.settings.observer, workspace, redactor_of(workspace.settings).redact, "observations"
@@ -151,5 +158,6 @@ def observer_of(workspace: Workspace) -> Observer:
         shown,
         prior,
         workspace.settings.model_concurrency,
-        max(0, min(MAX_IMAGES, (token_budget(workspace.settings, answer, PROMPTS) - shown - prior) // IMAGE_TOKENS)),
+        max(0, min(MAX_IMAGES, (token_budget(workspace.settings, answer, prompts) - shown - prior) // IMAGE_TOKENS)),
+        is_small,
     )

@@ -15,7 +15,7 @@ from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake.rows import ObservationRow, ReflectionRow, SourceRow, distinct, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.llm.config import observations_budget, reflector_model
+from memory_pipeline.llm.config import SMALL_CONTEXT, observations_budget, reflector_model, token_budget
 from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.observations.model import row_id
 from memory_pipeline.reflections.evaluation import judge
@@ -37,6 +37,8 @@ from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
 
 VERSION = "6"
+FILES_SHARE = 0.8
+"""Of what instructions, observations and answer leave of a model's context, for MEMORY.md and the identity files."""
 
 
 class ReflectionsStage:
@@ -185,14 +187,17 @@ def reflector_of(workspace: Workspace) -> Reflector:
     # here, because every command that plans would wait for them, most often without a model
     from memory_pipeline.llm.client import client_of
     from memory_pipeline.reflections.language_model.context_files import ContextFiles
-    from memory_pipeline.reflections.language_model.reflector import PROMPTS, LanguageModelReflector
+    from memory_pipeline.reflections.language_model.reflector import PROMPTS, SMALL_PROMPTS, LanguageModelReflector
 
     redact = redactor_of(workspace.settings).redact
     client = client_of(config, workspace.settings.reflector, workspace, redact, "reflections")
     explicit = workspace.settings.chunk_tokens if "chunk_tokens" in workspace.settings.model_fields_set else None
-    shown = explicit or observations_budget(workspace.settings, config.max_output_tokens, PROMPTS)
-    files = ContextFiles.from_settings(workspace.settings, redact)
-    return LanguageModelReflector(client, workspace.settings.sections, shown, files)
+    is_small = workspace.settings.effective_context <= SMALL_CONTEXT
+    prompts = SMALL_PROMPTS if is_small else PROMPTS
+    shown = explicit or observations_budget(workspace.settings, config.max_output_tokens, prompts)
+    room = token_budget(workspace.settings, config.max_output_tokens, prompts) - shown
+    files = ContextFiles.from_settings(workspace.settings, redact).within(int(FILES_SHARE * room))
+    return LanguageModelReflector(client, workspace.settings.sections, shown, files, is_small)
 
 
 def observed_in(workspace: Workspace, days: list[date]) -> list[Observation]:

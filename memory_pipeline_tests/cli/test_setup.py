@@ -177,11 +177,11 @@ def test_a_local_server_is_set_with_its_address_price_and_context(
     with openai_server(quoting) as server:
         on_server(monkeypatch, server, context=16_384)
         told = done("--yes", "--model", "openai:local")
-    assert [asked.body["model"] for asked in server.requests] == ["local"]
+    assert [asked.body["model"] for asked in server.requests] == ["local"] * 3  # with so little context, by topic
     settings = load_settings()
     assert (settings.observer.model, settings.observer.base_url) == ("openai:local", server.url)
     assert (settings.observer.price, settings.effective_context) == ("0/0", 16_384)
-    assert "0.0000 USD" in told and "100 tokens in, 10 out" in told
+    assert "0.0000 USD" in told and "300 tokens in, 30 out" in told
 
 
 def test_another_model_does_not_keep_address_and_price_of_the_one_before(folder: Path, file: Path) -> None:

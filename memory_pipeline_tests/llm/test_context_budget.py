@@ -16,7 +16,7 @@ from memory_pipeline.llm.config import (
 )
 from memory_pipeline.observations.stage import ObservationsStage, observer_of
 from memory_pipeline.reflections.stage import ReflectionsStage, reflector_of
-from memory_pipeline.settings import Settings
+from memory_pipeline.settings import IDENTITY_FILES, Settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.text.tokens import PROSE
 from memory_pipeline.workspace import Workspace
@@ -24,6 +24,7 @@ from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, openai_ser
 from memory_pipeline_tests.rows import DAY, MissingEncoder, by_group, observation, put, say, workspace
 
 SMALL = 16_000
+LEAST = 8_000
 MODELS = {"observer_model": "openai:scripted", "reflector_model": "openai:scripted", "model_retries": 0}
 
 
@@ -42,6 +43,11 @@ def small_model(asked: Asked) -> Say | Fail:
     """Answers with what it was shown, word for word, and refuses what does not fit."""
     if taken(asked) > SMALL:
         return Fail(400, f"This model's maximum context length is {SMALL} tokens.", code="context_length_exceeded")
+    return answered(asked)
+
+
+def answered(asked: Asked) -> Say:
+    """What it was shown, word for word."""
     if observed := re.findall(r"^(o\d+) \S+ \w+, [^:]+: (.*)$", asked.prompt, re.M):
         return Say("\n".join(f"* 🔴 Patterns | convention [{name}] {text}" for name, text in observed[::2]))
     said = re.findall(r"^\[#(\d+) \d\d:\d\d user\]\n([^\n]{20,200})", asked.prompt, re.M)
@@ -75,6 +81,34 @@ def test_a_window_and_a_day_that_are_larger_than_the_model_come_in_parts(tmp_pat
         assert len(server.requests) > observing + 4 and built and "left_for_later" not in built.notes
         assert max(map(taken, server.requests)) <= SMALL
         assert lake.read("reflections")["reflector"].str.starts_with("openai:scripted").all()
+
+
+@pytest.mark.parametrize("context", [LEAST, 32_000])
+def test_reflecting_with_a_memory_of_years_fits_into_a_small_context(context: int, tmp_path: Path) -> None:
+    """MEMORY.md and four identity files, each longer than the context."""
+    identity = tmp_path / "agents"
+    identity.mkdir()
+    for name in IDENTITY_FILES:
+        (identity / name).write_text("\n".join(f"- {sentence(n)}" for n in range(3_000)))
+
+    def reflecting(asked: Asked) -> Say | Fail:
+        return answered(asked) if taken(asked) <= context else Fail(400, "context length exceeded")
+
+    with openai_server(reflecting) as server:
+        urls = {"reflector_base_url": server.url, "reflector_model": "openai:scripted", "model_retries": 0}
+        more = {"effective_context": context, "daily_budget_tokens": 10**8, "identity_directory": identity}
+        settings, lake = workspace(tmp_path / "workspace", **urls, **more)
+        settings.memory_file.parent.mkdir(parents=True, exist_ok=True)
+        settings.memory_file.write_text("## Patterns\n" + "\n".join(f"- {sentence(n)}" for n in range(3_000)))
+        put(lake, "observations", *(observation(f"Carrier c{n} is paid weekly.", clock="10:00") for n in range(300)))
+        stage = ReflectionsStage.from_workspace(Workspace(settings, lake))
+        stage.encoder = MissingEncoder()  # type: ignore[assignment]
+        built = bring_up_to_date(stage, lake, DAY)
+    assert built and "left_for_later" not in built.notes
+    assert server.requests and max(map(taken, server.requests)) <= context
+    assert "MEMORY.md" in server.requests[0].prompt and "You keep the long-term memory" in server.requests[0].system
+    assert "observer-instructions" not in server.requests[0].system
+    assert lake.read("reflections")["reflector"].str.starts_with("openai:scripted").all()
 
 
 def test_the_defaults_of_a_large_model_are_those_that_the_settings_name(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Answer, Request, RequestImage
 from memory_pipeline.observations.budget import token_budget
+from memory_pipeline.observations.extractive.segmentation import segment_starts
 from memory_pipeline.observations.flags import ENDED, UNPARSED
 from memory_pipeline.observations.language_model.fact_check import FactCheck
 from memory_pipeline.observations.language_model.merging import covering, trimmed, without_repeats
@@ -27,6 +28,8 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import PROSE, estimate
 
 PROMPTS = ("observer", "priorities", "user_turn", "prior_observations", "observed_before", "ask_again")
+SMALL_PROMPTS = ("observer_small", *PROMPTS[2:])
+"""Of a model with little context, which is most likely a weak one: short instructions, and one topic a request."""
 ASK_AGAIN = ("refusal", "empty", "degenerate", "raw")
 """Forms of answers of which another may be better; of a list without its tags, the list is what was wanted."""
 FLAT = ("flat", "lines", "raw")
@@ -62,6 +65,8 @@ class LanguageModelObserver:
     prior_tokens: int = 4_000
     at_once: int = 4
     max_images: int = MAX_IMAGES
+    is_small: bool = False
+    """Whether the model's context is small; see `SMALL_PROMPTS`."""
 
     goes_on = True
 
@@ -71,7 +76,7 @@ class LanguageModelObserver:
         return self._named(self.client.model)
 
     def _named(self, model: str) -> str:
-        return f"{model}#{hash_of(*PROMPTS)}"
+        return f"{model}#{hash_of(*(SMALL_PROMPTS if self.is_small else PROMPTS))}"
 
     @property
     def version(self) -> str:
@@ -92,7 +97,7 @@ class LanguageModelObserver:
         """
         fact_check = FactCheck.from_messages(messages, self.zone)
         found: list[Segment] = []
-        for chunk in chunks(messages, self.chunk_tokens, self.zone, context.observed):
+        for chunk in self._parts(messages, context):
             facts = [*context.known]
             facts += [(observation_id(context.window, fact), fact) for segment in found for fact in segment.facts]
             earlier = _newest([*context.earlier, *(f for f in facts if ENDED not in f[1].flags)], self.prior_tokens)
@@ -104,8 +109,11 @@ class LanguageModelObserver:
 
     def requests(self, messages: Sequence[WindowMessage], context: Context) -> list[tuple[Request, Chunk]]:
         """What would be asked, but for what earlier parts would have answered; for estimates."""
-        parts = chunks(messages, self.chunk_tokens, self.zone, context.observed)
-        return [(self._request(chunk, messages, context, ()), chunk) for chunk in parts]
+        return [(self._request(chunk, messages, context, ()), chunk) for chunk in self._parts(messages, context)]
+
+    def _parts(self, messages: Sequence[WindowMessage], context: Context) -> list[Chunk]:
+        topics = segment_starts(messages) if self.is_small else ()
+        return chunks(messages, self.chunk_tokens, self.zone, context.observed, topics)
 
     def _observe_chunk(self, chunk: Chunk, fact_check: FactCheck, context: Context, earlier: Earlier) -> list[Segment]:
         request = self._request(chunk, fact_check.messages, context, earlier)
@@ -165,12 +173,17 @@ class LanguageModelObserver:
         }
         return Request(
             model=config.model,
-            system=filled("observer", {"priorities": text_of("priorities").strip()}),
+            system=self._instructions(),
             prompt=filled("user_turn", turn),
             images=tuple(_images(messages, self.max_images)) if sees(config) else (),
             temperature=config.temperature,
             max_output_tokens=config.max_output_tokens,
         )
+
+    def _instructions(self) -> str:
+        if self.is_small:
+            return text_of("observer_small")
+        return filled("observer", {"priorities": text_of("priorities").strip()})
 
     def _segment(
         self,

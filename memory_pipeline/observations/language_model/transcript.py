@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -19,6 +19,8 @@ PASTED = 1_500
 """Characters shown of one thing that a user pasted."""
 MIN_FULL = 0.7
 """Share of the cap that a part has at least where it is cut earlier for a better place."""
+MIN_TOPIC = 300
+"""Tokens of a part that ends because its topic does; less is not worth the instructions of a request."""
 FENCE = "transcript"
 
 
@@ -34,18 +36,23 @@ class Chunk:
     """A mark that cannot stand inside `text`: it is made of a hash over it."""
 
 
-def chunks(messages: Sequence[WindowMessage], cap: int, zone: ZoneInfo, first: int = 0) -> list[Chunk]:
+def chunks(
+    messages: Sequence[WindowMessage], cap: int, zone: ZoneInfo, first: int = 0, topics: Collection[int] = ()
+) -> list[Chunk]:
     """The window from its message `first` on in parts of at most `cap` estimated tokens, cut between messages and
     counted from there.
 
     So the parts of a window that grows stay as they are, all but the last. A part ends before a message of the user
     where one is near, else before one of the model, so that a call is not cut from its result. A single message that
-    is longer than the cap loses its middle.
+    is longer than the cap loses its middle. Where `topics` begin, a part ends too, unless it has next to nothing.
     """
     shown = [_fitting(m, i + 1, cap, zone) if i >= first else ("", 0) for i, m in enumerate(messages)]
     found: list[Chunk] = []
     start, tokens = first, 0
     for i, (_, cost) in enumerate(shown):
+        if i in topics and i > start and tokens >= MIN_TOPIC:
+            found.append(_chunk(start, i, shown))
+            start, tokens = i, 0
         while i > start and tokens + cost > cap:
             end = _natural_end(messages, shown, start, i, cap)
             found.append(_chunk(start, end, shown))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -52,6 +52,11 @@ class ContextFiles:
         directory = settings.identity.directory
         identity = tuple(directory / name for name in IDENTITY_FILES) if directory else ()
         return cls(settings.memory_file, identity, settings.context_file_tokens, redact)
+
+    def within(self, tokens: int) -> Self:
+        """The same with so much room for all of them together."""
+        each = max(0, tokens) // (1 + len(self.identity_files))
+        return replace(self, token_budget=min(self.token_budget, each))
 
     @cached_property
     def lines(self) -> list[MemoryLine]:

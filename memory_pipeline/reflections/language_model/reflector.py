@@ -63,6 +63,8 @@ PROMPTS = (
     *("reflector", "reflector_context", "reflector_turn", "reflector_shorter", "reflector_again"),
     *("observer", "priorities"),  # what the reflector is told of how observations come about
 )
+SMALL_PROMPTS = ("reflector_small", *PROMPTS[1:5])
+"""Of a model with little context: short instructions, without those of the observer."""
 LONG_AGO = "All of this is more than three days old. "
 GOOD, POOR, TOO_LONG, UNUSABLE = 3, 2, 1, 0
 """What an answer is: within the band, cut off or mostly not carried, too long, nothing to go by."""
@@ -100,6 +102,8 @@ class LanguageModelReflector:
     sections: tuple[str, ...]
     batch_tokens: int = 35_000
     context_files: ContextFiles = field(default_factory=ContextFiles)
+    is_small: bool = False
+    """Whether the model's context is small; see `SMALL_PROMPTS`."""
 
     @cached_property
     def name(self) -> str:
@@ -107,7 +111,7 @@ class LanguageModelReflector:
         return self._named(self.client.model)
 
     def _named(self, model: str) -> str:
-        return f"{model}#{hash_of(*PROMPTS)}"
+        return f"{model}#{hash_of(*(SMALL_PROMPTS if self.is_small else PROMPTS))}"
 
     @property
     def version(self) -> str:
@@ -177,17 +181,22 @@ class LanguageModelReflector:
 
     def _request(self, batch: Batch, where: str, files: ContextFiles, guidance: str, attempt: int) -> Request:
         config = self.client.config
-        reported = filled("observer", {"priorities": text_of("priorities").strip()})
         turn = {"where": where, "fence": batch.fence, "observations": batch.text}
         return Request(
             model=config.model,
-            system=filled("reflector", {"observer": reported.strip(), "user": self.sections[0]}),
+            system=self._instructions(),
             prompt=filled("reflector_turn", turn) + guidance,
             temperature=config.temperature,
             max_output_tokens=config.max_output_tokens,
             attempt=attempt,
             context=files.shown(batch.text),
         )
+
+    def _instructions(self) -> str:
+        if self.is_small:
+            return filled("reflector_small", {"user": self.sections[0]})
+        reported = filled("observer", {"priorities": text_of("priorities").strip()})
+        return filled("reflector", {"observer": reported.strip(), "user": self.sections[0]})
 
     def _read(self, answer: Answer, batch: Batch, checker: Checker) -> Attempt:
         parsed = parse_reflection(answer.text, self.sections, is_cut=answer.truncated)
