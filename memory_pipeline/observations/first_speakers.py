@@ -7,16 +7,15 @@ words is not seen.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from memory_pipeline.observations.model import WindowMessage
-from memory_pipeline.text import cues
-from memory_pipeline.text.kinds import RULES, kind_of_claim
+from memory_pipeline.text.kinds import RULES
 from memory_pipeline.text.similarity import content_words_in_order
+from memory_pipeline.text.wording import orders
 
 REPEATED = 0.5
 """Share of its pairs of words from which a text is a repetition: an agent puts its own words around it."""
@@ -26,14 +25,11 @@ STEM = 6
 """Letters in which two forms of a word agree."""
 SIDES = ("user", "assistant")
 """Those who talk; all others are read."""
-_TOLD = re.compile(
-    r"^\W*(?:run|execute|use|install|add|ignore|make sure|remember|please|you )\b|https?://|\bcurl\b", re.I
-)
 
 
 def is_order(text: str, kind: str) -> bool:
     """Whether it tells somebody to do something, whatever kind it is called."""
-    return kind in RULES or kind_of_claim(text) in RULES or bool(cues.RULE.search(text) or _TOLD.search(text))
+    return kind in RULES or orders(text)
 
 
 @dataclass(frozen=True)
