@@ -1,9 +1,11 @@
 """The labels of `benchmarks/labels` in the form that the scorer reads: their words are looked up in the sessions.
 
     python -m benchmarks.labels TARGET_DIR
+    python -m benchmarks.labels benchmarks/labels/strangers --place LABELS_DIR --sessions ../shared/more-sessions
 
-A label holds no words of a session that a person may not want repeated: a quote is kept as the place where it stands
-in its line, and is restored from the session's file.
+The second form takes labels with words, as readers write them, and keeps the places. A label holds no words of a
+session that a person may not want repeated: a quote is kept as the place where it stands in its line, and is restored
+from the session's file.
 """
 
 import importlib.util
@@ -18,6 +20,8 @@ from typing import Any
 from benchmarks.common import FIXTURES, GOLD, parser
 
 LABELS = Path(__file__).with_name("labels")
+STRANGERS, SECOND_READER = LABELS / "strangers", LABELS / "strangers" / "second"
+"""Labels of sessions in `../shared/more-sessions`, and those of a second reader of some of them."""
 
 
 @cache
@@ -65,10 +69,22 @@ def restored(label: dict[str, Any], texts: dict[int, str]) -> dict[str, Any]:
     return label | {"facts": facts, "traps": traps}
 
 
-def restore(target: Path, fixtures: Path = FIXTURES) -> None:
-    """Every label of the repository into `target`, a file each, as the scorer wants them."""
+def placed(label: dict[str, Any], texts: dict[int, str]) -> dict[str, Any]:
+    """The label without the session's words: each quote as [start, end] in the text of its line."""
+
+    def place(quote: str, line: int) -> list[int]:
+        start = texts[line].index(quote)
+        return [start, start + len(quote)]
+
+    facts = [fact | {"quote": place(fact["quote"], fact["line"])} for fact in label["facts"]]
+    traps = [{k: t[k] for k in ("line", "why")} | {"quote": place(t["quote"], t["line"])} for t in label["traps"]]
+    return label | {"facts": facts, "traps": traps}
+
+
+def restore(target: Path, fixtures: Path = FIXTURES, labels: Path = LABELS) -> None:
+    """Every label of the folder into `target`, a file each, as the scorer wants them."""
     target.mkdir(parents=True, exist_ok=True)
-    for file in sorted(LABELS.glob("*.json")):
+    for file in sorted(labels.glob("*.json")):
         label = json.loads(file.read_text("utf-8"))
         whole = restored(label, texts_of(fixtures / label["file"]))
         name = f"{Path(label['file']).name}.gold.json"
@@ -89,7 +105,17 @@ def label_folder(*, with_gold: bool) -> Iterator[Path]:
 def main() -> None:
     options = parser("labels", __doc__)
     options.add_argument("target", type=Path, metavar="TARGET_DIR")
-    restore(options.parse_args().target)
+    options.add_argument("--place", type=Path, metavar="LABELS_DIR", help="labels with words")
+    options.add_argument("--sessions", type=Path, default=FIXTURES)
+    asked = options.parse_args()
+    if not asked.place:
+        return restore(asked.target)
+    asked.target.mkdir(parents=True, exist_ok=True)
+    for file in sorted(asked.place.glob("*.json")):
+        label = json.loads(file.read_text("utf-8"))
+        text = json.dumps(placed(label, texts_of(asked.sessions / label["file"])), ensure_ascii=False, indent=1)
+        (asked.target / f"{Path(label['file']).stem}.json").write_text(text + "\n", "utf-8")
+    return None
 
 
 if __name__ == "__main__":
