@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from memory_pipeline.lake.rows import ObservationRow
 from memory_pipeline.observations.answering import choice_line
 from memory_pipeline.observations.flags import UNGROUNDED
+from memory_pipeline.observations.model import EXTRACTIVE
 from memory_pipeline.text.dates import clock_times
 from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.sentences import squeeze
@@ -40,7 +41,7 @@ def missing_evidence(
         if not 0 <= span["start"] < span["end"] <= len(text):
             return f"span {span['start']}-{span['end']} is outside of message {span['message_id']}"
         quoted.append(text[span["start"] : span["end"]])
-    if observation["observer"].startswith("extractive") and observation["text"] not in _lines(
+    if observation["observer"].startswith(EXTRACTIVE) and observation["text"] not in _lines(
         observation, quoted, answered
     ):
         return "its text is not what its evidence says"

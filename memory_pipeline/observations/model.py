@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
+EXTRACTIVE = "extractive"
+"""What the names of observers and reflectors begin with that ask no model."""
+
 
 class ImagePlace(NamedTuple):
     """Where an image of a message lies; see `sessions.images.load_image`."""

@@ -13,7 +13,7 @@ from memory_pipeline.llm.config import SMALL_CONTEXT, messages_budget, observati
 from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.going_on import with_basis
-from memory_pipeline.observations.model import Observer
+from memory_pipeline.observations.model import EXTRACTIVE, Observer
 from memory_pipeline.observations.observing import (
     VERSION,
     Job,
@@ -127,7 +127,7 @@ class ObservationsStage:
 
 def is_extractive(rows: Rows) -> bool:
     """Whether no model made any of these rows; so it is with none."""
-    return all(row["observer"].startswith("extractive") for row in rows.segments)
+    return all(row["observer"].startswith(EXTRACTIVE) for row in rows.segments)
 
 
 def observer_of(workspace: Workspace) -> Observer:

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time
 
 import polars as pl
 
+from memory_pipeline.daily_log.notes import SESSION as NOTES
 from memory_pipeline.daily_log.notes import notes_in
 from memory_pipeline.daily_log.render import LogReflection, write_reflection
 from memory_pipeline.days import lookback
@@ -29,12 +30,12 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog, last_numbers, proposal_id
 from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered
 from memory_pipeline.proposals.score import line_score, why_left_out, with_sessions
 from memory_pipeline.proposals.summary import plain_summary
 from memory_pipeline.scope import may_end
 from memory_pipeline.stage import Built
 from memory_pipeline.text.encoder import encoder_of
-from memory_pipeline.text.priorities import HIGH, MEDIUM
 from memory_pipeline.text.similarity import words
 from memory_pipeline.text.wording import breaks_with
 from memory_pipeline.workspace import Workspace
@@ -42,11 +43,8 @@ from memory_pipeline.workspace import Workspace
 VERSION = "8"
 PASSING = "progress"
 """Matters on its day, however high."""
-LASTING = ("rule", "preference", "decision", "correction", "root_cause", "convention")
 STATES = (*LASTING, "state_change")
 """Kinds that can say that an older line is over."""
-NOTABLE_SESSIONS = 2
-"""Sessions that a medium line must have been said in to be offered, unless it is of a kind that lasts."""
 
 
 class ScoredLine(ReflectionRow):
@@ -62,7 +60,7 @@ class KnownProposal(ProposalRow):
 
 
 class ProposalsStage:
-    """Offers high lines and notable medium ones, each once: what says the same as a line that was ever offered is
+    """Offers what `offering` lets through, each line once: what says the same as a line that was ever offered is
     merged into it. A proposal that was made is never changed or taken back."""
 
     tables = ("supports", "proposals")
@@ -95,6 +93,7 @@ class ProposalsStage:
         rows: list[ProposalRow] = []
         supports: list[SupportRow] = []
         number, standing = self._last_number.get(day, 0), []
+        of_session: Counter[str] = Counter()
         for line in lines:
             sources = [observed[s] for s in line["sources"] if s in observed]
             if why_left_out(line["text"], sources):
@@ -109,7 +108,11 @@ class ProposalsStage:
                 same = known.same(text, vector, line["projects"] or ())
             if same:
                 supports += self._support(day, same, line, sources)
-            elif (replaced or _is_notable(line)) and not self._is_replaced(known, line, text):
+            elif (replaced or is_offered(line, sources)) and not self._is_replaced(known, line, text):
+                session = sources[0]["session_id"] if sources else NOTES
+                of_session[session] += 1
+                if of_session[session] > MAX_OF_SESSION and session != NOTES:
+                    continue
                 number += 1
                 row = _row(day, number, line | {"text": text, "owner": self.settings.owner}, sources, replaced)
                 rows.append(row)
@@ -252,12 +255,6 @@ class ProposalsStage:
                 "projects": distinct(o["project"] for o in new),
             }
         ]
-
-
-def _is_notable(line: ScoredLine) -> bool:
-    if line["priority"] != MEDIUM:
-        return line["priority"] == HIGH
-    return line["kind"] in LASTING or line["sessions"] >= NOTABLE_SESSIONS
 
 
 def _score(line: ReflectionRow, observed: Mapping[str, SourceRow]) -> float:

@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import DOUBTED
-from memory_pipeline.reflections.model import EXTRACTIVE
+from memory_pipeline.observations.model import EXTRACTIVE
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.verdict import Verdict, judge_ratio

@@ -41,8 +41,6 @@ ITEM_TYPES = {
 """How to behave, how things are, how things are done, what happened. A question is none of them."""
 
 
-EXTRACTIVE = "extractive"
-"""What the names of reflectors begin with that ask no model."""
 TRUSTS = ("user", "assistant", "tool", "paste", "injected", "model")
 """Whose words an observation may be, the user's first."""
 

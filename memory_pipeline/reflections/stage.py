@@ -17,11 +17,10 @@ from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import SMALL_CONTEXT, observations_budget, reflector_model, token_budget
 from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
-from memory_pipeline.observations.model import row_id
+from memory_pipeline.observations.model import EXTRACTIVE, row_id
 from memory_pipeline.reflections.evaluation import judge
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.model import (
-    EXTRACTIVE,
     ITEM_TYPES,
     Observation,
     ReflectionLine,

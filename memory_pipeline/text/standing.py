@@ -22,8 +22,8 @@ MIN_WORDS = 3
 LONG = 70
 """Tokens from which it is a paragraph of which a user would keep a part."""
 _REACTION = re.compile(
-    r"^\W*(?:(?:no|nope|yes|yeah|ok(?:ay)?|wrong|stop|wait|hm+|oh|ah|well|so|and|but|also|alright|actually|again|please|omg|omfg|"
-    r"wtf|ffs|my dude|dude|sorry|then|now)\b[\s,.:;!-]*)+",
+    r"^\W*(?:(?:(?:yes|yeah|ok(?:ay)?|hm+|oh|ah|well|so|and|but|also|alright|actually|please|omg|omfg|wtf|ffs|"
+    r"(?:my )?dude|sorry)\b|(?:no|nope|wrong|stop|wait|again|then|now)\b(?=[,.:;!-]))[\s,.:;!-]*)+",
     re.I,
 )
 """How somebody begins to speak, which says nothing."""
@@ -38,16 +38,18 @@ _NO_SUBJECT = re.compile(
     r"^(?:should|must|needs?|has|have|had|is|isn'?t|are|was|were|can|could|would|will|does|looks|seems|still)\b", re.I
 )
 _ABOVE = re.compile(
-    r"\b(?:above|below|previous(?:ly)?|earlier|aforementioned|as (?:i )?said|like before|the same way)\b|上述|以上|如上|前述",
+    r"\b(?:above|below|previous(?:ly)?|earlier|aforementioned|as (?:i )?said|like before|the same way)\b"
+    r"|上述|以上|如上|前述",
     re.I,
 )
 _POINTS = re.compile(
-    r"\b(?:it|they|them|this|these|those|here|there)\b|\bthat(?! (?:the|an?|every|each|all|any|no|you|we|i|they|it|is|are|has|"
-    r"have|can|must|should|will|would|\w+s)\b)",
+    r"\b(?:it|they|them|this|these|those|here|there)\b|\bthat(?! (?:the|an?|every|each|all|any|no|you|we|i|they|it|is|"
+    r"are|has|have|can|must|should|will|would|\w+s)\b)",
     re.I,
 )
 _WISH = re.compile(
-    r"\bi(?: want|'d like|’d like| would like| need)(?: you)? to (?:create|make|build|implement|add|write|start|see|try|have)\b",
+    r"\bi(?: want|['’]d like| would like| need)(?: you)? to "
+    r"(?:create|make|build|implement|add|write|start|see|try|have)\b",
     re.I,
 )
 ANTECEDENT = 3

@@ -47,7 +47,7 @@ class Weights:
     redundancy: float
     """Share of its worth that a unit loses when all its words have been kept already."""
     high: float
-    """Probability from which what may be high is."""
+    """Probability from which what may be high is; less does for what was laid down."""
 
     def probability(self, row: Sequence[float]) -> float:
         """That a unit with these features, in the order of `features`, is worth keeping."""
@@ -141,11 +141,12 @@ def judged(found: Sequence[Unit], window: Conversation, weights: Weights) -> lis
 
 
 def _judge(unit: Unit, window: Conversation) -> Candidate:
-    """What it is, and whose: an order that stood elsewhere before stays what somebody else says."""
+    """What it is, and whose: an order that stood elsewhere before stays what somebody else says. What a user chose
+    stands in the result of the tool that asked."""
     if unit.form == "paste":
         return Candidate(unit, "statement", "paste", 0.0, False)
     judged_unit = _judge_said(unit, window)
-    if not is_order(unit.text, judged_unit.kind):
+    if unit.form == "choice" or not is_order(unit.text, judged_unit.kind):
         return judged_unit
     if unit.before and window.first_speakers.repeated(_proposed(unit, window), unit.position):
         return replace(judged_unit, trust="assistant", is_firm=False)  # agreed to, and not the user's idea
