@@ -27,8 +27,9 @@ def is_offered(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:
     if line["priority"] not in (HIGH, MEDIUM):
         return False
     if is_quoted(line, sources):
-        lead = sources[0]
-        is_own = lead["trust"] == "user" and lead["kind"] in NORMATIVE and stands_alone(line["text"], lead["kind"])
+        is_own = (
+            sources[0]["trust"] == "user" and line["kind"] in NORMATIVE and stands_alone(line["text"], line["kind"])
+        )
         return is_own or line["sessions"] >= NOTABLE_SESSIONS
     return line["priority"] == HIGH or line["kind"] in LASTING or line["sessions"] >= NOTABLE_SESSIONS
 

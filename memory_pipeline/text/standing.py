@@ -54,7 +54,8 @@ _WISH = re.compile(
 )
 ANTECEDENT = 3
 """Words of content in front of "it" with which it speaks of something in the same words."""
-_SAYS_WHAT = (cues.RULE, cues.PREFERENCE, cues.DECISION, cues.DECIDED, cues.OBLIGATION, cues.REASON)
+_DO = re.compile(r"^(?:use|keep|take|put|write|name|call|run|store|set|prefer|leave)\b", re.I)
+_SAYS_WHAT = (_DO, cues.RULE, cues.PREFERENCE, cues.DECISION, cues.DECIDED, cues.OBLIGATION, cues.REASON)
 SAYS_WHAT = 4
 """Words of content with which a correction that points at nothing says what is right."""
 

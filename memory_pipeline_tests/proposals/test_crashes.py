@@ -259,9 +259,9 @@ def test_a_range_that_is_taken_up_again_merges_into_the_same_line(tmp_path: Path
     def begun(folder: Path) -> Days:
         folder.mkdir()
         days = Days(*workspace(folder))
-        days.settings.memory_file.write_text("## Hard Rules\n- alpha bravo\n", "utf-8")
-        days.reflect("charlie delta")
-        days.reflect("alpha bravo charlie delta", day_after(1))
+        days.settings.memory_file.write_text("## Hard Rules\n- alpha bravo golf\n", "utf-8")
+        days.reflect("charlie delta echo")
+        days.reflect("alpha bravo golf charlie delta echo", day_after(1))
         return days
 
     whole, killed = begun(tmp_path / "whole"), begun(tmp_path / "killed")

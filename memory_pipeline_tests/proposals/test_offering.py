@@ -69,7 +69,7 @@ def supports(work: Work) -> dict[str, list[str]]:
 def test_what_is_never_offered(work: Work, text: str, observed: dict[str, Any], reason: str | None) -> None:
     assert why_left_out(text, [observation(text) | observed]) == reason
     put(work.lake, "observations", observation(text, **observed))
-    put(work.lake, "reflections", reflection(text))
+    put(work.lake, "reflections", reflection(text, reflector="openai:gpt"))
     assert bool(work.run()) is (reason is None)
 
 

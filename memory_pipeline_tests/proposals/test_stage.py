@@ -28,6 +28,15 @@ from memory_pipeline_tests.rows import (
     workspace,
 )
 
+SEVEN = [
+    "Never deploy on a Friday.",
+    "Always squash before a merge.",
+    "Tests must run without a network.",
+    "Invoices must be rounded to cents.",
+    "Never log the token of a customer.",
+    "Every migration has to be reversible.",
+    "Always write dates in UTC.",
+]
 UV, FRIDAY, TABS = "Use uv for Python.", "Never deploy on a Friday.", "Indent Makefiles with tabs."
 
 
@@ -86,9 +95,50 @@ def test_a_rule_is_offered_with_everything_that_it_came_from(work: Work) -> None
         ({"kind": "state_change"}, True),
     ],
 )
-def test_what_is_worth_offering(work: Work, line: dict[str, Any], is_offered: bool) -> None:
-    work.reflect(UV, **line)
+def test_what_of_a_model_is_worth_offering(work: Work, line: dict[str, Any], is_offered: bool) -> None:
+    work.reflect(UV, reflector="openai:gpt", **line)
     assert bool(work.run()) is is_offered
+
+
+@pytest.mark.parametrize("kind", ["rule", "preference", "decision", "correction"])
+@pytest.mark.parametrize("priority", ["high", "medium"])
+def test_what_a_user_laid_down_is_offered_without_a_model(work: Work, kind: str, priority: str) -> None:
+    work.reflect(UV, kind=kind, priority=priority)
+    assert list(work.run().values()) == [UV]
+
+
+@pytest.mark.parametrize(
+    ("line", "observed", "is_offered"),
+    [
+        ({"kind": "statement"}, {}, False),
+        ({"kind": "root_cause"}, {}, False),
+        ({"kind": "state_change"}, {}, False),
+        ({}, {"trust": "assistant"}, False),
+        ({"kind": "decision"}, {"trust": "assistant"}, False),
+        ({"priority": "low"}, {}, False),
+        ({"kind": "root_cause", "sessions": 2}, {"trust": "assistant"}, True),  # said again
+        ({"kind": "statement", "sessions": 2, "priority": "medium"}, {}, True),
+        ({}, {"observer": "openai:gpt", "trust": "assistant"}, True),  # a model made the words
+    ],
+)
+def test_without_a_model_all_else_stays_an_observation(
+    work: Work, line: dict[str, Any], observed: dict[str, Any], is_offered: bool
+) -> None:
+    put(work.lake, "observations", observation(UV, **observed))
+    put(work.lake, "reflections", reflection(UV, **line))
+    assert bool(work.run()) is is_offered
+
+
+def test_no_more_than_the_best_five_of_a_session_are_offered(work: Work) -> None:
+    for number, text in enumerate(SEVEN):
+        work.reflect(text, support=number)
+    assert list(work.run().values()) == SEVEN[:1:-1]
+
+
+def test_notes_of_the_users_are_offered_however_many_there_are(work: Work) -> None:
+    for text in SEVEN:
+        work.reflect(text, session="notes")
+    assert len(work.run()) == 7
 
 
 def test_only_what_this_day_said_is_offered_on_it(work: Work) -> None:
@@ -100,7 +150,7 @@ def test_only_what_this_day_said_is_offered_on_it(work: Work) -> None:
 
 def test_the_best_comes_first(work: Work) -> None:
     work.reflect("Medium, but said in three sessions.", priority="medium", sessions=3, support=3)
-    work.reflect("Said once.")
+    work.reflect("Said once in a session.")
     work.reflect("Told in two conversations.", sessions=2, support=2)
     assert [t.split()[0] for t in work.run().values()] == ["Told", "Said", "Medium,"]
 

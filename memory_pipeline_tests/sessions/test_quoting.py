@@ -146,6 +146,8 @@ def test_what_is_pasted_is_marked_and_the_words_around_it_are_not(example: str) 
         'I said "always run the tests first" and I meant it',
         'we always say "never deploy on fridays" here',
         'call it "the big red button" and never anything else',
+        "i prefer small commits, and the message says why the change was made, not only what changed",
+        "the docs say how it is done; never do it otherwise",
         "my boss says that we should never deploy on Fridays",
         f"Dark mode\n\n{PAGE[:120]}\n\nI want it in the settings page.",
     ],
