@@ -121,8 +121,8 @@ REPORTED = (
     re.compile(rf"{_SAYS_ELSEWHERE}[:：,，]?\s*{_QUOTED}"),
     re.compile(rf"{_QUOTED}\s*(?:と(?:書|言|い)|,? (?:says?|said|wrote|writes|reads) (?!I\b|we\b))"),
     re.compile(
-        r"(?i)\b(?:read ?me|docs?|documentation|page|web ?site|article|(?:blog )?post|guide|manual|wiki|tutorial|e?mail)"
-        r"(?:\.\w+)? (?:says?|said|states?|stated|reads|recommends?|tells? (?:me|us|you))(?: that\b| to\b|:|,)? "
+        r"(?i)\b(?:read ?me|docs?|documentation|page|web ?site|article|(?:blog )?post|guide|manual|wiki|tutorial|"
+        r"e?mail)(?:\.\w+)? (?:says?|said|states?|stated|reads|recommends?|tells? (?:me|us|you))(?: that\b| to\b|:|,)? "
         r"(?!why\b|what\b|how\b|when\b|which\b|where\b|who\b|whether\b|if\b|[\"'“‘„«])"
         r"(?P<words>[^\n]{12,600}?)(?=[.!?](?:\s|$)|[,;] (?:so|but|and|please|can)\b|$)",
         re.MULTILINE,
