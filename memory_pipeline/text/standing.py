@@ -48,10 +48,9 @@ _POINTS = re.compile(
     re.I,
 )
 _WISH = re.compile(
-    r"\bi(?: want|['’]d like| would like| need)(?: you)? to "
-    r"(?:create|make|build|implement|add|write|start|see|try|have)\b",
-    re.I,
+    r"\bi(?: want|['’]d like| would like| need)(?: you)? to (?:create|make|build|implement|write|start|try)\b", re.I
 )
+"""A task, which is done when it is done."""
 ANTECEDENT = 3
 """Words of content in front of "it" with which it speaks of something in the same words."""
 _DO = re.compile(r"^(?:use|keep|take|put|write|name|call|run|store|set|prefer|leave)\b", re.I)
