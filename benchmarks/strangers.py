@@ -8,8 +8,8 @@ saw nothing but the sessions. The rules for what is high and what is offered wer
 a session among the first ten, too; `--looked-at` gives those of the first ten.
 
 All go through `memory run --all` into an empty workspace, twice: by this package, and by a copy of it that has the rule
-from before, high from a probability of .6 on, whoever said it, and offered what is high or of a kind that lasts. Lines
-are held against the labels as in `benchmarks/promoted.py`: `junk` is the share that carries no labelled fact.
+from before, as many highs as are likely, and offered what is high or of a kind that lasts. Lines are held against the
+labels as in `benchmarks/promoted.py`: `junk` is the share that carries no labelled fact.
 
 Last, how far two readers of the same five sessions agree: facts of the one that the other has, and as high ones.
 """
@@ -25,7 +25,7 @@ from benchmarks.common import ROOT, SHARED, parser, run_everything
 from benchmarks.labels import SECOND_READER, STRANGERS, restored, scorer, texts_of
 from benchmarks.promoted import FIGURES, Labelled, Line, Stages, figures
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.extractive import candidates as shipped
+from memory_pipeline.observations.extractive import observer
 from memory_pipeline.proposals.offering import LASTING, NOTABLE_SESSIONS
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH, MEDIUM
@@ -35,7 +35,6 @@ LOOKED_AT = (
     *("9b138c7e", "43c87127", "75a1a0f1", "768de5d6", "abc0b1d7"),
     *("9bdf5c9b", "0822e04b", "266b3f40", "56de1726", "5a69ca08"),
 )
-HIGH_BEFORE = 0.6
 
 
 def labelled(folder: Path) -> dict[str, Labelled]:
@@ -55,11 +54,11 @@ def before(folder: Path) -> Path:
     for name in ("memory_pipeline", "prompts"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "dagster.yaml", folder)
-    target = folder / Path(shipped.__file__).with_name(shipped.FILE).relative_to(ROOT)
-    weights = json.loads(target.read_text("utf-8"))
-    for name in (shipped.LEXICAL, shipped.ENCODED):
-        weights[name]["high"] = HIGH_BEFORE
-    target.write_text(json.dumps(weights), "utf-8")
+    target = folder / Path(observer.__file__).relative_to(ROOT)
+    bound = f"HIGHS, MAX_HIGHS = {observer.HIGHS}, {observer.MAX_HIGHS}"
+    code = target.read_text("utf-8")
+    assert bound in code
+    target.write_text(code.replace(bound, f"HIGHS, MAX_HIGHS = {observer.HIGHS}, 10**6"), "utf-8")
     return folder
 
 

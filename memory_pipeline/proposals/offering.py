@@ -19,7 +19,8 @@ LASTING = ("rule", "preference", "decision", "correction", "root_cause", "conven
 NOTABLE_SESSIONS = 2
 """Sessions that a line must have been said in to be offered, where it is not offered by itself."""
 MAX_OF_SESSION = 5
-"""Lines of one session and day that are offered, the best: more are not read."""
+"""Lines that a model made of one session and day that are offered, the best: more are not read. What is quoted is few
+by itself, and each of it a rule of the user's that would be lost."""
 
 
 def is_offered(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:

@@ -30,7 +30,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog, last_numbers, proposal_id
 from memory_pipeline.proposals.memory_file import lines_of
-from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered
+from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered, is_quoted
 from memory_pipeline.proposals.score import line_score, why_left_out, with_sessions
 from memory_pipeline.proposals.summary import plain_summary
 from memory_pipeline.scope import may_end
@@ -109,10 +109,11 @@ class ProposalsStage:
             if same:
                 supports += self._support(day, same, line, sources)
             elif (replaced or is_offered(line, sources)) and not self._is_replaced(known, line, text):
-                session = sources[0]["session_id"] if sources else NOTES
-                of_session[session] += 1
-                if of_session[session] > MAX_OF_SESSION and session != NOTES:
-                    continue
+                if not is_quoted(line, sources):
+                    session = sources[0]["session_id"] if sources else NOTES
+                    of_session[session] += 1
+                    if of_session[session] > MAX_OF_SESSION and session != NOTES:
+                        continue
                 number += 1
                 row = _row(day, number, line | {"text": text, "owner": self.settings.owner}, sources, replaced)
                 rows.append(row)

@@ -129,15 +129,16 @@ def test_without_a_model_all_else_stays_an_observation(
     assert bool(work.run()) is is_offered
 
 
-def test_no_more_than_the_best_five_of_a_session_are_offered(work: Work) -> None:
+def test_no_more_than_the_best_five_that_a_model_made_of_a_session_are_offered(work: Work) -> None:
     for number, text in enumerate(SEVEN):
-        work.reflect(text, support=number)
+        work.reflect(text, support=number, reflector="openai:gpt")
     assert list(work.run().values()) == SEVEN[:1:-1]
 
 
-def test_notes_of_the_users_are_offered_however_many_there_are(work: Work) -> None:
+@pytest.mark.parametrize("made", [{"session": "notes", "reflector": "openai:gpt"}, {}])
+def test_notes_of_the_users_and_their_quoted_rules_are_offered_however_many(work: Work, made: dict[str, str]) -> None:
     for text in SEVEN:
-        work.reflect(text, session="notes")
+        work.reflect(text, **made)
     assert len(work.run()) == 7
 
 

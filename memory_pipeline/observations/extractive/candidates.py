@@ -47,7 +47,7 @@ class Weights:
     redundancy: float
     """Share of its worth that a unit loses when all its words have been kept already."""
     high: float
-    """Probability from which what may be high is; less does for what was laid down."""
+    """Probability from which what may be high is."""
 
     def probability(self, row: Sequence[float]) -> float:
         """That a unit with these features, in the order of `features`, is worth keeping."""

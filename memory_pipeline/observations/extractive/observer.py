@@ -80,12 +80,10 @@ HIGH_SHARE = 0.6
 """Share of a window's facts that can be high: who finds nearly everything marked looks at nothing. Without it short
 windows, which may use more of their words, have three quarters of their facts high. On the labelled sessions .5 costs
 an eighth of the high facts that are high and saves a quarter of the junk among them; .6 has most of both."""
-HIGHS = 3
-"""High facts that a window may have, however few facts it has."""
-LAID_DOWN = 0.6
-"""Probability from which what a user laid down, and a cause that was found, is high; all else needs that of the
-weights. With it .20 of the highs on the first 28 labelled sessions and on ten of strangers carried no labelled fact,
-with one probability of .6 for all .33; a little more than half of the high facts that were high stayed so."""
+HIGHS, MAX_HIGHS = 3, 5
+"""High facts that a window may have, however few facts it has, and however many that no user laid down. Readers found
+1 to 12 in a session, four in the median. Without a bound one long session of small steps had sixty, and .46 of the
+highs on sessions of strangers carried no labelled fact; with it .27 (`benchmarks/strangers.py`)."""
 LIKELY = 0.3
 """Probability below which what is kept matters for hours only."""
 
@@ -165,9 +163,7 @@ def priority_of(candidate: Candidate, high: float) -> str:
     """High is what is likely and may be; a question and what others say are never more than low."""
     if candidate.kind == "question" or candidate.trust not in SIDES or candidate.probability < LIKELY:
         return LOW
-    is_laid_down = candidate.kind == "root_cause" or (candidate.trust == "user" and candidate.kind in NORMATIVE)
-    enough = min(high, LAID_DOWN) if is_laid_down else high
-    return HIGH if candidate.is_firm and candidate.probability >= enough else MEDIUM
+    return HIGH if candidate.is_firm and candidate.probability >= high else MEDIUM
 
 
 def _priorities(kept: Sequence[Candidate], high: float) -> list[str]:
@@ -175,15 +171,21 @@ def _priorities(kept: Sequence[Candidate], high: float) -> list[str]:
     priorities = [priority_of(candidate, high) for candidate in kept]
     highs = [i for i, priority in enumerate(priorities) if priority == HIGH]
     highs.sort(key=lambda i: _rank(kept[i]))
-    for i in highs[max(HIGHS, int(HIGH_SHARE * len(kept))) :]:
+    laid_down = sum(_is_laid_down(kept[i]) for i in highs)
+    for i in highs[min(max(MAX_HIGHS, laid_down), max(HIGHS, int(HIGH_SHARE * len(kept)))) :]:
         priorities[i] = MEDIUM
     return priorities
+
+
+def _is_laid_down(candidate: Candidate) -> bool:
+    """Whether it is a user's rule, preference, correction or decision."""
+    return candidate.trust == "user" and candidate.kind in NORMATIVE
 
 
 def _rank(candidate: Candidate) -> tuple[bool, bool, bool, float]:
     """What a user set goes first, before all where they were asked, with its reason or as a decision; then what is
     most likely."""
-    is_normative = candidate.trust == "user" and candidate.kind in NORMATIVE
+    is_normative = _is_laid_down(candidate)
     foreign = foreign_cues(candidate.unit.text)
     reasons = (foreign.reason, foreign.decision) if foreign else (cues.REASON, cues.DECIDED)
     tells_why = any(cue.search(candidate.unit.text) for cue in reasons)
