@@ -17,8 +17,8 @@ from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.text.wording import asks, guesses, supposes
 
-MIN_WORDS = 3
-"""Words of content, the least that name a thing and what is to hold for it."""
+MIN_WORDS = 2
+"""Words of content, the least that name a thing and what is to hold for it: "answer in English"."""
 LONG = 70
 """Tokens from which it is a paragraph of which a user would keep a part."""
 _REACTION = re.compile(
