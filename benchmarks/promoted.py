@@ -165,7 +165,10 @@ class Stages:
             "every high observation": self.lines(o for o in observations if o["priority"] == HIGH),
             "as many as proposals, by chance": self.lines(random.Random(0).sample(observations, len(queue))),
             "as many as proposals, the first": self.lines(first),
-            **{f"{n} proposals, by chance": self.lines(random.Random(1).sample(queue, n)) for n in PAGES},
+            **{
+                f"{n} proposals, by chance": self.lines(random.Random(1).sample(queue, min(n, len(queue))))
+                for n in PAGES
+            },
         }
 
 
