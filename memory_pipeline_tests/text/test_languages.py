@@ -126,3 +126,10 @@ def test_finished_lines() -> None:
     assert (
         orders("Immer den Schlüssel mitschicken") and orders("必须运行这个脚本") and not orders("Der Nutzer hat Tabs")
     )
+
+
+def test_a_mark_of_redaction_is_no_word_of_a_language() -> None:
+    said = [f"Der Schlüssel ist [redacted:password:{mark}] und gehört in den Tresor." for mark in ("fcdc0e", "e1f41a")]
+    alone = ["Der Schlüssel ist  und gehört in den Tresor."] * 2
+    assert language_of_speaker(said) == language_of_speaker(alone) == "de"
+    assert language_of("[redacted:aws_secret_key:the_of_and] Danke, das passt so") == language_of("Danke, das passt so")
