@@ -27,6 +27,26 @@ def parser(name: str, description: str | None) -> argparse.ArgumentParser:
     )
 
 
+def memory(
+    arguments: Sequence[str], sessions: Path, workspace: Path, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """`memory ARGUMENTS` of this checkout on a workspace, with a home beside it; it may fail."""
+    named = ["--sessions", f"{sessions}"] if arguments[0] == "run" else []
+    home = workspace.parent / "home"
+    home.mkdir(exist_ok=True)
+    env = {"PATH": "/usr/bin:/bin", "HOME": f"{home}", "TZ": "UTC", "MEMORY_TIMEZONE": "UTC"}
+    return subprocess.run(
+        [sys.executable, "-m", "memory_pipeline.cli.main", *arguments, *named],
+        cwd=ROOT,
+        env=env | {"MEMORY_WORKSPACE": f"{workspace}"} | variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
 def run_everything(
     checkout: Path,
     sessions: Sequence[Path],

@@ -25,7 +25,6 @@ import random
 import re
 import shutil
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
@@ -37,7 +36,7 @@ from pathlib import Path
 
 import polars as pl
 
-from benchmarks.common import ROOT, SESSIONS, parser
+from benchmarks.common import SESSIONS, memory, parser
 from benchmarks.same_tables import compare
 
 HEALED, TOLD, LOST, TRACE = "healed", "told", "lost", "trace"
@@ -71,20 +70,7 @@ class Place:
     workspace: Path
 
     def memory(self, *arguments: str) -> Result:
-        named = ["--sessions", f"{self.sessions}"] if arguments[0] == "run" else []
-        home = self.workspace.parent / "home"
-        home.mkdir(exist_ok=True)
-        env = {"PATH": "/usr/bin:/bin", "HOME": f"{home}", "TZ": "UTC", "MEMORY_TIMEZONE": "UTC"}
-        done = subprocess.run(
-            [sys.executable, "-m", "memory_pipeline.cli.main", *arguments, *named],
-            cwd=ROOT,
-            env=env | {"MEMORY_WORKSPACE": f"{self.workspace}"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        done = memory(arguments, self.sessions, self.workspace)
         return Result(" ".join(arguments), done.returncode, done.stdout + done.stderr)
 
 

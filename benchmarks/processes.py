@@ -31,7 +31,7 @@ from pathlib import Path
 
 import polars as pl
 
-from benchmarks.common import ROOT, parser
+from benchmarks.common import memory, parser
 from benchmarks.same_tables import compare
 from memory_pipeline_tests.conftest import assistant, conversation, user, write_session
 
@@ -70,19 +70,7 @@ class Place:
 
     def memory(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """One command, counted."""
-        named = ["--sessions", f"{self.sessions}"] if arguments[0] == "run" else []
-        home = self.workspace.parent / "home"
-        home.mkdir(exist_ok=True)
-        env = {"PATH": "/usr/bin:/bin", "HOME": f"{home}", "TZ": "UTC", "MEMORY_TIMEZONE": "UTC"}
-        done = subprocess.run(
-            [sys.executable, "-m", "memory_pipeline.cli.main", *arguments, *named],
-            cwd=ROOT,
-            env=env | {"MEMORY_WORKSPACE": f"{self.workspace}", "MEMORY_PENDING_LIMIT": "60"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = memory(arguments, self.sessions, self.workspace, MEMORY_PENDING_LIMIT="60")
         said = done.stdout + done.stderr
         with self.seen.lock:
             self.seen.calls[arguments[0]] += 1
