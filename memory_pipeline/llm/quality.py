@@ -18,7 +18,8 @@ class Measured:
 
 QUOTES = Measured(recall=0.37, junk_among_highs=0.46)
 MODEL = Measured(recall=0.55, junk_among_highs=0.13)
-"""Source of both: docs/limits.md, "With and without a model", where the other figures of the same run are."""
+"""Source of both: docs/limits.md, "With and without a model", where the other figures of the same run are, and what a
+bound on highs without a model has changed since."""
 
 
 def _share(value: float) -> str:

@@ -93,7 +93,9 @@ class ProposalsStage:
         rows: list[ProposalRow] = []
         supports: list[SupportRow] = []
         number, standing = self._last_number.get(day, 0), []
-        of_session: Counter[str] = Counter()
+        # a day that is made anew with more counts what it offered before
+        leads = (observed.get(row["sources"][1]) for row in typed_rows(of_day, ProposalRow) if row["sources"][1:])
+        of_session = Counter(lead["session_id"] for lead in leads if lead)
         for line in lines:
             sources = [observed[s] for s in line["sources"] if s in observed]
             if why_left_out(line["text"], sources):

@@ -133,6 +133,8 @@ def test_no_more_than_the_best_five_that_a_model_made_of_a_session_are_offered(w
     for number, text in enumerate(SEVEN):
         work.reflect(text, support=number, reflector="openai:gpt")
     assert list(work.run().values()) == SEVEN[:1:-1]
+    work.reflect(UV, support=9, reflector="openai:gpt")
+    assert list(work.run().values()) == SEVEN[:1:-1]  # also where the day is made anew with more
 
 
 @pytest.mark.parametrize("made", [{"session": "notes", "reflector": "openai:gpt"}, {}])
