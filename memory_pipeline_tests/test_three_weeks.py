@@ -16,7 +16,7 @@ import pytest
 
 from memory_pipeline.cli.why import why
 from memory_pipeline_tests.rows import bytes_of
-from memory_pipeline_tests.three_weeks import DAYS, FIRST_DAY, FIXTURES, ThreeWeeks
+from memory_pipeline_tests.three_weeks import DAYS, FIRST_DAY, FIXTURES, ThreeWeeks, three_weeks
 from memory_pipeline_tests.three_weeks_kept import SHOWN_AT_ONCE
 
 YARN, PNPM = "Always use yarn for frontend packages.", "From now on use pnpm instead of yarn for frontend packages."
@@ -43,9 +43,8 @@ BY_HAND = f"# Memory\n\nMy own words,  \nwith two spaces above.\n\n* {NOT_403}\n
 
 @pytest.fixture
 def weeks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreeWeeks]:
-    made = ThreeWeeks(tmp_path, monkeypatch)
-    yield made
-    made.instance.dispose()
+    with three_weeks(tmp_path, monkeypatch) as made:
+        yield made
 
 
 @pytest.mark.slow

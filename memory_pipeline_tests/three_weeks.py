@@ -2,10 +2,10 @@
 
 ::
 
-    weeks = ThreeWeeks(tmp_path, monkeypatch)
-    weeks.says("Never deploy on a Friday.")
-    weeks.night_passes()                                   # to six in the morning, when the day is reflected on
-    weeks.reviews(approves=["Never deploy on a Friday."])  # REVIEW.md is edited and saved; its sensor sees it
+    with three_weeks(tmp_path, monkeypatch) as weeks:
+        weeks.says("Never deploy on a Friday.")
+        weeks.night_passes()  # to six in the morning, when the day is reflected on
+        weeks.reviews(approves=["Never deploy on a Friday."])  # REVIEW.md is edited and saved; its sensor sees it
 
 After each run all that must always hold is looked at (`three_weeks_kept`), by the tables and files alone. Only the
 encoder is not the real one, which takes longer to load than the three weeks take to pass.
@@ -18,7 +18,8 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -59,14 +60,14 @@ class _ByWords(FakeEncoder):
 
 
 class ThreeWeeks:
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, instance: dg.DagsterInstance) -> None:
         self.sessions = folder / "sessions"
         self.sessions.mkdir()
         monkeypatch.setenv("MEMORY_SESSION_DIRS", str(self.sessions))
         monkeypatch.setenv("MEMORY_PROJECTS_IN_MEMORY", "none")  # what a line says of its project is tested elsewhere
         self.settings: Settings = load_settings()
         self.lake = Lake(self.settings.lake_dir)
-        self.instance = dg.DagsterInstance.ephemeral()
+        self.instance = instance
         self.now = datetime.combine(FIRST_DAY, time(8), UTC)
         self.kept = Kept(self.settings, self.lake)
         use_encoder(monkeypatch, _ByWords())
@@ -231,3 +232,9 @@ def redated(session: bytes, day: date) -> bytes:
         session,
     )
     return _MILLISECONDS.sub(lambda m: f"{int(m[0]) + round(moved.total_seconds() * 1000)}".encode(), told)
+
+
+@contextmanager
+def three_weeks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreeWeeks]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield ThreeWeeks(folder, monkeypatch, instance)

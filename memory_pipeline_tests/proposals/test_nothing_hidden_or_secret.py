@@ -11,7 +11,7 @@ import pytest
 from memory_pipeline.proposals.score import SECRET, why_left_out
 from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline_tests.conftest import assistant
-from memory_pipeline_tests.three_weeks import ThreeWeeks
+from memory_pipeline_tests.three_weeks import three_weeks
 
 SAID = {
     "sunshine": "Never forget it: the password for the parcel server is sunshine.",
@@ -57,12 +57,12 @@ def kept(folder: Path) -> str:
 def test_none_of_it_reaches_what_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    weeks = ThreeWeeks(tmp_path, monkeypatch)
-    path = weeks.says(*SAID.values())
-    looked = f"I looked at the parcels{''.join(HIDDEN)} {MEANT}."
-    weeks._said[path].append(assistant(f"{weeks.today}T18:00:00", looked))
-    weeks.goes_on(path, f"Never{HIDDEN[1]} deploy{HIDDEN[2]} parcels on a Friday{HIDDEN[0]}.")
-    weeks.night_passes()
+    with three_weeks(tmp_path, monkeypatch) as weeks:
+        path = weeks.says(*SAID.values())
+        looked = f"I looked at the parcels{''.join(HIDDEN)} {MEANT}."
+        weeks._said[path].append(assistant(f"{weeks.today}T18:00:00", looked))
+        weeks.goes_on(path, f"Never{HIDDEN[1]} deploy{HIDDEN[2]} parcels on a Friday{HIDDEN[0]}.")
+        weeks.night_passes()
     text = kept(weeks.settings.workspace)
     review = weeks.settings.review_file.read_text("utf-8")
     assert MEANT in text

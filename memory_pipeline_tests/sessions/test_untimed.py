@@ -6,9 +6,6 @@ import json
 from datetime import date
 from pathlib import Path
 
-import dagster as dg
-import pytest
-
 from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode
 from memory_pipeline.sessions.model import ParsedSession
 from memory_pipeline.sessions.reading import parse, source_of
@@ -17,11 +14,6 @@ from memory_pipeline_tests.sessions.machine import Machine
 from memory_pipeline_tests.sessions.untimed import CHANGED, untimed_sessions
 
 NINE, DAY = "2025-03-05T09:00", date(2025, 3, 5)
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(tmp_path, monkeypatch, dg.DagsterInstance.ephemeral())
 
 
 def read(path: Path) -> ParsedSession:
