@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.common import BENCH, FIXTURES, GOLD, ROOT, parser
+from benchmarks.common import BENCH, FIXTURES, GOLD, ROOT, SHARED, parser
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ LONG = (
     Benchmark("segmentation", needs=(BENCH,)),
     Benchmark("observing_speed"),
     Benchmark("fit_observer", needs=(GOLD, FIXTURES)),
+    Benchmark("people", needs=(GOLD, FIXTURES, SHARED / "more-sessions")),
     Benchmark("answer_words", needs=(BENCH,)),
     Benchmark("distillation", needs=(BENCH,)),
     Benchmark("proposals"),

@@ -6,6 +6,7 @@ A unit counts as worth keeping when the scorer would find a gold fact in it; tho
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ PENALTY, PENALTY_OF_SESSION = 0.1, 1.0
 COST, REDUNDANCY = 0.3, 0.8
 """From 0.2 to 0.4, and from 0.6 to 1, do as well within the noise, so nothing is chosen here."""
 OBSERVER = ExtractiveObserver(min_budget=0)
+Hits = Callable[[str, tuple[str, ...]], tuple[frozenset[int], frozenset[int]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class Labelled:
     features: np.ndarray
     is_fact: np.ndarray
     weight: np.ndarray
-    hits: Callable[[str, tuple[str, ...]], tuple[frozenset[int], frozenset[int]]]
+    hits: Hits
     """Numbers of the facts and of the traps that a text with its evidence holds."""
 
     @property
@@ -46,9 +48,9 @@ class Labelled:
         return {i for i, fact in enumerate(self.session.gold["facts"]) if fact["priority"] == "high"}
 
 
-def labelled(session: Session, encoder: Encoder | None) -> Labelled:
+def labelled(session: Session, encoder: Encoder | None, fixtures: Path = FIXTURES) -> Labelled:
     found = measured(Conversation.from_messages(session.said), encoder)
-    hits = _finder(session)
+    hits = _finder(session, fixtures)
     texts = [m.text for m in session.said]
     facts = [hits(u.text, tuple(texts[i][start:end] for i, start, end in u.places))[0] for u in found.units]
     high = {i for i, fact in enumerate(session.gold["facts"]) if fact["priority"] == "high"}
@@ -57,10 +59,10 @@ def labelled(session: Session, encoder: Encoder | None) -> Labelled:
     return Labelled(session, found, np.array(found.rows), is_fact, weight, hits)
 
 
-def _finder(session: Session) -> Callable[[str, tuple[str, ...]], tuple[frozenset[int], frozenset[int]]]:
+def _finder(session: Session, fixtures: Path) -> Hits:
     """The scorer's rule."""
     words_of = scorer().words
-    spoken = [(n, " ".join(text.split())) for n, text in scorer().spoken(FIXTURES / session.file)]
+    spoken = [(n, " ".join(text.split())) for n, text in scorer().spoken(fixtures / session.file)]
     golds = [
         (
             [k.lower() for k in fact["keywords"]],

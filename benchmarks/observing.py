@@ -72,21 +72,24 @@ def rows(session: Session, segments: Iterable[Segment]) -> Iterator[dict[str, An
             yield {"file": session.file, "priority": fact.priority, "text": fact.text, "evidence": evidence}
 
 
-def score(labels: Path, observations: Iterable[dict[str, Any]] | str) -> dict[str, dict[str, Any]]:
+def score(
+    labels: Path, observations: Iterable[dict[str, Any]] | str, fixtures: Path = FIXTURES
+) -> dict[str, dict[str, Any]]:
     """The scorer's figures by file, and as TOTAL."""
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
         lines = [observations] if isinstance(observations, str) else (json.dumps(row) for row in observations)
         file.write("\n".join(lines))
         file.flush()
         command = [sys.executable, str(GOLD / "score.py"), file.name, "--json"]
-        command += ["--fixtures", str(FIXTURES), "--gold", str(labels)]
+        command += ["--fixtures", str(fixtures), "--gold", str(labels)]
         answer = subprocess.run(command, capture_output=True, text=True, check=True)
     figures: dict[str, dict[str, Any]] = json.loads(answer.stdout)
     return figures
 
 
-def baseline(labels: Path, kind: str) -> str:
-    command = [sys.executable, str(GOLD / "baselines.py"), kind, str(labels)]
+def baseline(labels: Path, kind: str, gold: Path = GOLD) -> str:
+    """The simple extractor's observations; it reads the sessions in `fixtures` beside the folder `gold`."""
+    command = [sys.executable, str(gold / "baselines.py"), kind, str(labels)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
