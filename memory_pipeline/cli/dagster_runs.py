@@ -141,13 +141,14 @@ def run_job(
     span = {_START: f"{days[0]}", _END: f"{days[1]}"} if days else {}
     resolved = build_definitions(settings).resolve_job_def(job)
     keys = resolved.asset_layer.executable_asset_keys if days else set()
-    result = resolved.execute_in_process(
-        instance=instance,
-        asset_selection=sorted(key for key in keys if key.path[-1] != "memory_file") or None,
-        tags={_PROCESS: f"{os.getpid()}", **span},
-        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-        raise_on_error=False,
-    )
+    with streams_kept():
+        result = resolved.execute_in_process(
+            instance=instance,
+            asset_selection=sorted(key for key in keys if key.path[-1] != "memory_file") or None,
+            tags={_PROCESS: f"{os.getpid()}", **span},
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+            raise_on_error=False,
+        )
     if result.success:
         return None
     ends = [e.event_specific_data for e in result.all_events if isinstance(e.event_specific_data, JobFailureData)]
@@ -192,6 +193,22 @@ def _reason(error: Any) -> str:
     while error.cause:
         error = error.cause
     return re.sub(r"^memory_pipeline[\w.]+: ", "", " ".join(error.message.split()))[:600]
+
+
+@contextmanager
+def streams_kept() -> Iterator[None]:
+    """Give the process its standard output and error back afterwards.
+
+    Dagster turns both into files of its own for the time of a step. Where these cannot be written, since the disk is
+    full, it leaves them there, and what is to be told of it would be told to nobody.
+    """
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    try:
+        yield
+    finally:
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
 
 
 @contextmanager

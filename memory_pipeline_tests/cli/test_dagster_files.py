@@ -95,6 +95,19 @@ def test_a_process_that_is_ended_by_a_signal_has_last_words(tmp_path: Path, numb
     )
 
 
+def test_what_a_run_says_is_told_also_where_dagster_leaves_the_streams_in_a_full_file() -> None:
+    code = (
+        "import os, sys; from contextlib import suppress; from memory_pipeline.cli.dagster_runs import streams_kept\n"
+        "from dagster._core.execution.compute_logs import redirect_stream\n"
+        "with suppress(OSError), streams_kept(), open('/dev/full', 'w') as full, redirect_stream(full, sys.stdout):\n"
+        "    print('lost')\n"
+        "print('The disk is full.')"
+    )
+    buffered = {"PATH": os.environ["PATH"]}  # without buffers the step itself would fail, and earlier
+    done = subprocess.run([sys.executable, "-c", code], env=buffered, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.endswith("The disk is full.\n")
+
+
 def test_one_that_ends_by_itself_has_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     settings, _ = workspace(tmp_path)
     with last_words(settings):
