@@ -10,6 +10,7 @@
     │  └─ TodoistBusyError          Todoist did not answer                            proposals/todoist/client.py
     ├─ CannotGoOnError              the same would happen on every other day, now and later
     │  ├─ ModelMisconfiguredError   no request to the model can succeed                       llm/errors.py
+    │  ├─ DamagedBatchFileError     what is out in a batch cannot be read                     llm/batch_file.py
     │  ├─ NoSuchPromptError         a prompt is not there, or misses a place                  llm/prompts.py
     │  ├─ TodoistRefusedError       Todoist does not take what it is told             proposals/todoist/client.py
     │  ├─ DiskFullError             the disk of the workspace has too little room               free_space.py
@@ -25,6 +26,7 @@
     ├─ TransientError               the model was busy: caught by the client                  llm/errors.py
     ├─ RequestRefusedError          the model does not answer this one request                llm/errors.py
     ├─ BudgetReachedError           the next call might pass the day's budget                 llm/errors.py
+    │  └─ InBatchError              … or the call would be paid twice                         llm/errors.py
     ├─ NotRecordedError             no answer is recorded, and no model may be asked          llm/cache.py
     ├─ UnusableAnswerError          a model's answers say next to nothing                     reflections/model.py
     ├─ RecallLostError              a distillation lost too much of what it should keep       distillation/stage.py

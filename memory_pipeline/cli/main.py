@@ -19,6 +19,7 @@ COMMANDS = {
     "run": "Bring the last days, or the days named, up to date.",
     "setup": "Choose a model, try it and set it.",
     "estimate": "Show what `memory run` would ask of the models, and the cost.",
+    "batch": "Ask the observer's model in batches, at half the price.",
     "status": "Show what is read, not readable, out of date and pending.",
     "review": "Decide on the pending proposals, key by key.",
     "why": "Show where a line comes from, back to the words that were said.",

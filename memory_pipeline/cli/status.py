@@ -14,6 +14,7 @@ from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.observations.silence import silences
 from memory_pipeline.planning import Stages
@@ -22,7 +23,7 @@ from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.settings import SettingError
+from memory_pipeline.settings import SettingError, Settings
 from memory_pipeline.workspace import Workspace
 
 SHOWN = 10
@@ -53,6 +54,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_before_start_or_in_future": [f"{day}" for day in catalogue.days_outside()],
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day, without_vectors=bool(problems))],
         "days_by_words": [f"{day}" for day in days_by_words(Workspace(settings, lake), days)],
+        "batch": _batch(settings),
         "problems": problems,
         "set_aside": [],
         **_observing(Workspace(settings, lake)),
@@ -130,6 +132,14 @@ def _silent(lake: Lake, catalogue: Catalogue) -> dict[str, Any]:
     }
 
 
+def _batch(settings: Settings) -> dict[str, Any] | None:
+    """What is out in a batch at the model's provider."""
+    batch = read_batch_file(settings).open
+    if not batch:
+        return None
+    return {"name": batch.name, "model": batch.model, "requests": len(batch.requests), "sent_at": f"{batch.sent_at}"}
+
+
 def _waiting(lake: Lake) -> dict[str, str]:
     """The days whose reflections wait for the model, and why."""
     return {f"{day}": why_waiting(lake, day) for day in lake.days("reflections") if is_waiting(lake, day)}
@@ -175,6 +185,8 @@ def _print(data: dict[str, Any]) -> None:
     say_problems(data["problems"], data["set_aside"])
     if left := data["windows_to_observe"]:
         say_pair("windows to observe", f"{left}; `memory run --all`")
+    if batch := data["batch"]:
+        say_pair("batch that is out", f"{batch['requests']} requests, {batch['name']}; `memory batch` takes them in")
     if unusable := data["segments_of_unusable_answers"]:
         say_pair("unusable answers", f"{unusable} segments with `parsed = false`; `memory sql` shows their `problem`")
     if waiting := data["reflections_waiting"]:

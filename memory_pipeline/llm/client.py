@@ -14,9 +14,11 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from memory_pipeline.llm.backends.opening import Backend, Reply, backend_of
 from memory_pipeline.llm.backends.provider import sees
+from memory_pipeline.llm.batch_file import open_batch_of
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.llm.config import ModelConfig, fallback_model
 from memory_pipeline.llm.errors import (
+    InBatchError,
     ModelMisconfiguredError,
     ModelUnavailableError,
     RequestRefusedError,
@@ -104,6 +106,11 @@ class Client:
                 usage = Usage(known.input_tokens, known.output_tokens, 0.0)
                 self.ledger.note_cached(self._stage, self.model, for_day, request.key, usage)
                 return known
+            if batch := open_batch_of(self._settings, request.key):
+                raise InBatchError(
+                    f"The request is in the batch {batch.name}, sent {batch.sent_at:%Y-%m-%d %H:%M} UTC; "
+                    "`memory batch` takes its answers in."
+                )
             try:
                 return self._retrying()(self._ask, request, for_day)
             except TransientError as error:
@@ -127,6 +134,17 @@ class Client:
         worst = self._worst(request)
         return worst.tokens, worst.cost_usd
 
+    def at_most(self, request: Request) -> Usage:
+        """What the request may take, as it is reserved. Raises `ModelMisconfiguredError` where a budget in money is set
+        that cannot be kept to."""
+        worst = self._worst(request)
+        if worst.cost_usd is None and "daily_budget_usd" in self._settings.model_fields_set:
+            raise ModelMisconfiguredError(
+                f"{variable('daily_budget_usd')} limits what may be spent, but what {self.model!r} costs is not "
+                f"known; set {self.config.role}_PRICE to USD per million tokens in and out, like 0.25/2, or 0/0."
+            )
+        return worst
+
     def stop(self) -> None:
         """Let calls of other threads give up before their next try, as when a run is interrupted."""
         self._stop(ModelUnavailableError("The run was stopped. Run it again; what was answered is kept."))
@@ -136,12 +154,7 @@ class Client:
     def _ask(self, request: Request, for_day: date) -> Answer:
         """One try, which is reserved and settled on its own."""
         self._raise_if_stopped()
-        worst = self._worst(request)
-        if worst.cost_usd is None and "daily_budget_usd" in self._settings.model_fields_set:
-            raise ModelMisconfiguredError(
-                f"{variable('daily_budget_usd')} limits what may be spent, but what {self.model!r} costs is not "
-                f"known; set {self.config.role}_PRICE to USD per million tokens in and out, like 0.25/2, or 0/0."
-            )
+        worst = self.at_most(request)
         place = self.ledger.reserve(self._stage, self.model, for_day, request.key, worst)
         began = time.monotonic()
         try:
@@ -154,7 +167,7 @@ class Client:
         except Exception as error:
             self._settle_failed(place, worst, began, type(error).__name__)
             raise
-        answer = self._answer(request, reply, time.monotonic() - began)
+        answer = self.answer(request, reply, time.monotonic() - began)
         self.cache.put(request.key, answer)  # before it is settled: what is killed in between is not paid twice
         usage = Usage(answer.input_tokens, answer.output_tokens, answer.cost_usd)
         self.ledger.settle(place, usage, answer.seconds)
@@ -165,7 +178,8 @@ class Client:
         usage = Usage(tokens, 0, cost_of(self.config, tokens, 0) if tokens else 0.0)
         self.ledger.settle(place, usage, time.monotonic() - began, error=error)
 
-    def _answer(self, request: Request, reply: Reply, seconds: float) -> Answer:
+    def answer(self, request: Request, reply: Reply, seconds: float) -> Answer:
+        """The reply as it is kept: redacted, with its tokens and its price."""
         text = self._redact(reply.text.encode("utf-8", "replace").decode())  # half of an emoji cannot be kept
         asked, answered = reply.input_tokens, reply.output_tokens
         if asked is None:

@@ -29,6 +29,8 @@ class ModelConfig:
     """USD per million tokens in and out, where the settings say so."""
     sees: bool | None = None
     """Whether images go along; None: if the model is known to see."""
+    in_batch: bool = False
+    """Whether it is asked in batches, and costs what they cost."""
     role: str = "OBSERVER"
     """What the variables that configure it begin with, so that a message can name them."""
 

@@ -35,3 +35,7 @@ class ModelMisconfiguredError(CannotGoOnError):
 
 class BudgetReachedError(MemoryPipelineError):
     """The next call might pass the day's budget, so it is not made."""
+
+
+class InBatchError(BudgetReachedError):
+    """The request is out in a batch: asked now, it would be paid twice."""

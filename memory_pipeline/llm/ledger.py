@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -37,12 +37,16 @@ _LISTED_AS = {
     "bedrock": "aws",
 }
 """Providers that the list knows by another name."""
+BATCH_SHARE = 0.5
+"""What a batch costs of the price that the settings give: OpenAI, Anthropic and Google take half for every model. Where
+the list knows no price for batches, it is the ordinary one."""
 
 
 def cost_of(config: ModelConfig, input_tokens: int, output_tokens: int) -> float | None:
     """USD of one call with so many tokens; None where the price is not known, as for commands."""
     if config.price:
-        return (input_tokens * config.price[0] + output_tokens * config.price[1]) / 1_000_000
+        share = BATCH_SHARE if config.in_batch else 1
+        return share * (input_tokens * config.price[0] + output_tokens * config.price[1]) / 1_000_000
     provider, _, model = config.model.strip().removeprefix("gateway/").partition(":")
     if config.is_command or not model:
         return None
@@ -51,8 +55,9 @@ def cost_of(config: ModelConfig, input_tokens: int, output_tokens: int) -> float
     from genai_prices import Usage, calc_price
 
     usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+    listed, context = _LISTED_AS.get(provider, provider), {"processing": "batch"} if config.in_batch else None
     try:
-        return float(calc_price(usage, model, provider_id=_LISTED_AS.get(provider, provider)).total_price)
+        return float(calc_price(usage, model, provider_id=listed, price_context=context).total_price)
     except LookupError:
         return None
 
@@ -95,23 +100,46 @@ class Ledger:
 
     def reserve(self, stage: str, model: str, for_day: date, key: str, worst: Usage) -> Reservation:
         """Write down a call that is about to be sent. Raises `BudgetReachedError`, writing nothing, if it may not."""
+        return self.reserve_all(stage, model, [(for_day, key, worst)])[0]
+
+    def reserve_all(self, stage: str, model: str, calls: Sequence[tuple[date, str, Usage]]) -> list[Reservation]:
+        """Write down calls that are about to be sent together: the day that each is for, its key, its worst case.
+
+        The first ones that the budget has room for. Raises `BudgetReachedError` if it has room for none.
+        """
         now = self._now()
-        place = Reservation(day_of(now, self._settings.zone), f"{key[:16]}-{uuid.uuid4().hex[:12]}")
-        with self._rows(place.day) as rows:
-            self._check(place.day, rows, worst)
-            row = self._row(place, stage, model, for_day, now, worst)
-            self._write(place.day, rows, row | {"cached": False, "state": "reserved"})
-        return place
+        day = day_of(now, self._settings.zone)
+        places: list[Reservation] = []
+        new: list[dict[str, Any]] = []
+        with self._rows(day) as rows:
+            spent = _sum(rows)
+            for for_day, key, worst in calls:
+                try:
+                    self._check(day, spent, worst)
+                except BudgetReachedError:
+                    if not places:
+                        raise
+                    break
+                place = Reservation(day, f"{key[:16]}-{uuid.uuid4().hex[:12]}")
+                places.append(place)
+                row = self._row(place, stage, model, for_day, now, worst)
+                new.append(row | {"cached": False, "state": "reserved"})
+                paid = (spent.cost_usd or 0.0) + (worst.cost_usd or 0.0)
+                spent = Usage(spent.input_tokens + worst.input_tokens, spent.output_tokens + worst.output_tokens, paid)
+            self._write(day, rows, *new)
+        return places
 
     def settle(
         self, place: Reservation, true: Usage, seconds: float, *, model: str = "", error: str | None = None
     ) -> None:
         """Replace the worst case by what the call has cost; with an `error` it is a failed one."""
-        with self._rows(place.day) as rows:
-            found = rows.filter(pl.col("call_id") == place.call_id).to_dicts()
-            if not found:  # somebody deleted the day's file meanwhile
-                return
-            row = found[0] | {
+        self.settle_all([(place, true, error)], seconds)
+
+    def settle_all(self, calls: Iterable[tuple[Reservation, Usage, str | None]], seconds: float) -> None:
+        """Settle calls, each with what it has cost and its error, if any."""
+        by_day: dict[date, dict[str, dict[str, Any]]] = {}
+        for place, true, error in calls:
+            by_day.setdefault(place.day, {})[place.call_id] = {
                 "input_tokens": true.input_tokens,
                 "output_tokens": true.output_tokens,
                 "cost_usd": true.cost_usd,
@@ -119,7 +147,13 @@ class Ledger:
                 "state": "done" if error is None else "failed",
                 "error": error,
             }
-            self._write(place.day, rows.filter(pl.col("call_id") != place.call_id), row)
+        for day, settled in by_day.items():
+            with self._rows(day) as rows:
+                ours = pl.col("call_id").is_in(list(settled))
+                # some are gone where somebody deleted the day's file meanwhile
+                found = [row | settled[row["call_id"]] for row in rows.filter(ours).iter_rows(named=True)]
+                if found:
+                    self._write(day, rows.filter(~ours), *found)
 
     def note_cached(self, stage: str, model: str, for_day: date, key: str, answer: Usage) -> None:
         """Write down that a kept answer was used, once a day and key."""
@@ -136,13 +170,18 @@ class Ledger:
                 self._write(place.day, rows, row | {"seconds": 0.0, "cached": True, "state": "done"})
         self._noted.add(mark)
 
+    def require_room(self, worst: Usage) -> None:
+        """Raises `BudgetReachedError` if such a call may not be made now."""
+        day = day_of(self._now(), self._settings.zone)
+        with self._rows(day) as rows:
+            self._check(day, _sum(rows), worst)
+
     def spent(self) -> Usage:
         """What today's calls have cost and, where they are reserved, may cost."""
         with self._rows(day_of(self._now(), self._settings.zone)) as rows:
             return _sum(rows)
 
-    def _check(self, day: date, rows: pl.DataFrame, worst: Usage) -> None:
-        spent = _sum(rows)
+    def _check(self, day: date, spent: Usage, worst: Usage) -> None:
         self._check_one(day, "daily_budget_tokens", spent.tokens, worst.tokens, _tokens)
         if worst.cost_usd is not None:
             self._check_one(day, "daily_budget_usd", spent.cost_usd or 0.0, worst.cost_usd, _money)
@@ -178,8 +217,8 @@ class Ledger:
                 ) from error
             yield rows
 
-    def _write(self, day: date, others: pl.DataFrame, row: dict[str, Any]) -> None:
-        new = pl.DataFrame([row], schema=TABLES["ledger"].columns)
+    def _write(self, day: date, others: pl.DataFrame, *rows: dict[str, Any]) -> None:
+        new = pl.DataFrame(rows, schema=TABLES["ledger"].columns)
         self._lake.replace("ledger", pl.concat([others, new]), [day])
 
     def _row(

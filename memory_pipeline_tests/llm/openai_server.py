@@ -1,4 +1,4 @@
-"""A server on loopback that speaks OpenAI's chat protocol (and three others, see `_answer`) from a script.
+"""A server on loopback that speaks OpenAI's chat protocol (and three others, see `answer_of`) from a script.
 
 ::
 
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 
 USED_UP = "The script has no more turns."
 
@@ -82,12 +82,19 @@ class Asked:
     body: dict[str, Any]
 
     @property
+    def messages(self) -> list[dict[str, Any]]:
+        """Of the chat protocol and of Anthropic's, or the input of the responses protocol."""
+        return self.body["messages"] if "messages" in self.body else self.body["input"]
+
+    @property
     def system(self) -> str:
-        return "\n".join(_text(m["content"]) for m in self.body["messages"] if m["role"] in ("system", "developer"))
+        apart = _text(self.body.get("system") or self.body.get("instructions"))
+        inside = (_text(m["content"]) for m in self.messages if m["role"] in ("system", "developer"))
+        return "\n".join(filter(None, [apart, *inside]))
 
     @property
     def prompt(self) -> str:
-        return "\n".join(_text(m["content"]) for m in self.body["messages"] if m["role"] == "user")
+        return "\n".join(_text(m["content"]) for m in self.messages if m["role"] == "user")
 
     @property
     def images(self) -> list[bytes]:
@@ -129,8 +136,16 @@ class OpenAIServer:
 @contextmanager
 def openai_server(script: Script = "Answered.") -> Iterator[OpenAIServer]:
     """A server on a free port of 127.0.0.1, for as long as the `with` block lasts."""
-    server = OpenAIServer(script)
-    http = _QuietServer(("127.0.0.1", 0), _handler_of(server))
+    with serving(OpenAIServer(script)) as server:
+        yield server
+
+
+_Server = TypeVar("_Server", bound=OpenAIServer)
+
+
+@contextmanager
+def serving(server: _Server, handler: type[BaseHTTPRequestHandler] | None = None) -> Iterator[_Server]:
+    http = _QuietServer(("127.0.0.1", 0), handler or handler_of(server))
     server.url = f"http://127.0.0.1:{http.server_address[1]}/v1"
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
@@ -151,7 +166,7 @@ class _QuietServer(ThreadingHTTPServer):
         """A client that went away is part of the tests."""
 
 
-def _handler_of(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
+def handler_of(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -176,7 +191,7 @@ def _handler_of(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
                     self.wfile.write(b" ")
             else:
                 server.closing.wait(turn.after)
-                self._send(200, json.dumps(_answer(asked, turn)).encode())
+                self._send(200, json.dumps(answer_of(asked, turn)).encode())
 
         def _send(
             self,
@@ -202,7 +217,7 @@ def _handler_of(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _answer(asked: Asked, turn: Say) -> dict[str, Any]:
+def answer_of(asked: Asked, turn: Say) -> dict[str, Any]:
     asked_tokens, answered_tokens = turn.tokens or (0, 0)
     if asked.path.endswith("/messages"):
         reason = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}[turn.finish]
@@ -242,4 +257,4 @@ def _answer(asked: Asked, turn: Say) -> dict[str, Any]:
 def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
-    return "".join(part["text"] for part in content or [] if part["type"] == "text")
+    return "".join(part["text"] for part in content or [] if part["type"] in ("text", "input_text"))

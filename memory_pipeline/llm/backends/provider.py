@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_pipeline.llm.backends.opening import Reply, quotable
 from memory_pipeline.llm.config import ModelConfig
@@ -17,7 +18,7 @@ from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedEr
 from memory_pipeline.llm.request import Request
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelResponse, UserContent
+    from pydantic_ai.messages import ModelRequest, ModelResponse, UserContent
     from pydantic_ai.models import Model
     from pydantic_ai.profiles import ModelProfile
     from pydantic_ai.providers import Provider
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 OLLAMA_URL = "http://localhost:11434/v1"
 _BUSY = (408, 409, 425, 429)
 _NO_SUCH_PLACE = (404, 405, 410)
+_A = TypeVar("_A")
+_T = TypeVar("_T")
 
 
 class ProviderBackend:
@@ -37,37 +40,34 @@ class ProviderBackend:
 
     def send(self, request: Request) -> Reply:
         """One call without tools and without the library's own retries, within one time limit."""
-        from pydantic_ai.exceptions import AgentRunError
+        return self._run(lambda model: self._ask(model, request), self._reply)
+
+    def _run(self, ask: Callable[[Model], Awaitable[_A]], read: Callable[[_A], _T]) -> _T:
+        """What is read of what is asked, in a loop of its own, with the errors that a backend raises."""
+        from pydantic_ai.exceptions import AgentRunError, UserError
+
+        async def asked(model: Model) -> _A:
+            async with model:
+                return await ask(model)
 
         try:
-            return self._reply(asyncio.run(self._ask(self._model(), request)))
+            return read(asyncio.run(asked(self._model())))
         except (TransientError, RequestRefusedError, ModelMisconfiguredError):
             raise
         except AgentRunError as error:
             raise self._meaning(error) from None
+        except UserError as error:
+            raise self._misconfigured(f"cannot be asked so: {quotable(str(error)).rstrip('.')}") from None
         except Exception as error:  # what the libraries stumble over in an answer of another shape than they know
             reason = f"its answer cannot be read ({type(error).__name__}: {error})"
             raise TransientError(self._failed(reason), may_be_billed=True) from None
 
     async def _ask(self, model: Model, request: Request) -> ModelResponse:
         from pydantic_ai.direct import model_request
-        from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart
 
-        settings: ModelSettings = {
-            "max_tokens": request.max_output_tokens,
-            "timeout": self._config.timeout,
-            "request_timeout": self._config.timeout,
-            "max_retries": 0,
-        }
-        if _takes_temperature(model.profile):
-            settings["temperature"] = request.temperature
-        content: list[UserContent] = [request.said]
-        content += [BinaryContent(image.data, media_type=image.media_type) for image in request.images]
-        message = ModelRequest(
-            parts=[UserPromptPart(content if request.images else request.said)], instructions=request.system or None
-        )
-        async with model:
-            return await model_request(model, [message], model_settings=settings, instrument=False)
+        settings = settings_of(model, request)
+        settings |= {"timeout": self._config.timeout, "request_timeout": self._config.timeout, "max_retries": 0}
+        return await model_request(model, [message_of(request)], model_settings=settings, instrument=False)
 
     def _reply(self, response: ModelResponse) -> Reply:
         if response.finish_reason == "content_filter":
@@ -180,6 +180,25 @@ class ProviderBackend:
         return ModelMisconfiguredError(
             f"{self._config.role}_MODEL={self._config.model!r} {what}. Then run it again; what was answered is kept."
         )
+
+
+def settings_of(model: Model, request: Request) -> ModelSettings:
+    """What a model is to keep to in its answer."""
+    settings: ModelSettings = {"max_tokens": request.max_output_tokens}
+    if _takes_temperature(model.profile):
+        settings["temperature"] = request.temperature
+    return settings
+
+
+def message_of(request: Request) -> ModelRequest:
+    """What is shown to a model, with its instructions."""
+    from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart
+
+    content: list[UserContent] = [request.said]
+    content += [BinaryContent(image.data, media_type=image.media_type) for image in request.images]
+    return ModelRequest(
+        parts=[UserPromptPart(content if request.images else request.said)], instructions=request.system or None
+    )
 
 
 def _takes_temperature(profile: ModelProfile) -> bool:

@@ -1,0 +1,162 @@
+"""`memory batch`: what `memory run` would ask the observer's model, sent in batches at half the price."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days_in, progress, sessions_of_call, span_of
+from memory_pipeline.cli.console import fail, one_sentence, say
+from memory_pipeline.cli.dagster_runs import only_run
+from memory_pipeline.days import today
+from memory_pipeline.extras import missing_extras
+from memory_pipeline.llm.batch_file import OpenBatch, batch_path, read_batch_file
+from memory_pipeline.llm.batching import Asked, Batching, Chosen, StillOut, TakenIn
+from memory_pipeline.llm.config import observer_model
+from memory_pipeline.llm.errors import BudgetReachedError, RequestRefusedError, TransientError
+from memory_pipeline.observations.batching import expected_answer, missing_requests
+from memory_pipeline.observations.language_model.observer import LanguageModelObserver
+from memory_pipeline.planning import Stages
+from memory_pipeline.sessions.redaction import redactor_of
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import bring_up_to_date, is_current
+from memory_pipeline.workspace import Workspace
+
+LATER = "`memory batch` again later goes on"
+
+
+def batch(
+    first: FIRST = None,
+    last: LAST = None,
+    everything: EVERYTHING = False,
+    sessions: SESSIONS = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Send without asking, within the daily budget.")] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Have the provider end the batch that is out.")] = False,
+) -> None:
+    """Ask the observer's model in batches, at half the price.
+
+    Takes in the answers of the batch that is out, if they are there, and sends the next one: of each session of past
+    days the next request that is not answered. It waits for nothing; call it again until nothing is missing, then
+    `memory run` observes with the answers and pays nothing. Reflections are not asked for in batches.
+    """
+    span = span_of(first, last, everything)
+    settings, catalogue = sessions_of_call(sessions)
+    config = observer_model(settings)
+    if not config:
+        raise fail("No model is set for observations (OBSERVER_MODEL), so there is nothing to ask: `memory setup`.")
+    if missing := missing_extras(settings):
+        raise fail(" ".join(missing))
+    workspace = Workspace(settings, catalogue.lake)
+    batching = Batching(workspace, config, redactor_of(settings).redact)
+    with one_sentence(BudgetReachedError, RequestRefusedError, TransientError), only_run(settings):
+        if cancel:
+            _cancel(settings, batching)
+            return
+        found = batching.take_in()
+        if isinstance(found, StillOut):
+            _say_out(settings, found)
+            return
+        if found:
+            _say_taken(found)
+        stages = Stages.from_settings(settings, catalogue, datetime.now(UTC))
+        observer = stages.observations.observer
+        assert isinstance(observer, LanguageModelObserver)
+        days = [day for day in days_in(catalogue, span, everything) if day < today(settings.zone)]
+        refused = read_batch_file(settings).refused
+        chosen = batching.choose(_asked(stages, observer, days, refused))
+        if not chosen.asked:
+            say(f"Of {len(days)} past days no request is left for a batch. `memory run` observes with the answers.")
+        elif _agreed(settings, batching, observer, chosen, yes):
+            sent = batching.send(chosen.asked)
+            say(f"Sent: batch {sent.name}, {_counted(sent)}. Answers come within a day; {LATER}.")
+
+
+def _asked(
+    stages: Stages, observer: LanguageModelObserver, days: list[date], refused: dict[str, str]
+) -> Iterator[Asked]:
+    lake = stages.sessions.lake
+    with progress() as bar:
+        task = bar.add_task("looking at days", total=len(days))
+        for day in days:
+            bring_up_to_date(stages.sessions, lake, day)
+            if not is_current(stages.observations, lake, day):
+                yield from (Asked(request, day) for request in missing_requests(lake, day, observer, refused))
+            bar.advance(task)
+
+
+def _say_out(settings: Settings, out: StillOut) -> None:
+    sent = f"{_counted(out.batch)}, sent {out.batch.sent_at.astimezone(settings.zone):%Y-%m-%d %H:%M}"
+    if out.unclear:
+        say(
+            f"A batch of {sent}, lost its id when it was interrupted. One of these at the provider may be it, which "
+            f"shows when they have ended: {', '.join(out.unclear)}. {LATER}; to give it up, delete "
+            f"{batch_path(settings)}."
+        )
+        return
+    say(f"Batch {out.batch.name}, {sent}, is not done yet. {LATER}.")
+
+
+def _say_taken(taken: TakenIn) -> None:
+    if taken.failed:
+        raise fail(
+            f"Batch {taken.batch.name}, {_counted(taken.batch)}, failed as a whole and cost nothing: {taken.failed} "
+            "If it was too large, name fewer days with --from and --to."
+        )
+    cost = "price not known" if taken.cost.cost_usd is None else f"{taken.cost.cost_usd:.4f} USD"
+    say(
+        f"Taken in: batch {taken.batch.name}, {taken.answered} of {len(taken.batch.requests)} requests answered, "
+        f"{taken.cost.input_tokens:,} tokens in, {taken.cost.output_tokens:,} out, {cost}."
+    )
+    _say_reasons(taken.later, "not answered; the next batch asks again")
+    _say_reasons(taken.refused, "refused; `memory run` asks them alone")
+
+
+def _say_reasons(reasons: Counter[str], what: str) -> None:
+    for reason, count in reasons.most_common():
+        say(f"  {count} {what}: {reason}", "yellow")
+
+
+def _agreed(settings: Settings, batching: Batching, observer: LanguageModelObserver, chosen: Chosen, yes: bool) -> bool:
+    """Say what would be sent and what it costs, and ask."""
+    answers = [expected_answer(one.request, observer) for one in chosen.asked]
+    about, most = batching.expected(chosen.asked, answers), chosen.at_most
+    cost = (
+        "The price of the model is not known."
+        if about.cost_usd is None or most.cost_usd is None
+        else f"That costs about {about.cost_usd:.4f} USD at the price of batches, at most {most.cost_usd:.4f}."
+    )
+    days = len({one.for_day for one in chosen.asked})
+    say(
+        f"To send to {observer.client.model} in one batch: {len(chosen.asked)} requests of {days} days, about "
+        f"{about.input_tokens:,} tokens in and {about.output_tokens:,} out. {cost} They are what `memory run` would "
+        "send."
+    )
+    if not chosen.is_all:
+        say(f"More is left for later: today's budget ({_budget(settings)}) or one batch has no room for it.")
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        say("Nothing is sent. `memory batch --yes` sends it.")
+        return False
+    return typer.confirm("Send it?", default=False)
+
+
+def _budget(settings: Settings) -> str:
+    return f"{settings.daily_budget_usd:.2f} USD, {settings.daily_budget_tokens:,} tokens"
+
+
+def _counted(batch: OpenBatch) -> str:
+    return f"{len(batch.requests)} requests to {batch.model}"
+
+
+def _cancel(settings: Settings, batching: Batching) -> None:
+    out = batching.cancel()
+    if not out:
+        say("No batch is out.")
+    elif not out.handle:
+        say(f"The id of the batch is not known, so it cannot be ended. To give it up, delete {batch_path(settings)}.")
+    else:
+        say(f"Batch {out.name} is being ended. `memory batch` takes in what was done by then.")

@@ -1,0 +1,94 @@
+"""What is out in a batch at a provider: `batch.json` of the workspace.
+
+It is written before the batch is sent and again when its id is known, so that a process that is killed in between pays
+for nothing twice: the next one looks at the provider for a batch with these requests.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from memory_pipeline.errors import CannotGoOnError
+from memory_pipeline.llm.ledger import Reservation
+from memory_pipeline.markdown.safe_write import write_atomically
+from memory_pipeline.settings import Settings
+
+
+class SentRequest(BaseModel):
+    """A request of the batch, with its row in the ledger."""
+
+    key: str
+    """`Request.key`, under which the provider gives back its answer."""
+    for_day: date
+    ledger_day: date
+    call_id: str
+    input_tokens: int
+    """As estimated, for a provider that does not count them."""
+
+    @property
+    def place(self) -> Reservation:
+        return Reservation(self.ledger_day, self.call_id)
+
+
+class OpenBatch(BaseModel):
+    """A batch that is about to be sent, or was sent and is not taken in yet."""
+
+    model: str
+    sent_at: datetime
+    group: str
+    """What the client library needs to know a batch for its own: hashes of the address and the key, the model."""
+    handle: dict[str, Any] | None = None
+    """The batch as the client library knows it; None: it was about to be sent, and nobody knows whether it was."""
+    requests: list[SentRequest]
+
+    @property
+    def name(self) -> str:
+        return self.handle["id"] if self.handle else "without a known id"
+
+
+class BatchFile(BaseModel):
+    """The whole file."""
+
+    open: OpenBatch | None = None
+    refused: dict[str, str] = {}
+    """Requests that a batch did not answer and another would not either, by key, with the reason. The ordinary run asks
+    them."""
+
+
+class DamagedBatchFileError(CannotGoOnError):
+    """`batch.json` is not what was written; the message says what to do."""
+
+
+def batch_path(settings: Settings) -> Path:
+    return settings.workspace / "batch.json"
+
+
+def read_batch_file(settings: Settings) -> BatchFile:
+    """Raises `DamagedBatchFileError`."""
+    path = batch_path(settings)
+    try:
+        return BatchFile.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return BatchFile()
+    except ValidationError as error:
+        raise DamagedBatchFileError(
+            f"{path} cannot be read ({error.error_count()} errors, the first: {error.errors()[0]['msg']}). It says "
+            "which requests are out in a batch. Put a copy of it back, or delete it: what is out is then asked, and "
+            "paid, once more."
+        ) from None
+
+
+def write_batch_file(settings: Settings, content: BatchFile) -> None:
+    path = batch_path(settings)
+    before = path.read_bytes() if path.exists() else None
+    write_atomically(path, content.model_dump_json(indent=1).encode(), expected=before, backups=None)
+
+
+def open_batch_of(settings: Settings, key: str) -> OpenBatch | None:
+    """The batch in which the request is, if it is in one."""
+    batch = read_batch_file(settings).open
+    return batch if batch and any(sent.key == key for sent in batch.requests) else None

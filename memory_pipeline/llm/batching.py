@@ -1,0 +1,249 @@
+"""Asking in batches: one batch of a workspace at a time. Nothing waits: each call does what can be done now.
+
+The answers are kept where those of single calls are kept, so the run that follows finds them and pays nothing. A
+killed process pays for nothing twice: see `batch_file.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from functools import reduce
+
+from memory_pipeline.llm.backends.batches import BatchBackend, Limits, NotReplied, Parcel
+from memory_pipeline.llm.backends.opening import Reply
+from memory_pipeline.llm.batch_file import OpenBatch, SentRequest, read_batch_file, write_batch_file
+from memory_pipeline.llm.client import Client, tokens_of
+from memory_pipeline.llm.config import ModelConfig
+from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
+from memory_pipeline.llm.ledger import Usage, cost_of
+from memory_pipeline.llm.request import Request
+from memory_pipeline.workspace import Workspace
+
+STAGE = "observations"
+CLOCKS = timedelta(minutes=10)
+"""How far the provider's clock may be behind ours."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request, with the day that it is for."""
+
+    request: Request
+    for_day: date
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What goes into a batch."""
+
+    asked: list[Asked] = field(default_factory=list)
+    at_most: Usage = field(default_factory=lambda: Usage(0, 0, 0.0))
+    is_all: bool = True
+    """Whether nothing is left for later."""
+
+
+@dataclass(frozen=True)
+class StillOut:
+    """A batch whose answers are not there yet."""
+
+    batch: OpenBatch
+    unclear: list[str] = field(default_factory=list)
+    """Ids of batches at the provider of which one may be this, whose own id was lost."""
+
+
+@dataclass(frozen=True)
+class TakenIn:
+    """What came of a batch."""
+
+    batch: OpenBatch
+    answered: int = 0
+    cost: Usage = field(default_factory=lambda: Usage(0, 0, 0.0))
+    later: Counter[str] = field(default_factory=Counter)
+    """Reasons of requests that the next batch asks again."""
+    refused: Counter[str] = field(default_factory=Counter)
+    """Reasons of those that are left to the ordinary run."""
+    failed: str = ""
+    """Why the provider did nothing of it."""
+
+
+class Batching:
+    """The batches of a workspace's observer. Callers see to it that there is one at a time."""
+
+    def __init__(self, workspace: Workspace, config: ModelConfig, redact: Callable[[str], str]) -> None:
+        self._workspace, self._settings, self._redact = workspace, workspace.settings, redact
+        self.config = replace(config, in_batch=True)
+
+    def take_in(self) -> TakenIn | StillOut | None:
+        """Keep the answers of the batch that is out; None where none is.
+
+        Raises what a backend raises: nothing is changed then.
+        """
+        content = read_batch_file(self._settings)
+        if not (batch := content.open):
+            return None
+        backend = self._backend(batch.model)
+        if batch.handle is None:
+            keys = {sent.key for sent in batch.requests}
+            batch.handle, unclear = backend.find(batch.group, batch.sent_at - CLOCKS, keys)
+            if unclear:
+                return StillOut(batch, unclear)
+            if batch.handle is None:
+                self._forget(batch, "it was never sent")
+                return None
+            write_batch_file(self._settings, content)
+        handle = batch.handle = backend.look(batch.handle)
+        if handle["status"] != "ended":
+            return StillOut(batch)
+        replies = backend.replies(handle)
+        if isinstance(replies, str):
+            self._forget(batch, replies)
+            return TakenIn(batch, failed=self._redact(replies))
+        taken = self._keep(batch, replies)
+        content = read_batch_file(self._settings)
+        content.open = None
+        write_batch_file(self._settings, content)
+        backend.clear(handle)
+        return taken
+
+    def choose(self, asked: Iterable[Asked]) -> Chosen:
+        """As many of these as today's budget and one batch have room for.
+
+        Raises `BudgetReachedError` where there is no room for the first, `ModelMisconfiguredError` where the model has
+        no batches.
+        """
+        limits, client = self._backend(self.config.model).limits(), self._client(self.config.model)
+        spent = client.ledger.spent()
+        chosen = Chosen()
+        size = 0
+        for one in asked:
+            worst = client.at_most(one.request)
+            size += _size(one.request)
+            if not chosen.asked:
+                client.ledger.require_room(worst)
+            elif not self._has_room(spent, chosen.at_most, worst) or _is_full(limits, chosen.asked, size):
+                return replace(chosen, is_all=False)
+            chosen.asked.append(one)
+            chosen = replace(chosen, at_most=_sum(chosen.at_most, worst))
+        return chosen
+
+    def expected(self, asked: Sequence[Asked], answered: Sequence[int]) -> Usage:
+        """What these requests take, with so many tokens in each answer."""
+        tokens = sum(tokens_of(one.request) for one in asked)
+        return Usage(tokens, sum(answered), cost_of(self.config, tokens, sum(answered)))
+
+    def send(self, asked: Sequence[Asked]) -> OpenBatch:
+        """Send these requests, or as many of the first as there is room for.
+
+        Raises `BudgetReachedError`, `RequestRefusedError` and `ModelMisconfiguredError`: nothing was sent. After a
+        `TransientError` it is not known, and `take_in` finds out.
+        """
+        backend, client = self._backend(self.config.model), self._client(self.config.model)
+        parcel = backend.encode([one.request for one in asked])
+        calls = [(one.for_day, one.request.key, client.at_most(one.request)) for one in asked[: len(parcel.requests)]]
+        places = client.ledger.reserve_all(STAGE, client.model, calls)
+        batch = OpenBatch(
+            model=self.config.model,
+            sent_at=datetime.now(UTC),
+            group=parcel.group,
+            requests=[
+                SentRequest(
+                    key=one.request.key,
+                    for_day=one.for_day,
+                    ledger_day=place.day,
+                    call_id=place.call_id,
+                    input_tokens=tokens_of(one.request),
+                )
+                for one, place in zip(asked, places, strict=False)
+            ],
+        )
+        content = read_batch_file(self._settings)
+        content.open = batch
+        write_batch_file(self._settings, content)
+        try:
+            batch.handle = backend.submit(Parcel(parcel.group, parcel.requests[: len(places)]))
+        except (RequestRefusedError, ModelMisconfiguredError) as error:
+            self._forget(batch, str(error))
+            raise
+        except TransientError as error:
+            raise TransientError(
+                f"{str(error).rstrip('.')}. Whether the batch was taken is not known; `memory batch` looks for it "
+                "before it sends another."
+            ) from None
+        write_batch_file(self._settings, content)
+        return batch
+
+    def cancel(self) -> OpenBatch | None:
+        """Have the provider end the batch that is out; what it has done by then is taken in all the same."""
+        batch = read_batch_file(self._settings).open
+        if batch and batch.handle:
+            self._backend(batch.model).cancel(batch.handle)
+        return batch
+
+    def _has_room(self, *used: Usage) -> bool:
+        total = reduce(_sum, used)
+        return (
+            total.tokens <= self._settings.daily_budget_tokens
+            and (total.cost_usd or 0.0) <= self._settings.daily_budget_usd
+        )
+
+    def _keep(self, batch: OpenBatch, replies: dict[str, Reply | NotReplied]) -> TakenIn:
+        client = self._client(batch.model)
+        taken, settled, total = TakenIn(batch), [], Usage(0, 0, 0.0)
+        refused: dict[str, str] = {}
+        for sent in batch.requests:
+            reply = replies.get(sent.key) or TransientError("the batch ended without a word on this request")
+            if isinstance(reply, Reply):
+                if reply.input_tokens is None:
+                    reply = replace(reply, input_tokens=sent.input_tokens)
+                answer = client.answer(Request(batch.model, "", ""), reply, 0.0)
+                client.cache.put(sent.key, answer)  # before it is settled, as with single calls
+                usage, error = Usage(answer.input_tokens, answer.output_tokens, answer.cost_usd), None
+            else:
+                error = self._redact(str(reply))
+                billed = not isinstance(reply, ModelMisconfiguredError) and reply.may_be_billed
+                tokens = sent.input_tokens if billed else 0
+                usage = Usage(tokens, 0, cost_of(client.config, tokens, 0) if tokens else 0.0)
+                (taken.later if isinstance(reply, TransientError) else taken.refused)[error] += 1
+                if not isinstance(reply, TransientError):
+                    refused[sent.key] = error
+            settled.append((sent.place, usage, error))
+            total = _sum(total, usage)
+        if refused:
+            content = read_batch_file(self._settings)
+            content.refused |= refused
+            write_batch_file(self._settings, content)
+        client.ledger.settle_all(settled, 0.0)
+        answered = len(batch.requests) - taken.later.total() - taken.refused.total()
+        return replace(taken, answered=answered, cost=total)
+
+    def _forget(self, batch: OpenBatch, why: str) -> None:
+        """Of a batch of which nothing was done, and nothing is paid."""
+        nothing, ledger = Usage(0, 0, 0.0), self._client(batch.model).ledger
+        ledger.settle_all([(sent.place, nothing, self._redact(why)) for sent in batch.requests], 0.0)
+        content = read_batch_file(self._settings)
+        content.open = None
+        write_batch_file(self._settings, content)
+
+    def _backend(self, model: str) -> BatchBackend:
+        return BatchBackend(replace(self.config, model=model))
+
+    def _client(self, model: str) -> Client:
+        config = replace(self.config, model=model)
+        return Client(config, self._workspace, self._backend(model), self._redact, stage=STAGE)
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    cost = None if one.cost_usd is None or other.cost_usd is None else one.cost_usd + other.cost_usd
+    return Usage(one.input_tokens + other.input_tokens, one.output_tokens + other.output_tokens, cost)
+
+
+def _size(request: Request) -> int:
+    """Bytes of a request as it goes out, about."""
+    return len(request.system) + len(request.said) + sum(len(image.data) for image in request.images) * 4 // 3
+
+
+def _is_full(limits: Limits, found: Sequence[Asked], size: int) -> bool:
+    return len(found) >= limits.requests or (limits.bytes is not None and size > limits.bytes)
