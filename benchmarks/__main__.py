@@ -54,6 +54,7 @@ LONG = (
     Benchmark("reading", (f"{FIXTURES}", "100", "1000"), (FIXTURES,)),
     Benchmark("sensor", ("10000",)),
     Benchmark("kills", ("--trials", "200")),
+    Benchmark("year_cost"),
     Benchmark("corruptions"),
     Benchmark("processes"),
 )
