@@ -45,6 +45,7 @@ LONG = (
     Benchmark("observing_speed"),
     Benchmark("fit_observer", needs=(GOLD, FIXTURES)),
     Benchmark("people", needs=(GOLD, FIXTURES, SHARED / "more-sessions")),
+    Benchmark("small_encoder", needs=(GOLD, FIXTURES, SHARED / "more-sessions")),
     Benchmark("answer_words", needs=(BENCH,)),
     Benchmark("distillation", needs=(BENCH,)),
     Benchmark("proposals"),
