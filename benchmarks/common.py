@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "memory_pipeline/examples"
 SHARED = ROOT.parent / "shared"
 """Data that is no part of the project: labelled sessions and dialogues. What needs it says so where it is missing."""
-FIXTURES, GOLD, BENCH = SHARED / "fixtures", SHARED / "gold", SHARED / "bench"
+FIXTURES, MORE, GOLD, BENCH = (SHARED / name for name in ("fixtures", "more-sessions", "gold", "bench"))
 SESSIONS = FIXTURES if FIXTURES.is_dir() else EXAMPLES
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import polars as pl
 
-from benchmarks.common import FIXTURES, SHARED, parser
+from benchmarks.common import FIXTURES, MORE, parser
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
@@ -29,8 +29,6 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.text.similarity import words
 from memory_pipeline.workspace import Workspace
-
-MORE = SHARED / "more-sessions"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from the session's file.
 import importlib.util
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,15 @@ from benchmarks.common import FIXTURES, GOLD, parser
 LABELS = Path(__file__).with_name("labels")
 STRANGERS, SECOND_READER = LABELS / "strangers", LABELS / "strangers" / "second"
 """Labels of sessions in `../shared/more-sessions`, and those of a second reader of some of them."""
+_LOOKED_AT = (
+    *("9b138c7e", "43c87127", "75a1a0f1", "768de5d6", "abc0b1d7"),
+    *("9bdf5c9b", "0822e04b", "266b3f40", "56de1726", "5a69ca08"),
+)
+
+
+def is_looked_at(name: str) -> bool:
+    """Whether rules were chosen with this session of `STRANGERS` in view."""
+    return any(part in name for part in _LOOKED_AT)
 
 
 @cache
@@ -81,10 +90,12 @@ def placed(label: dict[str, Any], texts: dict[int, str]) -> dict[str, Any]:
     return label | {"facts": facts, "traps": traps}
 
 
-def restore(target: Path, fixtures: Path = FIXTURES, labels: Path = LABELS) -> None:
-    """Every label of the folder into `target`, a file each, as the scorer wants them."""
+def restore(
+    target: Path, fixtures: Path = FIXTURES, labels: Path = LABELS, of: Callable[[str], bool] = lambda name: True
+) -> None:
+    """Every label of the folder whose name is wanted into `target`, a file each, as the scorer wants them."""
     target.mkdir(parents=True, exist_ok=True)
-    for file in sorted(labels.glob("*.json")):
+    for file in sorted(file for file in labels.glob("*.json") if of(file.name)):
         label = json.loads(file.read_text("utf-8"))
         whole = restored(label, texts_of(fixtures / label["file"]))
         name = f"{Path(label['file']).name}.gold.json"

@@ -1,10 +1,15 @@
 """How good the extractive observer is on labelled real sessions, beside simple extractors in the same run.
 
-    python -m benchmarks.observing [LABELS_DIR] [--answers ANSWERS_DIR [--model NAME]]
+    python -m benchmarks.observing [LABELS_DIR | --strangers | --looked-at] [--answers ANSWERS_DIR [--model NAME]]
 
 LABELS_DIR holds labels in the form of `../shared/gold`, whose `score.py` explains the figures; without it the gold
 ones and those of `benchmarks/labels` are taken. The shipped weights were fitted on both (`weights.json` names them),
 so there the figures are in-sample; `benchmarks/fit_observer.py` prints those that leave out the session that is scored.
+`--strangers` takes ten sessions of people whom nothing was tuned on, `--looked-at` ten others that were looked at
+(`benchmarks/strangers.py`).
+
+The scorer cuts a session's observations at a tenth of what was said. Rows with `all` are without that cut: a model may
+use more where little is said and much is done, and the column `budget` tells how much it did.
 
 With `--answers` the language-model observer is scored too, from recorded answers (`recorded.py` tells the format);
 where one is missing, its request is written down and no figure printed.
@@ -20,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import FIXTURES, GOLD, parser
-from benchmarks.labels import label_folder
+from benchmarks.common import FIXTURES, GOLD, MORE, parser
+from benchmarks.labels import STRANGERS, is_looked_at, label_folder, restore
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Segment, WindowMessage
 from memory_pipeline.sessions.quoting import quoted_spans
@@ -29,6 +34,7 @@ from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.text.encoder import Encoder
 
 BASELINES = ("lead", "random", "longest", "cues")
+CUT, UNCUT = 0.1, 1.0
 FIGURES = ("recall", "recall_high", "high_as_high", "junk", "trap_rate", "budget", "pk", "high_obs")
 
 
@@ -73,15 +79,15 @@ def rows(session: Session, segments: Iterable[Segment]) -> Iterator[dict[str, An
 
 
 def score(
-    labels: Path, observations: Iterable[dict[str, Any]] | str, fixtures: Path = FIXTURES
+    labels: Path, observations: Iterable[dict[str, Any]] | str, fixtures: Path = FIXTURES, budget: float = CUT
 ) -> dict[str, dict[str, Any]]:
-    """The scorer's figures by file, and as TOTAL."""
+    """The scorer's figures by file, and as TOTAL; `budget` is the share of what was said that counts."""
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
         lines = [observations] if isinstance(observations, str) else (json.dumps(row) for row in observations)
         file.write("\n".join(lines))
         file.flush()
         command = [sys.executable, str(GOLD / "score.py"), file.name, "--json"]
-        command += ["--fixtures", str(fixtures), "--gold", str(labels)]
+        command += ["--fixtures", str(fixtures), "--gold", str(labels), "--budget", str(budget)]
         answer = subprocess.run(command, capture_output=True, text=True, check=True)
     figures: dict[str, dict[str, Any]] = json.loads(answer.stdout)
     return figures
@@ -101,20 +107,26 @@ def line(name: str, figures: dict[str, Any]) -> str:
     return f"{name[:40]:40}" + "".join(f"{figures[figure]!s:>13}" for figure in FIGURES)
 
 
-def report(labels: Path, name: str) -> None:
-    labelled = list(sessions(labels))
-    # the scorer cuts at a tenth of what was said, so nothing is granted to short windows
-    observers = [ExtractiveObserver(min_budget=0), ExtractiveObserver(encoder=Encoder(), min_budget=0)]
-    for observer in observers:
+def report(labels: Path, name: str, files: Path) -> None:
+    labelled = list(sessions(labels, files))
+    encoder = Encoder()
+    # where the scorer cuts at a tenth of what was said, nothing is granted to short windows
+    for title, observer, budget in (
+        ("", ExtractiveObserver(min_budget=0), CUT),
+        ("", ExtractiveObserver(encoder=encoder, min_budget=0), CUT),
+        (", all", ExtractiveObserver(encoder=encoder), UNCUT),
+    ):
         found = [row for session in labelled for row in rows(session, observer.observe(session.said))]
-        print(line(f"{name}: {observer.name}", score(labels, found)["TOTAL"]))
-    for kind in BASELINES:
+        print(line(f"{name}: {observer.name}{title}", score(labels, found, files, budget)["TOTAL"]))
+    for kind in BASELINES if files == FIXTURES else ():  # they read no others
         print(line(f"{name}: baseline {kind}", score(labels, baseline(labels, kind))["TOTAL"]))
 
 
 def main() -> None:
     options = parser("observing", __doc__)
     options.add_argument("labels", type=Path, nargs="?")
+    for kind in ("--strangers", "--looked-at"):
+        options.add_argument(kind, action="store_const", const=kind[2:], dest="of")
     options.add_argument("--answers", type=Path, help="recorded answers of a language model, see recorded.py")
     options.add_argument("--model", default="recorded:any", help="as OBSERVER_MODEL names it; it is part of the keys")
     asked = options.parse_args()
@@ -122,13 +134,21 @@ def main() -> None:
         sys.exit(f"There is no score.py in {GOLD}.")
     print(heading())
     with contextlib.ExitStack() as stack:
-        gold = [(GOLD / "labels", "gold"), (stack.enter_context(label_folder(with_gold=False)), "labels")]
-        for labels, name in [(asked.labels, asked.labels.name)] if asked.labels else gold:
-            report(labels, name)
+        if asked.labels:
+            scored = [(asked.labels, asked.labels.name, FIXTURES)]
+        elif asked.of:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            restore(folder, MORE, STRANGERS, of=lambda name: is_looked_at(name) == (asked.of == "looked-at"))
+            scored = [(folder, asked.of, MORE)]
+        else:
+            own = stack.enter_context(label_folder(with_gold=False))
+            scored = [(GOLD / "labels", "gold", FIXTURES), (own, "labels", FIXTURES)]
+        for labels, name, files in scored:
+            report(labels, name, files)
             if asked.answers:
                 from benchmarks.recorded import report as report_recorded
 
-                report_recorded(labels, asked.answers, asked.model)
+                report_recorded(labels, asked.answers, asked.model, files)
 
 
 if __name__ == "__main__":

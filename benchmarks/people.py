@@ -27,14 +27,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import FIXTURES, GOLD, SHARED, parser
+from benchmarks.common import FIXTURES, GOLD, MORE, parser
 from benchmarks.fitting import OBSERVER, Labelled, fit, labelled, weights_of
 from benchmarks.labels import LABELS, STRANGERS, restore
 from benchmarks.observing import baseline, rows, score, sessions
 from memory_pipeline.observations.extractive.candidates import LEXICAL, Weights, load
 from memory_pipeline.observations.extractive.features import FEATURES
 
-MORE = SHARED / "more-sessions"
 BASELINE = "cues"
 FIGURES = ("recall", "recall_high", "high_as_high", "junk", "high_junk", "trap_rate", "budget", "high_obs")
 GOLD_KIND, OWN_KIND, STRANGERS_KIND = KINDS = ("gold", "labels", "strangers")

@@ -1,6 +1,6 @@
 """The language-model observer on labelled sessions, scored from answers that were recorded, without asking anybody.
 
-    python -m benchmarks.observing --answers ANSWERS_DIR [--model NAME]
+    python -m benchmarks.observing [--strangers] --answers ANSWERS_DIR [--model NAME]
 
 ANSWERS_DIR holds one JSON file per request, `<first two of the key>/<key>.json`, whose only required field is `text`
 (`memory_pipeline/llm/cache.py` has the format; a workspace's `answers/` is such a folder, so a run with OBSERVER_MODEL
@@ -17,7 +17,8 @@ from datetime import UTC, date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from benchmarks.observing import Session, line, rows, score, sessions
+from benchmarks.common import FIXTURES
+from benchmarks.observing import CUT, UNCUT, Session, line, rows, score, sessions
 from memory_pipeline.llm.cache import NotRecordedError, RecordedAnswers
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.request import Answer, Request
@@ -58,11 +59,11 @@ def observe(session: Session, observer: LanguageModelObserver) -> list[Segment] 
         return None
 
 
-def report(labels: Path, answers: Path, model: str) -> None:
+def report(labels: Path, answers: Path, model: str, files: Path = FIXTURES) -> None:
     """The figures by session and in all, or which answers are missing and no figure."""
     recorder = Recorder(answers, model)
     observer = LanguageModelObserver(recorder, UTC_ZONE, at_once=1)  # type: ignore[arg-type]
-    observed = [(session, observe(session, observer)) for session in sessions(labels)]
+    observed = [(session, observe(session, observer)) for session in sessions(labels, files)]
     missing = [session.file for session, segments in observed if segments is None]
     if missing:
         print(
@@ -72,8 +73,9 @@ def report(labels: Path, answers: Path, model: str) -> None:
         )
         return
     found = [row for session, segments in observed for row in rows(session, segments or [])]
-    for file, values in score(labels, found).items():
-        print(line(observer.name if file == "TOTAL" else f"  {file}", values))
+    for title, budget in (("", CUT), (", all", UNCUT)):
+        for file, values in score(labels, found, files, budget).items():
+            print(line(f"{observer.name[:34]}{title}" if file == "TOTAL" else f"  {file[-38:]}", values))
     report_flags(observed)
 
 

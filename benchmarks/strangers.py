@@ -4,8 +4,8 @@
 
 Twenty sessions of ten people in `../shared/more-sessions` are labelled in `benchmarks/labels/strangers`, by readers who
 saw nothing but the sessions. The rules for what is high and what is offered were chosen with ten of these in view
-(`LOOKED_AT`) and with those of `benchmarks/observing.py`. Figures are of the ten others, by six people of whom one has
-a session among the first ten, too; `--looked-at` gives those of the first ten.
+(`labels.is_looked_at`) and with those of `benchmarks/observing.py`. Figures are of the ten others, by six people of
+whom one has a session among the first ten, too; `--looked-at` gives those of the first ten.
 
 All go through `memory run --all` into an empty workspace, twice: by this package, and by a copy of it that has the rule
 from before, as many highs as are likely, and offered what is high or of a kind that lasts. Lines are held against the
@@ -21,20 +21,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import ROOT, SHARED, parser, run_everything
-from benchmarks.labels import SECOND_READER, STRANGERS, restored, scorer, texts_of
+from benchmarks.common import MORE, ROOT, parser, run_everything
+from benchmarks.labels import SECOND_READER, STRANGERS, is_looked_at, restored, scorer, texts_of
 from benchmarks.promoted import FIGURES, Labelled, Line, Stages, figures
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.extractive import observer
 from memory_pipeline.proposals.offering import LASTING, NOTABLE_SESSIONS
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH, MEDIUM
-
-MORE = SHARED / "more-sessions"
-LOOKED_AT = (
-    *("9b138c7e", "43c87127", "75a1a0f1", "768de5d6", "abc0b1d7"),
-    *("9bdf5c9b", "0822e04b", "266b3f40", "56de1726", "5a69ca08"),
-)
 
 
 def labelled(folder: Path) -> dict[str, Labelled]:
@@ -107,7 +101,7 @@ def main() -> None:
     options.add_argument("--list", action="store_true", help="print what is offered, and the facts that it carries")
     asked = options.parse_args()
     every = labelled(STRANGERS)
-    chosen = {n: s for n, s in every.items() if any(part in n for part in LOOKED_AT) == asked.looked_at}
+    chosen = {n: s for n, s in every.items() if is_looked_at(n) == asked.looked_at}
     print(f"{len(chosen)} sessions{'':18}" + "".join(f"{name:>12}" for name in (*FIGURES, "a session")))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

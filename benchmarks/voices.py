@@ -16,12 +16,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.common import SESSIONS, SHARED, parser
+from benchmarks.common import MORE, SESSIONS, parser
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.model import Message, NotASessionError, ParsedSession
 from memory_pipeline.sessions.reading import parse
 
-MORE = SHARED / "more-sessions"
 WIDTH = 200
 """Characters that are printed of a message, and of what it answers."""
 

@@ -9,6 +9,7 @@ import typer
 from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.daily_log.notes import written_notes
+from memory_pipeline.lake.queries import mended
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
@@ -56,8 +57,16 @@ def why(
     if not _ID.fullmatch(identifier):
         raise fail(f"{identifier!r} is no id; they look like p-20260305-001, r-…, o-…, d-… or f-20260305-001.", MISUSED)
     settings = active_settings()
-    connection = duckdb.connect()
     lake = Lake(settings.lake_dir)
+    found = mended(lake, lambda: _found(settings, lake, identifier))
+    if as_json:
+        print_json(found)
+    else:
+        _print(found)
+
+
+def _found(settings: Settings, lake: Lake, identifier: str) -> dict[str, Any]:
+    connection = duckdb.connect()
     lake.attach_views(connection)
     table, column = TABLE_OF[identifier[0]]
     latest = "ORDER BY day DESC LIMIT 1" if TABLES[table].daily else "LIMIT 1"
@@ -70,10 +79,7 @@ def why(
     ids = [identifier, *(row.get("observations") or row.get("sources") or []), *again]
     found["said"] = [*_said(connection, settings, _unique(spans)), *_noted(settings, ids)]
     found["traces"] = _traces(connection, ids)
-    if as_json:
-        print_json(found)
-    else:
-        _print(found)
+    return found
 
 
 def _traces(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> list[str]:

@@ -115,14 +115,9 @@ class FrictionStage:
             )
 
     def _failures(self, days: list[date]) -> Iterator[FrictionEvent]:
-        import duckdb  # here, because planning loads this module for commands that query nothing
+        from memory_pipeline.lake.queries import mended  # here, because planning loads this module and queries nothing
 
-        try:
-            rows = self._failed(days)
-        except duckdb.Error:  # a damaged file of any table: reading sets it aside, or says what to do
-            for table in TABLES:
-                self.lake.read(table)
-            rows = self._failed(days)
+        rows = mended(self.lake, lambda: self._failed(days))
         for message_id, day, session_id, said_at, text, tool, *place in rows:
             line = error_line(text)
             if line:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import duckdb
 
@@ -19,6 +20,9 @@ _ATTEMPTS = 5
 """How often a query is asked whose files a writer replaces meanwhile."""
 
 
+Found = TypeVar("Found")
+
+
 class OnlyReadingError(MemoryPipelineError):
     """The query is not one that only reads."""
 
@@ -28,6 +32,17 @@ class Answer(NamedTuple):
 
     names: list[str]
     rows: list[tuple[Any, ...]]
+
+
+def mended(lake: Lake, query: Callable[[], Found]) -> Found:
+    """What the query gives; where a damaged file is in its way, once more when every table was read: reading sets the
+    file aside, puts it back, or raises `DamagedTableError` that says what to do."""
+    try:
+        return query()
+    except duckdb.Error:
+        for table in TABLES:
+            lake.read(table)
+        return query()
 
 
 def ask(lake: Lake, query: str) -> Answer:

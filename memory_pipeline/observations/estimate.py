@@ -11,7 +11,6 @@ from memory_pipeline.llm.cache import NotRecordedError
 from memory_pipeline.llm.client import Client, tokens_of
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.observations.budget import token_budget
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.observations.model import Context, Fact, WindowMessage, observation_id
 from memory_pipeline.observations.observing import context_of, jobs_of, known_before
@@ -94,7 +93,7 @@ def _of_window(
     found = Estimate(windows=1)
     shown = 0
     for number, (request, chunk) in enumerate(observer.requests(messages, context)):
-        facts = token_budget(messages[chunk.start : chunk.end], observer.budget)
+        facts = observer.room(chunk, messages, context)
         asked = tokens_of(request) + min(shown, observer.prior_tokens)
         reported = min(facts + AROUND_FACTS, config.max_output_tokens)
         shown += facts

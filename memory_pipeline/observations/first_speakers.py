@@ -34,8 +34,8 @@ def is_order(text: str, kind: str) -> bool:
 
 @dataclass(frozen=True)
 class FirstSpeakers:
-    """Where each pair of neighbouring words of content is first: the position of the message, and its role or `paste`
-    for what a user only passed on."""
+    """Where each pair of neighbouring words of content is first: the position of the message, and whose words it is
+    (`WindowMessage.voice`), or `paste` for what a user only passed on."""
 
     first: dict[tuple[str, str], tuple[int, str]]
 
@@ -67,7 +67,7 @@ class FirstSpeakers:
 
 
 def _voices(message: WindowMessage) -> Iterator[tuple[str, str]]:
-    yield message.own, message.role
+    yield message.own, message.voice
     yield from ((message.text[start:end], "paste") for start, end in message.quoted)
 
 

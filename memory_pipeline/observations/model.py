@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
+from memory_pipeline.sessions.harnesses.speakers import APPROVED_PLAN
+
 EXTRACTIVE = "extractive"
 """What the names of observers and reflectors begin with that ask no model."""
 
@@ -41,6 +43,16 @@ class WindowMessage:
     """The question, plan or call that they answer."""
     untimed: str | None = None
     """Where in the session it was said, when nobody recorded at what time."""
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether a program passed on a plan of the model's that the user approved."""
+        return self.role == "injected" and self.text.startswith(APPROVED_PLAN)
+
+    @property
+    def voice(self) -> str:
+        """Whose words it is, but for what is quoted: its role, and the model's of a plan that was approved."""
+        return "assistant" if self.is_plan else self.role
 
     @property
     def own(self) -> str:

@@ -42,7 +42,7 @@ _NUMBERED = re.compile(r"[\w./@:+-]*\d[\w./@:+-]*")
 """Words with a digit."""
 _VERSION = re.compile(r"v\d+(?:\.\d+)*")
 _MARKS = str.maketrans("", "", "`*\"'“”‘’")
-_NAME = re.compile(r"[a-z][A-Z]|\w_\w")
+_NAME = re.compile(r"[a-z][A-Z]|\w_\w|^[A-Z][a-z]+\.\w{5,}$")
 _INNER = re.compile(r"[\w.~@/:-]*\w")
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?$|\b(?:and|or|either)/")
 

@@ -87,7 +87,7 @@ def test_without_a_terminal_it_lists_and_sets_nothing(
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     monkeypatch.setenv("MEMORY_SESSION_DIRS", str(EXAMPLES))
     told = done()
-    assert "model                   none: it finds .37 of what is worth keeping" in told
+    assert "model                   none: it finds .58 of what is worth keeping" in told
     assert re.search(r"^4 days have sessions\. One takes about [1-9][\d,]+ tokens in and [1-9][\d,]+ out", told, re.M)
     assert re.search(r"^  1  anthropic:claude-haiku-4-5  ANTHROPIC_API_KEY is set$", told, re.M)
     assert re.search(r"^ +a day: 0\.0[1-9] USD, about a minute; all days: 0\.\d\d USD, about a minute$", told, re.M)
@@ -127,7 +127,7 @@ def test_a_model_that_is_set_is_shown(folder: Path, file: Path) -> None:
     file.parent.mkdir()
     file.write_text('[observer]\nmodel = "ask --key ghp_Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j"\n')
     told = done()
-    assert f"({file}:2)" in told and "Ab3dEf6hIj9l" not in told and ".37" not in told
+    assert f"({file}:2)" in told and "Ab3dEf6hIj9l" not in told and ".58" not in told
 
 
 def test_a_run_and_the_status_say_in_one_line_what_no_model_costs(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def test_a_run_and_the_status_say_in_one_line_what_no_model_costs(file: Path, mo
         return [line for line in text.splitlines() if "`memory setup`" in line]
 
     (line,) = lines(CliRunner().invoke(app, ["status"]).stdout)
-    assert line.startswith("model ") and all(figure in line for figure in (".37", ".46", ".55", ".13"))
+    assert line.startswith("model ") and all(figure in line for figure in (".58", ".28", ".88", ".13"))
     monkeypatch.setenv("OBSERVER_MODEL", "ask --key ghp_Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j")
     told = CliRunner().invoke(app, ["status"]).stdout
     assert lines(told) == [] and "model                   ask --key " in told and "Ab3dEf6hIj9l" not in told

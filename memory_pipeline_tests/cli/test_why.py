@@ -81,6 +81,18 @@ def test_every_line_of_every_level_leads_to_words_and_their_file(
         assert (f"“{DONE}”" in out and "/sessions/s1.jsonl:3" in out) is (row["kind"] == "narrative")
 
 
+@pytest.mark.parametrize("left", [0, 100])
+def test_a_damaged_file_of_another_table_is_set_aside(
+    lake: Lake, left: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (day,) = lake.read("day_distillations")["distillation_id"].to_list()[:1]
+    (file,) = lake.files("month_distillations")
+    content = Path(file).read_bytes()
+    Path(file).write_bytes(content[:left] + bytes(len(content) - left))
+    assert f"“{RULE}”" in told(day, capsys)
+    assert lake.files("month_distillations") == [] and Path(f"{file}.broken-1").exists()
+
+
 def test_a_pool_reflection_leads_to_words_also_when_its_reflections_were_made_anew(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory_pipeline.observations.budget import MIN_BUDGET, SHORT_SHARE, token_budget
+from memory_pipeline.observations.budget import MIN_BUDGET, SHORT_SHARE, model_token_budget, token_budget
 from memory_pipeline_tests.observations.talking import talk
 
 
@@ -38,3 +38,20 @@ def test_a_share_of_everything_is_not_cut_and_none_leaves_the_least() -> None:
     assert token_budget(talk(said(10_000)), 0.0) == MIN_BUDGET
     assert token_budget(talk(said(10_000)), 0.0, least=0) == 0
     assert token_budget([], 0.1) == 0
+
+
+@pytest.mark.parametrize(
+    ("tokens", "tools", "budget"),
+    [
+        (2_000, 0, 250),  # all is said in one message: no more than without a model
+        (2_000, 99, 550),  # much is done and little said: 55 times the root of 100 messages
+        (1_000, 99, 400),  # never more than `SHORT_SHARE` of what was said
+        (20_000, 99, 2_000),  # much is said: a tenth of it
+    ],
+)
+def test_a_model_may_use_more_where_much_is_done(tokens: int, tools: int, budget: int) -> None:
+    assert model_token_budget(talk(said(tokens), *["tool: done"] * tools), 0.1) == budget
+
+
+def test_half_the_share_is_half_of_it() -> None:
+    assert model_token_budget(talk(said(2_000), *["tool: done"] * 99), 0.05) == 275

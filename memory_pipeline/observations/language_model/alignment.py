@@ -51,7 +51,7 @@ class _Piece:
     end: int
     words: frozenset[str]
     speaker: str
-    """The role of its message, or paste."""
+    """The voice of its message, or paste."""
 
 
 class Alignment:
@@ -100,7 +100,7 @@ class Alignment:
         return sum(weight for word, weight in wanted.items() if word in said) / total if total else 0.0
 
     def speaker(self, span: EvidenceSpan, position: int) -> str:
-        """Whose words a span is: the role of its message, or paste."""
+        """Whose words a span is: the voice of its message, or paste."""
         message = self.messages[position]
         return _speaker(message, span.start, span.end)
 
@@ -170,4 +170,4 @@ def _piece(position: int, message: WindowMessage, start: int, end: int) -> Itera
 
 def _speaker(message: WindowMessage, start: int, end: int) -> str:
     pasted = message.role == "user" and any(a < end and start < b for a, b in message.quoted)
-    return "paste" if pasted else message.role
+    return "paste" if pasted else message.voice

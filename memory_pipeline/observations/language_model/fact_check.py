@@ -32,7 +32,8 @@ STEERED = 0.12
 MAX_PRIORITY = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
 """Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
 SHOWN_BY_RESULTS = ("root_cause", "state_change")
-"""Kinds of facts that a result of a tool shows by itself. What tells somebody to do something may be anybody's."""
+"""Kinds of facts that a result of a tool shows by itself, also one that the user pasted, as the log of a build. What
+tells somebody to do something may be anybody's."""
 _BEFORE = (
     r"(?:\b(?:at|by|around|about|from|since|until|till|between|before|after|to|um|ab|bis|von|gegen|à|vers)\s+"
     r"|(?<=\d)T)?"
@@ -183,7 +184,7 @@ class FactCheck:
     def _cap_priority(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
         """With the priority that it may have at most."""
         most = MAX_PRIORITY.get(fact.trust)
-        if fact.trust == "tool" and fact.kind in SHOWN_BY_RESULTS and not is_order(fact.text, fact.kind):
+        if fact.trust in ("tool", "paste") and fact.kind in SHOWN_BY_RESULTS and not is_order(fact.text, fact.kind):
             most = None
         if missing:
             most = LOW
@@ -192,9 +193,11 @@ class FactCheck:
         return replace(fact, priority=most) if most and RANK[most] > RANK[fact.priority] else fact
 
     def _is_confirmed(self, aligned: Aligned) -> bool:
-        """Whether the user said some of it too, or a result or their reply let the claim stand."""
+        """Whether the user said some of it too or approved it as a plan, or a result or their reply let it stand."""
         speakers = set(map(self.alignment.speaker, aligned.spans, aligned.positions))
-        return "user" in speakers or any(self.window.is_confirmed(p) for p in aligned.positions)
+        return "user" in speakers or any(
+            self.messages[p].is_plan or self.window.is_confirmed(p) for p in aligned.positions
+        )
 
 
 def _without_orders(fact: Fact) -> Fact:

@@ -13,7 +13,7 @@ from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Answer, Request, RequestImage
-from memory_pipeline.observations.budget import token_budget
+from memory_pipeline.observations.budget import model_token_budget
 from memory_pipeline.observations.extractive.segmentation import segment_starts
 from memory_pipeline.observations.flags import ENDED, UNPARSED
 from memory_pipeline.observations.language_model.fact_check import FactCheck
@@ -105,7 +105,12 @@ class LanguageModelObserver:
             ended = {observation for segment in segments for observation in segment.ended}
             found = [_without(segment, ended, context.window) for segment in found]
             found += without_repeats(segments, [fact for _, fact in [*context.earlier, *facts]])
-        return trimmed(found, token_budget(messages[context.observed :], self.budget))
+        return trimmed(found, model_token_budget(messages[context.observed :], self.budget))
+
+    def room(self, chunk: Chunk, messages: Sequence[WindowMessage], context: Context) -> int:
+        """Tokens for the facts of a part: its share of the window's, by messages."""
+        new = messages[context.observed :]
+        return model_token_budget(new, self.budget) * (chunk.end - chunk.start) // len(new)
 
     def requests(self, messages: Sequence[WindowMessage], context: Context) -> list[tuple[Request, Chunk]]:
         """What would be asked, but for what earlier parts would have answered; for estimates."""
@@ -169,7 +174,7 @@ class LanguageModelObserver:
             "prior": prior,
             "fence": chunk.fence,
             "transcript": chunk.text,
-            "budget": f"{round(PROSE * token_budget(messages, self.budget), -1):.0f}",
+            "budget": f"{round(PROSE * self.room(chunk, window, context), -1):.0f}",
         }
         return Request(
             model=config.model,

@@ -15,6 +15,8 @@ INJECTED = 300
 """Characters shown of what a program put in: enough to see what it is."""
 ANSWERED = 400
 """Characters shown of what a user answers through a tool; the call that asked stands before it."""
+PLAN = 6_000
+"""Characters shown of a plan that the user approved: it says what the session is for, and why."""
 PASTED = 1_500
 """Characters shown of one thing that a user pasted."""
 MIN_FULL = 0.7
@@ -98,8 +100,14 @@ def _fitting(message: WindowMessage, number: int, cap: int, zone: ZoneInfo) -> t
 def rendered(message: WindowMessage, number: int, zone: ZoneInfo) -> str:
     """One message: `[#12 14:03 user]`, or `[#12 early in session user]`, and what was said, pasted and injected text
     clipped."""
-    who = [message.role, *([message.tool_name] if message.tool_name else []), *(["error"] if message.is_error else [])]
-    text = message.text if message.role != "injected" else _clipped(message.text, INJECTED)
+    who = [
+        "plan" if message.is_plan else message.role,
+        *([message.tool_name] if message.tool_name else []),
+        *(["error"] if message.is_error else []),
+    ]
+    text = message.text
+    if message.role == "injected":
+        text = _clipped(text, PLAN if message.is_plan else INJECTED)
     if message.role == "user" and message.quoted:
         text = _with_pastes(message)
     if message.role == "user" and message.answer_to and message.answered:

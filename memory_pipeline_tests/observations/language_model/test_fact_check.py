@@ -184,6 +184,30 @@ def test_what_nobody_said_themselves_is_held_down(turn: str, trust: str, most: s
     assert fact.priority == max(priority, most, key=["high", "medium", "low"].index)
 
 
+@pytest.mark.parametrize(("kind", "priority"), [("root_cause", "high"), ("state_change", "high"), ("rule", "medium")])
+def test_what_the_log_of_a_build_shows_may_be_high_though_the_user_pasted_it(kind: str, priority: str) -> None:
+    window = talk("user: Look at this:\n<<The build failed since the linker had no memory left.>>")
+    fact = checked(window, parsed("The build failed since the linker had no memory left.", "high", kind=kind, refs=[1]))
+    assert (fact.trust, fact.priority) == ("paste", priority)
+
+
+PLAN = "injected: Implement the following plan: orders are numbered by region, since the audit office asks for it."
+
+
+@pytest.mark.parametrize(
+    ("turn", "trust", "priority", "kind"),
+    [
+        (PLAN, "assistant", "high", "decision"),
+        (PLAN.replace("Implement the following plan:", "The skill says:"), "injected", "low", "statement"),
+    ],
+)
+def test_what_an_approved_plan_decides_is_a_decision(turn: str, trust: str, priority: str, kind: str) -> None:
+    window = talk(turn, "assistant: I begin.")
+    text = "Orders are numbered by region, since the audit office asks for it."
+    fact = checked(window, parsed(text, "high", kind="decision", refs=[1]))
+    assert (fact.trust, fact.priority, fact.kind) == (trust, priority, kind)
+
+
 def test_a_persons_own_words_beside_a_paste_are_theirs() -> None:
     window = talk("user: From now on use uv.\n<<error: pip is broken>>\nNever pip.")
     assert checked(window, parsed("From now on use uv, never pip.", refs=[1])).trust == "user"

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.language_model.transcript import FENCE, INJECTED, PASTED, chunks, rendered
+from memory_pipeline.observations.language_model.transcript import FENCE, INJECTED, PASTED, PLAN, chunks, rendered
 from memory_pipeline.observations.model import WindowMessage
+from memory_pipeline.sessions.harnesses.speakers import APPROVED_PLAN
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.talking import LONDON, START, talk
@@ -47,13 +48,14 @@ def test_of_a_message_that_nobody_timed_there_is_no_clock() -> None:
 
 @pytest.mark.parametrize(
     ("turn", "limit"),
-    [("injected: {}", INJECTED), ("user: Look:\n<<{}>>", PASTED)],
+    [("injected: {}", INJECTED), ("user: Look:\n<<{}>>", PASTED), (f"injected: {APPROVED_PLAN} {{}}", PLAN)],
 )
 def test_what_nobody_typed_is_clipped(turn: str, limit: int) -> None:
-    just, over = (rendered(talk(turn.format("x" * n))[0], 1, LONDON) for n in (limit, limit + 1))
-    assert "x" * limit in just
+    room = limit - (len(APPROVED_PLAN) + 1 if APPROVED_PLAN in turn else 0)
+    just, over = (rendered(talk(turn.format("x" * n))[0], 1, LONDON) for n in (room, room + 1))
+    assert "x" * room in just
     assert "left out" not in just
-    assert "x" * limit + " [… 1 characters left out …]" in over
+    assert "x" * room + " [… 1 characters left out …]" in over
 
 
 def test_what_the_person_typed_around_pastes_is_whole() -> None:
