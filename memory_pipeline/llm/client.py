@@ -6,9 +6,10 @@ import math
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
+from itertools import count
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
@@ -25,6 +26,7 @@ from memory_pipeline.llm.errors import (
     TransientError,
 )
 from memory_pipeline.llm.ledger import Ledger, Reservation, Usage, cost_of
+from memory_pipeline.llm.pace import Pace
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.settings import ModelSettings, variable
 from memory_pipeline.text.tokens import PROSE, estimate
@@ -70,6 +72,7 @@ class Client:
         self.model = redact(config.model)
         """The model as it may be told: a command may have a key among its arguments."""
         self._stopped = threading.Event()
+        self._pace = Pace()
         self._sleep = sleep or self._stopped.wait
         self._verdict: ModelUnavailableError | ModelMisconfiguredError | None = None
         self._mutex = threading.Lock()
@@ -112,7 +115,7 @@ class Client:
                     "`memory batch` takes its answers in."
                 )
             try:
-                return self._retrying()(self._ask, request, for_day)
+                return self._retrying()(self._ask, request, for_day, count())
             except TransientError as error:
                 tries = self._settings.model_retries + 1
                 dead = ModelUnavailableError(
@@ -151,7 +154,20 @@ class Client:
         if self.fallback:
             self.fallback.stop()
 
-    def _ask(self, request: Request, for_day: date) -> Answer:
+    def _ask(self, request: Request, for_day: date, tries: Iterator[int]) -> Answer:
+        """One try, at the pace that the model allows all threads together. A later one has waited by itself."""
+        with self._pace.turn(self._pause if next(tries) == 0 else None):
+            try:
+                answer = self._try(request, for_day)
+            except TransientError as error:
+                if error.is_too_many:
+                    asked = error.retry_after
+                    self._pace.slow_down(None if asked is None else min(max(asked, 0.0), _MAX_WAIT))
+                raise
+            self._pace.answered()
+            return answer
+
+    def _try(self, request: Request, for_day: date) -> Answer:
         """One try, which is reserved and settled on its own."""
         self._raise_if_stopped()
         worst = self.at_most(request)
@@ -212,6 +228,7 @@ class Client:
         with self._mutex:
             self._verdict = self._verdict or verdict
         self._stopped.set()
+        self._pace.let_all_go()
 
     def _raise_if_stopped(self) -> None:
         if self._verdict:

@@ -8,10 +8,19 @@ from memory_pipeline.errors import CannotGoOnError, MemoryPipelineError, TryAgai
 class TransientError(MemoryPipelineError):
     """The model was busy, broken or out of reach this time; worth another try. Never leaves the client."""
 
-    def __init__(self, message: str, retry_after: float | None = None, *, may_be_billed: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        retry_after: float | None = None,
+        *,
+        may_be_billed: bool = False,
+        is_too_many: bool = False,
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         """Seconds that the provider asked to wait."""
+        self.is_too_many = is_too_many
+        """Whether it was refused because too much is asked at once."""
         self.may_be_billed = may_be_billed
         """Whether the model may have worked on it, as when it was cut off."""
 

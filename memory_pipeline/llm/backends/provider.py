@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 OLLAMA_URL = "http://localhost:11434/v1"
 _BUSY = (408, 409, 425, 429)
+_TOO_MANY = (429, 529)
+"""The second is Anthropic's for a model that is overloaded."""
 _NO_SUCH_PLACE = (404, 405, 410)
 _A = TypeVar("_A")
 _T = TypeVar("_T")
@@ -171,7 +173,8 @@ class ProviderBackend:
             sent = error.phase not in ("pool", "connect")
             return TransientError(self._failed(_said(error)), error.retry_after, may_be_billed=sent)
         retry_after = error.retry_after if isinstance(error, known.ModelAPIError) else None
-        return TransientError(self._failed(_said(error)), retry_after, may_be_billed=not status)
+        too_many = status in _TOO_MANY
+        return TransientError(self._failed(_said(error)), retry_after, may_be_billed=not status, is_too_many=too_many)
 
     def _failed(self, reason: str) -> str:
         return f"{self._config.model}: {quotable(reason)}"

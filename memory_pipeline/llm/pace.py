@@ -1,0 +1,65 @@
+"""How many calls of a model are made at once, and when: fewer and later once it says that it is asked too much."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+GOOD_BEFORE_MORE = 10
+"""Calls in a row that are answered before one more is made at once."""
+
+
+class Pace:
+    """Shared by the threads that ask one model. At first as many calls are made at once as there are threads."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._running = 0
+        self._limit: int | None = None
+        self._good = 0
+        self._not_before = 0.0
+        self._is_open = False
+
+    @contextmanager
+    def turn(self, wait: Callable[[float], object] | None = None) -> Iterator[None]:
+        """One call: it begins when fewer than the limit are made, and after `wait` has waited as the model asked."""
+        with self._changed:
+            self._changed.wait_for(self._may_begin)
+            self._running += 1
+            left = self._not_before - self._clock()
+        try:
+            if wait and left > 0:
+                wait(left)
+            yield
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+
+    def slow_down(self, seconds: float | None) -> None:
+        """The model refused a call as one too many: half as many at once from now on, and none for so many seconds."""
+        with self._changed:
+            self._limit = max(1, self._running // 2)
+            self._good = 0
+            if seconds:
+                self._not_before = max(self._not_before, self._clock() + seconds)
+
+    def answered(self) -> None:
+        """The model answered a call."""
+        with self._changed:
+            self._good += 1
+            if self._limit is not None and self._good >= GOOD_BEFORE_MORE:
+                self._limit, self._good = self._limit + 1, 0
+                self._changed.notify_all()
+
+    def let_all_go(self) -> None:
+        """Hold nobody up any more, as when the run is stopped."""
+        with self._changed:
+            self._is_open = True
+            self._changed.notify_all()
+
+    def _may_begin(self) -> bool:
+        return self._is_open or self._limit is None or self._running < self._limit
