@@ -16,6 +16,7 @@ import contextlib
 import json
 import os
 import secrets
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,13 @@ class AnswerCache:
             return None
         return _answer(fields)
 
+    def known(self, request: Request) -> Answer | None:
+        """The kept answer to the request in any of its forms, with the key of that form."""
+        for form in request.forms:
+            if answer := self.get(form.key):
+                return replace(answer, key=form.key)
+        return None
+
     def put(self, key: str, answer: Answer) -> None:
         """Keep the answer. Its file is at every moment, also after a crash, entirely there or not at all."""
         fields = {
@@ -90,12 +98,12 @@ class RecordedAnswers:
         self._cache = AnswerCache(directory)
 
     def complete(self, request: Request, for_day: date) -> Answer:
-        if answer := self._cache.get(request.key):
+        if answer := self._cache.known(request):
             return answer
         raise NotRecordedError(request.key)
 
     def is_cached(self, request: Request) -> bool:
-        return self._cache.get(request.key) is not None
+        return self._cache.known(request) is not None
 
 
 def _answer(fields: Any) -> Answer | None:

@@ -14,7 +14,7 @@ from itertools import count
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from memory_pipeline.llm.backends.opening import Backend, Reply, backend_of
-from memory_pipeline.llm.backends.provider import sees
+from memory_pipeline.llm.backends.provider import sees, takes_schema
 from memory_pipeline.llm.batch_file import open_batch_of
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.llm.config import ModelConfig, fallback_model
@@ -75,6 +75,7 @@ class Client:
         self._pace = Pace()
         self._sleep = sleep or self._stopped.wait
         self._verdict: ModelUnavailableError | ModelMisconfiguredError | None = None
+        self._refuses_schema = False
         self._mutex = threading.Lock()
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -85,21 +86,37 @@ class Client:
         `ModelMisconfiguredError`.
         """
         try:
-            answer = self._complete(request, for_day)
+            answer = self._in_form(request, for_day)
         except (RequestRefusedError, ModelUnavailableError, ModelMisconfiguredError) as error:
             if self.fallback is None:
                 raise
             return self._instead(self.fallback, request, for_day, error)
-        return replace(answer, asked=self.model, key=request.key)
+        return replace(answer, asked=self.model)
 
     def _instead(self, fallback: Client, request: Request, for_day: date, failed: NotAnswered) -> Answer:
         """The fallback's answer, and why it was asked."""
         images = request.images if sees(fallback.config) else ()
+        form = request if takes_schema(fallback.config) else request.forms[-1]
         try:
-            answer = fallback.complete(replace(request, model=fallback.config.model, images=images), for_day)
+            answer = fallback.complete(replace(form, model=fallback.config.model, images=images), for_day)
         except (RequestRefusedError, ModelUnavailableError, ModelMisconfiguredError) as error:
             raise _both(failed, error)(f"{failed} The fallback does not answer either: {error}") from None
         return replace(answer, instead=str(failed))
+
+    def _in_form(self, request: Request, for_day: date) -> Answer:
+        """The answer to the form that the model takes: without its schema where that was answered before, or where the
+        model has refused one in this run."""
+        plain = request.forms[-1]
+        if not self.cache.get(request.key) and (self._refuses_schema or self.cache.get(plain.key)):
+            return self._complete(plain, for_day)
+        try:
+            return self._complete(request, for_day)
+        except RequestRefusedError as error:
+            if plain is request or error.may_be_billed:
+                raise
+            answer = self._complete(plain, for_day)
+            self._refuses_schema = True  # nothing else was refused
+            return answer
 
     def _complete(self, request: Request, for_day: date) -> Answer:
         with self._mutex:
@@ -108,14 +125,14 @@ class Client:
             if known := self.cache.get(request.key):
                 usage = Usage(known.input_tokens, known.output_tokens, 0.0)
                 self.ledger.note_cached(self._stage, self.model, for_day, request.key, usage)
-                return known
+                return replace(known, key=request.key)
             if batch := open_batch_of(self._settings, request.key):
                 raise InBatchError(
                     f"The request is in the batch {batch.name}, sent {batch.sent_at:%Y-%m-%d %H:%M} UTC; "
                     "`memory batch` takes its answers in."
                 )
             try:
-                return self._retrying()(self._ask, request, for_day, count())
+                return replace(self._retrying()(self._ask, request, for_day, count()), key=request.key)
             except TransientError as error:
                 tries = self._settings.model_retries + 1
                 dead = ModelUnavailableError(
@@ -130,7 +147,7 @@ class Client:
 
     def is_cached(self, request: Request) -> bool:
         """Whether the answer is there already."""
-        return self.cache.get(request.key) is not None
+        return self.cache.known(request) is not None
 
     def worst_case(self, request: Request) -> tuple[int, float | None]:
         """Most tokens, in and out, and USD that the request may cost; None where the price is not known."""
@@ -202,12 +219,12 @@ class Client:
             asked = tokens_of(request)
         if answered is None:
             answered = estimate(reply.text)
-        cost = cost_of(self.config, asked, answered)
+        cost = cost_of(self.config, asked, answered, reply.cache_read_tokens, reply.cache_write_tokens)
         return Answer(text, asked, answered, cost, seconds, truncated=reply.truncated, model=self._redact(reply.model))
 
     def _worst(self, request: Request) -> Usage:
         # Bytes, not characters: of Chinese a token has one, of English four.
-        said = len(f"{request.system}{request.said}".encode())
+        said = len(f"{request.system}{request.schema}{request.said}".encode())
         asked = math.ceil(_MARGIN * said / PROSE) + IMAGE_TOKENS * len(request.images)
         return Usage(asked, request.max_output_tokens, cost_of(self.config, asked, request.max_output_tokens))
 
@@ -254,7 +271,8 @@ def _both(first: NotAnswered, second: NotAnswered) -> type[NotAnswered]:
 
 def tokens_of(request: Request) -> int:
     """Tokens that a request has, about."""
-    return estimate(request.system) + estimate(request.said) + IMAGE_TOKENS * len(request.images)
+    texts = (request.system, request.schema, request.said)
+    return sum(map(estimate, texts)) + IMAGE_TOKENS * len(request.images)
 
 
 def _wait(state: RetryCallState) -> float:

@@ -42,8 +42,17 @@ BATCH_SHARE = 0.5
 the list knows no price for batches, it is the ordinary one."""
 
 
-def cost_of(config: ModelConfig, input_tokens: int, output_tokens: int) -> float | None:
-    """USD of one call with so many tokens; None where the price is not known, as for commands."""
+def cost_of(
+    config: ModelConfig,
+    input_tokens: int,
+    output_tokens: int,
+    cache_read_tokens: int = 0,
+    cache_write_tokens: int = 0,
+) -> float | None:
+    """USD of one call with so many tokens; None where the price is not known, as for commands.
+
+    Of its input tokens, those that the provider read from its own cache, or wrote into it, have prices of their own.
+    """
     if config.price:
         share = BATCH_SHARE if config.in_batch else 1
         return share * (input_tokens * config.price[0] + output_tokens * config.price[1]) / 1_000_000
@@ -54,7 +63,13 @@ def cost_of(config: ModelConfig, input_tokens: int, output_tokens: int) -> float
         return 0.0
     from genai_prices import Usage, calc_price
 
-    usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+    read = min(cache_read_tokens, input_tokens)
+    usage = Usage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_read_tokens=read,
+        cache_write_tokens=min(cache_write_tokens, input_tokens - read),
+    )
     listed, context = _LISTED_AS.get(provider, provider), {"processing": "batch"} if config.in_batch else None
     try:
         return float(calc_price(usage, model, provider_id=listed, price_context=context).total_price)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 _KEYED = ("model", "system", "prompt", "temperature", "max_output_tokens", "attempt")
@@ -41,6 +41,18 @@ class Request:
     """What the model is told before the prompt and is not asked about. It is not in the key: what was answered before
     a file of the user changed is not paid again for that."""
 
+    schema: str = ""
+    """The JSON schema that the answer has to fit, as text; in the key only where there is one."""
+    plain_system: str = ""
+    """The instructions that go without the schema, for a model that does not take it."""
+
+    @property
+    def forms(self) -> tuple[Request, ...]:
+        """The request as it stands, and as it is without a schema: an answer to either will do."""
+        if not self.schema:
+            return (self,)
+        return self, replace(self, system=self.plain_system, schema="", plain_system="")
+
     @property
     def said(self) -> str:
         """All that is shown to the model beside the instructions."""
@@ -51,6 +63,8 @@ class Request:
         """sha256 over everything that goes in, as hex."""
         parts = {name: getattr(self, name) for name in _KEYED}
         parts["pictures"] = [image.digest for image in self.images]  # as in the keys of stored answers
+        if self.schema:  # else the keys of answers that are kept would change
+            parts["schema"] = self.schema
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 

@@ -50,7 +50,7 @@ class _Replay:
         """Parts, not calls: what was asked again belongs to the part."""
 
     def complete(self, request: Request, for_day: date) -> Answer:
-        known = self._cache.get(request.key)
+        known = self._cache.known(request)
         if known is None:
             raise NotRecordedError(request.key)
         self.answered += request.attempt == 0

@@ -39,6 +39,8 @@ class Say:
     """In and out, as the server counts them; None: it does not say."""
     after: float = 0.0
     """Seconds that it takes."""
+    cached: int = 0
+    """Of the tokens in, those that it read from its cache."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,16 @@ class Asked:
     @property
     def prompt(self) -> str:
         return "\n".join(_text(m["content"]) for m in self.messages if m["role"] == "user")
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """What the answer has to fit, wherever the protocol puts it."""
+        form = self.body.get("response_format") or self.body.get("output_config") or self.body.get("text") or {}
+        form = form.get("json_schema") or form.get("format") or form
+        found: dict[str, Any] | None = form.get("schema") or self.body.get("generationConfig", {}).get(
+            "responseJsonSchema"
+        )
+        return found
 
     @property
     def images(self) -> list[bytes]:
@@ -222,14 +234,15 @@ def answer_of(asked: Asked, turn: Say) -> dict[str, Any]:
     if asked.path.endswith("/messages"):
         reason = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}[turn.finish]
         content = [{"type": "text", "text": turn.text}] if turn.text else []
-        usage = {"input_tokens": asked_tokens, "output_tokens": answered_tokens}
+        usage = {"input_tokens": asked_tokens - turn.cached, "output_tokens": answered_tokens}
+        usage |= {"cache_read_input_tokens": turn.cached}
         message = {"id": "msg_1", "type": "message", "role": "assistant", "model": asked.body["model"]}
         return message | {"content": content, "stop_reason": reason, "stop_sequence": None, "usage": usage}
     if ":generateContent" in asked.path:
         reason = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}[turn.finish]
         parts = [{"text": turn.text}] if turn.text else []
         usage = {"promptTokenCount": asked_tokens, "candidatesTokenCount": answered_tokens}
-        usage["totalTokenCount"] = asked_tokens + answered_tokens
+        usage |= {"totalTokenCount": asked_tokens + answered_tokens, "cachedContentTokenCount": turn.cached}
         candidate = {"content": {"role": "model", "parts": parts}, "finishReason": reason, "index": 0}
         return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini"}
     if asked.path.endswith("/responses"):
@@ -242,7 +255,10 @@ def answer_of(asked: Asked, turn: Say) -> dict[str, Any]:
         response = {"id": "r", "object": "response", "created_at": 1735689600, "model": asked.body["model"]}
         response |= {"status": "incomplete" if details else "completed", "incomplete_details": details}
         response |= {"parallel_tool_calls": False, "tool_choice": "auto", "tools": [], "output": output}
-        counts = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+        counts = {
+            "input_tokens_details": {"cached_tokens": turn.cached},
+            "output_tokens_details": {"reasoning_tokens": 0},
+        }
         return response | {"usage": usage | counts}
     choice = {"index": 0, "message": {"role": "assistant", "content": turn.text}, "finish_reason": turn.finish}
     answer = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1735689600, "model": asked.body["model"]}
@@ -250,7 +266,7 @@ def answer_of(asked: Asked, turn: Say) -> dict[str, Any]:
     if turn.tokens:
         total = asked_tokens + answered_tokens
         usage = {"prompt_tokens": asked_tokens, "completion_tokens": answered_tokens, "total_tokens": total}
-        answer |= {"usage": usage}
+        answer |= {"usage": usage | {"prompt_tokens_details": {"cached_tokens": turn.cached}}}
     return answer
 
 

@@ -18,7 +18,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_projects_prompts_are_found() -> None:
     assert {path.stem for path in folder().glob("*.md")} >= {"observer", "priorities", "user_turn", "ask_again"}
-    assert "<observations>" in text_of("observer")
+    assert "<observations>" in text_of("format_tags") and "{{format}}" in text_of("observer")
 
 
 def test_each_place_is_filled(own: Path) -> None:

@@ -27,6 +27,10 @@ class Reply:
     """Whether it stopped because it had used up the tokens that it may answer with."""
     model: str
     """As the provider named it."""
+    cache_read_tokens: int = 0
+    """Of the input tokens, those that the provider had in its own cache, at a lower price."""
+    cache_write_tokens: int = 0
+    """Of the input tokens, those that it put there, at a higher price."""
 
 
 class Backend(Protocol):

@@ -7,9 +7,11 @@ worker threads, and a client must not outlive its loop. Which models see images 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_pipeline.llm.backends.opening import Reply, quotable
@@ -19,7 +21,7 @@ from memory_pipeline.llm.request import Request
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelRequest, ModelResponse, UserContent
-    from pydantic_ai.models import Model
+    from pydantic_ai.models import Model, ModelRequestParameters
     from pydantic_ai.profiles import ModelProfile
     from pydantic_ai.providers import Provider
     from pydantic_ai.settings import ModelSettings
@@ -29,6 +31,8 @@ _BUSY = (408, 409, 425, 429)
 _TOO_MANY = (429, 529)
 """The second is Anthropic's for a model that is overloaded."""
 _NO_SUCH_PLACE = (404, 405, 410)
+_NOT_KNOWN = 501
+"""What a server may say to what it has never heard of, as a schema."""
 _A = TypeVar("_A")
 _T = TypeVar("_T")
 
@@ -69,7 +73,13 @@ class ProviderBackend:
 
         settings = settings_of(model, request)
         settings |= {"timeout": self._config.timeout, "request_timeout": self._config.timeout, "max_retries": 0}
-        return await model_request(model, [message_of(request)], model_settings=settings, instrument=False)
+        return await model_request(
+            model,
+            [message_of(request)],
+            model_settings=settings,
+            model_request_parameters=parameters_of(model, request),
+            instrument=False,
+        )
 
     def _reply(self, response: ModelResponse) -> Reply:
         if response.finish_reason == "content_filter":
@@ -85,6 +95,8 @@ class ProviderBackend:
             response.usage.output_tokens if counted else None,
             response.finish_reason == "length",
             response.model_name or self._name,
+            response.usage.cache_read_tokens,
+            response.usage.cache_write_tokens,
         )
 
     def _model(self) -> Model:
@@ -96,7 +108,7 @@ class ProviderBackend:
             raise self._misconfigured(
                 "is neither `provider:model`, like openai:gpt-4o-mini, nor a command with arguments"
             )
-        if (url := self._url()) and not url.startswith(("http://", "https://")):
+        if (url := self.url) and not url.startswith(("http://", "https://")):
             raise self._misconfigured("is asked for at an address that does not begin with http:// or https://")
         try:
             return self._compatible(url) if url and self.provider in ("openai", "ollama") else self._known()
@@ -109,7 +121,9 @@ class ProviderBackend:
                 raise self._misconfigured(f"needs a key; set {variable[0]}") from None
             raise self._misconfigured(f"cannot be used: {quotable(str(error)).rstrip('.')}") from None
 
-    def _url(self) -> str | None:
+    @property
+    def url(self) -> str | None:
+        """The server that is set, None for the provider's own."""
         if self._config.base_url or self.provider not in ("openai", "ollama"):
             return self._config.base_url
         return os.environ.get(f"{self.provider.upper()}_BASE_URL") or (
@@ -165,7 +179,8 @@ class ProviderBackend:
             )
         if isinstance(error, known.ContentFilterError):
             return RequestRefusedError(f"{self._config.model} filtered it ({_said(error)}).", may_be_billed=True)
-        if isinstance(error, known.ModelRequestRejectedError) or (400 <= status < 500 and status not in _BUSY):
+        is_refused = status == _NOT_KNOWN or (400 <= status < 500 and status not in _BUSY)
+        if is_refused or isinstance(error, known.ModelRequestRejectedError):
             return RequestRefusedError(f"{self._config.model} does not take the request: {_said(error)}")
         if isinstance(error, known.ModelRequestTimeout | known.ModelTimeoutError):
             return TransientError(self._failed(f"no answer within {self._config.timeout:g} s"), may_be_billed=True)
@@ -202,6 +217,19 @@ def message_of(request: Request) -> ModelRequest:
     return ModelRequest(
         parts=[UserPromptPart(content if request.images else request.said)], instructions=request.system or None
     )
+
+
+def parameters_of(model: Model, request: Request) -> ModelRequestParameters:
+    """Text, or JSON that fits the request's schema. Raises `RequestRefusedError` where the model takes none."""
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.output import OutputObjectDefinition
+
+    if not request.schema:
+        return ModelRequestParameters()
+    if not model.profile.get("supports_json_schema_output"):
+        raise RequestRefusedError(f"{request.model} takes no schema as it is reached here.")
+    form = OutputObjectDefinition(json.loads(request.schema), name="answer", strict=True)
+    return ModelRequestParameters(output_mode="native", output_object=form, allow_text_output=False)
 
 
 def _takes_temperature(profile: ModelProfile) -> bool:
@@ -244,3 +272,28 @@ def sees(config: ModelConfig) -> bool:
     if config.is_command:
         return False
     return bool(_SEEING.search(config.model)) if config.sees is None else config.sees
+
+
+@cache
+def takes_schema(config: ModelConfig) -> bool:
+    """Whether an answer can be held to a JSON schema, as the library's profile of the model says; no key is needed.
+
+    Never with a command. Who speaks OpenAI's protocol somewhere else may refuse it all the same.
+    """
+    if config.is_command:
+        return False
+    try:
+        return bool(_profile_of(config).get("supports_json_schema_output"))
+    except Exception:  # not a known model, or its package is missing: who asks it says so
+        return False
+
+
+def _profile_of(config: ModelConfig) -> ModelProfile:
+    from pydantic_ai.models.ollama import OllamaModel
+    from pydantic_ai.providers import infer_provider_class
+    from pydantic_ai.providers.ollama import OllamaProvider
+
+    provider, _, name = config.model.strip().partition(":")
+    if provider == "ollama":  # where it runs decides
+        return OllamaModel(name, provider=OllamaProvider(ProviderBackend(config).url, "none")).profile
+    return infer_provider_class(provider).model_profile(name) or {}

@@ -8,7 +8,7 @@ from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.store import fingerprint_of
-from memory_pipeline.llm.backends.provider import sees
+from memory_pipeline.llm.backends.provider import sees, takes_schema
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
@@ -22,14 +22,19 @@ from memory_pipeline.observations.language_model.transcript import Chunk, chunks
 from memory_pipeline.observations.model import Context, Fact, Segment, WindowMessage, observation_id
 from memory_pipeline.observations.narrative import narrative
 from memory_pipeline.observations.parsing.answer import ParsedAnswer, ParsedSegment, parse_answer
+from memory_pipeline.observations.parsing.schema import schema
 from memory_pipeline.sessions.images import NoSuchImageError, load_image
 from memory_pipeline.text.priorities import LOW
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import PROSE, estimate
 
-PROMPTS = ("observer", "priorities", "user_turn", "prior_observations", "observed_before", "ask_again")
-SMALL_PROMPTS = ("observer_small", *PROMPTS[2:])
+PROMPTS = ("observer", "priorities", "format_tags", "user_turn", "prior_observations", "observed_before", "ask_again")
+SMALL_PROMPTS = ("observer_small", *PROMPTS[3:])
 """Of a model with little context, which is most likely a weak one: short instructions, and one topic a request."""
+TAGS, JSON = "format_tags", "format_json"
+"""The format of an answer, where nothing holds the model to it and where the provider can. Both are in the name of the
+observer, so that asking which one fits needs no library of a provider; sizes are reckoned with the tags, so that the
+same parts are asked about in either."""
 ASK_AGAIN = ("refusal", "empty", "degenerate", "raw")
 """Forms of answers of which another may be better; of a list without its tags, the list is what was wanted."""
 FLAT = ("flat", "lines", "raw")
@@ -76,7 +81,7 @@ class LanguageModelObserver:
         return self._named(self.client.model)
 
     def _named(self, model: str) -> str:
-        return f"{model}#{hash_of(*(SMALL_PROMPTS if self.is_small else PROMPTS))}"
+        return f"{model}#{hash_of(*(SMALL_PROMPTS if self.is_small else (*PROMPTS, JSON)))}"
 
     @property
     def version(self) -> str:
@@ -161,6 +166,7 @@ class LanguageModelObserver:
 
     def _request(self, chunk: Chunk, window: Sequence[WindowMessage], context: Context, earlier: Earlier) -> Request:
         config, messages = self.client.config, window[chunk.start : chunk.end]
+        has_schema = not self.is_small and takes_schema(config)
         first = messages[0].said_at.astimezone(self.zone)
         project = f"The session worked in the folder {context.project}. " if context.project else ""
         # nothing but the words: whatever else is shown would have the rest paid again when it is judged otherwise
@@ -178,17 +184,19 @@ class LanguageModelObserver:
         }
         return Request(
             model=config.model,
-            system=self._instructions(),
+            system=self._instructions(JSON if has_schema else TAGS),
             prompt=filled("user_turn", turn),
             images=tuple(_images(messages, self.max_images)) if sees(config) else (),
             temperature=config.temperature,
             max_output_tokens=config.max_output_tokens,
+            schema=schema() if has_schema else "",
+            plain_system=self._instructions(TAGS) if has_schema else "",
         )
 
-    def _instructions(self) -> str:
+    def _instructions(self, form: str) -> str:
         if self.is_small:
             return text_of("observer_small")
-        return filled("observer", {"priorities": text_of("priorities").strip()})
+        return filled("observer", {"priorities": text_of("priorities").strip(), "format": text_of(form).strip()})
 
     def _segment(
         self,

@@ -171,7 +171,7 @@ class _Built:
 def _build(drafts: list[Draft], *, only_listed: bool, is_last_cut: bool = False) -> _Built:
     """The segments of the drafts that say something, each fact once and at most 200 of them."""
     built = _Built()
-    lists = [read_facts(draft.lines, only_listed=only_listed) for draft in drafts]
+    lists = [draft.facts or read_facts(draft.lines, only_listed=only_listed) for draft in drafts]
     if is_last_cut and lists and lists[-1].is_last_kept and not _ENDED.search(lists[-1].facts[-1].text):
         _end_cut(lists)
         built.guesses.append("the last fact may be cut")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from memory_pipeline.observations.parsing.cleaning import is_echo_line, is_nothing, is_too_little, shortened
 from memory_pipeline.observations.parsing.marks import PROGRESS, STATEMENT, Marks, leading, priority_in, trailing
@@ -164,7 +164,7 @@ def _fact(entry: _Entry) -> tuple[ParsedFact, bool] | None:
     inside = _TRACE_INSIDE.search(words)
     trace = words[inside.end() :].removesuffix(")") if inside else ""
     text = tidy(words[: inside.start()] if inside else words)
-    if (text.endswith((":", "：")) and len(entry.parts) == 1) or _TEMPLATE.search(words):
+    if text.endswith((":", "：")) and len(entry.parts) == 1:
         return None
     for part in entry.parts[1:]:
         if begins := _TRACE.match(" ".join(part)):
@@ -176,19 +176,22 @@ def _fact(entry: _Entry) -> tuple[ParsedFact, bool] | None:
         text += "" if not more else f" {more}" if text.endswith(tuple(".:;,!?…。：！？")) else f"; {more}"
         if len(text) > MAX_ENTRY:
             break
-    if is_too_little(text) or (not refs and is_nothing(text)):
-        return None
     priority = marks.priority or entry.priority or (MEDIUM if marks.is_done else None)
     kind = PROGRESS if marks.is_done and marks.kind in (None, "question") else marks.kind or STATEMENT
-    found = tuple(dict.fromkeys(refs))[:MAX_REFS]
-    fact = ParsedFact(shortened(text), priority or LOW, kind, marks.clock, found, marks.is_done, _steps(trace))
-    return fact, priority is not None
+    fact = fact_of(text, priority or LOW, kind, marks.clock, refs, _STEP.split(trace))
+    return (replace(fact, is_done=marks.is_done), priority is not None) if fact else None
 
 
-def _steps(trace: str) -> tuple[str, ...]:
-    """The steps of a trace; one alone is none."""
-    steps = tuple(shortened(step, MAX_STEP) for part in _STEP.split(trace) if (step := tidy(part)))
-    return steps[:MAX_STEPS] if len(steps) > 1 else ()
+def fact_of(
+    words: str, priority: str, kind: str, clock: str | None, refs: Iterable[int], trace: Iterable[str]
+) -> ParsedFact | None:
+    """The fact as it is kept; None where its words say too little or are those of the instructions."""
+    text, named = tidy(words), tuple(dict.fromkeys(refs))
+    if is_too_little(text) or _TEMPLATE.search(words) or (not named and is_nothing(text)):
+        return None
+    steps = tuple(shortened(step, MAX_STEP) for part in trace if (step := tidy(part)))
+    told = steps[:MAX_STEPS] if len(steps) > 1 else ()  # one alone leads nowhere
+    return ParsedFact(shortened(text), priority, kind, clock, named[:MAX_REFS], trace=told)
 
 
 def _marks_and_words(lines: list[str]) -> tuple[Marks, str]:

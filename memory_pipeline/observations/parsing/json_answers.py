@@ -1,12 +1,17 @@
-"""An answer that is JSON although it was to be tags."""
+"""An answer that is JSON: as the schema has it, or in whatever shape, also cut or damaged."""
 
 from __future__ import annotations
 
 import json
 import re
+from itertools import groupby
 from typing import Any
 
+from pydantic_core import from_json
+
+from memory_pipeline.observations.parsing.facts import FactList, read_facts
 from memory_pipeline.observations.parsing.marks import TEXTS, element_of, fact_line
+from memory_pipeline.observations.parsing.schema import fact_in
 from memory_pipeline.observations.parsing.structure import Draft, Structure, read_structure
 from memory_pipeline.text.spaces import run_together
 
@@ -16,6 +21,7 @@ _BEGINS = re.compile(
     r"^[ \t]{0,8}(?:`{3,}(?:json)?[ \t]*\n?[ \t]{0,8})?(?=\{[ \t]{0,8}[\n\"}]|\[[ \t]{0,8}[\n{\"\]])", re.M
 )
 _OBJECT = re.compile(r"\{[^{}]{1,4000}\}")
+_DAMAGED = "the JSON is cut or damaged"
 _TEXT_KEYS = ("text", "fact", "observation", "content", "statement", "description")
 
 
@@ -26,7 +32,7 @@ def read_json(text: str) -> Structure | None:
         try:
             value, _ = decoder.raw_decode(text, begin.end())
         except (ValueError, RecursionError):
-            return _salvaged(text[begin.end() :])
+            return _cut(text[begin.end() :]) or _salvaged(text[begin.end() :])
         structure = _structure(value)
         if structure:
             return structure
@@ -58,25 +64,42 @@ def _structure(value: Any) -> Structure | None:
 def _of_items(items: list[Any]) -> Structure:
     """Segments, or facts alone; facts between segments get a segment of their own."""
     structure = Structure(has_tags=True, has_observations=True)
-    flat: Draft | None = None
-    for item in items:
-        facts = (
-            next((item[key] for key in ("facts", "observations") if key in item), None)
-            if isinstance(item, dict)
-            else None
-        )
-        if isinstance(facts, list):
-            flat, structure.has_segments = None, True
-            first, last = _number(item.get("from")), _number(item.get("to"))
-            title, narrative = _words(item.get("title")), _words(item.get("narrative") or item.get("summary"))
-            lines = [line for fact in facts if (line := _line(fact))]
-            structure.inside.append(Draft(title, narrative, first, last, lines))
-        elif line := _line(item):
-            if flat is None:
-                flat = Draft()
-                structure.inside.append(flat)
-            flat.lines.append(line)
+    for are_segments, group in groupby(items, lambda item: _facts_in(item) is not None):
+        if not are_segments:
+            structure.inside.append(_draft([*group]))
+            continue
+        structure.has_segments = True
+        for item in group:
+            draft = _draft(_facts_in(item) or [])
+            draft.first, draft.last = _number(item.get("from")), _number(item.get("to"))
+            draft.title, draft.narrative = (
+                _words(item.get("title")),
+                _words(item.get("narrative") or item.get("summary")),
+            )
+            if draft.facts and draft.narrative:
+                draft.lines.append(draft.narrative)  # by which a refusal is known
+            structure.inside.append(draft)
     return structure
+
+
+def _facts_in(item: Any) -> list[Any] | None:
+    """The facts of a segment, None of what is none."""
+    facts = next((item[key] for key in ("facts", "observations") if key in item), None) if type(item) is dict else None
+    return facts if isinstance(facts, list) else None
+
+
+def _draft(items: list[Any]) -> Draft:
+    """Facts, each as the schema has it, or else what can be read of it; texts alone belong together, as lines do."""
+    draft = Draft(lines=[line for item in items if (line := _line(item))])
+    if not items or any(isinstance(item, dict) for item in items):
+        draft.facts = FactList()
+        for item in items:
+            fact = fact_in(item)
+            line = None if fact else _line(item)
+            read = read_facts([line], only_listed=True) if line else FactList([fact] if fact else [])
+            draft.facts.facts += read.facts
+            draft.facts.unmarked += read.unmarked
+    return draft
 
 
 def _line(fact: Any) -> str | None:
@@ -86,7 +109,9 @@ def _line(fact: Any) -> str | None:
         return None
     words = next((fact[key] for key in _TEXT_KEYS if isinstance(fact.get(key), str)), None)
     attributes = {
-        str(key).lower(): " ".join(map(str, value)) if isinstance(value, list) else str(value)
+        str(key).lower(): (" -> " if "trace" in key else " ").join(map(str, value))
+        if isinstance(value, list)
+        else str(value)
         for key, value in fact.items()
         if key not in _TEXT_KEYS and isinstance(value, str | int | list)
     }
@@ -100,8 +125,19 @@ def _trace(attributes: dict[str, str]) -> str:
     return f" (trace: {trace})" if trace else ""
 
 
+def _cut(text: str) -> Structure | None:
+    """Of JSON that was cut what is whole before the cut: of a fact at least its text."""
+    try:
+        structure = _structure(from_json(text, allow_partial=True))
+    except ValueError:
+        return None
+    if structure:
+        structure.guesses.append(_DAMAGED)
+    return structure
+
+
 def _salvaged(text: str) -> Structure | None:
-    """The whole objects of JSON that was cut or is not quite JSON."""
+    """The whole objects of what is not quite JSON."""
     lines = []
     for found in _OBJECT.finditer(text):
         try:
@@ -111,7 +147,7 @@ def _salvaged(text: str) -> Structure | None:
         lines += [line] if line else []
     if not lines:
         return None
-    return Structure(inside=[Draft(lines=lines)], has_tags=True, guesses=["the JSON is cut or damaged"])
+    return Structure(inside=[Draft(lines=lines)], has_tags=True, guesses=[_DAMAGED])
 
 
 def _number(value: Any) -> int | None:

@@ -7,14 +7,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from memory_pipeline.text.priorities import EMOJI, HIGH, LOW, MEDIUM
 from memory_pipeline.text.spaces import run_together
 
-KINDS = (
-    *("rule", "preference", "decision", "correction", "root_cause", "state_change", "convention", "progress"),
-    *("statement", "question"),
-)
+Kind = Literal[
+    "rule",
+    "preference",
+    "decision",
+    "correction",
+    "root_cause",
+    "state_change",
+    "convention",
+    "progress",
+    "statement",
+    "question",
+]
+KINDS = get_args(Kind)
 STATEMENT, PROGRESS = "statement", "progress"
 MAX_MARKS = 8
 """Marks before a fact; what follows them is its text."""
@@ -291,7 +301,9 @@ def fact_line(text: str, attributes: dict[str, str]) -> str:
 
     priority = priority_named(value("priority", "importance", "level", "mark"))
     kind, clock = kind_named(value("kind", "type", "category")), clock_in(value("time", "clock", "timestamp", "at"))
-    refs = refs_in(value("refs", "ref", "messages", "message", "message_numbers", "evidence", "numbers", "from", "ids"))
+    refs = refs_in(
+        value("places", "refs", "ref", "messages", "message", "message_numbers", "evidence", "numbers", "from", "ids")
+    )
     parts = ["*", EMOJI[priority] if priority else "", f"[{kind}]" if kind else "", f"({clock})" if clock else ""]
     numbers = "[" + " ".join(f"#{ref}" for ref in refs) + "]" if refs else ""
     return " ".join(part for part in (*parts, numbers, run_together(text)) if part)

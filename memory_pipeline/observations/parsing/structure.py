@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from memory_pipeline.observations.parsing.facts import BULLET, DATE, HEADING
+from memory_pipeline.observations.parsing.facts import BULLET, DATE, HEADING, FactList
 from memory_pipeline.observations.parsing.marks import (
     CONTAINERS,
     TEXTS,
@@ -101,6 +101,8 @@ class Draft:
     first: int | None = None
     last: int | None = None
     lines: list[str] = field(default_factory=list)
+    facts: FactList | None = None
+    """What the lines say, where that need not be read out of them."""
 
 
 @dataclass(slots=True)

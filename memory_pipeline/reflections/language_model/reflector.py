@@ -61,7 +61,7 @@ def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
 
 PROMPTS = (
     *("reflector", "reflector_context", "reflector_turn", "reflector_shorter", "reflector_again"),
-    *("observer", "priorities"),  # what the reflector is told of how observations come about
+    *("observer", "priorities", "format_tags"),  # what the reflector is told of how observations come about
 )
 SMALL_PROMPTS = ("reflector_small", *PROMPTS[1:5])
 """Of a model with little context: short instructions, without those of the observer."""
@@ -195,7 +195,8 @@ class LanguageModelReflector:
     def _instructions(self) -> str:
         if self.is_small:
             return filled("reflector_small", {"user": self.sections[0]})
-        reported = filled("observer", {"priorities": text_of("priorities").strip()})
+        parts = {"priorities": text_of("priorities").strip(), "format": text_of("format_tags").strip()}
+        reported = filled("observer", parts)
         return filled("reflector", {"observer": reported.strip(), "user": self.sections[0]})
 
     def _read(self, answer: Answer, batch: Batch, checker: Checker) -> Attempt:
