@@ -242,7 +242,12 @@ def _sum(one: Usage, other: Usage) -> Usage:
 
 def _size(request: Request) -> int:
     """Bytes of a request as it goes out, about."""
-    return len(request.system) + len(request.said) + sum(len(image.data) for image in request.images) * 4 // 3
+    return (
+        len(request.system)
+        + len(request.schema)
+        + len(request.said)
+        + sum(len(image.data) for image in request.images) * 4 // 3
+    )
 
 
 def _is_full(limits: Limits, found: Sequence[Asked], size: int) -> bool:

@@ -107,7 +107,7 @@ class Client:
         """The answer to the form that the model takes: without its schema where that was answered before, or where the
         model has refused one in this run."""
         plain = request.forms[-1]
-        if not self.cache.get(request.key) and (self._refuses_schema or self.cache.get(plain.key)):
+        if not self.cache.get(request.key) and (self._refuses_schema or self._is_known(plain)):
             return self._complete(plain, for_day)
         try:
             return self._complete(request, for_day)
@@ -117,6 +117,10 @@ class Client:
             answer = self._complete(plain, for_day)
             self._refuses_schema = True  # nothing else was refused
             return answer
+
+    def _is_known(self, request: Request) -> bool:
+        """Whether it was answered, or is out in a batch."""
+        return bool(self.cache.get(request.key) or open_batch_of(self._settings, request.key))
 
     def _complete(self, request: Request, for_day: date) -> Answer:
         with self._mutex:

@@ -25,7 +25,7 @@ class _UntilMissing:
         self.missing: Request | None = None
 
     def complete(self, request: Request, for_day: date) -> Answer:
-        if known := self._cache.get(request.key):
+        if known := self._cache.known(request):
             return known
         self.missing = request
         raise NotRecordedError(request.key)

@@ -186,6 +186,26 @@ def test_the_schema_counts_among_the_tokens(made: tuple[Workspace, Lake]) -> Non
     assert client.worst_case(request)[0] > client.worst_case(plain)[0] + 10
 
 
+def test_instructions_that_come_again_are_marked_for_the_provider_to_keep() -> None:
+    with openai_server() as server:
+        backend = ProviderBackend(ModelConfig("anthropic:claude-sonnet-5", server.host_url))
+        for prompt in ("one", "two", "three"):
+            backend.send(Request("anthropic:claude-sonnet-5", "Be brief.", prompt))
+        backend.send(Request("anthropic:claude-sonnet-5", "Be long.", "four"))
+    kept = [asked.body["system"][0].get("cache_control") for asked in server.requests]
+    assert [bool(mark) for mark in kept] == [False, True, True, False]
+    assert all("cache_control" not in str(asked.body["messages"]) for asked in server.requests)
+
+
+def test_who_keeps_them_by_itself_is_told_nothing() -> None:
+    with openai_server() as server:
+        backend = ProviderBackend(ModelConfig(MODEL, server.url))
+        for prompt in ("one", "two"):
+            backend.send(Request(MODEL, "Be brief.", prompt))
+    first, second = (asked.body | {"messages": []} for asked in server.requests)
+    assert first == second and "cache" not in str(second)
+
+
 @pytest.mark.parametrize(
     ("model", "usd"),
     [

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from memory_pipeline.llm.backends.opening import Reply, quotable
-from memory_pipeline.llm.backends.provider import ProviderBackend, message_of, settings_of
+from memory_pipeline.llm.backends.provider import ProviderBackend, message_of, parameters_of, settings_of
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
 from memory_pipeline.llm.request import Request
@@ -176,11 +176,10 @@ _NO_BATCHES = (
 async def _encode(model: Model, request: Request) -> EncodedBatchRequest:
     """The request as it would go out alone."""
     from pydantic_ai.messages import InstructionPart
-    from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.models.batch import BatchRequest
 
     instructions = [InstructionPart(content=request.system)] if request.system else None
-    parameters = ModelRequestParameters(instruction_parts=instructions)
+    parameters = replace(parameters_of(model, request), instruction_parts=instructions)
     messages = model.prepare_messages([message_of(request)], parameters)
     return await model.batch_encode(
         BatchRequest(

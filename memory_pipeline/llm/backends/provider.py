@@ -43,6 +43,8 @@ class ProviderBackend:
     def __init__(self, config: ModelConfig) -> None:
         self._config = config
         self.provider, _, self._name = config.model.strip().partition(":")
+        self._instructions: set[str] = set()
+        """What was sent before, so that the provider is worth asking to keep it."""
 
     def send(self, request: Request) -> Reply:
         """One call without tools and without the library's own retries, within one time limit."""
@@ -73,6 +75,11 @@ class ProviderBackend:
 
         settings = settings_of(model, request)
         settings |= {"timeout": self._config.timeout, "request_timeout": self._config.timeout, "max_retries": 0}
+        if request.system in self._instructions:
+            # a provider that has to be asked takes a quarter more for what it keeps, and a tenth when it comes again:
+            # never for instructions that are sent once
+            settings["cache"] = {"messages": False}
+        self._instructions.add(request.system)
         return await model_request(
             model,
             [message_of(request)],
