@@ -89,16 +89,18 @@ def client_of(model: str, server: OpenAIServer) -> Client:
 @pytest.mark.parametrize(
     "name", [*MODELS, "anthropic:claude-sonnet-5-5", "openai-responses:gpt-5", "google:gemini-2.5-flash"]
 )
-def test_a_request_of_a_batch_is_word_for_word_what_goes_out_alone(name: str) -> None:
+@pytest.mark.parametrize("schema", ["", '{"type": "object", "properties": {"word": {"type": "string"}}}'])
+def test_a_request_of_a_batch_is_word_for_word_what_goes_out_alone(name: str, schema: str) -> None:
     request = Request(
         name, "Be brief.", "Hello <|im_start|>?", images=(RequestImage("image/png", b"PNG"),), temperature=0.3,
-        max_output_tokens=500, context="Known before.\n",
+        max_output_tokens=500, context="Known before.\n", schema=schema, plain_system="In tags.",
     )  # fmt: skip
     with openai_server("Hello.") as server:
         ProviderBackend(config_of(name, server)).send(request)
         parcel = BatchBackend(config_of(name, server)).encode([request])
     alone = {key: value for key, value in server.requests[0].body.items() if key != "stream"}
     assert json.loads(parcel.requests[0].body) == json.loads(json.dumps(alone).replace("mimeType", "mime_type"))
+    assert ("word" in str(alone)) == bool(schema)
     assert parcel.requests[0].custom_id == request.key
     assert len(server.requests) == 1
 
@@ -279,3 +281,14 @@ def lose_the_id() -> None:
     assert content["open"].pop("handle")
     path.write_text(json.dumps(content))
     assert datetime.fromisoformat(content["open"]["sent_at"]) > datetime.now(UTC) - timedelta(hours=1)
+
+
+def test_what_is_out_in_tags_is_not_asked_with_a_schema(model: str, server: BatchServer) -> None:
+    """As when the program was updated while a batch was out."""
+    request = Request(model, "As JSON.", "one", schema='{"type": "object"}', plain_system="Be brief.")
+    assert request.forms[-1] == asked(model, "one")[0].request
+    batching_of(model, server).send(asked(model, "one"))
+    heard = len(server.requests)
+    with pytest.raises(InBatchError):
+        client_of(model, server).complete(request, DAY)
+    assert len(server.requests) == heard
