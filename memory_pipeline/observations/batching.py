@@ -11,7 +11,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.cache import NotRecordedError
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.observations.estimate import AROUND_FACTS
+from memory_pipeline.observations.estimate import around_facts
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.observations.observing import jobs_of, observe_session
 from memory_pipeline.text.tokens import estimate
@@ -46,4 +46,4 @@ def missing_requests(
 
 def expected_answer(request: Request, observer: LanguageModelObserver) -> int:
     """Tokens of the answer, about."""
-    return min(round(observer.budget * estimate(request.prompt)) + AROUND_FACTS, request.max_output_tokens)
+    return min(round(observer.budget * estimate(request.prompt)) + around_facts(request), request.max_output_tokens)

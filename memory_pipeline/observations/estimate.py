@@ -17,6 +17,8 @@ from memory_pipeline.observations.observing import context_of, jobs_of, known_be
 
 AROUND_FACTS = 300
 """Tokens of an answer beside its facts: tags, narratives, the task."""
+AROUND_FACTS_IN_JSON = 470
+"""The same in JSON: 46 recorded answers with 443 facts took 168 more each."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def _of_window(
     for number, (request, chunk) in enumerate(observer.requests(messages, context)):
         facts = observer.room(chunk, messages, context)
         asked = tokens_of(request) + min(shown, observer.prior_tokens)
-        reported = min(facts + AROUND_FACTS, config.max_output_tokens)
+        reported = min(facts + around_facts(request), config.max_output_tokens)
         shown += facts
         if number < answered:
             found += Estimate(calls=1, answered=1)
@@ -103,3 +105,8 @@ def _of_window(
         cost, most = cost_of(config, asked, reported), client.worst_case(request)[1]
         found += Estimate(0, 1, 0, asked, reported, cost, most)
     return found
+
+
+def around_facts(request: Request) -> int:
+    """Tokens of the answer to a request beside its facts, about."""
+    return AROUND_FACTS_IN_JSON if request.schema else AROUND_FACTS

@@ -189,3 +189,15 @@ def test_estimates_find_what_was_answered_in_either_form(tmp_path: Path) -> None
         assert isinstance(observer, LanguageModelObserver)
         found = estimate_day(work.lake, DAY, observer)
         assert (found.calls, found.answered, found.cost_usd) == (1, 1, 0.0), name
+
+
+def test_an_estimate_counts_the_schema_and_the_longer_answer(tmp_path: Path) -> None:
+    found = {}
+    for name, base in (("schema", "openai:gpt-5-mini"), ("tags", "openai:gpt-5-mini -p")):
+        settings, lake = workspace(tmp_path / name, observer_model=base, model_retries=0)
+        say(lake, "s1", *TURNS)
+        observer = ObservationsStage.from_workspace(Workspace(settings, lake)).observer
+        assert isinstance(observer, LanguageModelObserver)
+        found[name] = estimate_day(lake, DAY, observer)
+    assert found["schema"].input_tokens - found["tags"].input_tokens > 400
+    assert found["schema"].output_tokens - found["tags"].output_tokens == 170
