@@ -8,6 +8,7 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
 
 from memory_pipeline.observations.parsing.facts import ParsedFact, fact_of
 from memory_pipeline.observations.parsing.marks import Kind, clock_in, leading
@@ -54,11 +55,18 @@ class AnswerForm(_Form):
     ended: list[str] = Field(default_factory=list)
 
 
+class _Untitled(GenerateJsonSchema):
+    """Without the titles of fields, which say nothing but their names again and are paid for with every request."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
 @cache
 def schema() -> str:
     """The JSON schema of an answer, as text. Models write the fields in its order: a text before the trace, so that an
     answer that is cut within a trace still has the fact."""
-    return json.dumps(AnswerForm.model_json_schema(mode="serialization"))
+    return json.dumps(AnswerForm.model_json_schema(mode="serialization", schema_generator=_Untitled))
 
 
 def fact_in(value: Any) -> ParsedFact | None:
