@@ -17,7 +17,7 @@ from memory_pipeline.llm.batch_file import OpenBatch, batch_path, read_batch_fil
 from memory_pipeline.llm.batching import Asked, Batching, Chosen, StillOut, TakenIn
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.llm.errors import BudgetReachedError, RequestRefusedError, TransientError
-from memory_pipeline.observations.batching import expected_answer, missing_requests
+from memory_pipeline.observations.batching import missing_requests
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.redaction import redactor_of
@@ -83,7 +83,7 @@ def _asked(
         for day in days:
             bring_up_to_date(stages.sessions, lake, day)
             if not is_current(stages.observations, lake, day):
-                yield from (Asked(request, day) for request in missing_requests(lake, day, observer, refused))
+                yield from missing_requests(lake, day, observer, refused)
             bar.advance(task)
 
 
@@ -121,8 +121,7 @@ def _say_reasons(reasons: Counter[str], what: str) -> None:
 
 def _agreed(settings: Settings, batching: Batching, observer: LanguageModelObserver, chosen: Chosen, yes: bool) -> bool:
     """Say what would be sent and what it costs, and ask."""
-    answers = [expected_answer(one.request, observer) for one in chosen.asked]
-    about, most = batching.expected(chosen.asked, answers), chosen.at_most
+    about, most = batching.expected(chosen.asked), chosen.at_most
     cost = (
         "The price of the model is not known."
         if about.cost_usd is None or most.cost_usd is None

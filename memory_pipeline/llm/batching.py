@@ -33,6 +33,8 @@ class Asked:
 
     request: Request
     for_day: date
+    answer: int = 0
+    """Tokens of its answer, as expected."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +131,10 @@ class Batching:
             chosen = replace(chosen, at_most=_sum(chosen.at_most, worst))
         return chosen
 
-    def expected(self, asked: Sequence[Asked], answered: Sequence[int]) -> Usage:
-        """What these requests take, with so many tokens in each answer."""
-        tokens = sum(tokens_of(one.request) for one in asked)
-        return Usage(tokens, sum(answered), cost_of(self.config, tokens, sum(answered)))
+    def expected(self, asked: Sequence[Asked]) -> Usage:
+        """What these requests take, about."""
+        each = [(tokens_of(one.request), one.answer) for one in asked]
+        return reduce(_sum, (Usage(*tokens, cost_of(self.config, *tokens)) for tokens in each), Usage(0, 0, 0.0))
 
     def send(self, asked: Sequence[Asked]) -> OpenBatch:
         """Send these requests, or as many of the first as there is room for.

@@ -54,7 +54,11 @@ def test_a_backfill_in_batches_costs_half_and_the_run_after_it_asks_nothing(tmp_
         ran = memory_json(tmp_path, "run", *CALL, env=env)
     assert server.requests == []
     assert len(server.batched) == alone["model_calls"] == expected["calls"] >= 8
-    assert re.search(r"in one batch: \d+ requests of \d+ days.*at the price of batches, at most", said[0])
+    told = [re.search(r"(\d+) requests of \d+ days, about .* costs about (\S+) USD.*at most (\S+)\.", s) for s in said]
+    assert sum(int(found[1]) for found in told if found) == expected["calls"]
+    about = sum(float(found[2]) for found in told if found)
+    assert about == pytest.approx(expected["cost_usd"] / 2, rel=0.3)
+    assert about < sum(float(found[3]) for found in told if found)
     assert ran["windows"]["left"] == 0 and ran["failure"] is None
     spent = Lake(tmp_path / ".memory-pipeline/lake").read("ledger")["cost_usd"].sum()
     assert spent == pytest.approx(alone["spent_usd"] / 2)
