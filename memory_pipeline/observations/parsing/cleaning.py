@@ -37,11 +37,17 @@ _CONTROL_TOKEN = re.compile(rf"^[ \t]{{0,8}}(?:{_TOKEN})+|(?:{_TOKEN})+(?=[ \t]{
 def cleaned(text: str) -> str:
     """The first million characters, lines ended by `\\n`, without control, zero-width and direction characters,
     terminal escapes and halves of characters; unescaped when the whole answer was escaped as HTML."""
-    text = _BREAK.sub("\n", _ESCAPE.sub("", text[:MAX_ANSWER]))
-    text = without_hidden(_SURROGATE.sub("\ufffd", _CONTROL.sub("", text)))[0]
+    text = plain(text[:MAX_ANSWER])
     if _ESCAPED_TAG.search(text) and not _ANSWER_TAG.search(text):
         text = unescaped(text)
     return text
+
+
+def plain(text: str) -> str:
+    """Lines ended by `\\n`, without control, zero-width and direction characters, terminal escapes and halves of
+    characters."""
+    text = _BREAK.sub("\n", _ESCAPE.sub("", text))
+    return without_hidden(_SURROGATE.sub("\ufffd", _CONTROL.sub("", text)))[0]
 
 
 def unescaped(text: str) -> str:

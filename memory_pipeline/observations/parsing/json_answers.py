@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from memory_pipeline.observations.parsing.cleaning import plain
 from memory_pipeline.observations.parsing.facts import FactList, read_facts
 from memory_pipeline.observations.parsing.marks import TEXTS, element_of, fact_line
 from memory_pipeline.observations.parsing.schema import fact_in
@@ -17,10 +18,16 @@ from memory_pipeline.text.spaces import run_together
 
 TRIED = 3
 """Places where JSON may begin that are tried; each costs one pass over the text."""
+MAX_DEPTH = 8
+"""Of lists and objects in each other: a step of a trace lies at the sixth."""
 _BEGINS = re.compile(
     r"^[ \t]{0,8}(?:`{3,}(?:json)?[ \t]*\n?[ \t]{0,8})?(?=\{[ \t]{0,8}[\n\"}]|\[[ \t]{0,8}[\n{\"\]])", re.M
 )
 _OBJECT = re.compile(r"\{[^{}]{1,4000}\}")
+_HALF = re.compile(
+    r"\\u[dD][89abAB][\da-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][\da-fA-F]{2})\\u[dD][c-fC-F][\da-fA-F]{2}"
+)
+"""Half of a character, escaped; the library does not read on from there."""
 _DAMAGED = "the JSON is cut or damaged"
 _TEXT_KEYS = ("text", "fact", "observation", "content", "statement", "description")
 
@@ -33,10 +40,21 @@ def read_json(text: str) -> Structure | None:
             value, _ = decoder.raw_decode(text, begin.end())
         except (ValueError, RecursionError):
             return _cut(text[begin.end() :]) or _salvaged(text[begin.end() :])
-        structure = _structure(value)
+        structure = _structure(_plain(value))
         if structure:
             return structure
     return None
+
+
+def _plain(value: Any, depth: int = MAX_DEPTH) -> Any:
+    """With its texts cleaned, as all text is before it is read: in JSON the characters may have been escaped."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return [_plain(item, depth - 1) for item in value] if depth else []
+    if isinstance(value, dict):
+        return {key: _plain(item, depth - 1) for key, item in value.items()} if depth else {}
+    return value
 
 
 def _structure(value: Any) -> Structure | None:
@@ -128,11 +146,12 @@ def _trace(attributes: dict[str, str]) -> str:
 def _cut(text: str) -> Structure | None:
     """Of JSON that was cut what is whole before the cut: of a fact at least its text."""
     try:
-        structure = _structure(from_json(text, allow_partial=True))
+        structure = _structure(_plain(from_json(_HALF.sub(r"\\ufffd", text), allow_partial=True)))
     except ValueError:
         return None
     if structure:
         structure.guesses.append(_DAMAGED)
+        structure.is_closed = False
     return structure
 
 
@@ -141,7 +160,7 @@ def _salvaged(text: str) -> Structure | None:
     lines = []
     for found in _OBJECT.finditer(text):
         try:
-            line = _line(json.loads(found[0], strict=False))
+            line = _line(_plain(json.loads(found[0], strict=False)))
         except (ValueError, RecursionError):
             continue
         lines += [line] if line else []

@@ -220,7 +220,7 @@ def test_an_answer_that_was_cut_keeps_what_was_whole(at: int) -> None:
         assert (first.title, first.first, first.last) == ("Deploying parcels", 1, 9)
         assert answer.problem == "The JSON is cut or damaged."
     else:
-        assert not set(found) & set(texts)
+        assert found == [] and answer.form in ("empty", "segments") and not answer.parsed  # not even as prose
 
 
 def test_json_that_is_damaged_in_the_middle_keeps_its_whole_facts() -> None:
@@ -228,3 +228,18 @@ def test_json_that_is_damaged_in_the_middle_keeps_its_whole_facts() -> None:
     answer = parse_answer(text)
     assert [fact.text for fact in facts(answer)] == [fact.text for fact in facts(parse_answer(TAGGED))]
     assert (answer.parsed, answer.problem) == (False, "The JSON is cut or damaged.")
+
+
+ESCAPED = r"half \ud83d of it, \u0000 nothing, \u001b[31mred\u001b[0m, \u200bhidden and whole \ud83d\ude00"
+
+
+@pytest.mark.parametrize("ending", ["}]}]}", "", "}]}] nonsense"], ids=["whole", "cut", "damaged"])
+def test_characters_that_were_escaped_in_json_are_cleaned_like_others(ending: str) -> None:
+    """What cannot be written as UTF-8 would break the tables."""
+    fact = f'{{"priority": "high", "kind": "rule", "time": "", "places": [1], "trace": [], "text": "Never {ESCAPED}"'
+    answer = parse_answer(f'{{"segments": [{{"from": 1, "to": 2, "title": "{ESCAPED}", "facts": [{fact}{ending}')
+    (found,) = facts(answer)
+    assert found.text == "Never half \ufffd of it,  nothing, red, hidden and whole \U0001f600".replace("  ", " ")
+    if answer.segments[0].title:
+        assert answer.segments[0].title == found.text.removeprefix("Never ")
+    repr(answer).encode()
