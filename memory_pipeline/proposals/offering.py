@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory_pipeline.lake.rows import ReflectionRow, SourceRow
+from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.model import EXTRACTIVE
 from memory_pipeline.text.kinds import NORMATIVE
 from memory_pipeline.text.priorities import HIGH, MEDIUM
-from memory_pipeline.text.standing import stands_alone
+from memory_pipeline.text.standing import stands_alone, tells_what
 
 LASTING = ("rule", "preference", "decision", "correction", "root_cause", "convention")
 NOTABLE_SESSIONS = 2
@@ -28,11 +29,16 @@ def is_offered(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:
     if line["priority"] not in (HIGH, MEDIUM):
         return False
     if is_quoted(line, sources):
-        is_own = (
-            sources[0]["trust"] == "user" and line["kind"] in NORMATIVE and stands_alone(line["text"], line["kind"])
-        )
+        is_own = sources[0]["trust"] == "user" and line["kind"] in NORMATIVE and _is_clear(line["text"], line["kind"])
         return is_own or line["sessions"] >= NOTABLE_SESSIONS
     return line["priority"] == HIGH or line["kind"] in LASTING or line["sessions"] >= NOTABLE_SESSIONS
+
+
+def _is_clear(text: str, kind: str) -> bool:
+    """Whether the user's words say what is to hold. What they chose of the answers that an agent offered was for its
+    task, as a rule: read by eye, none of seven such lines was worth keeping as it stood."""
+    words = words_of(text)
+    return stands_alone(words, kind) and (words == text or tells_what(words))
 
 
 def is_quoted(line: ReflectionRow, sources: Sequence[SourceRow]) -> bool:

@@ -33,7 +33,7 @@ _FAKE = re.compile(r"\[([ xX-]?)\](?=\s*`?p-\d)")
 _HEADER = """\
 # Pending Memory Proposals
 
-_Offered on {day}. A line enters MEMORY.md only when you approve it._
+_Offered on {day}. A line enters MEMORY.md only when you approve it; `memory why ID` tells where it comes from._
 _[x] approves it as it stands, with your edits; [-] rejects it, and so does deleting it; [ ] leaves it for later._
 
 _Last updated: {stamp} | {count} proposals pending_

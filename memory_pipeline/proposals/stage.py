@@ -40,7 +40,7 @@ from memory_pipeline.text.similarity import words
 from memory_pipeline.text.wording import breaks_with
 from memory_pipeline.workspace import Workspace
 
-VERSION = "8"
+VERSION = "9"
 PASSING = "progress"
 """Matters on its day, however high."""
 STATES = (*LASTING, "state_change")

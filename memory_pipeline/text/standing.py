@@ -79,9 +79,16 @@ def stands_alone(text: str, kind: str) -> bool:
     named = _HERE.sub("", said)
     if _POINTS_FIRST.match(named) or _NO_SUBJECT.match(named) or _is_pointing(named):
         return False
-    if kind != "correction" or any(cue.search(said) for cue in _SAYS_WHAT):
+    if kind != "correction" or tells_what(said):
         return True
     return len(content_words(named)) >= SAYS_WHAT
+
+
+def tells_what(text: str) -> bool:
+    """Whether it has words that tell what is to hold: a rule, a preference, a decision, a reason."""
+    foreign = foreign_cues(text)
+    told = (foreign.rule, foreign.preference, foreign.decision, foreign.contrast) if foreign else _SAYS_WHAT
+    return any(cue.search(text) for cue in told)
 
 
 def _is_pointing(text: str) -> bool:

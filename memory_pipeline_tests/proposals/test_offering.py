@@ -7,6 +7,7 @@ import pytest
 
 from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
+from memory_pipeline.proposals.offering import is_offered
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.score import why_left_out
 from memory_pipeline.text.wording import asks, orders, supposes
@@ -40,6 +41,22 @@ def supports(work: Work) -> dict[str, list[str]]:
     for row in work.lake.read("supports").iter_rows(named=True):
         found.setdefault(row["proposal_id"], []).extend(row["sources"])
     return found
+
+
+@pytest.mark.parametrize(
+    ("text", "sessions", "is_shown"),
+    [
+        ('Asked "What should the product optimize for": "Winning the hackathon"', 1, False),
+        ('Asked "What should the product optimize for": "Winning the hackathon"', 2, True),
+        ('Asked "Which store": "Use Postgres, never Redis."', 1, True),
+        ('Asked "Welcher Speicher": "Nimm immer Postgres statt Redis."', 1, True),
+        ("Use Postgres, never Redis.", 1, True),
+    ],
+)
+def test_a_choice_is_offered_where_the_words_say_what_is_to_hold(text: str, sessions: int, is_shown: bool) -> None:
+    line = reflection(text, kind="decision", sessions=sessions, reflector="extractive-1")
+    source = {"trust": "user", "observer": "extractive-3"}
+    assert is_offered(line, [source]) is is_shown  # type: ignore[arg-type, list-item]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ ALL = [UV, PAST, TIERS]
 FRESH = """\
 # Pending Memory Proposals
 
-_Offered on 2026-03-05. A line enters MEMORY.md only when you approve it._
+_Offered on 2026-03-05. A line enters MEMORY.md only when you approve it; `memory why ID` tells where it comes from._
 _[x] approves it as it stands, with your edits; [-] rejects it, and so does deleting it; [ ] leaves it for later._
 
 ## Proposed for: Hard Rules
@@ -170,7 +170,7 @@ def test_decided_lines_go_with_their_evidence_and_new_ones_come_to_their_group()
         == """\
 # Pending Memory Proposals
 
-_Offered on 2026-03-07. A line enters MEMORY.md only when you approve it._
+_Offered on 2026-03-07. A line enters MEMORY.md only when you approve it; `memory why ID` tells where it comes from._
 _[x] approves it as it stands, with your edits; [-] rejects it, and so does deleting it; [ ] leaves it for later._
 
 ## Proposed for: Hard Rules
