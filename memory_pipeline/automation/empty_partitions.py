@@ -19,7 +19,6 @@ from dagster._core.storage.event_log import SqliteEventLogStorage
 from memory_pipeline.daily_log.notes import days_with_notes
 from memory_pipeline.days import lookback, today
 from memory_pipeline.distillation.periods import DAY, LEVELS, TABLE_OF, Period, periods_of
-from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.observations.stage import ObservationsStage
@@ -49,19 +48,14 @@ def report_empty_partitions(instance: dg.DagsterInstance, workspace: Workspace, 
 
 
 def empty_periods(workspace: Workspace, catalogue: Catalogue) -> dict[int, list[Period]]:
-    """By level: those that have ended, of weeks and months those that are old enough, with neither a session nor a note
-    nor anything stored on any of their days."""
+    """By level: those that have ended, with neither a session nor a note nor anything stored on any of their days. A
+    week that ended yesterday is one: Dagster counts it from then on, though it is not old enough to be distilled."""
     settings = workspace.settings
     spoken = {*catalogue.days(), *days_with_notes(workspace), *workspace.lake.days("sessions")}
     yesterday = today(settings.zone) - timedelta(days=1)
     days = lookback(yesterday, (yesterday - settings.start_date).days + 1)
-    newest = DistillationStage.from_workspace(workspace, DAY).newest
     return {
-        level: [
-            period
-            for period in periods_of(level, days, yesterday if level == DAY else newest)
-            if spoken.isdisjoint(period.days)
-        ]
+        level: [period for period in periods_of(level, days, yesterday) if spoken.isdisjoint(period.days)]
         for level in LEVELS
     }
 
