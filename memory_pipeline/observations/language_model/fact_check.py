@@ -19,6 +19,7 @@ from memory_pipeline.observations.parsing.markup import without_markup
 from memory_pipeline.text.dates import CLOCK, clock_of, clock_times
 from memory_pipeline.text.kinds import NORMATIVE, length_of
 from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
+from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.spaces import run_together
 from memory_pipeline.text.specifics import Words, missing_specifics, specifics
 
@@ -29,6 +30,9 @@ SAID_BY = 0.4
 """Share of a fact's words that makes it somebody's: more than any long message has of a fact that it does not tell."""
 STEERED = 0.12
 """Share of a fact's words that shows that the user spoke of it."""
+MIN_QUOTED = 4
+"""Words of the user's in marks of quotation that make a fact theirs, whatever stands around them."""
+_QUOTATION = re.compile(r'["“„«](?P<words>[^"“”„«»]+)["”“»]')
 MAX_PRIORITY = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
 """Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
 SHOWN_BY_RESULTS = ("root_cause", "state_change")
@@ -174,12 +178,20 @@ class FactCheck:
         if is_order(text, kind) and (other := self.window.first_speakers.repeated(text, len(self.messages))):
             return other
         positions = {*aligned.positions, *named}
+        if self._quotes_user(text, positions):
+            return "user"
         by_user = self.alignment.coverage(text, positions, ["user"])
         if by_user >= SAID_BY:
             return "user"
         if by_user >= STEERED or self.alignment.coverage(text, positions, ["user", "assistant"]) >= SAID_BY:
             return "assistant"
         return self.alignment.speaker(aligned.spans[0], aligned.positions[0])
+
+    def _quotes_user(self, text: str, positions: Iterable[int]) -> bool:
+        """Whether it has a sentence of the user's word for word, in marks of quotation."""
+        own = [squeeze(self.messages[p].own).casefold() for p in positions if self.messages[p].role == "user"]
+        quotes = (squeeze(found["words"]).casefold().rstrip(".,!") for found in _QUOTATION.finditer(text))
+        return any(len(quote.split()) >= MIN_QUOTED and any(quote in said for said in own) for quote in quotes)
 
     def _cap_priority(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
         """With the priority that it may have at most."""

@@ -208,6 +208,24 @@ def test_what_an_approved_plan_decides_is_a_decision(turn: str, trust: str, prio
     assert (fact.trust, fact.priority, fact.kind) == (trust, priority, kind)
 
 
+@pytest.mark.parametrize(
+    ("quote", "trust"),
+    [
+        ("do not stash anything, read the files you need", "user"),
+        ("Do not stash  anything, read the files you need.", "user"),
+        ("read the files", "assistant"),  # too little to tell
+        ("never stash what is not committed yet", "assistant"),  # in other words
+    ],
+)
+def test_a_fact_that_quotes_the_person_is_theirs(quote: str, trust: str) -> None:
+    window = talk(
+        "user: do not stash anything, read the files you need",
+        "assistant: The worktree parcels of the depot holds uncommitted work, and git stash was rejected there.",
+    )
+    text = f'"{quote}": git stash was rejected in the worktree parcels of the depot, which holds uncommitted work.'
+    assert checked(window, parsed(text, refs=[1, 2])).trust == trust
+
+
 def test_a_persons_own_words_beside_a_paste_are_theirs() -> None:
     window = talk("user: From now on use uv.\n<<error: pip is broken>>\nNever pip.")
     assert checked(window, parsed("From now on use uv, never pip.", refs=[1])).trust == "user"
