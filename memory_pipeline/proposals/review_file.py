@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime
 from memory_pipeline.markdown.blocks import insert_lines, newline_of, one_line, split_lines
 
 _TITLE = re.compile(r"\ufeff?#[ \t]+\S")
-_COUNT = re.compile(r"_Last updated: (?P<stamp>\S+) \| (?P<count>\d+) proposals? pending_\s*$")
+_COUNT = re.compile(r"_Last updated: (?P<stamp>\S+) \| (?P<count>\d+)(?P<of> shown of \d+)? proposals? pending_\s*$")
 _DAY_LINE = re.compile(r"_Offered on (?P<day>\d{4}-\d{2}-\d{2})\.")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?\n?$)")
 _GROUP = re.compile(r"##[ \t]+Proposed for:[ \t]*(?P<section>.*?)\s*$", re.IGNORECASE)
@@ -324,32 +324,44 @@ def _refresh(lines: list[str], day: str, count_line: str) -> None:
     lines[place] = count_line + ending
 
 
-_COUNT_LINE = "_Last updated: "
 _ENDING = "Delete or strike out a line in MEMORY.md to take it back."
-_WAITING = (
-    "pending: the best are shown here. `memory review` goes through all, and "
+_ALL = (
+    "`memory review` goes through all, and "
     '`memory sql "FROM proposals ANTI JOIN decisions USING (proposal_id)"` lists them.'
 )
 _NOTICES = (
     re.compile(rf"_Promoted automatically: (?:`p-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_ENDING)}_\s*$"),
-    re.compile(rf"_\d+ more are {re.escape(_WAITING)}_\s*$"),
+    re.compile(rf"_The best \d+ of \d+ pending proposals are shown here; the other \d+ wait\. {re.escape(_ALL)}_\s*$"),
+    re.compile(rf"_\d+ more are pending: the best are shown here\. {re.escape(_ALL)}_\s*$"),  # as 0.2.0 put it
 )
 
 
 def with_notices(text: str, promoted: Sequence[str], waiting: int) -> str:
-    """The text with these lines above its last count line; as it is when nothing was promoted and nothing waits."""
+    """The text with these lines above its last count line, which tells how many proposals there are in all; as it is
+    when nothing was promoted and nothing waits."""
     lines = split_lines(text)
-    place = max((index for index, line in enumerate(lines) if line.startswith(_COUNT_LINE)), default=None)
+    count = _last_count(lines)
+    if count is None:
+        return text
+    place = len(lines) - 1 - lines[::-1].index(count.string)
     notices = []
     if promoted:
         notices.append(f"_Promoted automatically: {', '.join(f'`{p}`' for p in promoted)}. {_ENDING}_")
     if waiting > 0:
-        notices.append(f"_{waiting} more are {_WAITING}_")
-    if place is not None:
-        insert_lines(lines, place, notices, newline_of(text))
+        shown, total = int(count["count"]), int(count["count"]) + waiting
+        notices.append(
+            f"_The best {shown} of {total} pending proposals are shown here; the other {waiting} wait. {_ALL}_"
+        )
+        lines[place] = f"{count.string[: count.end('count')]} shown of {total}{count.string[count.end('count') :]}"
+    insert_lines(lines, place, notices, newline_of(text))
     return "".join(lines)
 
 
 def without_notices(text: str) -> str:
-    """The text as it is without these lines."""
-    return "".join(line for line in split_lines(text) if not any(notice.match(line) for notice in _NOTICES))
+    """The text as it is without these lines, and without how many proposals there are in all."""
+    lines = [line for line in split_lines(text) if not any(notice.match(line) for notice in _NOTICES)]
+    count = _last_count(lines)
+    if count is not None and count["of"]:
+        place = len(lines) - 1 - lines[::-1].index(count.string)
+        lines[place] = count.string[: count.start("of")] + count.string[count.end("of") :]
+    return "".join(lines)

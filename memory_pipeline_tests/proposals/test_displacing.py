@@ -55,8 +55,8 @@ def test_the_second_best_of_156_is_in_review(tmp_path: Path) -> None:
     assert ranked.index("p-20250305-2001") == 1 and len(ranked) == 157
     assert RULE in text_of(story)
     assert {p for p in ranked if f"] `{p}`" in text_of(story)} == set(ranked[:20])
-    assert "_137 more are pending: the best are shown here. `memory review` goes through all, and" in text_of(story)
-    assert "20 proposals pending_" in text_of(story).splitlines()[-1]
+    assert "_The best 20 of 157 pending proposals are shown here; the other 137 wait. `memory review`" in text_of(story)
+    assert text_of(story).splitlines()[-1].endswith(" | 20 shown of 157 proposals pending_")
 
 
 def test_the_weakest_makes_room_and_comes_back(story: Story) -> None:
