@@ -211,7 +211,10 @@ class Settings(BaseSettings):
     )
     idle_minutes: int = Field(10, ge=0, description="A session is over when nothing was written for so long.")
     min_user_messages: int = Field(
-        5, ge=0, description="A session with fewer is observed only for your rules and corrections."
+        5,
+        ge=0,
+        description="A session with fewer, and no approved plan at its head, is observed only for your rules and "
+        "corrections.",
     )
     tool_text_limit: int = Field(1500, ge=100, description="Characters kept of a tool call or result.")
     redact: Annotated[bool, FRONT] = Field(

@@ -19,7 +19,7 @@ ENDS = ("approved", "rejected", "expired", "invalid", "superseded")
 WEEK, WARNED = timedelta(days=7), timedelta(days=5)
 SHOWN_AT_ONCE = 20
 _ITEM = re.compile(r"^- \[ \] `(p-\d{8}-\d{3})` (.*)\n  _(.*)_$", re.MULTILINE)
-_COUNT = re.compile(r"^_Last updated: .* \| (\d+) proposals pending_$", re.MULTILINE)
+_COUNT = re.compile(r"^_Last updated: .* \| (\d+)(?: shown of (\d+))? proposals pending_$", re.MULTILINE)
 _OURS = re.compile(r"^- .* <!-- (p-\d{8}-\d{3}) -->\n", re.MULTILINE)
 
 Row = dict[str, Any]
@@ -95,7 +95,8 @@ class Kept:
             "either nobody will ever decide on some, or a person is buried in them"
         )
         counts = _COUNT.findall(text)
-        assert counts == [f"{len(shown)}"] or not text, f"{self.at}: REVIEW.md counts {counts}, and shows {len(shown)}"
+        wanted_counts = [(f"{len(shown)}", f"{total}" if (total := len(self.pending)) > len(shown) else "")]
+        assert counts == wanted_counts or not text, f"{self.at}: REVIEW.md counts {counts}, and shows {len(shown)}"
         for proposal_id, words, evidence in items:
             assert words == self.proposals[proposal_id]["text"], (
                 f"{self.at}: {proposal_id} has other words than its row"

@@ -89,6 +89,7 @@ class FileContents(TypedDict):
     cwd: str | None
     branch: str | None
     repository: str | None
+    begins_with_plan: bool | None
     hidden_characters: int | None
 
 

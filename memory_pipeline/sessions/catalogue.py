@@ -30,7 +30,7 @@ from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
 from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 
-READER_VERSION = "7"
+READER_VERSION = "8"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
 
 _READINGS = Readings()
@@ -139,7 +139,7 @@ class Catalogue:
         ]
         for key in gone:
             del self.rows[key]
-        for known in ("_by_day", "_by_session", "_left_out", "_typed", "projects"):
+        for known in ("_by_day", "_by_session", "_left_out", "_typed", "_with_plan", "projects"):
             self.__dict__.pop(known, None)
         if changed or gone:
             self._store(changed, gone)
@@ -204,6 +204,18 @@ class Catalogue:
     def typed(self, session_id: str) -> int:
         """How many messages the user typed in the session, on all of its days; see `typed_in_all`."""
         return self._typed.get(session_id, 0)
+
+    def begins_with_plan(self, session_id: str) -> bool:
+        """Whether a plan that the user approved begins the session."""
+        return session_id in self._with_plan
+
+    def is_long(self, session_id: str) -> bool:
+        """Whether the user typed enough in it, or approved enough at its head, to have it observed as a whole."""
+        return self.typed(session_id) >= self.settings.min_user_messages or self.begins_with_plan(session_id)
+
+    @cached_property
+    def _with_plan(self) -> set[str]:
+        return {str(row["session_id"]) for row in self.rows.values() if row["begins_with_plan"]}
 
     @cached_property
     def _typed(self) -> dict[str, int]:
@@ -315,7 +327,7 @@ class Catalogue:
             (
                 *(key, entry["digest"], self.is_idle(key, day, now), self.is_excluded(key), self._repeated(key, entry)),
                 # not how many: what is typed on other days matters once, when the session becomes long enough
-                self.typed(str(self.rows[key]["session_id"])) >= least,
+                self.is_long(str(self.rows[key]["session_id"])),
                 self.projects.of(_place(self.rows[key])),
             )
             for key, entry in self._by_day.get(day, {}).items()

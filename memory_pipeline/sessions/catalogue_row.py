@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.rows import FileContents, FileDayRow, FileRow
 from memory_pipeline.sessions.model import ParsedSession, Source
-from memory_pipeline.sessions.windows import digest, windows_by_day
+from memory_pipeline.sessions.windows import begins_with_plan, digest, windows_by_day
 
 PROBLEMS_KEPT = 20
 
@@ -36,6 +36,7 @@ def new_row(key: str, source: Source, reader: str) -> FileRow:
         "cwd": None,
         "branch": None,
         "repository": None,
+        "begins_with_plan": None,
     }
 
 
@@ -55,6 +56,7 @@ def unread_row(row: FileRow, known: FileRow, reason: str) -> FileRow:
         "cwd": known["cwd"],
         "branch": known["branch"],
         "repository": known["repository"],
+        "begins_with_plan": known["begins_with_plan"],
         "reason": reason,
     }
 
@@ -94,4 +96,6 @@ def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[Fil
         "cwd": None if session.excluded else session.cwd,
         "branch": None if session.excluded else session.branch,
         "repository": None if session.excluded else session.repository,
+        # a sub-agent's first message is of the model that started it, however it begins
+        "begins_with_plan": "/" not in session.session_id and begins_with_plan(session.messages),
     }

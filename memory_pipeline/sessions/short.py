@@ -13,5 +13,5 @@ def days_no_longer_short(catalogue: Catalogue) -> list[date]:
     """Days whose stored windows wait for more messages of a session that has them by now, on whatever day."""
     windows = catalogue.lake.read("windows", columns=["day", "session_id", "rules_only"])
     short = windows.filter(pl.col("rules_only").fill_null(False)).select("day", "session_id").unique()
-    least, possible = catalogue.settings.min_user_messages, set(catalogue.days())
-    return sorted({day for day, session in short.iter_rows() if catalogue.typed(session) >= least} & possible)
+    possible = set(catalogue.days())
+    return sorted({day for day, session in short.iter_rows() if catalogue.is_long(session)} & possible)

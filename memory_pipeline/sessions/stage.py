@@ -175,9 +175,9 @@ class SessionsStage:
         idle = all(self.catalogue.is_idle(key, day, self.now) for key in read)
         cut = cut_windows(session, messages, self.settings.zone)
         typed = max(self.catalogue.typed(session.session_id), sum(window.user_messages for window in cut))
-        least = self.settings.min_user_messages
+        least, has_plan = self.settings.min_user_messages, self.catalogue.begins_with_plan(session.session_id)
         for window in cut:
-            reason = reason_not_observed(window, idle=idle, typed=typed, min_user_messages=least)
+            reason = reason_not_observed(window, idle=idle, typed=typed, min_user_messages=least, has_plan=has_plan)
             windows.append(_window_row(window, reason))
             rows.extend(_message_rows(window, source))
         return {

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from memory_pipeline.days import day_of
+from memory_pipeline.sessions.harnesses.speakers import APPROVED_PLAN
 from memory_pipeline.sessions.model import CHOICES, Compaction, Message, ParsedSession
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.text.sentences import clip
@@ -150,17 +151,31 @@ def _compactions_by_message(session: ParsedSession, zone: ZoneInfo) -> dict[str,
     return found
 
 
-def reason_not_observed(window: Window, *, idle: bool, typed: int, min_user_messages: int) -> str | None:
+def begins_with_plan(messages: Iterable[Message]) -> bool:
+    """Whether the first that was said is a plan of the model's, which the user approved before the session began.
+    What programs put in front of it does not count as said."""
+    first = next((m for m in messages if not m.voided and (m.role != "injected" or _is_plan(m))), None)
+    return first is not None and _is_plan(first)
+
+
+def _is_plan(message: Message) -> bool:
+    return message.role == "injected" and message.text.startswith(APPROVED_PLAN)
+
+
+def reason_not_observed(
+    window: Window, *, idle: bool, typed: int, min_user_messages: int, has_plan: bool = False
+) -> str | None:
     """Why a window is stored but not observed; None when it is observed. `typed` are the messages that the user typed
-    in all of the session, of which the window may be a part.
+    in all of the session, of which the window may be a part, and `has_plan` is whether an approved plan begins it:
+    with it the user agreed to what many messages decided.
     """
-    if not window.user_messages:
+    if not window.user_messages and not (has_plan and begins_with_plan(window.messages)):
         return VOIDED if any(m.role == "user" for m in window.messages) else NO_PERSON
     if window.trigger == COMPACTION:
         return None
     if not idle:
         return STILL_ACTIVE
-    if max(typed, window.user_messages) < min_user_messages:
+    if not has_plan and max(typed, window.user_messages) < min_user_messages:
         return too_few(min_user_messages)
     return None
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
 
 from memory_pipeline.cli.choosing import RECENT_DAYS, days_in
 from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.catalogue_row import session_columns
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.forks import typed_in_all
-from memory_pipeline_tests.conftest import Entry, compaction, conversation, user
+from memory_pipeline.sessions.model import Message, ParsedSession
+from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, user, utc
 from memory_pipeline_tests.sessions.machine import Machine
 
 MONDAY, TUESDAY = date(2025, 3, 3), date(2025, 3, 4)
@@ -138,6 +142,30 @@ def test_of_a_file_that_is_gone_the_other_days_count(machine: Machine) -> None:
         machine.lake.replace("windows", stored.with_columns(*changes), [day])
     machine.run(MONDAY, TUESDAY)
     assert observed(machine) == {("s", MONDAY): True, ("s", TUESDAY): True}
+
+
+PLAN = "Implement the following plan:\n\n# Parcels by region\n\nEach region gets a depot of its own."
+
+
+def test_an_approved_plan_makes_a_session_long(machine: Machine) -> None:
+    work = assistant("2025-03-03T09:05", "I gave each region a depot, since the audit office asks for it.")
+    machine.write("plan.jsonl", user("2025-03-03T09:00", PLAN), work, one("2025-03-03T09:10"))
+    machine.write("alone.jsonl", user("2025-03-03T10:00", PLAN), assistant("2025-03-03T10:05", "Done."))
+    machine.write("spoken-of.jsonl", one("2025-03-03T11:00"), user("2025-03-03T11:05", PLAN))
+    machine.run()
+    assert observed(machine) == {("plan", MONDAY): True, ("alone", MONDAY): True, ("spoken-of", MONDAY): False}
+    machine.write("plan.jsonl", user("2025-03-03T09:00", PLAN), work, one("2025-03-03T09:10"), *NIGHT[:1])
+    machine.run()
+    assert observed(machine)["plan", TUESDAY]
+    assert machine.tables() == machine.made_anew()
+
+
+def test_what_a_model_gave_a_sub_agent_was_approved_by_nobody() -> None:
+    nine, zone = utc("2025-03-03T09:00"), ZoneInfo("UTC")
+    messages = (Message("1", "injected", nine, nine, PLAN, 1), Message("2", "assistant", nine, nine, "Done.", 2))
+    session = ParsedSession("s", "claude_code", "Parcels", "/work", messages)
+    assert session_columns(session, zone, [])["begins_with_plan"]
+    assert not session_columns(replace(session, session_id="s/agent-1"), zone, [])["begins_with_plan"]
 
 
 def row(session: str, *days: list[str] | None, inherited: int = 0, parent: str | None = None, **other: Any) -> Any:

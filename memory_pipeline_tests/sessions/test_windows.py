@@ -20,6 +20,7 @@ from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.windows import (
     COMPLETED,
     Window,
+    begins_with_plan,
     cut_windows,
     dedupe_key,
     digest,
@@ -281,6 +282,42 @@ def test_why_a_window_is_not_observed(messages: list[Message], trigger: str, idl
 def test_every_window_with_a_person_is_observed_when_no_number_is_asked_for() -> None:
     assert reason_not_observed(window(said(0)), idle=True, typed=0, min_user_messages=0) is None
     assert reason_not_observed(window(INJECTED), idle=True, typed=0, min_user_messages=0) is not None
+
+
+PLAN = said(0, "injected", "Implement the following plan:\n\n# Parcels by region")
+HOOK = said(0, "injected", "<system-reminder>Today is Monday.</system-reminder>")
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([PLAN], True),
+        ([HOOK, PLAN, said(1), said(2, "assistant")], True),
+        ([said(0), PLAN], False),  # spoken of later, or put in by somebody else
+        ([said(0, "assistant"), PLAN], False),
+        ([HOOK, said(1)], False),
+        ([said(0, text=PLAN.text)], False),  # no program passed it on
+        ([change(PLAN, voided=True), said(1)], False),
+        ([], False),
+    ],
+)
+def test_a_session_begins_with_an_approved_plan(messages: list[Message], expected: bool) -> None:
+    assert begins_with_plan(messages) is expected
+
+
+@pytest.mark.parametrize(
+    ("messages", "idle", "expected"),
+    [
+        ([PLAN, said(1, "assistant")], True, None),  # the user approved it and said no more
+        ([PLAN, said(1)], True, None),
+        ([PLAN, said(1)], False, "the session is still active"),
+        ([said(1)], True, None),  # another day of it
+        ([said(1, "assistant")], True, "no message of a person in it"),
+    ],
+)
+def test_what_an_approved_plan_begins_is_observed(messages: list[Message], idle: bool, expected: str | None) -> None:
+    reason = reason_not_observed(window(*messages), idle=idle, typed=1, min_user_messages=5, has_plan=True)
+    assert reason == expected
 
 
 # --- the digest of a day: equal exactly when the day's rows are ---
