@@ -1,6 +1,7 @@
 """`memory status`: what has been read, what could not be, and what waits for a user."""
 
 from collections import Counter
+from datetime import date, timedelta
 from typing import Annotated, Any
 
 import polars as pl
@@ -20,6 +21,8 @@ from memory_pipeline.observations.silence import silences
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.auto_promotion import report
 from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.recall.unused import UNUSED_DAYS, approved_lines, unused_lines
+from memory_pipeline.recall.usage import uses
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
@@ -63,6 +66,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_to_distil": _days_to_distil(Workspace(settings, planning)),
         "proposals": dict(log.frame.group_by("status").len().sort("status").iter_rows()),
         "auto_promotion": report(Workspace(settings, lake), log),
+        **_used(settings, lake),
     }
     data["set_aside"] = [str(path) for path in set_aside_files(Workspace(settings, lake))]  # all was read by now
     if as_json:
@@ -130,6 +134,20 @@ def _silent(lake: Lake, catalogue: Catalogue) -> dict[str, Any]:
         "windows": lake.read("windows", catalogue.days(), ["day"]).height + sum(not s.is_window for s in found),
         "windows_with_nothing": dict(sorted(Counter(silence.reason for silence in found).items())),
     }
+
+
+def _used(settings: Settings, lake: Lake) -> dict[str, Any]:
+    """How often the memory was used lately, by kind of use, and which approved lines were in none of it."""
+    now = today(settings.zone)
+    return {
+        "uses": dict(sorted(Counter(use["kind"] for day, use in uses(settings) if day > _long_ago(now)).items())),
+        "approved_lines": len(approved_lines(settings)),
+        "unused_lines": {line.proposal_id: line.text for line in unused_lines(settings, lake, now)},
+    }
+
+
+def _long_ago(now: date) -> date:
+    return now - timedelta(days=UNUSED_DAYS)
 
 
 def _batch(settings: Settings) -> dict[str, Any] | None:
@@ -202,6 +220,11 @@ def _print(data: dict[str, Any]) -> None:
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
     for sentence in data["auto_promotion"]:
         say_pair("auto-promotion", sentence)
+    used = ", ".join(f"{n} {kind}" for kind, n in data["uses"].items())
+    say_pair("uses of the memory", f"{used} in {UNUSED_DAYS} days" if used else f"none in {UNUSED_DAYS} days")
+    if unused := data["unused_lines"]:
+        share = f"{len(unused)} of {data['approved_lines']} approved lines"
+        say_pair("never used", f"{share} in {UNUSED_DAYS} days; `memory status --json` names them in unused_lines")
 
 
 def _list(name: str, lines: list[str]) -> None:

@@ -1,0 +1,147 @@
+"""What of the memory was used: one file of JSON lines per local day, `usage/YYYY-MM-DD.jsonl` in the workspace.
+
+Whoever shows memory to a session or a person logs it here. It is on a session's way, so it waits for nothing and fails
+open: an entry that cannot be written is lost, and nobody is told. Each entry is appended by one write, so processes
+that log at the same time need no lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Literal, TypedDict
+
+from memory_pipeline.days import day_of
+from memory_pipeline.settings import Settings
+
+Kind = Literal["recall", "search", "brief", "pack", "compaction", "mcp"]
+KEPT_DAYS = 180
+"""Older files are removed when a new day's is begun. What was used last half a year ago counts as never used: with a
+half-life of a week nothing of it would be left in a ranking."""
+MAX_QUERY = 500
+"""Characters that are kept of a query, redacted."""
+MAX_IDS = 1_000
+
+
+class Use(TypedDict):
+    """One entry: `at` in UTC, the ids that were shown, and those among them that an answer cited."""
+
+    at: str
+    kind: Kind
+    query: str
+    project: str | None
+    shown: list[str]
+    cited: list[str]
+
+
+def log_use(
+    settings: Settings,
+    kind: Kind,
+    *,
+    query: str = "",
+    project: str | None = None,
+    shown: Iterable[str] = (),
+    cited: Iterable[str] = (),
+) -> None:
+    """Append an entry to the file of today. Raises nothing and waits for nothing.
+
+    The query is redacted before it is written. The redactor takes a seventh of a second to load, so only a call with a
+    query pays for it.
+    """
+    with contextlib.suppress(Exception):  # a session goes on without it, whatever is the matter
+        if not settings.lake_dir.is_dir():
+            return  # nothing was ever remembered here
+        now = datetime.now(UTC)
+        use = Use(
+            at=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+            kind=kind,
+            query=_redacted(settings, query) if query else "",
+            project=project,
+            shown=list(dict.fromkeys(shown))[:MAX_IDS],
+            cited=list(dict.fromkeys(cited))[:MAX_IDS],
+        )
+        line = json.dumps(use, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        _append(usage_dir(settings), day_of(now, settings.zone), line)
+
+
+def last_used(settings: Settings) -> dict[str, date]:
+    """Per id the newest day on which it was cited; of one that was never cited, on which it was shown."""
+    shown, cited = _last_days(settings)
+    return shown | cited
+
+
+def last_cited(settings: Settings) -> dict[str, date]:
+    """Per id the newest day on which an answer cited it."""
+    return _last_days(settings)[1]
+
+
+def last_seen(settings: Settings) -> dict[str, date]:
+    """Per id the newest day on which it was shown or cited."""
+    shown, cited = _last_days(settings)
+    return {i: max(days) for i in {*shown, *cited} if (days := [d[i] for d in (shown, cited) if i in d])}
+
+
+def uses(settings: Settings) -> Iterator[tuple[date, Use]]:
+    """All entries with their days, oldest day first. What cannot be read is passed over."""
+    for day, path in _files(usage_dir(settings)):
+        with contextlib.suppress(OSError):
+            for line in path.read_bytes().splitlines():
+                with contextlib.suppress(ValueError, TypeError, KeyError):
+                    found = json.loads(line)
+                    yield day, Use(**{key: found[key] for key in Use.__annotations__})  # type: ignore[typeddict-item]
+
+
+def usage_dir(settings: Settings) -> Path:
+    return settings.workspace / "usage"
+
+
+def _last_days(settings: Settings) -> tuple[dict[str, date], dict[str, date]]:
+    """Per id the newest days on which it was shown, and on which it was cited."""
+    shown, cited = dict[str, date](), dict[str, date]()
+    for day, use in uses(settings):  # a later day is written over an earlier one
+        shown |= dict.fromkeys(_texts(use["shown"]), day)
+        cited |= dict.fromkeys(_texts(use["cited"]), day)
+    return shown, cited
+
+
+def _texts(ids: object) -> list[str]:
+    return [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
+
+
+def _redacted(settings: Settings, query: str) -> str:
+    """As it may be stored; empty where it cannot be redacted."""
+    with contextlib.suppress(Exception):
+        from memory_pipeline.sessions.redaction import redactor_of
+
+        return redactor_of(settings).excerpt(query, MAX_QUERY)
+    return ""
+
+
+def _append(folder: Path, day: date, line: bytes) -> None:
+    path = folder / f"{day:%Y-%m-%d}.jsonl"
+    is_new = not path.exists()
+    if is_new:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    # non-blocking, for whatever else than a file may stand there
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
+    try:
+        os.write(file, line)
+    finally:
+        os.close(file)
+    if is_new:
+        for old, expired in _files(folder):
+            if old < day - timedelta(days=KEPT_DAYS):
+                expired.unlink(missing_ok=True)
+
+
+def _files(folder: Path) -> list[tuple[date, Path]]:
+    found = []
+    for path in folder.glob("????-??-??.jsonl"):
+        with contextlib.suppress(ValueError):
+            if path.is_file():
+                found.append((date.fromisoformat(path.stem), path))
+    return sorted(found)
