@@ -594,7 +594,7 @@ COLUMN_NOTES = {
     "left_out": "ids of observations that were looked at with these and not kept",
     "reflected_at": "when it was condensed, UTC",
     "proposal_id": "id of the proposal",
-    "worth": "score of the line, by what can be seen in it, from about -2.5 to 2.1: the highest are shown first",
+    "worth": "score of the line, by what can be seen in it, from about -3 to 3.1: the highest are shown first",
     "supersedes": "ids of the proposals whose line this one replaces once it is approved",
     "decision": "approved, rejected, expired, invalid or superseded",
     "surface": "where it was shown or decided: REVIEW.md, command, todoist; expiry, supersession, auto: by no user",

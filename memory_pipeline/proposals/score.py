@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory_pipeline.lake.rows import SourceRow
+from memory_pipeline.lake.rows import ReflectionRow, SourceRow
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.flags import DOUBTED
+from memory_pipeline.reflections.model import CHANGES, FITS_NONE, is_guidance
 from memory_pipeline.sessions.redaction.spoken import names_password
 from memory_pipeline.text.kinds import RULES
 from memory_pipeline.text.momentary import is_momentary_request
@@ -50,6 +51,10 @@ PARAGRAPH, LISTED, STATUS, LEANING, GUESS, MOMENTARY = -0.4, -0.3, -0.3, -0.3, -
 works, for what says "that" and names nothing, for a guess, and for a request of the moment. All ten were chosen on the
 labelled sessions with their figures in view; a fitted model was no better on sessions left out.
 `benchmarks/promoted.py` prints what the order is worth."""
+NEXT_TIME, REPORTED = 1.0, -0.5
+"""What is added to a line that a model wrote: where it says what to do next time as much as for being high, and less
+where it tells what was changed. A model tells of a change with the names of all that it touched, which count as
+specifics, and marks nearly everything it did as high: such lines filled the first page, and rules stood behind it."""
 FULL = 4
 """Names from which more of them say nothing more."""
 LONG = 70
@@ -58,7 +63,7 @@ MAX_SESSIONS = 4
 
 
 def line_score(text: str, kind: str, trust: str, priority: str) -> float:
-    """Of the line alone, from about -2.5 (worst) to 2.1; `trust` is the speaker."""
+    """Of the words alone, from about -2.5 (worst) to 2.1; `trust` is the speaker."""
     named = specifics(text)
     value = OF_PRIORITY[priority] + SPECIFIC * min(FULL, len(named)) / FULL
     if trust == "user":
@@ -67,6 +72,15 @@ def line_score(text: str, kind: str, trust: str, priority: str) -> float:
         value += LISTED * is_list(text) + STATUS * reports_success(text)
     value += GUESS * guesses(text) + LEANING * (not named and points(text))
     return round(value + PARAGRAPH * (estimate(text) > LONG), 3)
+
+
+def use_score(line: ReflectionRow, section: int, observed: Sequence[SourceRow]) -> float:
+    """Of what a model's line is for; ``section`` is its position, ``observed`` are its observations, the lead first.
+    What only results, pastes and programs said does not come first for telling anybody what to do."""
+    kind = observed[0]["kind"] if observed and line["kind"] in FITS_NONE else line["kind"]
+    if is_guidance(kind, section):
+        return NEXT_TIME if any(o["trust"] in TRUSTED for o in observed) else 0.0
+    return REPORTED if kind == CHANGES else 0.0
 
 
 def with_sessions(value: float, sessions: int) -> float:

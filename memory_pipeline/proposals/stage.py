@@ -31,8 +31,9 @@ from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog, last_numbers, proposal_id
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered, is_quoted
-from memory_pipeline.proposals.score import line_score, why_left_out, with_sessions
+from memory_pipeline.proposals.score import line_score, use_score, why_left_out, with_sessions
 from memory_pipeline.proposals.summary import plain_summary
+from memory_pipeline.reflections.model import section_at
 from memory_pipeline.scope import may_end
 from memory_pipeline.stage import Built
 from memory_pipeline.text.encoder import encoder_of
@@ -40,7 +41,7 @@ from memory_pipeline.text.similarity import words
 from memory_pipeline.text.wording import breaks_with
 from memory_pipeline.workspace import Workspace
 
-VERSION = "9"
+VERSION = "10"
 PASSING = "progress"
 """Matters on its day, however high."""
 STATES = (*LASTING, "state_change")
@@ -162,13 +163,23 @@ class ProposalsStage:
     def _lines(self, day: date, observed: Mapping[str, SourceRow]) -> list[ScoredLine]:
         """The day's lines that may matter after it and have a word of this day in them, best first."""
         lines: list[ScoredLine] = [
-            {**line, "worth": _score(line, observed)}
+            {**line, "worth": self._score(line, observed)}
             for line in typed_rows(self.lake.read("reflections", [day]), ReflectionRow)
             if line["kind"] != PASSING and any(s in observed and observed[s]["day"] == day for s in line["sources"])
         ]
         return sorted(
             lines, key=lambda r: (-with_sessions(r["worth"], r["sessions"]), -r["support"], r["reflection_id"])
         )
+
+    def _score(self, line: ReflectionRow, observed: Mapping[str, SourceRow]) -> float:
+        """Of the words as whoever said them, and of what they are for where a model chose them; a line of a model has
+        the trust of its sources."""
+        lead = observed.get(line["sources"][0], line)
+        sources = [observed[s] for s in line["sources"] if s in observed]
+        value = line_score(line["text"], line["kind"], lead["trust"], line["priority"])
+        if is_quoted(line, sources):
+            return value
+        return round(value + use_score(line, section_at(self.settings.sections, line["section"]), sources), 3)
 
     def _known_lines(self) -> KnownLines:
         if self._known is None:
@@ -258,12 +269,6 @@ class ProposalsStage:
                 "projects": distinct(o["project"] for o in new),
             }
         ]
-
-
-def _score(line: ReflectionRow, observed: Mapping[str, SourceRow]) -> float:
-    """Of the words as whoever said them; a line of a model has the trust of its sources."""
-    lead = observed.get(line["sources"][0], line)
-    return line_score(line["text"], line["kind"], lead["trust"], line["priority"])
 
 
 def _seen(row: ScoredLine | KnownProposal) -> datetime:

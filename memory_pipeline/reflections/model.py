@@ -39,6 +39,8 @@ ITEM_TYPES = {
     "progress": EVENT,
 }
 """How to behave, how things are, how things are done, what happened. A question is none of them."""
+CHANGES = "state_change"
+"""The kind that tells what was changed."""
 
 
 TRUSTS = ("user", "assistant", "tool", "paste", "injected", "model")
@@ -167,6 +169,11 @@ def section_name(sections: Sequence[str], position: int) -> str:
 def section_of(kind: str) -> int:
     """Where a line of the kind belongs, as far as that can be told."""
     return UNFILED if kind in FITS_NONE else SECTION_OF.get(kind, PATTERNS)
+
+
+def is_guidance(kind: str, section: int) -> bool:
+    """Whether a line of the kind, in the section at this position, says what to do next time."""
+    return ITEM_TYPES.get(kind) in (BEHAVIOUR, SKILL) or section in (USER, RULES)
 
 
 def section_at(sections: Sequence[str], name: str) -> int:

@@ -9,6 +9,7 @@ import pytest
 
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.evidence import evidence_lines
+from memory_pipeline.proposals.score import NEXT_TIME, line_score
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.workspace import Workspace
@@ -241,3 +242,47 @@ def test_the_reviewer_sees_who_said_it_when_and_where(work: Work) -> None:
 def test_the_reviewer_sees_the_day_also_when_the_observations_are_gone(work: Work) -> None:
     lines = evidence_lines(Workspace(work.settings, work.lake), [proposal(1, UV)])
     assert lines == {"p-20250305-001": "2025-03-05 · said 1 times"}
+
+
+CHANGED = "Added `region.py`, `depot.py` and `parcel.py` in src/parcels/domain of version 2.0."
+RUN_LINT = "Before a commit, run the linter and then the tests."
+
+
+def order(work: Work, *lines: tuple[str, str, dict[str, Any]]) -> list[str]:
+    """The words with which a day's proposals begin, best first; of each line its text, whose it is, and the rest."""
+    for text, trust, line in lines:
+        put(work.lake, "observations", observation(text, trust=trust, **{"kind": line.pop("seen_as", line["kind"])}))
+        given = {"section": "Patterns", "reflector": "openai:gpt", "sources": [observation_id(text)]}
+        put(work.lake, "reflections", reflection(text, **given | line))
+    bring_up_to_date(ProposalsStage(work.workspace), work.lake, DAY)
+    return [row["text"].split()[0] for row in ProposalLog(work.lake).pending()]
+
+
+def test_of_a_model_what_to_do_next_time_comes_before_what_was_changed(work: Work) -> None:
+    found = order(
+        work,
+        (CHANGED, "assistant", {"kind": "state_change", "section": "System Architecture"}),
+        (RUN_LINT, "assistant", {"kind": "convention", "priority": "medium"}),
+        ("Stashing was rejected by the person.", "assistant", {"kind": "statement", "seen_as": "rule"}),
+        ("Docs repeat nothing of docs/review.md.", "assistant", {"kind": "statement", "section": "Hard Rules"}),
+        ("The `lock` of src/worker.py was stale.", "assistant", {"kind": "root_cause"}),
+    )
+    assert found == ["Docs", "Stashing", "The", "Before", "Added"]
+
+
+def test_what_a_page_tells_to_do_does_not_come_first(work: Work) -> None:
+    """A convention that only the result of a tool has is worth what it was."""
+    shown = "The tool `mise` in .ci/run lists tasks of mise.toml."
+    said = "The tests of `mise` in .ci/run go first in mise.toml."
+    lines = [(text, trust, {"kind": "convention"}) for text, trust in ((shown, "tool"), (said, "assistant"))]
+    order(work, *lines)
+    values = {row["text"]: row["worth"] for row in work.rows()}
+    assert values[said] == pytest.approx(values[shown] + NEXT_TIME)
+
+
+def test_what_is_quoted_keeps_its_order(work: Work) -> None:
+    """Without a model every line is the words of somebody, and the order was chosen for these."""
+    put(work.lake, "observations", observation(UV))
+    put(work.lake, "reflections", reflection(UV))
+    bring_up_to_date(ProposalsStage(work.workspace), work.lake, DAY)
+    assert work.rows()[0]["worth"] == line_score(UV, "rule", "user", "high")
