@@ -19,6 +19,7 @@
     ├─ WrongFileError               a file of settings or marks cannot be read                memory_json.py
     ├─ DamagedTableError            a file of a table cannot be read                          lake/store.py
     ├─ ChangedMeanwhileError        somebody else wrote the file between reading and writing  markdown/safe_write.py
+    ├─ CannotConnectError           an agent's file cannot be changed as asked             connections/agents.py
     ├─ EncoderUnavailableError      the embedding model is not there                          text/encoder.py
     ├─ NotASessionError             the file is not a session that can be read                sessions/model.py
     │  └─ NotReadableNowError       … but may be one later                                    sessions/model.py

@@ -13,7 +13,7 @@ from memory_pipeline.markdown.blocks import one_line
 NAMED = 3
 """Projects that are told by name; of more, how many."""
 _MARKS = re.compile(r"[()\[\]<>`*|\\]+")
-_NOTE = re.compile(r"\s*\((?:project: |general, from )[^()]+\)$")
+_NOTE = re.compile(r"\s*\((?:project: (?P<only>[^()]+)|general, from [^()]+)\)$")
 
 
 def may_end(newer: Collection[str] | None, older: Collection[str] | None) -> bool:
@@ -48,6 +48,12 @@ def with_note(text: str, projects: Sequence[str] | None) -> str:
 
 def without_note(text: str) -> str:
     return _NOTE.sub("", text)
+
+
+def noted(text: str) -> str | None:
+    """The one project that the line's note names; None where it has no note, or one of several."""
+    found = _NOTE.search(text)
+    return found["only"] if found else None
 
 
 def _plain(project: str) -> str:

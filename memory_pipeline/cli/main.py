@@ -22,6 +22,8 @@ COMMANDS = {
     "batch": "Ask the observer's model in batches, at half the price.",
     "status": "Show what is read, not readable, out of date and pending.",
     "review": "Decide on the pending proposals, key by key.",
+    "connect": "Let an agent read the approved lines.",
+    "disconnect": "Take the lines out of an agent's file again.",
     "why": "Show where a line comes from, back to the words that were said.",
     "log": "Show the log of a day, memory/YYYY-MM-DD.md.",
     "sql": "Ask the tables anything, in SQL.",

@@ -122,6 +122,8 @@ def _say_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -
     for state in (APPROVED, REJECTED):
         if before := [p for p, s in reconciled.already.items() if s == state]:
             say(f"{state} already, so its line in REVIEW.md was not read: {', '.join(before)}", "yellow")
+    for problem in reconciled.not_refreshed:
+        say(problem, "yellow")
     if reconciled.ignored:
         say(f"not understood, nothing is decided: {', '.join(reconciled.ignored)}", "yellow")
 

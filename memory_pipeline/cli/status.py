@@ -11,6 +11,8 @@ from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, 
 from memory_pipeline.cli.estimate import told
 from memory_pipeline.cli.summary import say_problems
 from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.connections.agents import CannotConnectError
+from memory_pipeline.connections.connecting import told as told_of_agents
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
@@ -67,6 +69,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "proposals": dict(log.frame.group_by("status").len().sort("status").iter_rows()),
         "auto_promotion": report(Workspace(settings, lake), log),
         **_used(settings, lake),
+        "agents": _agents(settings),
     }
     data["set_aside"] = [str(path) for path in set_aside_files(Workspace(settings, lake))]  # all was read by now
     if as_json:
@@ -158,6 +161,14 @@ def _batch(settings: Settings) -> dict[str, Any] | None:
     return {"name": batch.name, "model": batch.model, "requests": len(batch.requests), "sent_at": f"{batch.sent_at}"}
 
 
+def _agents(settings: Settings) -> dict[str, str]:
+    """How each agent is shown the memory."""
+    try:
+        return told_of_agents(settings)
+    except (CannotConnectError, OSError) as error:
+        return {"": str(error)}
+
+
 def _waiting(lake: Lake) -> dict[str, str]:
     """The days whose reflections wait for the model, and why."""
     return {f"{day}": why_waiting(lake, day) for day in lake.days("reflections") if is_waiting(lake, day)}
@@ -218,6 +229,8 @@ def _print(data: dict[str, Any]) -> None:
         for stage, of in sorted(data["model_calls_today_by_stage"].items()):
             say_pair("", f"{stage}: ${of['usd']:.2f}, {of['tokens']:,} tokens, {of['calls']:,} calls")
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
+    agents = ", ".join(f"{name}: {how}" if name else how for name, how in data["agents"].items())
+    say_pair("agents shown it", agents or "none; `memory connect` lists them")
     for sentence in data["auto_promotion"]:
         say_pair("auto-promotion", sentence)
     used = ", ".join(f"{n} {kind}" for kind, n in data["uses"].items())

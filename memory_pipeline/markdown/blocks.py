@@ -69,6 +69,50 @@ def remove_block(text: str, key: str) -> str:
     return before.removesuffix(newline) + after.removeprefix("\r").removeprefix("\n")
 
 
+def append_block(text: str | None, key: str, body: str) -> str:
+    """The text (None: there is no file) with the block behind it, so that `cut_block` gives it back by the byte.
+
+    The block gets a line ending behind it only where the text had one, or there was no file: that is how `cut_block`
+    knows whose the line ending before the block is. Raises ValueError as `put_block` does.
+    """
+    newline = newline_of(text or "")
+    block = _with_newlines(put_block("", key, body).text, newline)
+    if text is None or text.endswith("\n"):
+        return (text or "") + block
+    return text + (newline if text else "") + block.removesuffix(newline)
+
+
+def cut_block(text: str, key: str) -> str | None:
+    """The inverse of `append_block`, whatever was written around the block meanwhile; None where nothing but the block
+    is there and there was no file before. Raises ValueError where `damage` finds something, or no block is there.
+    """
+    found = _find_untouched(text, key)
+    if found is None:
+        raise ValueError(f"block {key!r} is not there, or not as it was written")
+    before, after = text[: found.start("ours")], text[found.end() :]
+    if after:  # it begins with the line ending
+        return (before + after[1:]) or None
+    ending = "\r\n" if found["ours"].partition("\n")[0].endswith("\r") else "\n"
+    return before.removesuffix(ending)
+
+
+def damage(text: str, key: str) -> tuple[int, str] | None:
+    """The line (from 1) and what is wrong there with the block; None where it is as it was written, or is not there."""
+    places = [text.count("\n", 0, found.start()) + 1 for found in _fences_of(text, key)]
+    if not places or _find_untouched(text, key):
+        return None
+    if len(places) == 1:
+        return places[0], "a mark without the other that belongs to it"
+    if len(places) > 2:
+        return places[2], f"one more mark of the block that begins in line {places[0]}"
+    return places[0], f"a block that was edited by hand, down to line {places[1]}"
+
+
+def has_block(text: str, key: str) -> bool:
+    """Whether a mark of the block is there, in whatever state."""
+    return bool(_fences_of(text, key))
+
+
 def body_of(text: str, key: str) -> str | None:
     """What stands in the block, with ``\\n`` as line ending; None when it is missing or a user edited it."""
     found = _find_untouched(text, key)
@@ -121,9 +165,9 @@ def _visible(character: str) -> str:
     return "" if category in ("Cc", "Cf") else character
 
 
-def _fences_of(text: str, key: str) -> list[str]:
+def _fences_of(text: str, key: str) -> list[re.Match[str]]:
     """Everything that looks like a fence of this block, also when a user or a formatter bent it."""
-    return re.findall(rf"<!--\s*/?\s*memory:{re.escape(key)}(?![\w.:]|-(?!->))", text, re.ASCII)
+    return [*re.finditer(rf"<!--\s*/?\s*memory:{re.escape(key)}(?![\w.:]|-(?!->))", text, re.ASCII)]
 
 
 def _find_untouched(text: str, key: str) -> re.Match[str] | None:

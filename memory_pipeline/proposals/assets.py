@@ -111,6 +111,8 @@ def describe(stage: ProposalsStage, day: date, decided: dict[str, str]) -> dict[
 
 
 def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
+    for problem in reconciled.not_refreshed:
+        context.log.warning(problem)
     if reconciled.damaged:
         context.log.warning(
             f"REVIEW.md was not read ({reconciled.damaged}); no decision was taken, the old file is in backups/, "

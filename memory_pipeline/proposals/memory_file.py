@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from memory_pipeline.markdown.blocks import insert_lines, newline_of, one_line, split_lines
 from memory_pipeline.markdown.safe_write import decode, encode
-from memory_pipeline.scope import with_note, without_note
+from memory_pipeline.scope import noted, with_note, without_note
 from memory_pipeline.text.spaces import run_together
 
 PROPOSAL_ID = re.compile(r"p-\d{8}-\d{3,}")
@@ -63,6 +63,8 @@ class MemoryLine:
     section: str
     text: str
     proposal_id: str | None
+    project: str | None = None
+    """The only one that it is of, as the note behind it says."""
 
     @property
     def is_struck(self) -> bool:
@@ -276,10 +278,10 @@ def _memory_lines(lines: Sequence[str]) -> Iterator[MemoryLine]:
 def _joined(number: int, section: str, parts: Sequence[str]) -> Iterator[MemoryLine]:
     raw = run_together(" ".join(part.strip() for part in parts))
     ids = [found for comment in _COMMENT.findall(raw) for found in PROPOSAL_ID.findall(comment)]
-    words = without_note(_DATE.sub("", run_together(_COMMENT.sub(" ", raw)), count=1))
-    text = re.sub(r"[\ud800-\udfff]", "\ufffd", words)
+    words = _DATE.sub("", run_together(_COMMENT.sub(" ", raw)), count=1)
+    text = re.sub(r"[\ud800-\udfff]", "\ufffd", without_note(words))
     if text:
-        yield MemoryLine(number, section, text, ids[0] if ids else None)
+        yield MemoryLine(number, section, text, ids[0] if ids else None, noted(words))
 
 
 _START = re.compile(r"\s*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")

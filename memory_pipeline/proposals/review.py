@@ -46,6 +46,7 @@ from memory_pipeline.proposals.review_file import (
     with_notices,
     without_notices,
 )
+from memory_pipeline.proposals.shown_to_agents import refresh_agents
 from memory_pipeline.proposals.validity import invalid, supersessions
 from memory_pipeline.reflections.model import REFLECTED
 from memory_pipeline.scope import only
@@ -87,6 +88,8 @@ class Reconciled:
     """Why the decisions of the command line were not taken."""
     promoted: list[str] = field(default_factory=list)
     """New in MEMORY.md."""
+    not_refreshed: list[str] = field(default_factory=list)
+    """Why an agent that is connected is not shown the lines as they are now."""
     pending: int = 0
 
 
@@ -141,6 +144,7 @@ def reconcile(
             log.record_decisions(_commanded(workspace, log, decisions or {}, result), now)
         result.promoted = _promote(workspace, log, now)
         result.pending = len(log.pending())
+    result.not_refreshed = refresh_agents(settings)
     return result
 
 

@@ -1,12 +1,23 @@
 """Our blocks in a person's markdown: replaced while they are ours, left alone once a person has edited them."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.markdown.blocks import insert_lines, newline_of, one_line, put_block, split_lines
+from memory_pipeline.markdown.blocks import (
+    append_block,
+    cut_block,
+    damage,
+    has_block,
+    insert_lines,
+    newline_of,
+    one_line,
+    put_block,
+    split_lines,
+)
 
 PERSON = "# 2026-03-05\n\nCalled the plumber.  \n"
 
@@ -161,3 +172,48 @@ def test_inserted_lines_lose_nothing(text: str, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(lines)))
     insert_lines(lines, index, ["X1", "X2"], "\n")
     assert re.sub(r"X1\nX2\n|\nX1\nX2$", "", "".join(lines), count=1) == text
+
+
+TEXTS = st.text(alphabet=st.sampled_from("ab#\n\r \ufeff-\udc80"), max_size=12)
+
+
+@given(st.none() | TEXTS, st.text(alphabet="xy\n", max_size=5))
+def test_a_block_that_is_cut_again_leaves_what_was_there(text: str | None, body: str) -> None:
+    assert cut_block(append_block(text, "k", body), "k") == text
+
+
+@given(TEXTS, TEXTS)
+def test_what_is_written_around_a_block_stays(before: str, after: str) -> None:
+    """A line before it, and a line after it."""
+    text = f"{before}\n{append_block('', 'k', 'body')}\n{after}"
+    assert cut_block(text, "k") == f"{before}\n{after}"
+
+
+def test_two_blocks_leave_in_any_order() -> None:
+    text = append_block(append_block("no final newline", "a", "1"), "b", "2")
+    for first, second in (("a", "b"), ("b", "a")):
+        left = cut_block(text, first)
+        assert left is not None and cut_block(left, second) == "no final newline"
+
+
+@pytest.mark.parametrize(
+    ("edit", "line", "what"),
+    [
+        (lambda text: text.replace("<!-- /memory:k -->", ""), 3, "without the other"),
+        (lambda text: text + text, 8, "one more mark of the block that begins in line 3"),
+        (lambda text: text.replace("body", "my body"), 3, "edited by hand, down to line 5"),
+    ],
+)
+def test_damage_is_named_with_its_line(edit: Callable[[str], str], line: int, what: str) -> None:
+    text = edit(append_block("one\ntwo\n", "k", "body"))
+    found = damage(text, "k")
+    assert found is not None
+    assert found[0] == line
+    assert what in found[1]
+    with pytest.raises(ValueError, match="not as it was written"):
+        cut_block(text, "k")
+
+
+def test_without_a_block_nothing_is_damaged() -> None:
+    assert damage("text <!-- memory:other 9834876dcfb0 -->", "k") is None
+    assert not has_block("text", "k")

@@ -1,0 +1,51 @@
+"""Changing a file of an agent: what would change is shown first, then asked."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from memory_pipeline.cli.console import MISUSED, fail, say
+from memory_pipeline.markdown.safe_write import decode
+
+
+def show_change(path: Path, old: bytes | None, new: bytes | None) -> None:
+    """The path, what becomes of the file, and a diff of it."""
+    became = "new file" if old is None else "removed, as it was before" if new is None else "changed"
+    say(f"{path} ({became})", "bold")
+    before, after = (_lines(data) for data in (old, new))
+    for line in list(difflib.unified_diff(before, after, n=2, lineterm=""))[2:]:
+        say(f"  {line}", "green" if line.startswith("+") else "red" if line.startswith("-") else "dim")
+
+
+def confirm(yes: bool) -> None:
+    """Ask whether to do it. Raises typer.Exit where the answer is no, or nobody can be asked."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise fail("Nothing was changed: nobody can be asked here. `--yes` does it without asking.", MISUSED)
+    if not typer.confirm("Do that?", default=True):
+        say("Nothing was changed.", "dim")
+        raise typer.Exit
+
+
+@contextmanager
+def unless_unwritable(path: Path) -> Iterator[None]:
+    """A file that cannot be read or written is the user's to fix."""
+    try:
+        yield
+    except OSError as error:
+        why = (error.strerror or "cannot be used").lower()
+        named = Path(error.filename or path)
+        where = path if named.parent == path.parent else named  # not the temporary file beside it
+        raise fail(f"{where}: {why}. {path} was not changed; fix that and run it again.") from None
+
+
+def _lines(data: bytes | None) -> list[str]:
+    text = decode(data or b"").encode("utf-8", "replace").decode()
+    return text.replace("\r\n", "\n").split("\n") if text else []

@@ -1,0 +1,53 @@
+"""`memory disconnect`: take out of an agent's file what `memory connect` put in."""
+
+from pathlib import Path
+
+from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
+from memory_pipeline.cli.connect import AgentName, Project, Yes, place_of
+from memory_pipeline.cli.console import MISUSED, one_sentence, say
+from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.connections.agents import Agent, CannotConnectError, agent_of
+from memory_pipeline.connections.connecting import Connection, connections, disconnected_text, is_shared
+from memory_pipeline.connections.connecting import disconnect as remove_connection
+from memory_pipeline.settings import Settings
+
+
+def disconnect(agent: AgentName, project: Project = None, yes: Yes = False) -> None:
+    """Take the lines out of an agent's file again.
+
+    The file is as it was before `memory connect`, with all that was written around the block since. Without --project
+    only the file for all projects is changed.
+    """
+    settings = settings_of_call()
+    with one_sentence(CannotConnectError, code=MISUSED):
+        named = agent_of(agent)
+    with one_sentence(CannotConnectError):
+        for connection in _sought(settings, named, place_of(settings, project)):
+            _disconnect(settings, named, connection, yes)
+
+
+def _sought(settings: Settings, agent: Agent, place: tuple[Path, str] | None) -> list[Connection]:
+    """Where it was connected; else where it would be, as the list may be lost."""
+    new = Connection.new(agent, place)
+    known = [c for c in connections(settings) if c.agent == agent.name and c.project == new.project]
+    here = [c for c in known if place is None or Path(c.path).parent == place[0]]
+    return here or [new]
+
+
+def _disconnect(settings: Settings, agent: Agent, connection: Connection, yes: bool) -> None:
+    path = Path(connection.path)
+    known = connections(settings)
+    with unless_unwritable(path):
+        old = path.read_bytes() if path.exists() else None
+        new = old if old is None else disconnected_text(connection, old)
+        if new == old and connection not in known:
+            say(f"{agent.title} is not connected: nothing of ours is in {path}.")
+            return
+        if is_shared(known, connection):
+            others = ", ".join(c.agent for c in known if c.path == connection.path and c.agent != agent.name)
+            say(f"{path} stays as it is, because {others} reads it too.")
+        elif new != old:
+            show_change(path, old, new)
+            confirm(yes)
+        remove_connection(settings, connection)
+    say(f"{agent.title} is no longer connected.")

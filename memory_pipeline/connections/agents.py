@@ -1,0 +1,118 @@
+"""The agents that can be connected: where each has its home, and which file of instructions it really reads.
+
+As their sources read them in November 2026 (pi 0.87, Codex 0.169, OpenCode 1.18, Gemini CLI 0.61; Claude Code by its
+documentation). Where several files could be meant, an agent reads the first of them alone, so that is the one to write
+to: a new file in front of it would hide the user's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_pipeline.errors import MemoryPipelineError
+
+
+class CannotConnectError(MemoryPipelineError):
+    """An agent's file cannot be changed as asked; nothing was written. The message names the file and what to do."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A coding agent as `memory connect` and `memory hooks` know it."""
+
+    name: str
+    title: str
+    variable: str
+    """The environment variable that moves its home."""
+    base: str
+    """What the variable stands for by default, below the user's home."""
+    below: str
+    """The home below that."""
+    reads: tuple[str, ...]
+    """Files of instructions for all projects, in its home or the user's (`~/`); the first that is there counts."""
+    reads_in_project: tuple[str, ...]
+    skips_blank: bool = False
+    """Whether a file without words does not count as there."""
+    imports: bool = False
+    """Whether `@path` brings in a file that lies anywhere. Gemini CLI knows it too, but only for files below the folder
+    of the importing one."""
+
+    @property
+    def home(self) -> Path:
+        set_to = os.environ.get(self.variable)
+        base = Path(set_to).expanduser() if set_to else Path.home() / self.base
+        return Path(os.path.abspath(base / self.below))  # noqa: PTH100 - a link stays the path that the user knows
+
+    @property
+    def is_installed(self) -> bool:
+        return self.home.is_dir() or shutil.which(self.name) is not None
+
+    def instructions(self, project: Path | None = None) -> Path:
+        """The file that it reads in every session, or in those of the project."""
+        at_home = (_gemini_file(self.home),) if self.name == "gemini" else self.reads
+        named = self.reads_in_project if project else at_home
+        paths = [Path.home() / name[2:] if name.startswith("~/") else (project or self.home) / name for name in named]
+        there = (path for path in paths if self._counts(path))
+        own = next(path for path in paths if path.name != OVERRIDE)
+        return next(there, own)
+
+    def _counts(self, path: Path) -> bool:
+        try:
+            return path.is_file() and not (self.skips_blank and not path.read_bytes().strip())
+        except OSError:
+            return True  # it is there, and who writes to it says what is wrong
+
+
+OVERRIDE = "AGENTS.override.md"
+_OF_PI = (OVERRIDE, "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD")
+
+AGENTS = (
+    Agent(
+        "claude", "Claude Code", "CLAUDE_CONFIG_DIR", ".claude", "", ("CLAUDE.md",), ("CLAUDE.local.md",), imports=True
+    ),
+    Agent(
+        *("codex", "Codex", "CODEX_HOME", ".codex", ""),
+        (OVERRIDE, "AGENTS.md"),
+        (OVERRIDE, "AGENTS.md"),
+        skips_blank=True,
+    ),
+    Agent("pi", "pi", "PI_CODING_AGENT_DIR", ".pi/agent", "", _OF_PI, _OF_PI),
+    Agent(
+        *("opencode", "OpenCode", "XDG_CONFIG_HOME", ".config", "opencode"),
+        ("AGENTS.md", "~/.claude/CLAUDE.md"),
+        ("AGENTS.md", "CLAUDE.md", "CONTEXT.md"),
+    ),
+    Agent("gemini", "Gemini CLI", "GEMINI_CLI_HOME", "", ".gemini", ("GEMINI.md",), ("GEMINI.md",)),
+)
+BY_NAME = {agent.name: agent for agent in AGENTS}
+
+
+def agent_of(name: str) -> Agent:
+    """Raises `CannotConnectError` for a name that none has."""
+    if name not in BY_NAME:
+        raise CannotConnectError(f"{name!r}: no such agent; expected one of {', '.join(BY_NAME)}.")
+    return BY_NAME[name]
+
+
+def installed(agent: Agent) -> Agent:
+    """The agent. Raises `CannotConnectError` where it is not on this machine."""
+    if not agent.is_installed:
+        raise CannotConnectError(
+            f"{agent.title} is not installed: there is no {agent.home} and no program {agent.name}. Start it once, or "
+            f"name its home in {agent.variable}."
+        )
+    return agent
+
+
+def _gemini_file(home: Path) -> str:
+    """The name that its settings give to the file of instructions."""
+    try:
+        named = json.loads((home / "settings.json").read_text("utf-8"))["context"]["fileName"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return "GEMINI.md"
+    first = named[0] if isinstance(named, list) and named else named
+    return first if isinstance(first, str) and first and Path(first).name == first else "GEMINI.md"

@@ -1,0 +1,33 @@
+"""The lines of MEMORY.md as an agent is shown them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Line(NamedTuple):
+    """A line of MEMORY.md that holds; `project` is the only one that it is of, None for what holds everywhere."""
+
+    section: str
+    text: str
+    project: str | None
+
+
+def rendered(lines: Iterable[Line], source: str, project: str | None) -> str:
+    """Markdown of the lines of the project alone, or of those that hold everywhere; ``source`` is where they stand."""
+    scope = f"the project {project}" if project else "every project"
+    parts = [
+        f"## Remembered for {scope}",
+        "",
+        f"Lines from earlier sessions that the user approved. `memory` copies them from {source}: change them there.",
+    ]
+    sections: dict[str, list[str]] = {}
+    for line in lines:
+        if line.project == project:
+            sections.setdefault("" if line.section == project else line.section, []).append(f"- {line.text}")
+    for section, texts in sections.items():
+        parts += ["", *([f"### {section}", ""] if section else []), *dict.fromkeys(texts)]
+    if not sections:
+        parts += ["", "None yet."]
+    return "\n".join(parts)
