@@ -176,6 +176,32 @@ class IdentitySettings(_Group):
         return (paths[0] if paths else None) if is_one else paths
 
 
+class BriefSettings(_Group):
+    """What a session is told when it begins."""
+
+    tokens: int = Field(2_000, ge=200, description="Most that `memory brief` prints.")
+
+
+class PackSettings(_Group):
+    """The context pack, which stands before the messages of a session until it is rebuilt."""
+
+    tokens: int = Field(15_000, ge=500, description="Most that lines of all sessions may take in `memory pack`.")
+    half_life_days: float = Field(7, gt=0, description="Days without use after which a line ranks half as high.")
+    reflection_bias: float = Field(
+        1.3, gt=0, description="How much higher a condensed line ranks than an observation of the same priority."
+    )
+    working_tokens: int = Field(
+        30_000,
+        ge=1_000,
+        description="Most of the newest messages that stay as they are; from twice as many on the "
+        "older ones have to be condensed first.",
+    )
+    session_tokens: int = Field(10_000, ge=500, description="Most that the condensed messages of the session may take.")
+    cross_session_tokens: int = Field(
+        5_000, ge=500, description="Most that lines of other sessions may take beside them, where there is a session."
+    )
+
+
 class Settings(BaseSettings):
     """Where things lie and how the stages behave."""
 
@@ -272,6 +298,8 @@ class Settings(BaseSettings):
     todoist: TodoistSettings = TodoistSettings()
     qdrant: QdrantSettings = QdrantSettings()
     identity: Annotated[IdentitySettings, Variable("MEMORY_IDENTITY_")] = IdentitySettings()
+    brief: Annotated[BriefSettings, Variable("MEMORY_BRIEF_")] = BriefSettings()
+    pack: Annotated[PackSettings, Variable("MEMORY_PACK_")] = PackSettings()
 
     @classmethod
     def settings_customise_sources(

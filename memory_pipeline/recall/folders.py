@@ -1,0 +1,64 @@
+"""The project of a folder of this machine, by the name that the pipeline gave the sessions in it."""
+
+from __future__ import annotations
+
+import configparser
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_pipeline.sessions.projects import Place, Projects, repository_of
+
+if TYPE_CHECKING:
+    from memory_pipeline.lake.store import Lake
+
+
+def place_of_folder(folder: Path) -> Place:
+    """Where a session that begins in the folder will say that it works. Reads a few small files, and runs no git."""
+    path = Path(os.path.abspath(folder))  # noqa: PTH100 - resolve() would follow links, which sessions name as they are
+    top = next((parent for parent in (path, *path.parents) if _is_there(parent / ".git")), None)
+    if top is None:
+        return Place(str(path))
+    own = _git_folder(top)
+    repository, is_worktree, _ = str(own).partition("/.git/worktrees/")
+    common = Path(repository) / ".git" if is_worktree else own
+    head = _text(own / "HEAD").removeprefix("ref: refs/heads/").strip()
+    cwd = repository if is_worktree else str(top)
+    return Place(cwd, head or "HEAD", _remote(common))
+
+
+def project_of_place(lake: Lake, place: Place) -> str | None:
+    """The project that a session at this place would be of; None outside of any."""
+    columns = ["cwd", "branch", "repository", "began_at"]
+    rows = lake.read("files", columns=columns).unique().iter_rows()
+    known = [Place(cwd, branch or "", remote or "", began) for cwd, branch, remote, began in rows if cwd]
+    return Projects([*known, place]).of(place)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a folder that may not be entered
+        return False
+
+
+def _git_folder(top: Path) -> Path:
+    """`.git`, or the folder that a worktree's or submodule's file of that name leads to."""
+    link = _text(top / ".git").removeprefix("gitdir:").strip()
+    return Path(os.path.normpath(top / link)) if link else top / ".git"
+
+
+def _remote(git: Path) -> str:
+    config = configparser.ConfigParser(strict=False, interpolation=None)
+    try:
+        config.read_string(_text(git / "config"))
+        return repository_of(config['remote "origin"']["url"])
+    except (configparser.Error, KeyError):
+        return ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace") if path.is_file() else ""
+    except OSError:
+        return ""

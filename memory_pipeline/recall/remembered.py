@@ -1,0 +1,91 @@
+"""The lines of MEMORY.md as a session is shown them: with their day, and with how near they are to its project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from memory_pipeline.markdown.blocks import one_line, split_lines
+from memory_pipeline.markdown.safe_write import decode
+from memory_pipeline.proposals.memory_file import MemoryLine, lines_of
+from memory_pipeline.scope import only
+
+OWN, GENERAL, OTHER = 0, 1, 2
+"""Said in the project of the session, in several or none, or in another one only."""
+_DAY = re.compile(r"\((\d{4}-\d{2}-\d{2})\)")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_REJECTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[-\]|.*\(superseded by p-")
+_STRUCK = re.compile(r"~~.*?~~")
+_TAG = re.compile(r"<(?=/?memory\b)", re.I)
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A line that holds. `id` is its proposal's, or `MEMORY.md:12` where a user wrote it by hand."""
+
+    id: str
+    section: str
+    text: str
+    day: date | None
+    nearness: int
+    is_approved: bool = True
+
+
+def remembered(
+    data: bytes | None, projects_of: Mapping[str, Collection[str]], project: str | None, sections: Collection[str]
+) -> list[Remembered]:
+    """The lines of MEMORY.md in the order of the file, without those that are struck through or marked as rejected.
+
+    ``projects_of`` are the projects that a proposal comes from; what the line itself says counts more, as a user may
+    have changed it: its note, or a heading of its own that is none of the ``sections``.
+    """
+    lines, raw = lines_of(data), split_lines(decode(data or b""))
+    known = {name for names in projects_of.values() for name in names}
+    ends = [*(line.line_number for line in lines[1:]), len(raw) + 1]
+    found = []
+    for line, end in zip(lines, ends if lines else [], strict=True):
+        item = _COMMENT.sub(" ", "".join(raw[line.line_number - 1 : end - 1]).split("\n\n")[0])
+        text = safe(_STRUCK.sub("", line.text))
+        if line.is_struck or _REJECTED.match(item) or not re.search(r"\w", text):
+            continue
+        day = _DAY.search(item[:40])
+        own = _named(line, known - set(sections)) or only(list(projects_of.get(line.proposal_id or "", ())))
+        found.append(
+            Remembered(
+                line.proposal_id or f"MEMORY.md:{line.line_number}",
+                line.section,
+                text,
+                _date(day[1]) if day else None,
+                nearness([own] if own else [], project),
+            )
+        )
+    return found
+
+
+def nearness(projects: Iterable[str] | None, project: str | None) -> int:
+    """Of something that was said in these projects to a session in ``project`` (None: in no project, which is as near
+    to one as to another)."""
+    names = set(projects or ())
+    if not names:
+        return GENERAL
+    if project is None or project in names:
+        return OWN
+    return OTHER if len(names) == 1 else GENERAL
+
+
+def safe(text: str) -> str:
+    """On one line, and unable to end the block that it is shown in."""
+    return _TAG.sub("‹", one_line(text))
+
+
+def _named(line: MemoryLine, projects: Collection[str]) -> str | None:
+    return line.project or (line.section if line.section in projects else None)
+
+
+def _date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.recall import briefing, kept_briefing
+from memory_pipeline.recall.folders import place_of_folder, project_of_place
+from memory_pipeline.recall.kept_briefing import briefing_for
+from memory_pipeline.sessions.projects import Place
+from memory_pipeline.settings import Settings
+from memory_pipeline_tests.rows import DAY, proposal, put, workspace
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    made, lake = workspace(tmp_path / "ws")
+    put(lake, "proposals", proposal(1, "Bricks are red."))
+    made.memory_file.write_text("- Fire at noon.\n")
+    settle(made)
+    return made
+
+
+def settle(settings: Settings) -> None:
+    """As if nothing was written for a minute."""
+    for path in [settings.workspace, *settings.workspace.rglob("*")]:
+        os.utime(path, ns=(0, path.stat().st_mtime_ns - 60_000_000_000))
+
+
+def kept(settings: Settings) -> list[Path]:
+    return sorted((settings.workspace / "briefings").glob("*.json"))
+
+
+def test_it_is_rendered_once_and_then_read(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = briefing_for(settings, Path("/src/kiln"))
+    assert "Fire at noon." in first.text
+    monkeypatch.setattr("memory_pipeline.recall.briefing.brief_at", None)
+    assert briefing_for(settings, Path("/src/kiln")) == first
+    assert len(kept(settings)) == 1
+
+
+@pytest.mark.parametrize("change", ["memory", "table", "gone", "setting", "damaged"])
+def test_what_it_came_from_changes(settings: Settings, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered: list[Place] = []
+    brief_at = briefing.brief_at
+    monkeypatch.setattr(briefing, "brief_at", lambda s, place: rendered.append(place) or brief_at(s, place))
+    briefing_for(settings, Path("/src/kiln"))
+    if change == "memory":
+        settings.memory_file.write_text("- Fire at dawn.\n")
+    elif change == "table":
+        put(workspace(settings.workspace)[1], "proposals", proposal(2, "Sails."))
+    elif change == "gone":
+        settings.memory_file.unlink()
+    elif change == "setting":
+        settings, _ = workspace(settings.workspace, brief_tokens=201)
+    else:
+        kept(settings)[0].write_text('{"state": 1')
+    text = briefing_for(settings, Path("/src/kiln")).text
+    assert len(rendered) == 2
+    assert ("noon" in text) == (change not in ("memory", "gone"))
+    assert ("Sails." in text) == (change == "table")
+
+
+def test_what_was_written_just_now_is_not_kept(settings: Settings) -> None:
+    settings.memory_file.write_text("- Fire at dawn.\n")
+    assert "dawn" in briefing_for(settings, Path("/src/kiln")).text
+    assert kept(settings) == []
+
+
+def test_only_so_many_folders_are_kept(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_briefing, "MAX_KEPT", 3)
+    for number in range(5):
+        briefing_for(settings, Path(f"/src/kiln-{number}"))
+    assert len(kept(settings)) == 3
+
+
+def test_a_place_that_cannot_be_written_costs_nothing_but_time(settings: Settings) -> None:
+    (settings.workspace / "briefings").write_text("in the way")
+    assert "Fire at noon." in briefing_for(settings, Path("/src/kiln")).text
+
+
+def test_a_kept_briefing_loads_no_table_library(settings: Settings) -> None:
+    briefing_for(settings, Path("/src/kiln"))
+    code = (
+        "import sys; sys.argv = ['memory', 'brief', '--project', '/src/kiln']\n"
+        "from memory_pipeline.cli.main import app\n"
+        "try: app()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'polars', 'duckdb', 'dagster', 'torch', 'numpy', 'requests'} & set(sys.modules)))"
+    )
+    environment = {**os.environ, "MEMORY_WORKSPACE": str(settings.workspace)}
+    environment["MEMORY_TIMEZONE"] = "UTC"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert "Fire at noon." in done.stdout
+    assert done.stdout.rstrip().endswith("[]")
+
+
+def test_the_project_of_a_folder_is_that_of_its_sessions(tmp_path: Path) -> None:
+    _, lake = workspace(tmp_path / "ws")
+    top = tmp_path / "src" / "api"
+    (top / ".git").mkdir(parents=True)
+    (top / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (top / ".git" / "config").write_text('[remote "origin"]\n\turl = git@example.org:ada/kiln.git\n')
+    (top / "deep" / "down").mkdir(parents=True)
+    worktree = tmp_path / "elsewhere"
+    worktree.mkdir()
+    (top / ".git" / "worktrees" / "e").mkdir(parents=True)
+    (top / ".git" / "worktrees" / "e" / "HEAD").write_text("ref: refs/heads/feature\n")
+    (worktree / ".git").write_text(f"gitdir: {top}/.git/worktrees/e\n")
+    for folder in (top, top / "deep" / "down", worktree):
+        assert project_of_place(lake, place_of_folder(folder)) == "kiln"
+    assert place_of_folder(worktree).branch == "feature"
+    assert place_of_folder(top / "deep").cwd == str(top)
+
+
+def test_another_folder_of_a_name_that_is_taken_is_another_project(tmp_path: Path) -> None:
+    from memory_pipeline_tests.conftest import conversation, write_session
+
+    settings, lake = workspace(tmp_path / "ws")
+    write_session(tmp_path / "s" / "one.jsonl", *conversation(f"{DAY}T09:00:00"), cwd="/home/ada/work/api")
+    from memory_pipeline.sessions.catalogue import Catalogue
+    from memory_pipeline.sessions.reading import source_of
+
+    Catalogue(lake, settings).refresh([source_of(tmp_path / "s" / "one.jsonl")])
+    assert project_of_place(lake, place_of_folder(Path("/home/ada/work/api"))) == "api"
+    assert project_of_place(lake, place_of_folder(Path("/home/ada/play/api"))) == "play/api"
+    assert project_of_place(lake, place_of_folder(Path("/home/ada"))) is None
+
+
+def test_the_kept_file_is_the_owners_alone(settings: Settings) -> None:
+    briefing_for(settings, Path("/src/kiln"))
+    assert kept(settings)[0].stat().st_mode & 0o077 == 0
+    assert json.loads(kept(settings)[0].read_text())["briefing"]["text"]
+
+
+@pytest.mark.parametrize("closed", ["lake", "proposals", "nothing"])
+def test_what_may_not_be_read_is_left_out(open_tmp: Path, as_nobody: None, closed: str) -> None:
+    settings, lake = workspace(open_tmp / "ws")
+    put(lake, "proposals", proposal(1, "Bricks are red."))
+    settings.memory_file.write_text("- Fire at noon.\n")
+    shut = {"lake": lake.root, "proposals": lake.root / "proposals"}
+    if closed in shut:
+        shut[closed].chmod(0)
+    settings.workspace.chmod(0o500)  # nor written, as on a disk that is full
+    found = briefing_for(settings, Path("/src/kiln"))
+    assert "Fire at noon." in found.text
+    assert ("Bricks are red." in found.text) == (closed == "nothing")
