@@ -185,7 +185,7 @@ class BriefSettings(_Group):
 class PackSettings(_Group):
     """The context pack, which stands before the messages of a session until it is rebuilt."""
 
-    tokens: int = Field(15_000, ge=500, description="Most that lines of all sessions may take in `memory pack`.")
+    tokens: int = Field(15_000, ge=500, description="Most that the lines of other sessions may take in a context pack.")
     half_life_days: float = Field(7, gt=0, description="Days without use after which a line ranks half as high.")
     reflection_bias: float = Field(
         1.3, gt=0, description="How much higher a condensed line ranks than an observation of the same priority."
