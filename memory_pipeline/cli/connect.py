@@ -16,12 +16,12 @@ from memory_pipeline.connections.connecting import (
     connections,
     imported_file,
     told,
-    told_path,
 )
 from memory_pipeline.connections.connecting import connect as write_connection
-from memory_pipeline.connections.project_names import project_named
+from memory_pipeline.connections.files import bytes_of, told_path
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents
+from memory_pipeline.recall.folders import place_of_folder, project_of_place
 from memory_pipeline.settings import Settings
 
 Project = Annotated[
@@ -61,7 +61,7 @@ def place_of(settings: Settings, project: Path | None) -> tuple[Path, str] | Non
     folder = project.expanduser().absolute()
     if not folder.is_dir():
         raise CannotConnectError(f"{folder}: expected the folder of a project, and there is none.")
-    return folder, project_named(folder, Lake(settings.lake_dir))
+    return folder, project_of_place(Lake(settings.lake_dir), place_of_folder(folder)) or folder.name
 
 
 def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, yes: bool) -> None:
@@ -75,7 +75,7 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
                 f"{settings.memory_file} is not there yet, so there is nothing to show an agent: `memory run` finds "
                 "lines, and `memory review` approves them."
             ) from None
-        old = path.read_bytes() if path.exists() else None
+        old = bytes_of(path)
         new = connected_text(settings, connection, lines, old)
         known = connections(settings)
         if new == old and connection in known:
@@ -95,8 +95,9 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
     say(f"{agent.title} reads the lines from its next session on; `memory disconnect {agent.name}` undoes it.")
     if of_projects and not place:
         say(
-            f"Not among them: lines of {', '.join(of_projects)}. `memory connect {agent.name} --project DIR` writes "
-            "those of one project into the project's own file."
+            f"Not among them: lines of {', '.join(of_projects)}. "
+            + (f"`memory hooks install {agent.name}` shows each session those of its project; " if agent.hooks else "")
+            + f"`memory connect {agent.name} --project DIR` writes them into the project's own file."
         )
 
 

@@ -9,6 +9,7 @@ from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.connections.agents import Agent, CannotConnectError, agent_of
 from memory_pipeline.connections.connecting import Connection, connections, disconnected_text, is_shared
 from memory_pipeline.connections.connecting import disconnect as remove_connection
+from memory_pipeline.connections.files import bytes_of
 from memory_pipeline.settings import Settings
 
 
@@ -38,7 +39,7 @@ def _disconnect(settings: Settings, agent: Agent, connection: Connection, yes: b
     path = Path(connection.path)
     known = connections(settings)
     with unless_unwritable(path):
-        old = path.read_bytes() if path.exists() else None
+        old = bytes_of(path)
         new = old if old is None else disconnected_text(connection, old)
         if new == old and connection not in known:
             say(f"{agent.title} is not connected: nothing of ours is in {path}.")

@@ -24,6 +24,7 @@ COMMANDS = {
     "review": "Decide on the pending proposals, key by key.",
     "connect": "Let an agent read the approved lines.",
     "disconnect": "Take the lines out of an agent's file again.",
+    "hooks": "Have agents ask for the memory when a session starts.",
     "brief": "Print what a new session should know.",
     "why": "Show where a line comes from, back to the words that were said.",
     "log": "Show the log of a day, memory/YYYY-MM-DD.md.",

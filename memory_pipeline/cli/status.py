@@ -11,8 +11,9 @@ from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, 
 from memory_pipeline.cli.estimate import told
 from memory_pipeline.cli.summary import say_problems
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.connections.agents import CannotConnectError
+from memory_pipeline.connections.agents import AGENTS, CannotConnectError
 from memory_pipeline.connections.connecting import told as told_of_agents
+from memory_pipeline.connections.hooks import told as told_of_hooks
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
@@ -164,7 +165,9 @@ def _batch(settings: Settings) -> dict[str, Any] | None:
 def _agents(settings: Settings) -> dict[str, str]:
     """How each agent is shown the memory."""
     try:
-        return told_of_agents(settings)
+        connected, asking = told_of_agents(settings), told_of_hooks(settings)
+        names = [agent.name for agent in AGENTS if agent.name in connected or agent.name in asking]
+        return {name: ", ".join(filter(None, (connected.get(name), asking.get(name)))) for name in names}
     except (CannotConnectError, OSError) as error:
         return {"": str(error)}
 
@@ -229,7 +232,7 @@ def _print(data: dict[str, Any]) -> None:
         for stage, of in sorted(data["model_calls_today_by_stage"].items()):
             say_pair("", f"{stage}: ${of['usd']:.2f}, {of['tokens']:,} tokens, {of['calls']:,} calls")
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
-    agents = ", ".join(f"{name}: {how}" if name else how for name, how in data["agents"].items())
+    agents = "; ".join(f"{name}: {how}" if name else how for name, how in data["agents"].items())
     say_pair("agents shown it", agents or "none; `memory connect` lists them")
     for sentence in data["auto_promotion"]:
         say_pair("auto-promotion", sentence)

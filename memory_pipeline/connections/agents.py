@@ -35,6 +35,8 @@ class Agent:
     reads: tuple[str, ...]
     """Files of instructions for all projects, in its home or the user's (`~/`); the first that is there counts."""
     reads_in_project: tuple[str, ...]
+    hooks: str | None = None
+    """Below its home: the settings that name hooks, or the script that is loaded; None where it gets none from us."""
     skips_blank: bool = False
     """Whether a file without words does not count as there."""
     imports: bool = False
@@ -72,19 +74,25 @@ _OF_PI = (OVERRIDE, "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD")
 
 AGENTS = (
     Agent(
-        "claude", "Claude Code", "CLAUDE_CONFIG_DIR", ".claude", "", ("CLAUDE.md",), ("CLAUDE.local.md",), imports=True
+        *("claude", "Claude Code", "CLAUDE_CONFIG_DIR", ".claude", ""),
+        ("CLAUDE.md",),
+        ("CLAUDE.local.md",),
+        "settings.json",
+        imports=True,
     ),
     Agent(
         *("codex", "Codex", "CODEX_HOME", ".codex", ""),
         (OVERRIDE, "AGENTS.md"),
         (OVERRIDE, "AGENTS.md"),
+        "hooks.json",
         skips_blank=True,
     ),
-    Agent("pi", "pi", "PI_CODING_AGENT_DIR", ".pi/agent", "", _OF_PI, _OF_PI),
+    Agent("pi", "pi", "PI_CODING_AGENT_DIR", ".pi/agent", "", _OF_PI, _OF_PI, "extensions/memory-pipeline.js"),
     Agent(
         *("opencode", "OpenCode", "XDG_CONFIG_HOME", ".config", "opencode"),
         ("AGENTS.md", "~/.claude/CLAUDE.md"),
         ("AGENTS.md", "CLAUDE.md", "CONTEXT.md"),
+        "plugins/memory-pipeline.js",
     ),
     Agent("gemini", "Gemini CLI", "GEMINI_CLI_HOME", "", ".gemini", ("GEMINI.md",), ("GEMINI.md",)),
 )

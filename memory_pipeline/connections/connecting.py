@@ -8,9 +8,8 @@ the way back works without it, but nothing is kept up to date.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -18,15 +17,15 @@ from typing import Self
 from filelock import Timeout
 
 from memory_pipeline.connections.agents import AGENTS, Agent, CannotConnectError
+from memory_pipeline.connections.files import bytes_of, edit_file, told_path
 from memory_pipeline.connections.lines import Line, rendered
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.markdown.blocks import append_block, body_of, cut_block, damage, has_block, put_block
-from memory_pipeline.markdown.safe_write import decode, encode, update_file, write_atomically
+from memory_pipeline.markdown.safe_write import decode, encode, write_atomically
 from memory_pipeline.settings import Settings
 
 IMPORT, LINES = "connect-import", "connect-lines"
 """The keys of the blocks."""
-Edit = Callable[[bytes | None], bytes | None]
 
 
 @dataclass(frozen=True)
@@ -144,23 +143,6 @@ def told(settings: Settings) -> dict[str, str]:
     return {agent.name: ", ".join(found[agent.name]) for agent in AGENTS if agent.name in found}
 
 
-def edit_file(settings: Settings, path: Path, edit: Edit) -> None:
-    """Replace the file by what ``edit`` makes of its bytes, None for no file, with a backup. Raises OSError."""
-    named = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
-    backups = settings.backups / "connections" / named
-    removed = False
-
-    def edited(old: bytes | None) -> bytes:
-        nonlocal removed
-        new = edit(old)
-        removed = new is None
-        return new or b""
-
-    update_file(path, edited, backups=backups)
-    if removed and path.read_bytes() == b"":
-        path.resolve().unlink()
-
-
 def _refresh(settings: Settings, connection: Connection, lines: Sequence[Line]) -> None:
     path = Path(connection.path)
     old = path.read_bytes()
@@ -202,22 +184,17 @@ def _refuse_damage(connection: Connection, text: str) -> None:
 
 def _write_import(settings: Settings, lines: Sequence[Line]) -> None:
     path = imported_file(settings)
-    old = path.read_bytes() if path.exists() else None
+    old = bytes_of(path)
     new = f"{rendered(lines, told_path(settings.memory_file), None)}\n".encode("utf-8", "replace")
     write_atomically(path, new, expected=old, backups=None)
 
 
 def _write_list(settings: Settings, known: Sequence[Connection]) -> None:
     path = _list_of(settings)
-    old = path.read_bytes() if path.exists() else None
+    old = bytes_of(path)
     new = json.dumps([asdict(connection) for connection in known], indent=1, ensure_ascii=False).encode() + b"\n"
     write_atomically(path, new, expected=old, backups=None)
 
 
 def _list_of(settings: Settings) -> Path:
     return settings.workspace / "connections" / "connected.json"
-
-
-def told_path(path: Path) -> str:
-    """The path with `~` for the user's home, so that a file that is carried to another machine still fits."""
-    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)

@@ -58,12 +58,17 @@ def spoken(session: ParsedSession) -> list[Message]:
     return [message for message in session.messages if message.role in ("user", "assistant")]
 
 
-@pytest.fixture(scope="module", params=HARNESSES, ids=lambda harness: harness.name)
-def conversation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
-    kind: type[Harness] = request.param
+def needs(kind: type[Harness]) -> None:
+    """Skip without the program; in CI that is a failure."""
     if not (PROGRAMS / kind.name).exists():
         reason = f"{kind.name} is not installed in {PROGRAMS}; `make harnesses` installs it where npm is there"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+
+
+@pytest.fixture(scope="module", params=HARNESSES, ids=lambda harness: harness.name)
+def conversation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
+    kind: type[Harness] = request.param
+    needs(kind)
     home, project = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("project")
     with ModelServer() as model:
         harness = kind(home, project, model)

@@ -1,0 +1,96 @@
+"""`memory hooks`: agents call the memory themselves, when a session starts and when it is compacted."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
+from memory_pipeline.cli.connect import AgentName, Yes
+from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.connections.agents import AGENTS, CannotConnectError, agent_of, installed
+from memory_pipeline.connections.files import bytes_of
+from memory_pipeline.connections.hooks import hooked, hooks_file, removed, told, with_hooks
+from memory_pipeline.connections.hooks import install as write_hooks
+from memory_pipeline.connections.hooks import remove as remove_hooks
+
+SHOWN = 5
+"""Of the last lines of the hooks' log."""
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def _hooks() -> None:
+    """Have agents ask for the memory when a session starts."""
+
+
+@app.command()
+def install(agent: AgentName, yes: Yes = False) -> None:
+    """Have an agent ask.
+
+    Shows what it would change, and asks. From then on each session that starts is given the brief of its project, and
+    one that is compacted what the memory has of it. A hook takes less than a second, whatever happens, and says nothing
+    when something is wrong.
+    """
+    settings = settings_of_call()
+    with one_sentence(CannotConnectError, code=MISUSED):
+        named = agent_of(agent)
+    with one_sentence(CannotConnectError):
+        path = hooks_file(installed(named))
+        with unless_unwritable(path):
+            old = bytes_of(path)
+            new = with_hooks(settings, named, old)
+            if new == old and named.name in hooked(settings):
+                say(f"{named.title} has the hooks already, in {path}.")
+                return
+            show_change(path, old, new)
+            confirm(yes)
+            write_hooks(settings, named)
+    say(f"{named.title} asks from its next session on; `memory hooks remove {named.name}` undoes it.")
+    if named.name == "codex":
+        say(
+            "Codex runs a hook only when you trust it: start `codex` and answer what it asks, or enter /hooks.",
+            "yellow",
+        )
+
+
+@app.command()
+def remove(agent: AgentName, yes: Yes = False) -> None:
+    """Undo `install`, byte for byte where the file was not changed since."""
+    settings = settings_of_call()
+    with one_sentence(CannotConnectError, code=MISUSED):
+        named = agent_of(agent)
+    with one_sentence(CannotConnectError):
+        known = hooked(settings).get(named.name)
+        path = Path(known.path) if known else hooks_file(named)
+        with unless_unwritable(path):
+            old = bytes_of(path)
+            new = removed(settings, named, old)
+            if new == old and known is None:
+                say(f"{named.title} has no hooks of ours in {path}.")
+                return
+            if new != old:
+                show_change(path, old, new)
+                confirm(yes)
+            remove_hooks(settings, named)
+    say(f"{named.title} asks no longer.")
+
+
+@app.command()
+def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
+    """Show which agents ask, and what went wrong last."""
+    settings = settings_of_call()
+    with one_sentence(CannotConnectError):
+        found = told(settings)
+    state = {a.name: found.get(a.name, "no hooks" if a.hooks else "gets none") for a in AGENTS}
+    log = settings.workspace / "connections" / "hooks.log"
+    lines = log.read_text("utf-8", "replace").splitlines()[-SHOWN:] if log.exists() else []
+    if as_json:
+        print_json({"agents": state, "log": str(log), "last_problems": lines})
+        return
+    for name, how in state.items():
+        say_pair(name, how)
+    for line in lines:
+        say_pair("went wrong", line)

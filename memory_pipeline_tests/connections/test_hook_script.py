@@ -1,0 +1,158 @@
+"""The hook itself: it answers, or is silent with one line in the log, and leaves no process behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.connections.hooks import SCRIPT
+from memory_pipeline_tests.connections.stand_ins import RULE, brief, hanging, program
+
+
+class Hook:
+    """What an agent calls, with a workspace of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.workspace = folder / "workspace"
+        (self.workspace / "connections").mkdir(parents=True)
+        self.log = self.workspace / "connections" / "hooks.log"
+
+    def call(
+        self, memory: Path, agent: str = "pi", event: str = "start", payload: str = "{}", **options: object
+    ) -> str:
+        """What it prints. It must end well, and say nothing on stderr."""
+        command = [sys.executable, "-I", "-S", str(SCRIPT), str(self.workspace), str(memory), agent, event]
+        done = subprocess.run(command, input=payload, capture_output=True, text=True, timeout=600, **options)
+        assert (done.returncode, done.stderr) == (0, "")
+        return str(done.stdout)
+
+    def problems(self) -> list[str]:
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+
+@pytest.fixture
+def hook(tmp_path: Path) -> Hook:
+    return Hook(tmp_path)
+
+
+def test_the_brief_is_given_marked_as_data(hook: Hook, tmp_path: Path) -> None:
+    text = hook.call(brief(tmp_path), payload=json.dumps({"cwd": "/somewhere/kiln"}))
+    assert text.splitlines()[1] == RULE
+    assert text.startswith("<memory-pipeline note=") and "data" in text.splitlines()[0]
+    assert text.endswith("</memory-pipeline>")
+    assert "['brief', '--project', '/somewhere/kiln']" in (tmp_path / "asked").read_text()
+    assert hook.problems() == []
+
+
+def test_no_line_can_end_the_mark(hook: Hook, tmp_path: Path) -> None:
+    text = hook.call(program(tmp_path / "memory", "print('a </memory-pipeline> b <memory-pipeline x> c')"))
+    assert text.count("</memory-pipeline>") == 1 and text.count("<memory-pipeline") == 1
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_claude_code_and_codex_get_what_they_read(agent: str, hook: Hook, tmp_path: Path) -> None:
+    answer = json.loads(hook.call(brief(tmp_path), agent, payload=json.dumps({"cwd": "/kiln", "source": "startup"})))
+    output = answer["hookSpecificOutput"]
+    assert output["hookEventName"] == "SessionStart" and RULE in output["additionalContext"]
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("print('x' * 10_000_000)", "longer than"),
+        ("sys.stdout.buffer.write(bytes(range(256)))", "not UTF-8"),
+        ("print('a\\x00b')", "not text"),
+        ("print('\\x1b[31m')", "not text"),
+        (
+            "print('half'); print('The index is locked.', file=sys.stderr); sys.exit(1)",
+            "exit code 1: The index is locked.",
+        ),
+        ("os.kill(os.getpid(), 9)", "exit code -9"),
+        ("print('No briefing: it is locked.', file=sys.stderr)", "exit code 0: No briefing: it is locked."),
+    ],
+)
+def test_what_is_no_brief_is_not_given(body: str, problem: str, hook: Hook, tmp_path: Path) -> None:
+    assert hook.call(program(tmp_path / "memory", body)) == ""
+    (line,) = hook.problems()
+    assert problem in line and " pi start: " in line
+
+
+def test_nothing_to_say_is_no_problem(hook: Hook, tmp_path: Path) -> None:
+    assert hook.call(program(tmp_path / "memory", "")) == ""
+    assert hook.problems() == []
+
+
+def test_a_brief_that_hangs_is_killed_with_all_that_it_started(hook: Hook, tmp_path: Path) -> None:
+    assert hook.call(hanging(tmp_path)) == ""
+    (line,) = hook.problems()
+    assert "took longer than 0.95 s" in line
+    for pid in map(int, (tmp_path / "pids").read_text().split()):
+        _await_end(pid)
+
+
+def test_a_session_that_never_says_what_it_is_does_not_keep_the_hook(hook: Hook, tmp_path: Path) -> None:
+    """The agent leaves the pipe open."""
+    command = [sys.executable, "-I", "-S", str(SCRIPT), str(hook.workspace), str(brief(tmp_path)), "pi", "start"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.wait(timeout=600) == 0
+        assert process.stdout and process.stdout.read() == b""
+    assert "took longer" in hook.problems()[0]
+
+
+def test_a_command_that_has_moved_is_silence(hook: Hook, tmp_path: Path) -> None:
+    assert hook.call(tmp_path / "gone/memory") == ""
+    assert "no such file or directory" in hook.problems()[0]
+
+
+def test_a_workspace_that_is_gone_is_silence(hook: Hook, tmp_path: Path) -> None:
+    hook.workspace = tmp_path / "gone"
+    assert hook.call(brief(tmp_path)) == ""
+    assert not hook.workspace.exists()
+
+
+def test_a_full_disk_is_silence_or_an_answer(hook: Hook, tmp_path: Path) -> None:
+    """No byte can be written to any file: the log neither."""
+
+    def full() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    assert hook.call(program(tmp_path / "memory", "sys.exit(1)"), preexec_fn=full) == ""
+    assert hook.problems() == [] or hook.problems() == [""]
+    assert RULE in hook.call(program(tmp_path / "memory", f"print({RULE!r})"), preexec_fn=full)
+
+
+def test_the_pipelines_own_calls_of_agents_get_nothing(hook: Hook, tmp_path: Path) -> None:
+    assert hook.call(brief(tmp_path), env={**os.environ, "MEMORY_PIPELINE_INSIDE": "1"}) == ""
+    assert not (tmp_path / "asked").exists() and hook.problems() == []
+
+
+@pytest.mark.parametrize("payload", ["", "[]", "no json", "\x00"])
+def test_a_payload_that_says_nothing_is_the_folder_it_is_called_in(payload: str, hook: Hook, tmp_path: Path) -> None:
+    assert RULE in hook.call(brief(tmp_path), payload=payload, cwd=tmp_path)
+    assert str(tmp_path) in (tmp_path / "asked").read_text()
+
+
+def test_the_log_does_not_grow_for_ever(hook: Hook, tmp_path: Path) -> None:
+    hook.log.write_text("x\n" * 60_000)
+    hook.call(tmp_path / "gone")
+    assert len(hook.problems()) == 1
+    assert hook.log.with_suffix(".log.1").exists()
+
+
+def _await_end(pid: int) -> None:
+    """Wait until the process is no more, or only waits to be buried."""
+    while True:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        if state in "ZX":
+            return
+        time.sleep(0.05)
