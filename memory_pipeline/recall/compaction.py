@@ -1,0 +1,262 @@
+"""What takes the place of messages that a harness compacts: what was observed in them, the task and the next step.
+
+Made from the session's file alone, in this process and without a model, so nothing is in it that was not said. It goes
+on adding below what stood there at the last compaction. It is over when its time is: then it tells what it has so far,
+and the harness makes its own summary where that is nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.observations.extractive.observer import ExtractiveObserver
+from memory_pipeline.observations.model import Context, Fact, Segment, WindowMessage, observation_id
+from memory_pipeline.sessions.discovery import find_sources, roots
+from memory_pipeline.sessions.model import Message, NotASessionError, ParsedSession
+from memory_pipeline.sessions.quoting import quoted_spans
+from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline.sessions.redaction import redactor_of
+from memory_pipeline.sessions.windows import COMPLETED, Window, cut_windows
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.dates import clock_of, instead_of_clock
+from memory_pipeline.text.priorities import HIGH, RANK
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.tokens import estimate
+
+MAX_LINE = 400
+"""Characters of an observation and of a narrative."""
+MAX_FILES = 40
+FRAME_TOKENS = 800
+"""Of the session's budget, for the task, the next step and the files."""
+HEAD = (
+    "What was said in this session before, as memory_pipeline observed it: quoted from the messages that are gone, "
+    "nothing invented. 🔴 matters for long, 🟡 for days, 🟢 for now."
+)
+NOT_OBSERVED = "### The user's messages, as there was no time to observe more"
+SHARE = 2
+"""How many times as much is told as is kept of a day: here the words themselves are gone."""
+MAX_ASKED = 240
+"""Characters of a message that was not observed."""
+
+
+@dataclass(frozen=True)
+class CompactionSummary:
+    """In the words of pi's hook; `shown` are the ids that the pipeline gives these observations too."""
+
+    summary: str
+    first_kept_entry_id: str | None
+    tokens_before: int
+    details: dict[str, Any]
+    shown: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "summary": self.summary,
+            "firstKeptEntryId": self.first_kept_entry_id,
+            "tokensBefore": self.tokens_before,
+            "details": self.details,
+        }
+
+
+@dataclass
+class _Progress:
+    """What the thread that observes has come to."""
+
+    windows: list[Window] = field(default_factory=list)
+    segments: dict[str, list[Segment]] = field(default_factory=dict)
+    session: ParsedSession | None = None
+    messages: list[Message] = field(default_factory=list)
+    error: Exception | None = None
+
+
+def session_file(settings: Settings, session: str) -> Path:
+    """The file that is named, or whose name has this id of a session in it. Raises `NotASessionError`."""
+    path = Path(session).expanduser()
+    if path.is_file():
+        return path
+    if "/" not in session and session.strip():
+        found = [source for source in find_sources(roots(settings)) if session in Path(source.path).name]
+        if found:
+            return Path(max(found, key=lambda source: (source.modified_ns, source.path)).path)
+    raise NotASessionError(f"{session!r} is no file, and no session file of this machine has it in its name.")
+
+
+def compaction_summary(
+    settings: Settings,
+    path: Path,
+    *,
+    first_kept: str | None = None,
+    tokens_before: int | None = None,
+    seconds: float = 5.0,
+) -> CompactionSummary | None:
+    """The summary of what stands in the file before the entry ``first_kept`` (None: of all); None where the time was up
+    before the file was read.
+
+    Raises `NotASessionError`.
+    """
+    progress = _Progress()
+    thread = threading.Thread(target=_observe, args=(settings, path, first_kept, progress), daemon=True)
+    end = time.monotonic() + seconds
+    thread.start()
+    thread.join(max(0.0, end - time.monotonic()))
+    if progress.error:
+        raise progress.error
+    if progress.session is None or not progress.messages:
+        return None
+    observed = [(window, progress.segments.get(window.dedupe_key)) for window in progress.windows]
+    return _told(settings, progress.session, progress.messages, observed, first_kept, tokens_before)
+
+
+def _observe(settings: Settings, path: Path, first_kept: str | None, progress: _Progress) -> None:
+    """Runs in a thread that is left behind when the time is up. The newest window first: what was compacted before
+    matters least."""
+    try:
+        session = parse_file(path, tool_text_limit=settings.tool_text_limit, redactor=redactor_of(settings))
+        last = _line_of_entry(path, first_kept)
+        messages = [m for m in session.messages if not m.voided and (last is None or m.line < last)]
+        windows = cut_windows(session, messages, settings.zone)
+        progress.windows, progress.messages, progress.session = windows, messages, session
+        observer = ExtractiveObserver(min(SHARE * settings.observation_budget, 0.5))
+        for window in reversed(windows):
+            said = [_as_seen(message) for message in window.messages]
+            progress.segments[window.dedupe_key] = observer.observe(said, Context(window.day, window.dedupe_key))
+    except Exception as error:
+        progress.error = error
+
+
+def _line_of_entry(path: Path, entry: str | None) -> int | None:
+    """The line of the record with this id, from 1."""
+    if not entry:
+        return None
+    sought = orjson.dumps(entry)[1:-1]
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if sought in line:
+                try:
+                    record = orjson.loads(line)
+                except orjson.JSONDecodeError:
+                    continue
+                if isinstance(record, dict) and entry in (record.get("id"), record.get("uuid")):
+                    return number
+    raise NotASessionError(f"{path} has no entry {entry!r}; name one that is in it, or leave out --first-kept.")
+
+
+def _as_seen(message: Message) -> WindowMessage:
+    return WindowMessage(
+        message.message_id,
+        message.role,
+        message.said_at,
+        message.text,
+        message.is_error,
+        tuple(quoted_spans(message.text)) if message.role == "user" else (),
+        message.tool_name,
+        answer_to=message.answer_to,
+        answered=message.answered,
+        untimed=None if message.is_timed else instead_of_clock(message.line),
+    )
+
+
+def _told(
+    settings: Settings,
+    session: ParsedSession,
+    messages: Sequence[Message],
+    observed: Sequence[tuple[Window, list[Segment] | None]],
+    first_kept: str | None,
+    tokens_before: int | None,
+) -> CompactionSummary:
+    whole = Window("", session.session_id, observed[-1][0].day, "", tuple(messages))
+    then = whole.suggested_response
+    head = [HEAD]
+    if task := whole.current_task:
+        head.append(f"## Current task\n{one_line(task)}")
+    if then and then != COMPLETED and then != task:
+        head.append(f"## Next step\n{one_line(then)}")
+    tail = [*_files("Modified", whole.files_modified), *_files("Read", whole.files_read)]
+    entries = list(_entries(settings, observed))
+    room = settings.pack.session_tokens - min(FRAME_TOKENS, estimate("\n".join([*head, *tail])))
+    kept = _within(entries, room)
+    body = [
+        "\n".join([title, *(entry.text for entry in group if entry.text)])
+        for title, group in groupby(kept, key=lambda entry: entry.title)
+    ]
+    summary = "\n\n".join([*head, *(["## Observed", *body] if body else []), *tail]) + "\n"
+    ids = [entry.id for entry in kept if entry.id]
+    details = {
+        "type": "memory_pipeline",
+        "sessionId": session.session_id,
+        "observations": len(ids),
+        "leftOut": sum(bool(entry.id) for entry in entries) - len(ids),
+        "observationTokens": estimate(summary),
+        "isComplete": all(segments is not None for _, segments in observed),
+        "readFiles": whole.files_read,
+        "modifiedFiles": whole.files_modified,
+    }
+    before = tokens_before if tokens_before is not None else sum(_tokens(m) for m in session.messages)
+    return CompactionSummary(summary, first_kept, before, details, ids)
+
+
+def _tokens(message: Message) -> int:
+    return estimate(message.text, tool=message.role == "tool")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A line below the narrative of its topic; of a topic without facts the narrative alone."""
+
+    title: str
+    text: str
+    id: str
+    rank: int
+
+
+def _entries(settings: Settings, observed: Sequence[tuple[Window, list[Segment] | None]]) -> Iterator[_Entry]:
+    last = observed[-1][0].day
+    for window, segments in observed:
+        day = "" if window.day == last else f"{window.day} "
+        if segments is None:
+            for asked in (m for m in window.messages if m.role == "user" and m.text.strip()):
+                yield _Entry(NOT_OBSERVED, f"- {day}{clip(one_line(asked.text), MAX_ASKED)}", "", RANK[HIGH])
+            continue
+        for segment in segments:
+            title = f"### {clip(one_line(segment.title or segment.narrative), MAX_LINE)}"
+            for fact in segment.facts:
+                name = observation_id(window.dedupe_key, fact)
+                yield _Entry(title, _line(settings, fact, day), name, RANK[fact.priority])
+            if not segment.facts and segment.narrative:
+                yield _Entry(title, "", "", RANK[HIGH] + 1)
+
+
+def _line(settings: Settings, fact: Fact, day: str) -> str:
+    clock = clock_of(fact.observed_at, settings.zone, fact.untimed)
+    return f"- {settings.marks[fact.priority]} ({day}{clock}) {clip(one_line(fact.text), MAX_LINE)}"
+
+
+def _within(entries: Sequence[_Entry], tokens: int) -> list[_Entry]:
+    """In order; where there are too many, the least important go, the oldest first."""
+    costs = [
+        estimate(f"{entry.text}\n") + (estimate(entry.title) if not i or entries[i - 1].title != entry.title else 0)
+        for i, entry in enumerate(entries)
+    ]
+    left, over = tokens - sum(costs), set[int]()
+    for index in sorted(range(len(entries)), key=lambda i: (-entries[i].rank, i)):
+        if left >= 0:
+            break
+        over.add(index)
+        left += costs[index]
+    return [entry for index, entry in enumerate(entries) if index not in over]
+
+
+def _files(verb: str, paths: Sequence[str]) -> list[str]:
+    if not paths:
+        return []
+    more = [f"… and {len(paths) - MAX_FILES} more"] if len(paths) > MAX_FILES else []
+    return ["\n".join([f"## {verb}", *(f"- {one_line(path)}" for path in paths[:MAX_FILES]), *more])]
