@@ -34,7 +34,7 @@ from memory_pipeline.observations.model import (
 from memory_pipeline.observations.rows import Rows
 from memory_pipeline.sessions.quoting_cues import IMAGE
 
-VERSION = "12"
+VERSION = "13"
 """Raise it when the same messages would give other observations."""
 KINDS: dict[str, Any] = {"segments": SegmentRow, "observations": ObservationRow}
 

@@ -99,6 +99,12 @@ class Alignment:
         total = sum(wanted.values())
         return sum(weight for word, weight in wanted.items() if word in said) / total if total else 0.0
 
+    def share(self, part: str, text: str) -> float:
+        """Share of the text's words, by their rarity, that a part of it has."""
+        wanted = self._weights(text)
+        total = sum(wanted.values())
+        return sum(wanted[word] for word in stems(part) if word in wanted) / total if total else 0.0
+
     def speaker(self, span: EvidenceSpan, position: int) -> str:
         """Whose words a span is: the voice of its message, or paste."""
         message = self.messages[position]

@@ -12,14 +12,14 @@ from memory_pipeline.observations.extractive.units import SHORT_ANSWER
 from memory_pipeline.observations.first_speakers import SIDES, is_order
 from memory_pipeline.observations.flags import COMPLETED, TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import WindowTimes
-from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Aligned, Alignment
+from memory_pipeline.observations.language_model.alignment import GROUNDED, MAX_SPANS, NAMED, Aligned, Alignment
+from memory_pipeline.observations.language_model.quotations import Quotation, Quotations, words
 from memory_pipeline.observations.model import EvidenceSpan, Fact, WindowMessage
 from memory_pipeline.observations.parsing.answer import ParsedFact
 from memory_pipeline.observations.parsing.markup import without_markup
 from memory_pipeline.text.dates import CLOCK, clock_of, clock_times
 from memory_pipeline.text.kinds import NORMATIVE, length_of
 from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
-from memory_pipeline.text.sentences import squeeze
 from memory_pipeline.text.spaces import run_together
 from memory_pipeline.text.specifics import Words, missing_specifics, specifics
 
@@ -30,9 +30,7 @@ SAID_BY = 0.4
 """Share of a fact's words that makes it somebody's: more than any long message has of a fact that it does not tell."""
 STEERED = 0.12
 """Share of a fact's words that shows that the user spoke of it."""
-MIN_QUOTED = 4
-"""Words of the user's in marks of quotation that make a fact theirs, whatever stands around them."""
-_QUOTATION = re.compile(r'["“„«](?P<words>[^"“”„«»]+)["”“»]')
+_QUOTATION = re.compile(r'["“„«「『](?P<words>[^"“”„«»「」『』]+)["”“»」』]')
 MAX_PRIORITY = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
 """Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
 SHOWN_BY_RESULTS = ("root_cause", "state_change")
@@ -58,7 +56,8 @@ class FactCheck:
     messages: Sequence[WindowMessage]
     window: Conversation
     alignment: Alignment
-    words: Words
+    quotations: Quotations
+    said: Words
     texts: Sequence[str]
     times: frozenset[str]
     """Clock times that were printed or said."""
@@ -72,6 +71,7 @@ class FactCheck:
             messages,
             Conversation.from_messages(messages),
             Alignment(messages),
+            Quotations(messages),
             Words([*texts, *names]),
             texts,
             WindowTimes.from_messages(((m.said_at, m.untimed, m.text) for m in messages), zone).spoken,
@@ -82,14 +82,19 @@ class FactCheck:
         """The fact as it may be stored. `within` are the positions of the part that the model was shown."""
         named = [number - 1 for number in parsed.refs if number - 1 in within]
         text, is_removed = self.without_invented_times(self.without_markup(parsed.text))
-        missing = missing_specifics(text, self.words)
+        missing = missing_specifics(text, self.said)
+        named, quoted = self._where_quoted(text, named, within, [m.span("words") for m in _QUOTATION.finditer(text)])
         aligned = self._aligned(text, named, within, missing)
+        if aligned is None:  # it may quote without marks of quotation
+            named, quoted = self._where_quoted(text, named, within, [(0, len(text))])
+            aligned = self._aligned(text, named, within, missing) if quoted else None
         flags = [COMPLETED] if parsed.is_done else []
         flags += [UNGROUNDED_SPECIFICS] if missing else []
         if is_removed or (parsed.clock and parsed.clock not in self.times):
             flags.append(TIME_REMOVED)
         if aligned is None:
             return self._ungrounded(parsed, text, [UNGROUNDED, *flags], named or list(within))
+        aligned = _with_quotations(aligned, quoted)
         positions = [p for p in named if p in aligned.positions] or aligned.positions
         said = self.messages[self._said_at([*positions, *named], parsed.clock)]
         fact = Fact(
@@ -118,7 +123,7 @@ class FactCheck:
 
     def _is_said(self, step: str, within: range) -> bool:
         aligned = self.alignment.align(step, within)
-        return not missing_specifics(step, self.words) and bool(aligned.spans) and aligned.coverage >= NAMED
+        return not missing_specifics(step, self.said) and bool(aligned.spans) and aligned.coverage >= NAMED
 
     def without_markup(self, text: str) -> str:
         """The text without what only the answer's format added to it."""
@@ -138,6 +143,32 @@ class FactCheck:
             return found[0]
         goes_on = found.string[found.end() : found.end() + 1].isalnum()
         return " " if goes_on else ""
+
+    def _where_quoted(
+        self, text: str, named: list[int], within: range, parts: Sequence[tuple[int, int]]
+    ) -> tuple[list[int], list[Quotation]]:
+        """The messages to hold the fact against, and what these parts of it quote of messages that the model did not
+        name: they come first, and of those that it named stays what the fact tells of. A quotation must be a good
+        part of the fact; it is where it was said first."""
+        found, there = (
+            [
+                q
+                for start, end in parts
+                for q in self.quotations.of(text, start, end, p)
+                if self._share(text, q) >= NAMED
+            ]
+            for p in (within, named)
+        )
+        moved = [q for q in found if not any(_covers(other.within, q.within) for other in there)]
+        if not moved:
+            return named, []
+        quoted = list(dict.fromkeys(q.position for q in moved))
+        kept = [p for p in named if p not in quoted and self.alignment.coverage(text, [p]) >= STEERED]
+        return [*quoted, *kept], moved
+
+    def _share(self, text: str, quotation: Quotation) -> float:
+        """Of the fact's words, by their rarity, those that the quotation has."""
+        return self.alignment.share(text[quotation.within], text)
 
     def _aligned(self, text: str, named: list[int], within: range, missing: list[str]) -> Aligned | None:
         """Where it was said: in the messages that the model named, else anywhere in what it was shown, else nowhere."""
@@ -188,10 +219,14 @@ class FactCheck:
         return self.alignment.speaker(aligned.spans[0], aligned.positions[0])
 
     def _quotes_user(self, text: str, positions: Iterable[int]) -> bool:
-        """Whether it has a sentence of the user's word for word, in marks of quotation."""
-        own = [squeeze(self.messages[p].own).casefold() for p in positions if self.messages[p].role == "user"]
-        quotes = (squeeze(found["words"]).casefold().rstrip(".,!") for found in _QUOTATION.finditer(text))
-        return any(len(quote.split()) >= MIN_QUOTED and any(quote in said for said in own) for quote in quotes)
+        """Whether it has a sentence of the user's word for word, in marks of quotation, that is a good part of it."""
+        users = [p for p in positions if self.messages[p].role == "user"]
+        return any(
+            self.alignment.speaker(q.span, q.position) == "user" and self._share(text, q) >= NAMED
+            for found in _QUOTATION.finditer(text)
+            for q in self.quotations.of(text, *found.span("words"), users)
+            if q.within == _words_in(text, found)
+        )
 
     def _cap_priority(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
         """With the priority that it may have at most."""
@@ -210,6 +245,29 @@ class FactCheck:
         return "user" in speakers or any(
             self.messages[p].is_plan or self.window.is_confirmed(p) for p in aligned.positions
         )
+
+
+def _words_in(text: str, quotation: re.Match[str]) -> slice:
+    """From the first to the last of its words."""
+    places = list(words(quotation["words"]))
+    first = quotation.start("words")
+    return slice(first + places[0].start, first + places[-1].end) if places else slice(0, 0)
+
+
+def _covers(one: slice, other: slice) -> bool:
+    return bool(one.start <= other.start and other.stop <= one.stop)
+
+
+def _with_quotations(aligned: Aligned, quoted: Sequence[Quotation]) -> Aligned:
+    """With these first among the spans, in place of those that have them among other words."""
+    spans = [(q.span, q.position) for q in quoted]
+    spans += [
+        (span, position)
+        for span, position in zip(aligned.spans, aligned.positions, strict=True)
+        if not any(q.position == position and q.span.start < span.end and span.start < q.span.end for q in quoted)
+    ]
+    kept = spans[:MAX_SPANS]
+    return replace(aligned, spans=tuple(span for span, _ in kept), positions=tuple(p for _, p in kept))
 
 
 def _without_orders(fact: Fact) -> Fact:

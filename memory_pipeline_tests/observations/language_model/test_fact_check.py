@@ -226,6 +226,81 @@ def test_a_fact_that_quotes_the_person_is_theirs(quote: str, trust: str) -> None
     assert checked(window, parsed(text, refs=[1, 2])).trust == trust
 
 
+STASH = "do not stash anything, read the files you need"
+LONG = "user: Please look at the depot first.", f"user: So, {STASH.capitalize()}, ok?", "assistant: The depot is empty."
+GLOSS = "the agent had put local modifications aside, unasked"
+
+
+@pytest.mark.parametrize("refs", [[1], [3], [1, 3], [99], [2]])
+@pytest.mark.parametrize(
+    "text", [f'"{STASH}": {GLOSS}.', f"The person said „{STASH}“, as {GLOSS}.", f"{STASH.capitalize()}: {GLOSS}."]
+)
+def test_a_quotation_is_found_where_it_stands_whatever_the_model_named(text: str, refs: list[int]) -> None:
+    window = talk(*LONG)
+    fact = checked(window, parsed(text, refs=refs))
+    assert (fact.flags, fact.trust, fact.priority, fact.observed_at) == ((), "user", "high", window[1].said_at)
+    assert all(q.startswith("m2: ") and STASH in q.lower() for q in evidence(fact, window)) and fact.evidence
+    if refs != [2]:
+        assert evidence(fact, window) == [f"m2: {STASH.capitalize()}"]  # these words and no others
+
+
+def test_a_quotation_is_found_in_a_language_without_spaces() -> None:
+    window = talk("user: 先看倉庫。", "user: 好的,不要暫存任何東西,只讀需要的檔案。", "assistant: 倉庫是空的。")
+    fact = checked(window, parsed("「不要暫存任何東西,只讀需要的檔案」:代理曾自行嘗試擱置本地修改。", refs=[1]))
+    assert (fact.flags, fact.trust) == ((), "user")
+    assert evidence(fact, window) == ["m2: 不要暫存任何東西,只讀需要的檔案"]
+
+
+@pytest.mark.parametrize(
+    ("turn", "trust", "priority", "kind"),
+    [
+        (f"assistant: I will {STASH[3:]}.", "assistant", "medium", "rule"),
+        (f"tool: {STASH}", "tool", "medium", "statement"),
+        (f"user: Look:\n<<{STASH}>>", "paste", "medium", "statement"),
+        (f"injected: {STASH}", "injected", "low", "statement"),
+    ],
+)
+def test_a_quotation_is_worth_what_its_message_is(turn: str, trust: str, priority: str, kind: str) -> None:
+    """Also where the model says that it is the person's, and names a message of theirs."""
+    window = talk("user: Please look at the depot first.", turn)
+    fact = checked(window, parsed(f'The person demands: "{STASH[3:]}"; {GLOSS}.', refs=[1]))
+    assert (fact.trust, fact.priority, fact.kind) == (trust, priority, kind)
+    assert [span.message_id for span in fact.evidence] == ["m2"]
+
+
+def test_what_was_read_before_it_was_said_again_stays_theirs_who_said_it_first() -> None:
+    window = talk(f"tool: {STASH}", "user: Please look at the depot.", f"user: It says: {STASH}")
+    fact = checked(window, parsed(f'"{STASH}": {GLOSS}.', refs=[2]))
+    assert (fact.trust, fact.priority, [s.message_id for s in fact.evidence]) == ("tool", "medium", ["m1"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"never stash what is not committed yet": {}.',  # nobody said that
+        '"read the files": {}.',  # too little to tell
+        '"so, do not" is what the person said of the quarterly invoices, {}.',
+        'As to the depot, "do not stash anything": invoices move to Berlin, customers pay late, nobody counts parcels, '
+        "couriers strike and {}.",  # true words in an invented fact
+    ],
+)
+def test_an_invented_fact_is_saved_by_no_quotation(text: str) -> None:
+    fact = checked(talk(*LONG), parsed(text.format(GLOSS), refs=[3]))
+    assert (fact.flags, fact.priority, fact.trust, fact.evidence) == ((UNGROUNDED,), "low", "model", ())
+
+
+def test_a_few_words_of_the_persons_do_not_make_a_long_fact_theirs() -> None:
+    window = talk("user: yes, please do that now", "assistant: Invoices move to the Berlin depot with weekly couriers.")
+    text = '"yes, please do that now": invoices move to the Berlin depot with weekly couriers.'
+    assert checked(window, parsed(text, refs=[1, 2])).trust == "assistant"
+
+
+def test_the_short_answer_that_a_wrong_number_names_is_no_consent() -> None:
+    window = talk("user: ok", *LONG)
+    fact = checked(window, parsed(f'"{STASH}": {GLOSS}.', refs=[1]))
+    assert [span.message_id for span in fact.evidence] == ["m3"]
+
+
 def test_a_persons_own_words_beside_a_paste_are_theirs() -> None:
     window = talk("user: From now on use uv.\n<<error: pip is broken>>\nNever pip.")
     assert checked(window, parsed("From now on use uv, never pip.", refs=[1])).trust == "user"
