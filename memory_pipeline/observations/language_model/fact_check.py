@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
@@ -12,7 +12,14 @@ from memory_pipeline.observations.extractive.units import SHORT_ANSWER
 from memory_pipeline.observations.first_speakers import SIDES, is_order
 from memory_pipeline.observations.flags import COMPLETED, TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import WindowTimes
-from memory_pipeline.observations.language_model.alignment import GROUNDED, MAX_SPANS, NAMED, Aligned, Alignment
+from memory_pipeline.observations.language_model.alignment import (
+    GROUNDED,
+    MAX_SPANS,
+    NAMED,
+    Aligned,
+    Alignment,
+    stems,
+)
 from memory_pipeline.observations.language_model.quotations import Quotation, Quotations, words
 from memory_pipeline.observations.model import EvidenceSpan, Fact, WindowMessage
 from memory_pipeline.observations.parsing.answer import ParsedFact
@@ -30,6 +37,9 @@ SAID_BY = 0.4
 """Share of a fact's words that makes it somebody's: more than any long message has of a fact that it does not tell."""
 STEERED = 0.12
 """Share of a fact's words that shows that the user spoke of it."""
+MIN_QUOTED = 3
+"""Words of content in marks of quotation by which a fact is known to be of the message that has them, and of who said
+them, whatever stands around them."""
 _QUOTATION = re.compile(r'["“„«「『](?P<words>[^"“”„«»「」『』]+)["”“»」』]')
 MAX_PRIORITY = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
 """Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
@@ -83,10 +93,11 @@ class FactCheck:
         named = [number - 1 for number in parsed.refs if number - 1 in within]
         text, is_removed = self.without_invented_times(self.without_markup(parsed.text))
         missing = missing_specifics(text, self.said)
-        named, quoted = self._where_quoted(text, named, within, [m.span("words") for m in _QUOTATION.finditer(text)])
+        marked = [found.span("words") for found in _QUOTATION.finditer(text)]
+        named, quoted = self._where_quoted(text, named, within, marked, _says_something)
         aligned = self._aligned(text, named, within, missing)
         if aligned is None:  # it may quote without marks of quotation
-            named, quoted = self._where_quoted(text, named, within, [(0, len(text))])
+            named, quoted = self._where_quoted(text, named, within, [(0, len(text))], self._is_mostly)
             aligned = self._aligned(text, named, within, missing) if quoted else None
         flags = [COMPLETED] if parsed.is_done else []
         flags += [UNGROUNDED_SPECIFICS] if missing else []
@@ -145,18 +156,18 @@ class FactCheck:
         return " " if goes_on else ""
 
     def _where_quoted(
-        self, text: str, named: list[int], within: range, parts: Sequence[tuple[int, int]]
+        self,
+        text: str,
+        named: list[int],
+        within: range,
+        parts: Sequence[tuple[int, int]],
+        is_enough: Callable[[str, Quotation], bool],
     ) -> tuple[list[int], list[Quotation]]:
         """The messages to hold the fact against, and what these parts of it quote of messages that the model did not
-        name: they come first, and of those that it named stays what the fact tells of. A quotation must be a good
-        part of the fact; it is where it was said first."""
+        name: they come first, and of those that it named stays what the fact tells of. A quotation is where it was
+        said first."""
         found, there = (
-            [
-                q
-                for start, end in parts
-                for q in self.quotations.of(text, start, end, p)
-                if self._share(text, q) >= NAMED
-            ]
+            [q for start, end in parts for q in self.quotations.of(text, start, end, p) if is_enough(text, q)]
             for p in (within, named)
         )
         moved = [q for q in found if not any(_covers(other.within, q.within) for other in there)]
@@ -166,9 +177,9 @@ class FactCheck:
         kept = [p for p in named if p not in quoted and self.alignment.coverage(text, [p]) >= STEERED]
         return [*quoted, *kept], moved
 
-    def _share(self, text: str, quotation: Quotation) -> float:
-        """Of the fact's words, by their rarity, those that the quotation has."""
-        return self.alignment.share(text[quotation.within], text)
+    def _is_mostly(self, text: str, quotation: Quotation) -> bool:
+        """Whether the fact has so many of its words from it, by their rarity, that it is meant without marks, too."""
+        return self.alignment.share(text[quotation.within], text) >= NAMED
 
     def _aligned(self, text: str, named: list[int], within: range, missing: list[str]) -> Aligned | None:
         """Where it was said: in the messages that the model named, else anywhere in what it was shown, else nowhere."""
@@ -219,10 +230,10 @@ class FactCheck:
         return self.alignment.speaker(aligned.spans[0], aligned.positions[0])
 
     def _quotes_user(self, text: str, positions: Iterable[int]) -> bool:
-        """Whether it has a sentence of the user's word for word, in marks of quotation, that is a good part of it."""
+        """Whether it has a sentence of the user's word for word, in marks of quotation."""
         users = [p for p in positions if self.messages[p].role == "user"]
         return any(
-            self.alignment.speaker(q.span, q.position) == "user" and self._share(text, q) >= NAMED
+            self.alignment.speaker(q.span, q.position) == "user" and _says_something(text, q)
             for found in _QUOTATION.finditer(text)
             for q in self.quotations.of(text, *found.span("words"), users)
             if q.within == _words_in(text, found)
@@ -252,6 +263,11 @@ def _words_in(text: str, quotation: re.Match[str]) -> slice:
     places = list(words(quotation["words"]))
     first = quotation.start("words")
     return slice(first + places[0].start, first + places[-1].end) if places else slice(0, 0)
+
+
+def _says_something(text: str, quotation: Quotation) -> bool:
+    """Whether it is more than the words that anybody says: "yes, please do that now"."""
+    return len(stems(text[quotation.within])) >= MIN_QUOTED
 
 
 def _covers(one: slice, other: slice) -> bool:
