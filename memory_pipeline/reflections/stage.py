@@ -35,7 +35,7 @@ from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
 
-VERSION = "6"
+VERSION = "7"
 FILES_SHARE = 0.8
 """Of what instructions, observations and answer leave of a model's context, for MEMORY.md and the identity files."""
 

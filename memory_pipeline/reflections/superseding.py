@@ -1,20 +1,23 @@
-"""Older state that newer state replaces: "uses uv instead of pip" ends "installs packages with pip".
+"""Older state that newer state replaces: "uses uv instead of pip" ends "installs packages with pip", and a user's "no
+weekly reports after all" ends "I want weekly reports".
 
 Certain cases only: a clause of the newer one names what it gives up, one of the older one has that, both speak of the
-same thing besides, and the older one says little else. English.
+same thing besides, and the older one says little else. English, but for what a user takes back
+(`text/taking_back.py`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from memory_pipeline.reflections.model import Observation
 from memory_pipeline.scope import may_end
 from memory_pipeline.text.kinds import NORMATIVE, RULES
 from memory_pipeline.text.sameness import MIN_SHARE_IN_CLAUSE
 from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.taking_back import takes_back
 from memory_pipeline.text.wording import COMMON_TO_CHANGES, refused_words, retracted_words
 
 STATE = ("state_change", "decision", *RULES, "convention")
@@ -37,6 +40,8 @@ def superseded_by(observed: Sequence[Observation]) -> dict[str, str]:
     for newer in sorted(observed, key=_age, reverse=True):
         if newer.kind not in NEWER or newer.trust not in TRUSTED or not newer.may_lead:
             continue
+        for older in _taken_back(newer, by_word):
+            direct.setdefault(older.observation_id, newer.observation_id)
         for clause in _CLAUSE.split(newer.text):
             retracted = retracted_words(clause)
             for older in (o for word in sorted(retracted) for o in by_word[word]):
@@ -47,6 +52,16 @@ def superseded_by(observed: Sequence[Observation]) -> dict[str, str]:
                 ):
                     direct[older.observation_id] = newer.observation_id
     return {older: _end_of(older, direct) for older in direct}
+
+
+def _taken_back(newer: Observation, by_word: Mapping[str, Sequence[Observation]]) -> Iterator[Observation]:
+    """What the same user wanted before and does not want now, or the other way round."""
+    if newer.trust == "user" and newer.kind in NORMATIVE:
+        near = {o.observation_id: o for word in sorted(content_words(newer.text)) for o in by_word[word]}
+        for older in near.values():
+            is_users = older.trust == "user" and older.kind in NORMATIVE
+            if is_users and _may_end(newer, older) and takes_back(newer.text, older.text):
+                yield older
 
 
 def _may_end(newer: Observation, older: Observation) -> bool:

@@ -123,7 +123,7 @@ def takes_place_of(text: str, older: str) -> bool:
     """
     said, of_text, gone_before = _stems(older), _stems(text), _denied_stems(older)
     for words in retracted_names(text):
-        named = frozenset(map(_stem, words))
+        named = frozenset(map(stem, words))
         beside = said - named - _VERB_STEMS
         about = len(beside) <= MAX_WORDS_BESIDE or 2 * len(beside & of_text) >= len(beside)
         if named <= said and not named & gone_before and about:
@@ -135,7 +135,7 @@ def breaks_with(text: str, older: str) -> bool:
     """Whether the text gives up something that the older line holds on to: they do not say the same, however many
     words they share. Much less is needed than for taking its place."""
     held = _stems(older) - _denied_stems(older) - _VERB_STEMS
-    return any(not held.isdisjoint(map(_stem, named)) for named in retracted_names(text))
+    return any(not held.isdisjoint(map(stem, named)) for named in retracted_names(text))
 
 
 def contradict(one: str, other: str) -> bool:
@@ -187,21 +187,21 @@ def _denied_stems(text: str) -> frozenset[str]:
     denies = foreign.denies if foreign else _DENIES
     named = [word for words in retracted_names(text) for word in words]
     denied = [word for match in denies.finditer(text) for word in content_words(match["words"])]
-    return frozenset(map(_stem, [*named, *denied]))
+    return frozenset(map(stem, [*named, *denied]))
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(_stem, content_words(text)))
+    return frozenset(map(stem, content_words(text)))
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     """Crude: "tag", "tags", "tagged" and "tagging" are one word, and so are "image" and "images"."""
-    stem = _ENDING.sub("", word) if word.isalpha() and len(word) > MIN_STEM else word
-    is_doubled = stem != word and len(stem) >= MIN_STEM and stem[-1] == stem[-2]
-    return stem[:-1] if is_doubled else stem
+    root = _ENDING.sub("", word) if word.isalpha() and len(word) > MIN_STEM else word
+    is_doubled = root != word and len(root) >= MIN_STEM and root[-1] == root[-2]
+    return root[:-1] if is_doubled else root
 
 
-_VERB_STEMS = frozenset(map(_stem, _VERBS))
+_VERB_STEMS = frozenset(map(stem, _VERBS))
 
 
 _THING = r"(?:the |a |an |any |our |your |my |using |use |in |on |with |from )*[`\"'“‘]?([\w./@:+-]*\w/?)"

@@ -1,5 +1,7 @@
 """The extractive reflector: what says the same is one line, what is old fades, what was asked is nothing."""
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -290,6 +292,37 @@ def test_a_state_that_ended_leads_no_group_even_where_it_is_high(vectors: bool) 
 )  # fmt: skip
 def test_what_is_not_replaced(older: Observation, newer: Observation) -> None:
     assert superseded_by([older, newer]) == {}
+
+
+WANTED, UNWANTED = "I'd prefer weekly reports of the depot.", "ok, no weekly reports of the depot then"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "is_over"),
+    [
+        (WANTED, UNWANTED, True),
+        ("I don't want weekly reports.", "Let's have weekly reports after all.", True),
+        ("Immer Wochenberichte schreiben.", "Ich will keine Wochenberichte schreiben.", True),
+        (WANTED, "No weekly reports of the office then.", False),
+        (WANTED, "I'd prefer weekly reports of the depot, please.", False),
+    ],
+)
+@pytest.mark.parametrize("ago", [0, 3])
+def test_what_a_person_wants_no_more_is_over_in_that_and_later_sessions(
+    older: str, newer: str, is_over: bool, ago: int
+) -> None:
+    before = said(older, kind="preference", ago=ago, session="s1" if ago else "s2")
+    after = said(newer, kind="correction", clock="11:00", session="s2")
+    assert superseded_by([before, after]) == ({before.observation_id: after.observation_id} if is_over else {})
+    first = replace(after, observed_at=before.observed_at - timedelta(days=9))
+    assert superseded_by([first, before]) == ({after.observation_id: before.observation_id} if is_over else {})
+
+
+@pytest.mark.parametrize("change", [{"trust": "assistant"}, {"trust": "paste"}, {"projects": ("other",)}])
+def test_only_the_person_takes_back_what_they_want_and_only_in_its_project(change: dict[str, Any]) -> None:
+    before = said(WANTED, kind="preference", projects=("depot",), ago=1)
+    after = said(UNWANTED, kind="correction", **({"projects": ("depot",)} | change))
+    assert superseded_by([before, after]) == {}
 
 
 @pytest.mark.parametrize(

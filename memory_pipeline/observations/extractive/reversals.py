@@ -12,6 +12,7 @@ from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import NORMATIVE, is_question, kind_of_claim, kind_of_user
 from memory_pipeline.text.sentences import sentences
 from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.taking_back import subject, takes_back
 
 CLAIMS = ("root_cause", "statement", "decision")
 """Kinds of the model's words that a retraction can end."""
@@ -40,6 +41,8 @@ class Reversal:
     """It sets something else in its place."""
     retracted: frozenset[str] = frozenset()
     """X of "instead of X"."""
+    text: str = ""
+    """Its words, where these are compared."""
 
 
 def reversed_units(found: Sequence[Unit], window: Conversation) -> dict[int, Reversal]:
@@ -54,13 +57,14 @@ def reversed_units(found: Sequence[Unit], window: Conversation) -> dict[int, Rev
                 retracting[word].append(reversal)
             if reversal.replaces:
                 replacing[word].append(reversal)
+    later = list(_standing_sentences(window))
     retracted = {}
     for i, unit in enumerate(found):
         if unit.form == "paste":
             continue
         by = _retracted(unit, retracting) if unit.form == "said" else _replaced(unit, replacing)
         if by is None and unit.form != "said":
-            by = retracted_messages.get(unit.position)
+            by = retracted_messages.get(unit.position) or _taken_back(unit, later)
         if by:
             retracted[i] = by
     return retracted
@@ -106,6 +110,27 @@ def _reversals(window: Conversation) -> Iterator[Reversal]:
                 retracted=frozenset(w for m in cues.IN_PLACE_OF.finditer(words) for w in content_words(m[1])) - _WEAK,
             )
         before = position if is_user and own.strip() else before
+
+
+def _standing_sentences(window: Conversation) -> Iterator[Reversal]:
+    """What the user says themselves, in every language, with what it is about."""
+    for position, message in enumerate(window.messages):
+        if message.role == "user":
+            own = message.own
+            for sentence in sentences(own):
+                if about := subject(own[sentence.start : sentence.end]):
+                    yield Reversal(
+                        position, sentence.start, sentence.end, about, text=own[sentence.start : sentence.end]
+                    )
+
+
+def _taken_back(unit: Unit, later: Sequence[Reversal]) -> Reversal | None:
+    """What a user said later that is the same with the opposite sign."""
+    if unit.form == "answer" or kind_of_user(unit.text) not in NORMATIVE:
+        return None
+    about = subject(unit.text)
+    after = (r for r in later if r.position > unit.position and not about.isdisjoint(r.words))
+    return next((r for r in after if takes_back(r.text, unit.text)), None)
 
 
 def _may_reverse(words: str, is_user: bool) -> bool:

@@ -97,3 +97,40 @@ def test_what_is_pasted_takes_nothing_back() -> None:
     ]
     texts = [f.text for s in ExtractiveObserver(0.5).observe(said) for f in s.facts]
     assert REDIS in texts
+
+
+WANTED = "I don't want to track command errors in telemetry"
+TELEMETRY = "assistant: The telemetry of the commands is sent by a hook of the root command in cmd/root.go now."
+
+
+@pytest.mark.parametrize(
+    ("words", "reversal"),
+    [
+        (WANTED, "I want to track command errors in telemetry"),
+        (WANTED, "sorry, yes. I want to track errors in telemetry"),
+        ("Let's keep command errors in the telemetry", "I don't want command errors in the telemetry"),
+        ("I'd prefer to have weekly reports of the depot", "ok, no weekly reports of the depot then"),
+        ("Bitte immer Wochenberichte an die Spedition schreiben.", "Ich will keine Wochenberichte an die Spedition."),
+    ],
+)
+def test_what_the_person_says_later_with_the_opposite_sign_takes_it_back(words: str, reversal: str) -> None:
+    assert words in facts(f"user: {words}", TELEMETRY)
+    assert words not in facts(f"user: {words}", TELEMETRY, f"user: {reversal}")
+    assert words in facts(f"user: {reversal}", TELEMETRY, f"user: {words}")  # the later one holds
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "I want to track page views in telemetry",
+        "should I want to track command errors in telemetry?",
+        "the log says: I want to track",
+    ],
+)
+def test_what_is_of_something_else_takes_nothing_back(other: str) -> None:
+    assert WANTED in facts(f"user: {WANTED}", TELEMETRY, f"user: {other}")
+
+
+def test_the_model_takes_back_nothing_that_the_person_wants() -> None:
+    said = "assistant: I want to track command errors in telemetry."
+    assert WANTED in facts(f"user: {WANTED}", TELEMETRY, said, "tool: ok")
