@@ -27,6 +27,7 @@ COMMANDS = {
     "hooks": "Have agents ask for the memory when a session starts.",
     "brief": "Print what a new session should know.",
     "compaction": "Print a summary of a session that is being compacted.",
+    "pack": "Print the context pack of a project or session.",
     "why": "Show where a line comes from, back to the words that were said.",
     "log": "Show the log of a day, memory/YYYY-MM-DD.md.",
     "sql": "Ask the tables anything, in SQL.",

@@ -23,11 +23,11 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.flags import COMPLETED, DOUBTED
 from memory_pipeline.observations.model import EXTRACTIVE
-from memory_pipeline.proposals.events import EXPIRED, PENDING, ProposalLog
+from memory_pipeline.proposals.events import PENDING, ProposalLog
 from memory_pipeline.proposals.expiry import expiring_on
-from memory_pipeline.proposals.memory_file import lines_of, normalised
+from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
-from memory_pipeline.recall.remembered import OTHER, nearness, remembered, safe
+from memory_pipeline.recall.remembered import OTHER, nearness, remembered, safe, settled
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.sessions.redaction.spoken import names_password
 from memory_pipeline.sessions.windows import COMPLETED as NOTHING_WAITS
@@ -212,12 +212,10 @@ class _Sources:
         """On which the project was worked on."""
         states = _tried(problems, "proposals", lambda: typed_rows(self.log.frame, ProposalState), [])
         self.rows: list[ProposalState] = states
-        self.told: set[str] = {normalised(line.text) for line in lines_of(self.memory)}
+        over = settled(self.memory, self.rows)
+        self.told = over.words
         """Words that are told already, or that the user has decided against."""
-        over = [row for row in self.rows if row["status"] not in (PENDING, EXPIRED)]
-        self.told |= {normalised(row["text"]) for row in over}
-        self.known: set[str] = {source for row in over for source in row["sources"]}
-        """Ids of what such lines were made from."""
+        self.known = over.ids
 
     def _own_sessions(self) -> pl.DataFrame:
         columns = ["session_id", "project", "harness", "day"]

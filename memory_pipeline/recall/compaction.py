@@ -127,7 +127,7 @@ def _observe(settings: Settings, path: Path, first_kept: str | None, progress: _
         progress.windows, progress.messages, progress.session = windows, messages, session
         observer = ExtractiveObserver(min(SHARE * settings.observation_budget, 0.5))
         for window in reversed(windows):
-            said = [_as_seen(message) for message in window.messages]
+            said = [as_seen(message) for message in window.messages]
             progress.segments[window.dedupe_key] = observer.observe(said, Context(window.day, window.dedupe_key))
     except Exception as error:
         progress.error = error
@@ -150,7 +150,8 @@ def _line_of_entry(path: Path, entry: str | None) -> int | None:
     raise NotASessionError(f"{path} has no entry {entry!r}; name one that is in it, or leave out --first-kept.")
 
 
-def _as_seen(message: Message) -> WindowMessage:
+def as_seen(message: Message) -> WindowMessage:
+    """The message as an observer sees it."""
     return WindowMessage(
         message.message_id,
         message.role,

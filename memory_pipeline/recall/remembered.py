@@ -6,10 +6,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
+from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line, split_lines
 from memory_pipeline.markdown.safe_write import decode
-from memory_pipeline.proposals.memory_file import MemoryLine, lines_of
+from memory_pipeline.proposals.events import EXPIRED, PENDING
+from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.scope import only
 
 OWN, GENERAL, OTHER = 0, 1, 2
@@ -62,6 +65,21 @@ def remembered(
             )
         )
     return found
+
+
+class Settled(NamedTuple):
+    """What is not told as news: the words of MEMORY.md and of lines that were decided on, and the ids of the rows that
+    those were made from."""
+
+    words: set[str]
+    ids: set[str]
+
+
+def settled(data: bytes | None, proposals: Iterable[ProposalState]) -> Settled:
+    """By the bytes of MEMORY.md and all proposals; one that expired was never decided on."""
+    over = [row for row in proposals if row["status"] not in (PENDING, EXPIRED)]
+    words = {normalised(line.text) for line in lines_of(data)} | {normalised(row["text"]) for row in over}
+    return Settled(words, {source for row in over for source in row["sources"]})
 
 
 def nearness(projects: Iterable[str] | None, project: str | None) -> int:

@@ -1,0 +1,114 @@
+"""Which remembered lines of other sessions a context pack has room for: the rows, and their rank."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import polars as pl
+
+from memory_pipeline.lake.rows import ObservationRow, PoolReflectionRow, ProposalState, ReflectionRow, typed_rows
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.observations.flags import COMPLETED, DOUBTED
+from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.memory_file import normalised
+from memory_pipeline.recall.remembered import OTHER, Remembered, nearness, remembered, safe, settled
+from memory_pipeline.recall.usage import last_cited
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
+
+WEIGHTS = {HIGH: 3.0, MEDIUM: 2.0, LOW: 1.0}
+"""Of priorities: at a half-life of a week a high line ranks as a low one that is used eleven days later."""
+HALF_LIVES = 8
+"""After which an observation ranks below anything; older days are not read for observations."""
+SPEAKERS = ("user", "assistant", "model")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line with what its rank is made of. `used` is the day on which it was cited last, else said last."""
+
+    id: str
+    text: str
+    priority: str
+    used: date
+    bias: float = 1.0
+
+    def score(self, half_life_days: float) -> float:
+        """ln(priority) + ln(kind) + recency. The recency is of the day alone, so no clock changes the order."""
+        recency = math.log(2) * self.used.toordinal() / half_life_days
+        return math.log(WEIGHTS[self.priority]) + math.log(self.bias) + recency
+
+
+def approved_rows(settings: Settings, lake: Lake, project: str | None) -> list[Remembered]:
+    """The lines of MEMORY.md that hold in the project, nearest first."""
+    rows = typed_rows(ProposalLog(lake).frame, ProposalState)
+    projects = {row["proposal_id"]: row["projects"] or [] for row in rows}
+    lines = remembered(_memory(settings), projects, project, settings.sections)
+    return sorted((line for line in lines if line.nearness != OTHER), key=lambda line: line.nearness)
+
+
+def ranked_rows(settings: Settings, lake: Lake, project: str | None, without_session: str | None = None) -> list[Row]:
+    """Reflections and observations of other sessions that the project may know, the best first, each once."""
+    over = settled(_memory(settings), typed_rows(ProposalLog(lake).frame, ProposalState))
+    reflections = typed_rows(lake.read("reflections"), ReflectionRow)
+    superseded = {one for row in reflections for one in row["superseded"] or ()}
+    found = [
+        *_of_reflections(reflections, settings, project),
+        *_of_pool(lake, settings, project),
+        *_of_observations(lake, settings, project, over.ids | superseded, without_session),
+    ]
+    found = _as_used(found, last_cited(settings))
+    half_life = settings.pack.half_life_days
+    best: dict[str, Row] = {}
+    for row in sorted(found, key=lambda row: (-row.score(half_life), row.id)):
+        words = normalised(row.text)
+        if words not in over.words:
+            best.setdefault(words, row)
+    return list(best.values())
+
+
+def _of_reflections(rows: list[ReflectionRow], settings: Settings, project: str | None) -> list[Row]:
+    bias = settings.pack.reflection_bias
+    return [
+        Row(row["reflection_id"], safe(row["text"]), row["priority"], row["last_seen"].date(), bias)
+        for row in rows
+        if nearness(row["projects"], project) != OTHER and row["trust"] in SPEAKERS and row["kind"] != "question"
+    ]
+
+
+def _of_pool(lake: Lake, settings: Settings, project: str | None) -> list[Row]:
+    bias = settings.pack.reflection_bias
+    return [
+        Row(row["pool_id"], safe(row["text"]), row["priority"], row["last_seen"].date(), bias)
+        for row in typed_rows(lake.read("pool_reflections"), PoolReflectionRow)
+        if nearness(row["projects"], project) != OTHER
+    ]
+
+
+def _of_observations(
+    lake: Lake, settings: Settings, project: str | None, over: set[str], without_session: str | None
+) -> list[Row]:
+    days = lake.days("observations")
+    since = max(days, default=date.max) - timedelta(days=math.ceil(HALF_LIVES * settings.pack.half_life_days))
+    frame = lake.read("observations", [day for day in days if day >= since])
+    frame = frame.filter(pl.col("session_id") != without_session) if without_session else frame
+    return [
+        Row(row["observation_id"], safe(row["text"]), row["priority"], row["day"])
+        for row in typed_rows(frame, ObservationRow)
+        if nearness([row["project"]] if row["project"] else [], project) != OTHER
+        and row["trust"] in SPEAKERS
+        and row["kind"] != "question"
+        and row["observation_id"] not in over
+        and not {*DOUBTED, COMPLETED} & set(row["flags"] or ())
+    ]
+
+
+def _as_used(rows: list[Row], cited: Mapping[str, date]) -> list[Row]:
+    return [Row(row.id, row.text, row.priority, max(row.used, cited.get(row.id, row.used)), row.bias) for row in rows]
+
+
+def _memory(settings: Settings) -> bytes | None:
+    return settings.memory_file.read_bytes() if settings.memory_file.is_file() else None

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.recall.context_pack import ASKED, CHANGED, FIRST, FULL, context_pack
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.tokens import estimate
+from memory_pipeline_tests.conftest import Entry, assistant, user, write_session
+from memory_pipeline_tests.rows import changed, observation, put, workspace
+
+KILN = Path("/home/ada/kiln")
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> tuple[Settings, Lake]:
+    settings, lake = workspace(tmp_path / "ws", pack_working_tokens=1000, pack_session_tokens=500)
+    put(lake, "observations", *[observation(f"Always keep brick {n} dry.", project="kiln") for n in range(40)])
+    settings.memory_file.write_text("## Hard Rules\n- Fire at noon.\n- Sails are white. (project: sloop)\n")
+    return settings, lake
+
+
+def talked(path: Path, turns: int) -> Path:
+    """A session of about 60 tokens a turn."""
+    entries: list[Entry] = []
+    for n in range(turns):
+        at = f"2025-03-06T{9 + n // 60:02}:{n % 60:02}"
+        entries.append(
+            user(f"{at}:00", f"Never put the {n}th parcel into the cellar, always keep it on shelf {n * 7}.")
+        )
+        entries.append(
+            assistant(f"{at}:30", f"I moved parcel {n} to shelf {n * 7} and wrote it down in the ledger of it.")
+        )
+    return write_session(path, *entries)
+
+
+def test_it_is_the_same_until_it_is_rebuilt(opened: tuple[Settings, Lake]) -> None:
+    settings, lake = opened
+    first = context_pack(settings, KILN)
+    assert first.rebuilt == FIRST
+    assert "- Fire at noon. [MEMORY.md:2]" in first.text
+    assert "Sails" not in first.text
+    put(lake, "observations", observation("Always keep brick 99 dry.", project="kiln"))
+    again = context_pack(settings, KILN)
+    assert (again.text, again.rebuilt) == (first.text, None)
+    asked = context_pack(settings, KILN, rebuild=True)
+    assert asked.rebuilt == ASKED
+    assert "brick 99" in asked.text
+    settings.memory_file.write_text("- Fire at dawn.\n")
+    changed_file = context_pack(settings, KILN)
+    assert changed_file.rebuilt == CHANGED
+    assert "dawn" in changed_file.text
+
+
+def test_it_keeps_to_its_budget(opened: tuple[Settings, Lake]) -> None:
+    settings = changed(opened[0], pack_tokens=500)
+    pack = context_pack(settings, KILN)
+    assert 400 < estimate(pack.text) <= 500
+    assert "Fire at noon." in pack.text
+
+
+def test_a_session_is_raw_until_it_is_twice_the_working_tier(opened: tuple[Settings, Lake], tmp_path: Path) -> None:
+    settings, _ = opened
+    short = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 10))
+    assert (short.rebuilt, short.within, short.is_due) == (FIRST, [], False)
+    due = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 30))
+    assert (due.text, due.is_due, due.rebuilt) == (short.text, True, None)
+    assert 1000 < due.raw_tokens < 2000
+    forced = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 60))
+    assert forced.within and not forced.is_due
+    assert forced.raw_tokens <= 1000
+    assert forced.rebuilt is None
+
+
+def test_catching_up_adds_at_the_end(opened: tuple[Settings, Lake], tmp_path: Path) -> None:
+    settings = changed(opened[0], pack_session_tokens=10_000)
+    first = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 30), catch_up=True)
+    assert first.within and first.raw_tokens <= 1000
+    put(opened[1], "observations", observation("Always keep brick 99 dry.", project="kiln"))
+    settings.memory_file.write_text("- Fire at dawn.\n")
+    second = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 60), catch_up=True)
+    assert second.rebuilt is None
+    assert second.through > first.through
+    assert len(second.within) > len(first.within)
+    assert second.text.startswith(first.text.removesuffix("</memory>\n"))
+    assert context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 60), catch_up=True) == second
+
+
+def test_a_full_layer_of_the_session_lets_its_oldest_lines_go(opened: tuple[Settings, Lake], tmp_path: Path) -> None:
+    settings, _ = opened
+    context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 30), catch_up=True)
+    full = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 400), catch_up=True)
+    assert full.rebuilt == FULL
+    assert estimate("\n".join(full.within)) <= 500
+
+
+def test_beside_a_session_other_sessions_have_their_own_budget(opened: tuple[Settings, Lake], tmp_path: Path) -> None:
+    settings = changed(opened[0], pack_cross_session_tokens=500)
+    pack = context_pack(settings, KILN, talked(tmp_path / "s.jsonl", 3))
+    assert estimate(pack.text) <= 500
+    assert estimate(context_pack(settings, KILN).text) > 600
+
+
+def test_a_damaged_pack_is_made_anew(opened: tuple[Settings, Lake]) -> None:
+    settings, _ = opened
+    first = context_pack(settings, KILN)
+    path = next((settings.workspace / "packs").glob("*.json"))
+    path.write_text('{"version": 1')
+    assert context_pack(settings, KILN) == first
