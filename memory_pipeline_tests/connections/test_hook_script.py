@@ -8,9 +8,11 @@ import resource
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from memory_pipeline.connections.hooks import SCRIPT
 from memory_pipeline_tests.connections.stand_ins import RULE, brief, hanging, program
@@ -144,6 +146,46 @@ def test_the_log_does_not_grow_for_ever(hook: Hook, tmp_path: Path) -> None:
     hook.call(tmp_path / "gone")
     assert len(hook.problems()) == 1
     assert hook.log.with_suffix(".log.1").exists()
+
+
+@pytest.fixture
+def patient(hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hook:
+    """The hook with the `memory` command itself, a rule that was approved, and time: it waits for what `memory` says."""
+    script = tmp_path / "memory_pipeline_hook.py"
+    script.write_text(SCRIPT.read_text().replace("SECONDS = 0.95", "SECONDS = 500.0"))
+    monkeypatch.setattr("memory_pipeline_tests.connections.test_hook_script.SCRIPT", script)
+    (hook.workspace / "MEMORY.md").write_text(f"## Hard Rules\n- (2026-03-02) {RULE} <!-- p-20260302-001 -->\n")
+    return hook
+
+
+MEMORY = Path(sys.executable).with_name("memory")
+
+
+def test_a_session_is_given_the_rule_that_was_approved(patient: Hook) -> None:
+    assert RULE in patient.call(MEMORY)
+
+
+@pytest.mark.parametrize("trouble", ["locks", "index", "briefings", "tables"])
+def test_trouble_in_the_workspace_takes_no_rule_from_a_session(trouble: str, patient: Hook) -> None:
+    workspace = patient.workspace
+    with ExitStack() as held:
+        if trouble == "locks":  # as a run holds them
+            for name in ("backups/proposals.lock", "backups/MEMORY.md.lock", "lake/ledger.lock", "index.lock"):
+                (workspace / name).parent.mkdir(exist_ok=True)
+                held.enter_context(FileLock(workspace / name))
+        elif trouble == "tables":
+            for name in ("proposals", "files", "observations"):
+                (workspace / "lake" / name).mkdir(parents=True)
+                (workspace / "lake" / name / "2026-03-02.parquet").write_bytes(b"no table")
+        else:
+            (workspace / trouble).write_text("a file in place of a folder")
+        assert RULE in patient.call(MEMORY)
+
+
+def test_a_full_disk_ends_no_session(patient: Hook) -> None:
+    """Not a byte can be written: what `memory` says then it says, and the hook ends well."""
+    text = patient.call(MEMORY, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+    assert text == "" or RULE in text
 
 
 def _await_end(pid: int) -> None:
