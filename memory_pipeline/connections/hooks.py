@@ -184,7 +184,10 @@ def _groups(settings: Settings, agent: Agent) -> dict[str, list[dict[str, Any]]]
             handler["additionalContextLimit"] = CONTEXT_CHARACTERS
         return ({"matcher": matcher} if matcher else {}) | {"hooks": [handler]}
 
-    return {"SessionStart": [group("start", "startup|resume|clear"), group("compaction", "compact")]}
+    start, compaction = group("start", "startup|resume|clear|compact"), group("compaction", None)
+    if agent.name == "claude":  # it summarises by what a hook prints before
+        return {"SessionStart": [start], "PreCompact": [compaction]}
+    return {"SessionStart": [start, {"matcher": "compact", **compaction}]}  # Codex takes text only after it
 
 
 def _script(settings: Settings, agent: Agent) -> str:

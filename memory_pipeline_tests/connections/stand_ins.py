@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 RULE = "Fire the kiln at 1,240 degrees."
+SUMMARY = "The user fires the kiln, and the glaze waits."
 
 
 def program(path: Path, body: str) -> Path:
@@ -15,10 +16,20 @@ def program(path: Path, body: str) -> Path:
     return path
 
 
-def brief(folder: Path) -> Path:
-    """Prints the rule, and leaves its arguments in `asked`."""
-    asked = str(folder / "asked")
-    return program(folder / "memory", f"open({asked!r}, 'a').write(repr(sys.argv[1:]) + '\\n')\nprint({RULE!r})")
+def brief(folder: Path, *, is_complete: bool = True) -> Path:
+    """Prints the rule, or the summary of a compaction, and leaves its arguments in `asked`."""
+    details = {"isComplete": is_complete}
+    body = f"""
+import json
+open({str(folder / "asked")!r}, "a").write(repr(sys.argv[1:]) + "\\n")
+if sys.argv[1] == "brief":
+    print({RULE!r})
+elif "--json" in sys.argv:
+    print(json.dumps({{"summary": {SUMMARY!r}, "firstKeptEntryId": "x", "tokensBefore": 1, "details": {details!r}}}))
+else:
+    print({SUMMARY!r})
+"""
+    return program(folder / "memory", body)
 
 
 def hanging(folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import resource
@@ -15,7 +16,7 @@ import pytest
 from filelock import FileLock
 
 from memory_pipeline.connections.hooks import SCRIPT
-from memory_pipeline_tests.connections.stand_ins import RULE, brief, hanging, program
+from memory_pipeline_tests.connections.stand_ins import RULE, SUMMARY, brief, hanging, program
 
 
 class Hook:
@@ -63,6 +64,32 @@ def test_claude_code_and_codex_get_what_they_read(agent: str, hook: Hook, tmp_pa
     answer = json.loads(hook.call(brief(tmp_path), agent, payload=json.dumps({"cwd": "/kiln", "source": "startup"})))
     output = answer["hookSpecificOutput"]
     assert output["hookEventName"] == "SessionStart" and RULE in output["additionalContext"]
+
+
+COMPACTED = json.dumps({"transcript_path": "/s.jsonl", "first_kept": "e9", "tokens_before": 7, "cwd": "/kiln"})
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "pi", "opencode"])
+def test_a_compaction_gets_the_summary_of_its_session(agent: str, hook: Hook, tmp_path: Path) -> None:
+    text = hook.call(brief(tmp_path), agent, "compaction", COMPACTED)
+    if agent == "codex":
+        text = json.loads(text)["hookSpecificOutput"]["additionalContext"]
+    elif agent == "pi":
+        text = json.loads(text)["summary"]
+    assert text.splitlines()[1:] == [SUMMARY, "</memory-pipeline>"]
+    (asked,) = map(ast.literal_eval, (tmp_path / "asked").read_text().splitlines())
+    assert asked[0] == "compaction" and asked[-2:] == ["--", "/s.jsonl"]
+    assert "--first-kept=e9" in asked and "--tokens-before=7" in asked
+
+
+def test_pi_is_given_no_half_summary_in_place_of_its_own(hook: Hook, tmp_path: Path) -> None:
+    assert hook.call(brief(tmp_path, is_complete=False), "pi", "compaction", COMPACTED) == ""
+    assert "pi makes its own summary" in hook.problems()[0]
+
+
+def test_a_compaction_of_nobody_knows_what_is_silence(hook: Hook, tmp_path: Path) -> None:
+    assert hook.call(brief(tmp_path), "claude", "compaction") == ""
+    assert "did not say which session" in hook.problems()[0]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +177,7 @@ def test_the_log_does_not_grow_for_ever(hook: Hook, tmp_path: Path) -> None:
 
 @pytest.fixture
 def patient(hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hook:
-    """The hook with the `memory` command itself, a rule that was approved, and time: it waits for what `memory` says."""
+    """The hook with the `memory` command itself, a rule that was approved, and all the time that it needs."""
     script = tmp_path / "memory_pipeline_hook.py"
     script.write_text(SCRIPT.read_text().replace("SECONDS = 0.95", "SECONDS = 500.0"))
     monkeypatch.setattr("memory_pipeline_tests.connections.test_hook_script.SCRIPT", script)

@@ -6,6 +6,7 @@ would see. Codex runs a hook that nobody has trusted only when it is told to.
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from memory_pipeline.connections.agents import BY_NAME
 from memory_pipeline.connections.connecting import Connection, connect, disconnect, refresh
 from memory_pipeline.connections.lines import Line
 from memory_pipeline.settings import Settings, load_settings
-from memory_pipeline_tests.connections.stand_ins import RULE, brief, hanging
+from memory_pipeline_tests.connections.stand_ins import RULE, SUMMARY, brief, hanging
 from memory_pipeline_tests.harnesses.conftest import needs, read_sessions
 from memory_pipeline_tests.harnesses.drivers import HARNESSES, Codex, Harness
 from memory_pipeline_tests.harnesses.model_server import ModelServer, Say
@@ -130,6 +131,27 @@ def test_a_brief_that_hangs_does_not_keep_the_session(connected: Connected, monk
     assert not connected.is_shown(RULE)
     log = (connected.settings.workspace / "connections" / "hooks.log").read_text()
     assert f"{connected.name} start: took longer" in log
+
+
+def test_a_compaction_is_given_the_summary(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pi takes it in place of its own, Codex behind its own, OpenCode's model while it makes one."""
+    harness, model = connected.harness, connected.harness.model
+    call(monkeypatch, connected, brief(connected.folder))
+    hooks.install(connected.settings, BY_NAME[connected.name])
+    assert connected.is_shown(RULE)
+    model.script(Say("It is warm enough by now, but the glaze has to wait until tomorrow morning."))
+    harness.prompt("Is it warm enough in the kiln by now, or do we have to wait for some more hours?")
+    if connected.name != "pi":
+        model.script(Say("What the model says was said."))
+    harness.compact()
+    model.script(Say("We went on."))
+    output = harness.prompt("How did we go on?")
+    assert not model.turns, output
+    assert SUMMARY in json.dumps(model.requests[2:]) and SUMMARY not in json.dumps(model.requests[:2])
+    assert RULE in json.dumps(model.requests[-1])
+    asked = [ast.literal_eval(line) for line in (connected.folder / "asked").read_text().splitlines()]
+    (compaction,) = [arguments for arguments in asked if arguments[0] == "compaction"]
+    assert compaction[-1]
 
 
 def test_what_has_moved_does_not_keep_the_session(connected: Connected, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,8 @@ SECONDS = 0.95
 """From here on. With the start of Python it is less than a second."""
 MAX_BYTES = 65_536
 """Of an answer; a brief has less than a tenth of it."""
+STARTING = 0.4
+"""Seconds until `memory` has started; what is left is its own."""
 LOG_BYTES = 100_000
 INSIDE = "MEMORY_PIPELINE_INSIDE"
 """Set where the pipeline itself asks an agent as a model: that is no session to remember anything in."""
@@ -50,7 +52,7 @@ def main(workspace: str, memory: str, agent: str, event: str) -> None:
     signal.setitimer(signal.ITIMER_REAL, max(0.01, BEGAN + SECONDS - time.monotonic()))
     try:
         payload = _payload()
-        text = _answer(workspace, [memory, *_arguments(event, payload)])
+        text = _answer(workspace, [memory, *_arguments(agent, event, payload)])
         if text:
             sys.stdout.write(_in_form(agent, event, text))
             sys.stdout.flush()
@@ -61,9 +63,19 @@ def main(workspace: str, memory: str, agent: str, event: str) -> None:
         _end(workspace, agent, event, f"{type(error).__name__}: {error}")
 
 
-def _arguments(event: str, payload: dict[str, Any]) -> list[str]:
-    folder = str(payload.get("cwd") or Path.cwd())
-    return ["brief", "--project", folder]
+def _arguments(agent: str, event: str, payload: dict[str, Any]) -> list[str]:
+    """What `memory` is asked. Raises `_NoAnswerError` for a compaction of nobody knows what."""
+    if event == "start":
+        return ["brief", "--project", str(payload.get("cwd") or Path.cwd())]
+    session = payload.get("transcript_path") or payload.get("session_id")
+    if not session:
+        raise _NoAnswerError("the agent did not say which session is compacted")
+    left = max(0.1, BEGAN + SECONDS - time.monotonic() - STARTING)
+    arguments = ["compaction", f"--seconds={left:.2f}", *(["--json"] if agent == "pi" else [])]
+    for option in ("first_kept", "tokens_before"):
+        if option in payload:
+            arguments.append(f"--{option.replace('_', '-')}={payload[option]}")
+    return [*arguments, "--", str(session)]
 
 
 def _payload() -> dict[str, Any]:
@@ -126,12 +138,28 @@ def _read(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
 
 
 def _in_form(agent: str, event: str, text: str) -> str:
-    """Marked as data, in the form that the agent takes."""
+    """Marked as data, in the form that the agent takes. Raises `_NoAnswerError`."""
+    if agent == "pi" and event == "compaction":
+        return json.dumps(_in_place_of_its_own(text))
+    if agent == "codex" or (agent == "claude" and event == "start"):
+        return json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": _marked(text)}})
+    return _marked(text)
+
+
+def _in_place_of_its_own(text: str) -> dict[str, Any]:
+    """pi makes no summary of its own where it is given one, so half of one is none. Raises `_NoAnswerError`."""
+    try:
+        found = json.loads(text)
+        if not found["details"]["isComplete"]:
+            raise _NoAnswerError("there was no time to observe the whole session, so pi makes its own summary")
+        return {**found, "summary": _marked(str(found["summary"]))}
+    except (ValueError, KeyError, TypeError):
+        raise _NoAnswerError("the summary is not as expected") from None
+
+
+def _marked(text: str) -> str:
     inside = text.replace("memory-pipeline>", "memory-pipeline&gt;").replace("<memory-pipeline", "&lt;memory-pipeline")
-    marked = f"{OPENING}\n{inside}\n{CLOSING}"
-    if agent in ("claude", "codex") and event != "before-compaction":
-        return json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": marked}})
-    return marked
+    return f"{OPENING}\n{inside}\n{CLOSING}"
 
 
 def _end(workspace: str, agent: str, event: str, problem: str | None) -> NoReturn:

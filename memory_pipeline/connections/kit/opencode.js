@@ -8,5 +8,9 @@ export const MemoryPipeline = async ({ directory }) => {
       const text = await briefs.get(session);
       if (text) output.system.push(text);
     },
+    "experimental.session.compacting": async (input, output) => {
+      const text = await ask("compaction", { session_id: input.sessionID });
+      if (text) output.context.push(text);
+    },
   };
 };

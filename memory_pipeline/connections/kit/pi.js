@@ -10,4 +10,15 @@ export default function (pi) {
     const text = await brief;
     return text ? { systemPrompt: `${event.systemPrompt}\n\n${text}` } : undefined;
   });
+
+  // without an answer pi makes its own summary
+  pi.on("session_before_compact", async (event, ctx) => {
+    const { firstKeptEntryId, tokensBefore } = event.preparation;
+    const transcript_path = ctx.sessionManager.getSessionFile();
+    const payload = { transcript_path, first_kept: firstKeptEntryId, tokens_before: tokensBefore };
+    const text = await ask("compaction", payload);
+    if (!text) return undefined;
+    const { summary, details } = JSON.parse(text);
+    return { compaction: { summary, firstKeptEntryId, tokensBefore, details } };
+  });
 }
