@@ -21,6 +21,7 @@
     ├─ ChangedMeanwhileError        somebody else wrote the file between reading and writing  markdown/safe_write.py
     ├─ CannotConnectError           an agent's file cannot be changed as asked             connections/agents.py
     ├─ EncoderUnavailableError      the embedding model is not there                          text/encoder.py
+    ├─ NotFetchedError              an embedding model cannot be fetched                      text/model_store.py
     ├─ NotASessionError             the file is not a session that can be read                sessions/model.py
     │  └─ NotReadableNowError       … but may be one later                                    sessions/model.py
     ├─ NoSuchImageError             an image is not where its message says                    sessions/images.py

@@ -33,6 +33,7 @@ COMMANDS = {
     "sql": "Ask the tables anything, in SQL.",
     "archive": "Move old daily logs to memory/archive/.",
     "identity": "Check the files that say who your agents are.",
+    "models": "Show the embedding models of this machine, and fetch others.",
     "settings": "Show what is set and where, and change it.",
     "ui": "Start Dagster's UI and daemon; stop them with Ctrl-C.",
 }

@@ -16,6 +16,7 @@ from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import Built
+from memory_pipeline.text.embedding_models import facts_of
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
 from memory_pipeline.workspace import Workspace
 
@@ -128,8 +129,9 @@ def _frames(rows: list[EmbeddingRow]) -> dict[str, pl.DataFrame]:
 
 
 def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str]) -> dict[str, list[float]]:
-    """The stored vectors by observation id; those without one are left out, without a model or an index all of them."""
-    if not observation_ids:
+    """The stored vectors by observation id, to be compared by the cosines of `sameness`. Those without one are left
+    out, and without a model or an index all of them, as with a model whose cosines were never measured."""
+    if not observation_ids or not facts_of(settings.embedding_model).is_calibrated:
         return {}
     by_point = {point_id(o): o for o in observation_ids}
     try:

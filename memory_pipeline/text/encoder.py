@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.settings import BUNDLED_MODEL
+from memory_pipeline.text.embedding_models import facts_of
 
 if TYPE_CHECKING:
     from memory_pipeline.text.minilm import MiniLM
@@ -54,10 +55,8 @@ class Encoder:
         if self.name == BUNDLED_MODEL:
             self._bundled = self._bundled or _load_for_documents()
             return self._bundled.encode(texts)
-        vectors = self._load().encode(
-            list(texts), batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
-        )
-        return [[float(x) for x in vector] for vector in vectors]
+        model = self._load()
+        return self._vectors(model.encode_document, list(texts), facts_of(self.name).document)
 
     def encode_query(self, text: str) -> list[float]:
         """The unit vector of a short text, to be compared with those of `encode`. Raises `EncoderUnavailableError`.
@@ -66,10 +65,16 @@ class Encoder:
         download, but not every changed byte: the next `encode` does.
         """
         if self.name != BUNDLED_MODEL:
-            return self.encode([text])[0]
+            return self._vectors(self._load().encode_query, [text], facts_of(self.name).query)[0]
         if self._for_queries is None:
             self._for_queries = _load_for_queries()
         return self._for_queries.encode(text)
+
+    def _vectors(self, encode: Callable[..., Any], texts: list[str], before: str) -> list[list[float]]:
+        """By sentence-transformers; `before` stands before each text where the model has no prompts of its own."""
+        prompt = None if any(self._model.prompts.values()) else before
+        vectors = encode(texts, prompt=prompt, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False)
+        return [[float(x) for x in vector] for vector in vectors]
 
     def _load(self) -> Any:
         if self._model is None:
@@ -81,7 +86,9 @@ class Encoder:
                 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
                 self._model = SentenceTransformer(self.name, device="cpu", local_files_only=True)
             except Exception as error:  # a damaged model fails in as many ways as it has files
-                raise EncoderUnavailableError(_cannot_load(self.name, type(error).__name__)) from error
+                needs_code = "trust_remote_code" in str(error)
+                why = "it needs program code of its own, which is never run" if needs_code else type(error).__name__
+                raise EncoderUnavailableError(_cannot_load(self.name, why)) from error
         return self._model
 
 
@@ -123,7 +130,7 @@ def _not_there(name: str) -> str | None:
 def _cannot_load(name: str, why: str) -> str:
     return (
         f"EMBEDDING_MODEL={name!r} cannot be loaded from this machine ({why}); "
-        "fetch the model first, or unset the variable for the bundled one."
+        "fetch the model first (`memory models fetch NAME`), or unset the variable for the bundled one."
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from memory_pipeline.text.embedding_models import MINILM_COSINES
 from memory_pipeline.text.languages.identify import ENGLISH, language_of
 from memory_pipeline.text.similarity import content_words, is_latin, overlap
 from memory_pipeline.text.specifics import specifics
@@ -32,7 +33,7 @@ class Sameness:
     overlap: float
     """Shared words per word of both."""
     cosine: float = math.inf
-    """Of their MiniLM vectors; infinite where no vectors are compared."""
+    """Of their vectors, by the one model that was measured; infinite where no vectors are compared."""
     needs_specifics: bool = False
     """Whether both must have the very same names and numbers."""
 
@@ -50,19 +51,19 @@ class Sameness:
         return overlap(one, other) >= self.overlap
 
 
-OBSERVED = Sameness(overlap=0.5, cosine=0.75)
+OBSERVED = Sameness(overlap=0.5, cosine=MINILM_COSINES.observed)
 """Observations of some days, which become one line. Of short sentences, paraphrased rules lie above this cosine,
 neighbours below."""
 DISTILLED = Sameness(overlap=0.5)
 """Lines of a day, week or month, where besides all words of the one that goes stand in the one that stays: as for
 observations without vectors."""
-OFFERED = Sameness(overlap=0.5, cosine=0.7)
+OFFERED = Sameness(overlap=0.5, cosine=MINILM_COSINES.offered)
 """A line, and what was offered before or stands in MEMORY.md. The cosine is a little lower than where observations are
 merged: of two lines that are nearly the same, the reviewer is asked about one."""
 IN_MEMORY = Sameness(overlap=0.8)
 """A line as it was offered, and one of MEMORY.md when it is approved. An edited text is refused only when it is the
 same: the user has seen what they wrote."""
-SAME_CORRECTION = Sameness(overlap=0.34, cosine=0.6)
+SAME_CORRECTION = Sameness(overlap=0.34, cosine=MINILM_COSINES.correction)
 """Two corrections that are about the same thing, though worded freely."""
 BROKEN_RULE = Sameness(overlap=0.34)
 """A correction, and the line of MEMORY.md that it says again."""

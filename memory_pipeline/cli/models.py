@@ -1,0 +1,90 @@
+"""`memory models`: the embedding models of this machine, and the only command that downloads one."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.settings import BUNDLED_MODEL
+from memory_pipeline.text.embedding_models import facts_of
+from memory_pipeline.text.encoder import EncoderUnavailableError, bundled_folder, missing_model
+from memory_pipeline.text.model_store import NotFetchedError, Stored, fetch, offer_of, stored_models
+
+app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
+
+
+@app.callback()
+def models(context: typer.Context) -> None:
+    """Show the embedding models of this machine, and fetch others.
+
+    They make the vectors by which lines are compared and searched. Language models are set up by `memory setup`.
+    """
+    if context.invoked_subcommand is None:
+        list_models()
+
+
+@app.command("list")
+def list_models(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
+    """Show what is here, and which one is set."""
+    active = settings_of_call().embedding_model
+    with one_sentence(EncoderUnavailableError):
+        folder = bundled_folder()
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    stored = [Stored(BUNDLED_MODEL, size, folder), *stored_models()]
+    rows: list[dict[str, Any]] = [
+        {
+            "name": model.name,
+            "bytes": model.size,
+            "is_active": active in (model.name, model.name.removeprefix("sentence-transformers/")),
+            "compares_lines": facts_of(model.name).is_calibrated,
+            "folder": f"{model.folder}",
+        }
+        for model in stored
+    ]
+    missing = missing_model(active)
+    if as_json:
+        print_json({"active": active, "problem": missing, "models": rows})
+        return
+    for row in rows:
+        notes = ["set"] * row["is_active"] + ["for search only"] * (not row["compares_lines"])
+        say_pair(_megabytes(row["bytes"]), row["name"] + (f" ({', '.join(notes)})" if notes else ""))
+    if missing:
+        say(missing, "yellow")
+    elif not any(row["is_active"] for row in rows):
+        say(f"Set: {active}, a folder.")
+
+
+@app.command("fetch")
+def fetch_model(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As the Hugging Face hub names it: OWNER/NAME.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; for scripts.")] = False,
+) -> None:
+    """Download an embedding model, after showing its size and licence.
+
+    It goes into the cache of the Hugging Face hub, where other tools find it too. It is not set by that.
+    """
+    if name == BUNDLED_MODEL:
+        say(f"{BUNDLED_MODEL} is bundled; there is nothing to fetch.")
+        return
+    with one_sentence(NotFetchedError):
+        offer = offer_of(name)
+    say_pair("model", offer.name)
+    say_pair("size", _megabytes(offer.size))
+    say_pair("licence", offer.licence or "not stated; look at its page before you use it")
+    if not facts_of(offer.name).is_calibrated:
+        say("It is for search: from when two lines say the same was not measured for it, so words alone decide that.")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise fail("Nothing is fetched: nobody is there to be asked; --yes fetches it.", MISUSED)
+        if not typer.confirm("Fetch it?", default=True):
+            say("Nothing is fetched.")
+            return
+    with one_sentence(NotFetchedError):
+        folder = fetch(offer, with_progress=sys.stderr.isatty())
+    say(f"It is in {folder}. `memory settings set embedding_model {offer.name}` makes the next run use it.")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"

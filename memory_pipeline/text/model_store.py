@@ -1,0 +1,175 @@
+"""Embedding models on this machine, in the cache that all tools of the Hugging Face hub share, and fetching one.
+
+Nothing else of the pipeline downloads anything.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from memory_pipeline.errors import MemoryPipelineError
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import ModelInfo
+
+T = TypeVar("T")
+
+WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
+"""Weights as safetensors, which cannot run code, and what describes them and their words."""
+UNWANTED = ("onnx/*", "openvino/*")
+
+
+class NotFetchedError(MemoryPipelineError):
+    """Nothing was fetched and nothing is left behind; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A model as the hub has it."""
+
+    name: str
+    licence: str | None
+    size: int
+    """Bytes of the files that would be fetched."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A model that is here, whole."""
+
+    name: str
+    size: int
+    """Bytes."""
+    folder: Path
+
+
+def offer_of(name: str) -> Offer:
+    """Ask the hub for the model; nothing is fetched. A name without owner is one of sentence-transformers.
+
+    Raises `NotFetchedError`.
+    """
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when the client is imported
+    from huggingface_hub import HfApi
+
+    full = name if "/" in name else f"sentence-transformers/{name}"
+    info = _asked(full, lambda: HfApi().model_info(full, files_metadata=True))
+    names = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or () if _is_wanted(sibling.rfilename)}
+    if not any(file.endswith(".safetensors") for file in names):
+        raise NotFetchedError(
+            f"{full} has no weights as safetensors, and files of other kinds can run code; choose another model."
+        )
+    if "modules.json" not in names:
+        raise NotFetchedError(
+            f"{full} is no model of sentence-transformers (it has no modules.json); choose one that makes vectors."
+        )
+    return Offer(full, _licence_of(info), sum(names.values()))
+
+
+def fetch(offer: Offer, *, with_progress: bool) -> Path:
+    """Fetch the model into the cache and return its folder; what is there already is not fetched again.
+
+    Raises `NotFetchedError`; then, and when it is interrupted, nothing that was begun is left.
+    """
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
+
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # of every attempt it would tell
+    if not with_progress:
+        disable_progress_bars()
+    place = Path(constants.HF_HUB_CACHE) / f"models--{offer.name.replace('/', '--')}"
+    before = set(place.rglob("*"))
+    newest = {path: path.read_bytes() for path in (place / "refs").rglob("*") if path.is_file()}
+    try:
+        return Path(
+            _asked(
+                offer.name,
+                lambda: snapshot_download(
+                    offer.name,
+                    allow_patterns=list(WANTED),
+                    ignore_patterns=list(UNWANTED),
+                ),
+            )
+        )
+    except BaseException:
+        _take_back(place, before)
+        for path, revision in newest.items():  # or the name would mean what is not there
+            path.write_bytes(revision)
+        raise
+
+
+def stored_models() -> list[Stored]:
+    """The models of sentence-transformers in the cache, by name; the bundled one is not there."""
+    from huggingface_hub import scan_cache_dir
+    from huggingface_hub.errors import CacheNotFound
+
+    found: list[Stored] = []
+    try:
+        repositories = scan_cache_dir().repos
+    except CacheNotFound:
+        return found
+    for repository in sorted(repositories, key=lambda r: r.repo_id):
+        for revision in repository.revisions:
+            folder = revision.snapshot_path
+            is_whole = (folder / "modules.json").exists() and any(folder.rglob("*.safetensors"))
+            if repository.repo_type == "model" and is_whole:
+                found.append(Stored(repository.repo_id, revision.size_on_disk, folder))
+                break
+    return found
+
+
+def _asked(name: str, ask: Callable[[], T]) -> T:
+    """What the hub answers. Raises `NotFetchedError`, whatever goes wrong with it."""
+    from huggingface_hub import constants, errors
+
+    hub = constants.ENDPOINT
+    if constants.is_offline_mode():
+        raise NotFetchedError("HF_HUB_OFFLINE is set, so nothing can be fetched; unset it for this command.")
+    try:
+        return ask()
+    except errors.GatedRepoError as error:
+        raise NotFetchedError(
+            f"{hub} gives {name} only to those who accept its terms: do so at {hub}/{name}, then `hf auth login`."
+        ) from error
+    except errors.RepositoryNotFoundError as error:
+        raise NotFetchedError(f"{hub} has no model {name} that everybody may see; check the name.") from error
+    except errors.HFValidationError as error:
+        raise NotFetchedError(
+            f"{name!r} is no name of a model; expected OWNER/NAME, as in intfloat/e5-base-v2."
+        ) from error
+    except Exception as error:  # of the network, the server or the disk, by three libraries that share no root
+        why = next((line.strip() for line in f"{error}".splitlines() if line.strip()), "no reason given")
+        raise NotFetchedError(
+            f"{name} cannot be fetched from {hub} ({type(error).__name__}: {why.rstrip('.')}), and nothing of it was "
+            "kept; check the network and the disk, and try it again."
+        ) from error
+
+
+def _take_back(place: Path, before: set[Path]) -> None:
+    """Remove what lies in the folder of a model and did not before."""
+    for path in sorted(set(place.rglob("*")) - before, reverse=True):  # what is in a folder before the folder
+        if path.is_dir() and not path.is_symlink():
+            with suppress(OSError):  # another process has put something there
+                path.rmdir()
+        else:
+            path.unlink(missing_ok=True)
+    if not before:
+        with suppress(OSError):
+            place.rmdir()
+        shutil.rmtree(place.parent / ".locks" / place.name, ignore_errors=True)
+
+
+def _is_wanted(file: str) -> bool:
+    return any(fnmatch(file, p) for p in WANTED) and not any(fnmatch(file, p) for p in UNWANTED)
+
+
+def _licence_of(info: ModelInfo) -> str | None:
+    licence = info.card_data.get("license") if info.card_data else None
+    return f"{licence}" if licence else None
