@@ -77,15 +77,24 @@ def said_at(text: str) -> datetime:
     return moment.replace(hour=12) if len(text) == len("2025-01-15") else moment
 
 
+def with_speaker(message: dict[str, Any]) -> str:
+    """The text of a message, with the name of who said it where that is a person and no role."""
+    named = message["speaker"] not in ("user", "assistant")
+    return f"{message['speaker']}: {message['text']}" if named else f"{message['text']}"
+
+
 def best_first(sessions: Iterable[str]) -> list[str]:
     """Each session once, where its best message or chunk stands."""
     return list(dict.fromkeys(sessions))
 
 
 def bytes_below(folder: Path, suffixes: tuple[str, ...] = ()) -> int:
-    """Size of the files below the folder; those that end with one of the suffixes do not count."""
+    """What the files below the folder take of the disk; those that end with one of the suffixes do not count.
+
+    Blocks, not lengths: an index may reserve files much longer than what it has written of them.
+    """
     return sum(
-        path.stat().st_size
+        path.stat().st_blocks * 512
         for path in folder.rglob("*")
         if path.is_file() and not path.is_symlink() and not path.name.endswith(suffixes)
     )
