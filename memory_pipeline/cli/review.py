@@ -24,6 +24,7 @@ from memory_pipeline.proposals.events import (
     ProposalLog,
 )
 from memory_pipeline.proposals.review import Reconciled, as_offered, now_utc, on_display, reconcile
+from memory_pipeline.recall.kept_briefing import refresh_kept
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
@@ -55,6 +56,7 @@ def review(
     decided = decisions | {p: INVALID for p in decisions if p in reconciled.invalid}
     if not (decisions or as_list or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
         _by_keys(workspace, reconciled)
+        refresh_kept(settings)
         return
     log = ProposalLog(lake)
     rows = log.pending()
@@ -82,12 +84,14 @@ def review(
                 "pending": pending_rows,
             }
         )
+        refresh_kept(settings)
         return
     reconciled.rejected += reject or []
     _say_done(settings, reconciled.promoted, reconciled)
     shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(workspace, log)}
     with OpenLog.open(workspace) as opened:
         opened.record_shown(shown, now, surface=COMMAND_SURFACE)
+    refresh_kept(settings)
     for row in rows:
         say(f"\n{row['proposal_id']} {settings.marks[row['priority']]} {row['section']}", "bold")
         say(f"  {row['text']}")

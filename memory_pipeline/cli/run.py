@@ -18,6 +18,7 @@ from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import set_aside_files, vector_problems
 from memory_pipeline.free_space import disk_full, is_used_up
 from memory_pipeline.planning import BRIDGED_DAYS, Stages
+from memory_pipeline.recall.kept_briefing import refresh_kept
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
@@ -61,6 +62,7 @@ def run(
     with instance_of(settings) as instance:
         summary = summarise(settings, instance, days)
     settled = settled_since(settings, began)
+    refresh_kept(settings)
     if as_json:
         print_json(summary | {"review": settled, "failure": failure})
     else:

@@ -12,6 +12,9 @@ import contextlib
 import hashlib
 import json
 import os
+import select
+import signal
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +23,7 @@ from typing import Any
 
 from memory_pipeline import __version__
 from memory_pipeline.recall.folders import place_of_folder
+from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
 
 VERSION = "1"
@@ -33,7 +37,11 @@ TABLES = (
 SETTINGS = ("timezone", "user_name", "token_estimate", "proposal_expiry_days", "brief")
 MAX_KEPT = 100
 """Folders; the one that was asked for longest ago goes first."""
-SETTLED_SECONDS = 1.0
+MAX_REFRESHED = 10
+PATIENCE = 0.4
+"""Seconds. A hook has one in all, of which a third is gone by then."""
+MAX_SECONDS = 60
+SETTLED_SECONDS = 0.05
 """What was written just now may be written again within the same tick of the file system's clock."""
 
 
@@ -51,23 +59,78 @@ class KeptBriefing:
 
 
 def briefing_for(settings: Settings, folder: Path) -> KeptBriefing:
-    """The briefing for a session that begins in the folder: the kept one where it holds, else a new one, kept."""
+    """The briefing for a session that begins in the folder: the kept one where it holds, else a new one.
+
+    Where a new one takes longer than `PATIENCE`, the one of before is given, and the new one is there for the next
+    session.
+    """
     place = place_of_folder(folder)
-    path = (
-        settings.workspace / "briefings" / f"{hashlib.sha256(place.cwd.encode(errors='replace')).hexdigest()[:16]}.json"
-    )
-    sources = list(_sources(settings))  # before anything is read: what changes meanwhile is found the next time
-    state = repr((__version__, VERSION, [repr(getattr(settings, name)) for name in SETTINGS], place, sources))
-    if kept := _kept(path, state):
+    path = _path(settings, place)
+    if kept := _kept(path, _state(settings, place)):
         return kept
+    if "polars" in sys.modules or not hasattr(os, "fork"):  # it has threads, with which nobody may fork
+        return _rendered(settings, place)
+    return _rendered_beside(settings, place, _kept(path, None))
+
+
+def refresh_kept(settings: Settings) -> None:
+    """Render the briefings of the folders that were asked for last anew, where they hold no more: after a run or a
+    review, so that the next session need not wait. Raises nothing."""
+    with contextlib.suppress(Exception):
+        for path in _newest(settings.workspace / "briefings")[:MAX_REFRESHED]:
+            place = Place(*json.loads(path.read_bytes())["place"])
+            if _kept(path, _state(settings, place)) is None:
+                time.sleep(SETTLED_SECONDS)
+                _rendered(settings, place)
+
+
+def _rendered(settings: Settings, place: Place) -> KeptBriefing:
+    """A new one, kept where it is whole."""
     from memory_pipeline.recall.briefing import brief_at
 
+    sources = list(_sources(settings))  # before anything is read: what changes meanwhile is found the next time
+    state = _state(settings, place)
     made = brief_at(settings, place)
     briefing = KeptBriefing(**{name: getattr(made, name) for name in KeptBriefing.__annotations__})
     if not made.problems and all(changed < time.time_ns() - SETTLED_SECONDS * 1e9 for _, _, changed in sources):
         with contextlib.suppress(OSError):  # a full disk costs the next call its time
-            _keep(path, state, briefing)
+            _keep(_path(settings, place), state, place, briefing)
     return briefing
+
+
+def _rendered_beside(settings: Settings, place: Place, before: KeptBriefing | None) -> KeptBriefing:
+    """A new one, by a process of its own session: whoever ends a hook that takes too long does not end that one, which
+    leaves its briefing behind. Without one from before it is waited for."""
+    reading, writing = os.pipe()
+    if not os.fork():
+        try:
+            os.setsid()
+            signal.alarm(MAX_SECONDS)  # whatever it hangs on, it does not stay
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):  # a hook reads until nobody has them open
+                os.dup2(nothing, stream)
+            os.write(writing, json.dumps(vars(_rendered(settings, place))).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        is_there = before is None or bool(select.select([answer], [], [], PATIENCE)[0])
+        told = answer.read() if is_there else b""
+    if told:
+        with contextlib.suppress(ValueError, TypeError):
+            return KeptBriefing(**json.loads(told))
+    return before or _rendered(settings, place)  # the other process died
+
+
+def _path(settings: Settings, place: Place) -> Path:
+    name = hashlib.sha256(place.cwd.encode(errors="replace")).hexdigest()[:16]
+    return settings.workspace / "briefings" / f"{name}.json"
+
+
+def _state(settings: Settings, place: Place) -> str:
+    """Of all that a briefing is made from."""
+    given = [repr(getattr(settings, name)) for name in SETTINGS]
+    return repr((__version__, VERSION, given, place, list(_sources(settings))))
 
 
 def _sources(settings: Settings) -> Iterator[tuple[str, int, int]]:
@@ -79,24 +142,29 @@ def _sources(settings: Settings) -> Iterator[tuple[str, int, int]]:
             yield path.name, found.st_size, found.st_mtime_ns
 
 
-def _kept(path: Path, state: str) -> KeptBriefing | None:
+def _kept(path: Path, state: str | None) -> KeptBriefing | None:
+    """The one in the file, if it is of this state; of whatever state for None."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         found = json.loads(path.read_bytes())
-        if found["state"] == state:
+        if state in (None, found["state"]):
             return KeptBriefing(**found["briefing"])
     return None
 
 
-def _keep(path: Path, state: str, briefing: KeptBriefing) -> None:
+def _keep(path: Path, state: str, place: Place, briefing: KeptBriefing) -> None:
     path.parent.mkdir(mode=0o700, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    content = json.dumps({"state": state, "briefing": vars(briefing)}, ensure_ascii=False)
+    content = json.dumps({"state": state, "place": place[:3], "briefing": vars(briefing)}, ensure_ascii=False)
     try:
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(content.encode("utf-8", "replace"))
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    others = sorted(path.parent.glob("*.json"), key=lambda other: other.stat().st_mtime_ns, reverse=True)
-    for old in others[MAX_KEPT:]:
+    for old in _newest(path.parent)[MAX_KEPT:]:
         old.unlink(missing_ok=True)
+
+
+def _newest(folder: Path) -> list[Path]:
+    """The kept briefings, the one that was rendered last first."""
+    return sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,15 @@ def test_locks_of_a_run_are_not_waited_for(settings: Settings, tmp_path: Path) -
     with FileLock(settings.backups / "proposals.lock"), FileLock(settings.backups / "MEMORY.md.lock"):
         found = memory(tmp_path, "brief", env=env_of(settings))
     assert "Fire at noon." in found.stdout
+
+
+def test_an_approved_line_is_kept_for_the_next_session(settings: Settings, tmp_path: Path) -> None:
+    """A review renders it, so that a hook need not."""
+    env = env_of(settings)
+    memory(tmp_path, "brief", "--project", "/src/kiln", env=env)
+    memory(tmp_path, "brief", "--project", "/src/kiln", env=env)
+    file = next((settings.workspace / "briefings").glob("*.json"))
+    before = file.read_text()
+    assert memory(tmp_path, "review", "--approve", "p-20250305-001", env=env).returncode == 0
+    assert "What the user approved" in file.read_text() != before
+    assert "- (2025-03-05) Bricks are red. [p-20250305-001]" in json.loads(file.read_text())["briefing"]["text"]

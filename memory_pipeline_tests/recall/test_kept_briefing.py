@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from memory_pipeline.recall import briefing, kept_briefing
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
-from memory_pipeline.recall.kept_briefing import briefing_for
+from memory_pipeline.recall.kept_briefing import briefing_for, refresh_kept
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import DAY, proposal, put, workspace
@@ -65,7 +66,8 @@ def test_what_it_came_from_changes(settings: Settings, change: str, monkeypatch:
     assert ("Sails." in text) == (change == "table")
 
 
-def test_what_was_written_just_now_is_not_kept(settings: Settings) -> None:
+def test_what_was_written_just_now_is_not_kept(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_briefing, "SETTLED_SECONDS", 60.0)
     settings.memory_file.write_text("- Fire at dawn.\n")
     assert "dawn" in briefing_for(settings, Path("/src/kiln")).text
     assert kept(settings) == []
@@ -97,6 +99,53 @@ def test_a_kept_briefing_loads_no_table_library(settings: Settings) -> None:
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert "Fire at noon." in done.stdout
     assert done.stdout.rstrip().endswith("[]")
+
+
+SLOW = """
+import sys, time, types
+from pathlib import Path
+fake = types.ModuleType("memory_pipeline.recall.briefing")
+def brief_at(settings, place):
+    while not Path(sys.argv[1]).exists():
+        time.sleep(0.01)
+    return types.SimpleNamespace(
+        text="new\\n", project=None, tokens=1, shown=[], sections=[], left_out=0, problems=[]
+    )
+fake.brief_at = brief_at
+sys.modules[fake.__name__] = fake
+from memory_pipeline.recall.kept_briefing import briefing_for, refresh_kept
+from memory_pipeline.settings import load_settings
+print(briefing_for(load_settings(), Path("/src/kiln")).text)
+"""
+
+
+def test_what_takes_too_long_is_there_the_next_time(settings: Settings, tmp_path: Path) -> None:
+    before = briefing_for(settings, Path("/src/kiln")).text
+    settings.memory_file.write_text("- Fire at dawn.\n")
+    settle(settings)
+    environment = {**os.environ, "MEMORY_WORKSPACE": str(settings.workspace), "MEMORY_TIMEZONE": "UTC"}
+    command = [sys.executable, "-c", SLOW, str(tmp_path / "go")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # ends before the other
+    assert done.stdout == before + "\n"
+    (tmp_path / "go").touch()
+    while json.loads(kept(settings)[0].read_text())["briefing"]["text"] != "new\n":
+        time.sleep(0.01)
+
+
+def test_without_one_of_before_it_is_waited_for(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "go").touch()
+    environment = {**os.environ, "MEMORY_WORKSPACE": str(settings.workspace), "MEMORY_TIMEZONE": "UTC"}
+    command = [sys.executable, "-c", SLOW, str(tmp_path / "go")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "new\n\n"
+
+
+def test_a_run_renders_the_kept_ones_anew(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    briefing_for(settings, Path("/src/kiln"))
+    settings.memory_file.write_text("- Fire at dawn.\n")
+    refresh_kept(settings)
+    monkeypatch.setattr(briefing, "brief_at", None)
+    assert "dawn" in briefing_for(settings, Path("/src/kiln")).text
 
 
 def test_the_project_of_a_folder_is_that_of_its_sessions(tmp_path: Path) -> None:
