@@ -3,7 +3,7 @@
 ::
 
     session files (read-only)
-      └─ sessions ── messages ── windows
+      └─ sessions ── messages ── windows     (messages ── message_embeddings ──> index/)
                         └───────────┴─ segments, observations ──> memory/YYYY-MM-DD.md
                                           ├─ day_, week_, month_distillations (05:00)
                                           └─ embeddings ──> index/
@@ -56,7 +56,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
         assets=[
             session_assets(settings),
             observation_assets(settings),
-            embedding_assets(settings),
+            *embedding_assets(settings),
             reflection_assets(settings),
             pool_reflections,
             *distillation_assets(settings),

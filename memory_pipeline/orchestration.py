@@ -106,6 +106,8 @@ def run_stage(
     stage: Stage,
     describe: Describe,
     day_of_key: DayOfKey = date.fromisoformat,
+    *,
+    newest_first: bool = False,
 ) -> list[dg.MaterializeResult[Any]]:
     """Bring every day of the run up to date and report each of its tables by day, with the notes of what was built.
 
@@ -114,10 +116,11 @@ def run_stage(
     """
     selected = [table for table in stage.tables if dg.AssetKey(table) in context.selected_asset_keys]
     failed: dict[date, Exception] = {}
-    is_general = False
+    untried = 0
     lake, rebuilt, days = workspace.lake, 0, days_of(context, day_of_key)
     report = on_progress.get()
-    for day, partition in days.items():
+    ordered = list(reversed(days) if newest_first else days)
+    for done, day in enumerate(ordered, 1):
         try:
             require_space(workspace.settings.workspace)
             built = bring_up_to_date(stage, lake, day)
@@ -127,7 +130,8 @@ def run_stage(
         except Exception as caught:
             context.log.exception(f"{stage.tables[-1]} of {day} failed")
             failed[day] = caught
-            if is_general := isinstance(caught, (TryAgainLaterError, CannotGoOnError)):
+            if isinstance(caught, (TryAgainLaterError, CannotGoOnError)):
+                untried = len(ordered) - done
                 break  # it would be the same for every other day
             continue
         rebuilt += built is not None
@@ -137,7 +141,7 @@ def run_stage(
             rows = lake.read(table, [day]).height
             metadata = {"dagster/row_count": rows, "rebuilt": built is not None} | dict(describe(table, day))
             metadata |= built.notes if built else {}
-            context.add_asset_metadata(metadata, asset_key=table, partition_key=partition)
+            context.add_asset_metadata(metadata, asset_key=table, partition_key=days[day])
         if report:
             report(stage.tables[-1], day)
     if failed:
@@ -146,7 +150,7 @@ def run_stage(
             f"{len(failed)} of {len(days)} days failed, first {first}: {type(error).__name__}: {error}",
             metadata={
                 FAILED_DAYS: dg.MetadataValue.json([f"{d}: {e}" for d, e in failed.items()]),
-                UNTRIED_DAYS: sum(day > max(failed) for day in days) if is_general else 0,
+                UNTRIED_DAYS: untried,
             },
             allow_retries=isinstance(error, TryAgainLaterError),
         ) from error

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from typing import Self
 
 from memory_pipeline.days import stretches
+from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.lake.store import Lake, fingerprint_of
@@ -34,6 +35,7 @@ class Stages:
     reflections: ReflectionsStage
     proposals: ProposalsStage
     friction_clusters: FrictionStage
+    message_embeddings: MessageEmbeddingsStage
 
     @classmethod
     def from_settings(
@@ -53,6 +55,7 @@ class Stages:
             ReflectionsStage.from_workspace(Workspace(settings, lake)),
             ProposalsStage(Workspace(settings, lake)),
             FrictionStage.from_workspace(Workspace(settings, lake)),
+            MessageEmbeddingsStage.from_workspace(Workspace(settings, lake)),
         )
 
     def all(self) -> tuple[Stage, ...]:
@@ -63,15 +66,17 @@ class Stages:
             self.reflections,
             self.proposals,
             self.friction_clusters,
+            self.message_embeddings,
         )
 
     def is_current(self, day: date, *, without_vectors: bool = False) -> bool:
         """Whether no stage has anything to do for the day, as far as can be told before running any. Vectors that the
         day waits for are nothing to do ``without_vectors``: while there is no model or index."""
         lake = self.sessions.lake
-        waits = without_vectors and is_incomplete(self.embeddings, lake, day)
-        stages = [stage for stage in self.all() if not (waits and stage is self.embeddings)]
-        return all(is_current(stage, lake, day) for stage in stages)
+        waiting = [
+            s for s in (self.embeddings, self.message_embeddings) if without_vectors and is_incomplete(s, lake, day)
+        ]
+        return all(is_current(stage, lake, day) for stage in self.all() if stage not in waiting)
 
     def is_incomplete(self, day: date) -> bool:
         """Whether some stage stored less than there should be and waits: for a model, a budget, a missing file."""

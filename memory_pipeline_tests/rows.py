@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -271,15 +272,28 @@ class MissingEncoder(FakeEncoder):
 def bytes_of(folder: Path) -> dict[str, bytes]:
     """Every file below the folder with its bytes; locks, which are empty, are left out."""
     return {
-        str(path.relative_to(folder)): path.read_bytes()
+        str(path.relative_to(folder)): stable_bytes(path)
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".lock"
     }
 
 
+def stable_bytes(path: Path) -> bytes:
+    """The engine of the index writes its settings in another order each time it opens a folder."""
+    data = path.read_bytes()
+    return json.dumps(json.loads(data), sort_keys=True).encode() if path.name == "segment.json" else data
+
+
 def use_encoder(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
     """Make this the encoder that every stage and check gets, for the length of a test."""
-    for module in ("embeddings.stage", "embeddings.checks", "reflections.stage", "proposals.stage", "friction.stage"):
+    for module in (
+        "embeddings.stage",
+        "embeddings.messages",
+        "embeddings.checks",
+        "reflections.stage",
+        "proposals.stage",
+        "friction.stage",
+    ):
         monkeypatch.setattr(f"memory_pipeline.{module}.encoder_of", lambda name: encoder)
 
 

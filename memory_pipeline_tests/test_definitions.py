@@ -22,6 +22,7 @@ ASSETS = {
     "segments",
     "observations",
     "embeddings",
+    "message_embeddings",
     "reflections",
     "pool_reflections",
     "day_distillations",
@@ -68,7 +69,7 @@ BLOCKING = {
 }
 JOBS = {
     "day_job": ASSETS - DISTILLED - {"pool_reflections"},
-    "reflect_job": ASSETS - DISTILLED - {"friction_clusters", "pool_reflections"},
+    "reflect_job": ASSETS - DISTILLED - {"friction_clusters", "pool_reflections", "message_embeddings"},
     "pool_reflect_job": {"pool_reflections"},
     "distil_job": {"day_distillations"},
     "distil_weeks_job": {"week_distillations"},
@@ -127,6 +128,7 @@ def test_the_arrows_between_the_assets() -> None:
         "segments": {"messages", "windows"},
         "observations": {"messages", "windows"},
         "embeddings": {"observations"},
+        "message_embeddings": {"sessions", "messages"},
         "reflections": {"segments", "observations", "embeddings"},
         "pool_reflections": {"reflections"},
         "day_distillations": {"windows", "segments", "observations"},

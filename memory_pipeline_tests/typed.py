@@ -17,6 +17,7 @@ OF_TABLE: dict[str, Any] = {
     "observations": rows.ObservationRow,
     "notes": rows.NoteRow,
     "embeddings": rows.EmbeddingRow,
+    "message_embeddings": rows.MessageEmbeddingRow,
     "reflections": rows.ReflectionRow,
     "pool_reflections": rows.PoolReflectionRow,
     "day_distillations": rows.DistillationRow,

@@ -19,6 +19,7 @@ from dagster._core.storage.event_log import SqliteEventLogStorage
 from memory_pipeline.daily_log.notes import days_with_notes
 from memory_pipeline.days import lookback, today
 from memory_pipeline.distillation.periods import DAY, LEVELS, TABLE_OF, Period, periods_of
+from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.observations.stage import ObservationsStage
@@ -27,7 +28,14 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.workspace import Workspace
 
-DAILY_STAGES = (SessionsStage, ObservationsStage, EmbeddingsStage, ReflectionsStage, FrictionStage)
+DAILY_STAGES = (
+    SessionsStage,
+    ObservationsStage,
+    EmbeddingsStage,
+    ReflectionsStage,
+    FrictionStage,
+    MessageEmbeddingsStage,
+)
 DAILY = (*(table for stage in DAILY_STAGES for table in stage.tables), "proposals", TABLE_OF[DAY])
 
 

@@ -30,7 +30,7 @@ day_job = dg.define_asset_job(
 reflect_job = dg.define_asset_job(
     REFLECT_JOB,
     selection=dg.AssetSelection.all()
-    - dg.AssetSelection.assets("friction_clusters", "pool_reflections", *DISTILLATIONS),
+    - dg.AssetSelection.assets("friction_clusters", "pool_reflections", "message_embeddings", *DISTILLATIONS),
     description="A day from its session files to its proposals, and these into REVIEW.md.",
 )
 pool_reflect_job = dg.define_asset_job(

@@ -39,6 +39,11 @@ MAX_CONTEXT = 200
 """Characters of what was said before and after it."""
 
 
+def is_line(identifier: str) -> bool:
+    """Whether it has the form of an id that `why` knows."""
+    return bool(_ID.fullmatch(identifier))
+
+
 def why(
     identifier: Annotated[
         str,
@@ -54,7 +59,7 @@ def why(
 
     Also what became of it; every message that carries it is shown with its file and line.
     """
-    if not _ID.fullmatch(identifier):
+    if not is_line(identifier):
         raise fail(f"{identifier!r} is no id; they look like p-20260305-001, r-…, o-…, d-… or f-20260305-001.", MISUSED)
     settings = active_settings()
     lake = Lake(settings.lake_dir)

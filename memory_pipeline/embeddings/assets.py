@@ -1,4 +1,4 @@
-"""The asset `embeddings`."""
+"""The assets `embeddings` and `message_embeddings`."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -6,7 +6,8 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.embeddings.stage import VERSION, EmbeddingsStage
+from memory_pipeline.embeddings import messages
+from memory_pipeline.embeddings.stage import VERSION, EmbeddingsStage, switch_when_complete
 from memory_pipeline.orchestration import (
     MODEL_RETRY,
     ONE_RUN,
@@ -16,14 +17,14 @@ from memory_pipeline.orchestration import (
     table_spec,
 )
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import is_incomplete
+from memory_pipeline.stage import Stage, is_incomplete
 from memory_pipeline.workspace import Workspace
 
 LEXICAL_ONLY = "lexical_only"
 
 
-def embedding_assets(settings: Settings) -> dg.AssetsDefinition:
-    """`embeddings`."""
+def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
+    """`embeddings`, `message_embeddings`."""
 
     @dg.multi_asset(
         name="embed",
@@ -46,10 +47,34 @@ def embedding_assets(settings: Settings) -> dg.AssetsDefinition:
         stage = EmbeddingsStage.from_workspace(opened)
         yield from run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day))
 
-    return embed
+    @dg.multi_asset(
+        name="embed_messages",
+        specs=[
+            table_spec(
+                "message_embeddings",
+                deps=["sessions", "messages"],
+                version=messages.VERSION,
+                description="What people and models said, in passages, and every session as a whole: what `memory "
+                "recall` and `memory search` look through. Words are indexed without a model.",
+            )
+        ],
+        partitions_def=daily_partitions(settings),
+        backfill_policy=ONE_RUN,
+        retry_policy=MODEL_RETRY,
+        op_tags={"dagster/priority": "-10"},  # the most to encode: observing and reflecting come first
+    )
+    def embed_messages(
+        context: dg.AssetExecutionContext, workspace: WorkspaceResource
+    ) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = workspace.open()
+        stage = messages.MessageEmbeddingsStage.from_workspace(opened)
+        yield from run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day), newest_first=True)
+        switch_when_complete(opened)
+
+    return [embed, embed_messages]
 
 
-def describe(workspace: Workspace, stage: EmbeddingsStage, day: date) -> dict[str, str]:
+def describe(workspace: Workspace, stage: Stage, day: date) -> dict[str, str]:
     """A day without a model waits for one."""
     mode = LEXICAL_ONLY if is_incomplete(stage, workspace.lake, day) else "vectors"
     return {"model": workspace.settings.embedding_model, "mode": mode}

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from filelock import FileLock, Timeout
 
 from memory_pipeline.embeddings.index import (
     DAY_NUMBER,
+    DENSE,
+    KEYWORDS,
+    SPARSE,
     Hit,
     IndexBusyError,
     IndexUnavailableError,
     Point,
+    Sparse,
     batches,
     check_points,
     check_vector,
@@ -83,7 +87,7 @@ class EdgeIndex:
         check_points(points, self.dimension)
         with self._engine() as shard:
             for batch in batches(points):
-                rows = [EdgePoint(point.point_id, list(point.vector), stored_payload(point)) for point in batch]
+                rows = [EdgePoint(point.point_id, _vectors(point), stored_payload(point)) for point in batch]
                 shard.update(UpdateOperation.upsert_points(rows))
             shard.flush()
 
@@ -101,7 +105,7 @@ class EdgeIndex:
         from qdrant_edge import ScrollRequest
 
         found: set[str] = set()
-        chosen = _filter(day, day, None)
+        chosen = _filter(day, day, {})
         offset = None
         with self._engine() as shard:
             while True:
@@ -115,28 +119,48 @@ class EdgeIndex:
         found: dict[str, list[float]] = {}
         with self._engine() as shard:
             for batch in batches(known_form(point_ids)):
-                for record in shard.retrieve(list(batch), with_payload=False, with_vector=True):
-                    found[str(record.id)] = cast("list[float]", record.vector)
+                for record in shard.retrieve(list(batch), with_payload=False, with_vector=[DENSE]):
+                    named = cast("dict[str, list[float]]", record.vector or {})
+                    if DENSE in named:
+                        found[str(record.id)] = named[DENSE]
+        return found
+
+    def count(self) -> int:
+        """How many points there are."""
+        from qdrant_edge import CountRequest
+
+        with self._engine() as shard:
+            return int(shard.count(CountRequest(exact=True)))
+
+    def payloads(self, point_ids: Collection[str]) -> dict[str, dict[str, Any]]:
+        """The payloads by id."""
+        found: dict[str, dict[str, Any]] = {}
+        with self._engine() as shard:
+            for batch in batches(known_form(point_ids)):
+                for record in shard.retrieve(list(batch), with_payload=True, with_vector=False):
+                    found[str(record.id)] = shown_payload(record.payload)
         return found
 
     def search(
         self,
-        vector: Sequence[float],
+        vector: Sequence[float] | Sparse,
         limit: int,
         *,
+        using: str = DENSE,
         first_day: date | None = None,
         last_day: date | None = None,
-        priority: str | None = None,
+        equals: Mapping[str, Collection[str]] | None = None,
     ) -> list[Hit]:
         """The nearest points, nearest first. `ValueError` for a vector of another dimension."""
-        from qdrant_edge import Query, QueryRequest
+        from qdrant_edge import Query, QueryRequest, SparseVector
 
-        check_vector(vector, self.dimension)
+        if isinstance(vector, Sparse):
+            query = Query.Nearest(SparseVector(vector.indices, vector.values), using=using)
+        else:
+            check_vector(vector, self.dimension)
+            query = Query.Nearest(list(vector), using=using)
         request = QueryRequest(
-            limit=max(limit, 0),
-            query=Query.Nearest(list(vector)),
-            filter=_filter(first_day, last_day, priority),
-            with_payload=True,
+            limit=max(limit, 0), query=query, filter=_filter(first_day, last_day, equals or {}), with_payload=True
         )
         with self._engine() as shard:
             return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in shard.query(request)]
@@ -180,12 +204,24 @@ class EdgeIndex:
             time.sleep(_RETRY_SECONDS)
 
     def _load(self) -> EdgeShard:
-        from qdrant_edge import Distance, EdgeConfig, EdgeShard, EdgeVectorParams, PayloadSchemaType, UpdateOperation
+        from qdrant_edge import (
+            Distance,
+            EdgeConfig,
+            EdgeShard,
+            EdgeSparseVectorParams,
+            EdgeVectorParams,
+            Modifier,
+            PayloadSchemaType,
+            UpdateOperation,
+        )
 
-        config = EdgeConfig(vectors=EdgeVectorParams(size=self.dimension, distance=Distance.Cosine))
+        config = EdgeConfig(
+            vectors={DENSE: EdgeVectorParams(size=self.dimension, distance=Distance.Cosine)},
+            sparse_vectors={name: EdgeSparseVectorParams(modifier=Modifier.Idf) for name in SPARSE},
+        )
         # load() also fills an empty folder and finishes one whose creation was cut short; create() refuses both.
         shard = (EdgeShard.load if self.folder.exists() else EdgeShard.create)(str(self.folder), config)
-        wanted = {DAY_NUMBER: PayloadSchemaType.Integer, "priority": PayloadSchemaType.Keyword}
+        wanted = {DAY_NUMBER: PayloadSchemaType.Integer} | dict.fromkeys(KEYWORDS, PayloadSchemaType.Keyword)
         for name in wanted.keys() - shard.info().payload_schema.keys():
             shard.update(UpdateOperation.create_field_index(name, wanted[name]))
         return shard
@@ -208,14 +244,19 @@ class EdgeIndex:
         return shard
 
 
-def _filter(first_day: date | None, last_day: date | None, priority: str | None) -> Filter | None:
-    from qdrant_edge import FieldCondition, Filter, MatchValue, RangeFloat
+def _vectors(point: Point) -> Any:
+    from qdrant_edge import SparseVector
 
-    conditions = []
+    named: dict[str, Any] = {name: SparseVector(v.indices, v.values) for name, v in point.sparse.items()}
+    return named if point.vector is None else named | {DENSE: list(point.vector)}
+
+
+def _filter(first_day: date | None, last_day: date | None, equals: Mapping[str, Collection[str]]) -> Filter | None:
+    from qdrant_edge import FieldCondition, Filter, MatchAny, RangeFloat
+
+    conditions = [FieldCondition(name, match=MatchAny(sorted(values))) for name, values in equals.items()]
     if bounds := day_bounds(first_day, last_day):
         conditions.append(FieldCondition(DAY_NUMBER, range=RangeFloat(**bounds)))
-    if priority is not None:
-        conditions.append(FieldCondition("priority", match=MatchValue(priority)))
     return Filter(must=list(conditions)) if conditions else None
 
 

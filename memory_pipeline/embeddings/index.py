@@ -1,6 +1,7 @@
-"""The vector index: one protocol for the embedded engine (`edge.py`) and a server (`server.py`).
+"""The index: one protocol for the embedded engine (`edge.py`) and a server (`server.py`).
 
-An index holds one point per observation and can be rebuilt from the lake at any time.
+An index is one collection of points, each with a dense vector, sparse vectors of its words, or both. It can be rebuilt
+from the lake at any time.
 """
 
 from __future__ import annotations
@@ -10,11 +11,22 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from memory_pipeline.errors import TryAgainLaterError
 
 COLLECTION = "memory_observations"
+MESSAGES = "memory_messages"
+
+DENSE = "dense"
+WORDS, CONTEXT, SESSION = "words", "context", "session"
+SPARSE = (WORDS, CONTEXT, SESSION)
+"""Names of the vectors of a point: of its meaning; of its words, of them with the words of its neighbours, and, for a
+whole session, of all that was said in it. The engine weighs a sparse vector by how rare its terms are in the
+collection, so texts of different sizes have vectors of different names."""
+KEYWORDS = ("priority", "record", "session_id", "project", "harness", "kind", "owner")
+"""Payload fields that can be filtered by equality."""
 
 # Neither engine can compare "YYYY-MM-DD" strings, so the adapters store the day as a number too, under this reserved
 # payload key. It never leaves an adapter.
@@ -26,22 +38,30 @@ BATCH = 256
 Item = TypeVar("Item")
 
 
+class Sparse(NamedTuple):
+    """A sparse vector: numbers of terms, and the weight of each."""
+
+    indices: list[int]
+    values: list[float]
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A vector with what is needed to show and filter it.
+    """Vectors with what is needed to show and filter them.
 
-    `point_id` is a UUID string; `vector` has the index's dimension; `payload` is flat and carries at
-    least `date` ("YYYY-MM-DD") and `priority`.
+    `point_id` is a UUID string; `vector` is the dense one and has the index's dimension, None where there is none;
+    `payload` is flat and carries at least `date` ("YYYY-MM-DD"); `sparse` holds sparse vectors by name.
     """
 
     point_id: str
-    vector: Sequence[float]
+    vector: Sequence[float] | None
     payload: dict[str, Any] = field(default_factory=dict)
+    sparse: Mapping[str, Sparse] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A point found by `search`; `score` is the cosine similarity, higher is nearer."""
+    """A point found by `search`; `score` is the cosine similarity, or BM25 for a sparse vector. Higher is nearer."""
 
     point_id: str
     score: float
@@ -59,6 +79,9 @@ class IndexBusyError(IndexUnavailableError):
 class VectorIndex(Protocol):
     """What the pipeline asks of an index. All methods raise `IndexUnavailableError` when it is out of reach."""
 
+    set_aside: Path | None
+    """Where a damaged index lies that this one takes the place of."""
+
     def upsert(self, points: Sequence[Point]) -> None:
         """Store the points durably; a point with a known id is replaced."""
 
@@ -68,19 +91,28 @@ class VectorIndex(Protocol):
     def ids(self, day: date | None = None) -> set[str]:
         """Ids of all points, or of those whose payload `date` is the day."""
 
+    def count(self) -> int:
+        """How many points there are."""
+
     def vectors(self, point_ids: Collection[str]) -> dict[str, list[float]]:
-        """The stored vectors by id; unknown ids are left out. Unit length, as cosine indexes keep them."""
+        """The stored dense vectors by id; unknown ids and points without one are left out. Unit length, as cosine
+        indexes keep them."""
+
+    def payloads(self, point_ids: Collection[str]) -> dict[str, dict[str, Any]]:
+        """The payloads by id; unknown ids are left out."""
 
     def search(
         self,
-        vector: Sequence[float],
+        vector: Sequence[float] | Sparse,
         limit: int,
         *,
+        using: str = DENSE,
         first_day: date | None = None,
         last_day: date | None = None,
-        priority: str | None = None,
+        equals: Mapping[str, Collection[str]] | None = None,
     ) -> list[Hit]:
-        """The nearest points, nearest first, within the days (both ends included) and the priority."""
+        """The nearest points by the vector of that name, nearest first: within the days (both ends included), and with
+        one of the values in each of the payload fields `equals` (of `KEYWORDS`)."""
 
     def close(self) -> None:
         """Write everything out and release the lock. Safe to call twice."""
@@ -114,7 +146,8 @@ def check_points(points: Sequence[Point], dimension: int) -> None:
     for point in points:
         if not is_point_id(point.point_id):
             raise ValueError(f"The point id {point.point_id!r} is not a UUID in its usual lower-case form.")
-        check_vector(point.vector, dimension)
+        if point.vector is not None:
+            check_vector(point.vector, dimension)
         stored_payload(point)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 
-from memory_pipeline.embeddings.index import COLLECTION, IndexUnavailableError, VectorIndex
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavailableError, VectorIndex
 from memory_pipeline.settings import Settings
 
 WAIT_SECONDS = 30.0
@@ -28,21 +30,41 @@ class HasDimension(Protocol):
     def dimension(self) -> int: ...
 
 
-def index_folder(settings: Settings) -> Path:
-    """One folder per model: vectors of two models are never mixed."""
-    return settings.index_dir / re.sub(r"[^A-Za-z0-9.-]+", "_", settings.embedding_model)
+SCHEMA = 3
+"""Of the vectors and payloads; another one is built beside what there is."""
+
+
+def collection_name(settings: Settings, base: str, model: str, dimension: int | str) -> str:
+    """Vectors of two models, or of two schemas, are never mixed."""
+    if base == MESSAGES and settings.qdrant.collection != COLLECTION:
+        base = f"{settings.qdrant.collection}_messages"
+    elif base == COLLECTION:
+        base = settings.qdrant.collection
+    return f"{base}-{re.sub(r'[^A-Za-z0-9.-]+', '_', model)}-{dimension}-v{SCHEMA}"
+
+
+def index_folder(settings: Settings, dimension: int, base: str = COLLECTION) -> Path:
+    """Where the embedded engine keeps a collection."""
+    return settings.index_dir / collection_name(settings, base, settings.embedding_model, dimension)
 
 
 @contextmanager
-def open_index(settings: Settings, encoder: HasDimension, *, wait: float = WAIT_SECONDS) -> Iterator[VectorIndex]:
-    """The server of `QDRANT_URL`, else the embedded index, for which others are waited for ``wait`` seconds. Raises
-    `IndexUnavailableError`."""
-    place = f"{settings.qdrant.url or index_folder(settings)} {settings.qdrant.collection} {settings.qdrant.api_key}"
+def open_index(
+    settings: Settings, encoder: HasDimension, base: str = COLLECTION, *, wait: float = WAIT_SECONDS
+) -> Iterator[VectorIndex]:
+    """The collection of the configured model: on the server of `QDRANT_URL`, else embedded, for which others are waited
+    for ``wait`` seconds. Raises `IndexUnavailableError`."""
+    name = collection_name(settings, base, settings.embedding_model, encoder.dimension)
+    place = f"{settings.qdrant.url or settings.index_dir} {name} {settings.qdrant.api_key}"
     until, reason = _down.get(place, (0.0, None))
     if reason and time.monotonic() < until:
         raise reason
     try:
-        index = _open(settings, encoder.dimension, wait)
+        index = open_collection(settings, name, encoder.dimension, wait)
+        if index.set_aside:
+            new_generation(settings, base)
+        if not settings.qdrant.url:
+            _note_dimension(settings, base, encoder.dimension)
     except IndexUnavailableError as error:
         if wait >= WAIT_SECONDS or settings.qdrant.url:
             _down[place] = (time.monotonic() + DOWN_SECONDS, error)
@@ -54,39 +76,79 @@ def open_index(settings: Settings, encoder: HasDimension, *, wait: float = WAIT_
         index.close()
 
 
-def _open(settings: Settings, dimension: int, wait: float) -> VectorIndex:
+def open_collection(settings: Settings, name: str, dimension: int, wait: float) -> VectorIndex:
+    """A collection by its name; close it when done."""
     if settings.qdrant.url:
         from memory_pipeline.embeddings.server import ServerIndex
 
-        given = settings.qdrant
-        return ServerIndex(settings.qdrant.url, dimension, api_key=given.api_key, collection=given.collection)
+        return ServerIndex(settings.qdrant.url, dimension, api_key=settings.qdrant.api_key, collection=name)
     from memory_pipeline.embeddings.edge import EdgeIndex
 
-    index = EdgeIndex(index_folder(settings), dimension, lock_timeout=wait)
-    if index.set_aside:
-        new_generation(settings)
-    return index
+    return EdgeIndex(settings.index_dir / name, dimension, lock_timeout=wait)
 
 
-def generation(settings: Settings) -> str:
-    """A name for this very index: another one when the folder was deleted or set aside, or lacks vectors, so that days
-    whose vectors went with it are seen to be out of date."""
-    folder, mark = index_folder(settings), _mark(settings)
+def generation(settings: Settings, base: str = COLLECTION) -> str:
+    """A name for this very collection: another one when its folder was deleted or set aside, or lacks vectors, so that
+    days whose vectors went with it are seen to be out of date. Asks no model for its dimension: that may load it."""
+    mark = _mark(settings, base)
     if settings.qdrant.url:
-        collection = "" if settings.qdrant.collection == COLLECTION else f"#{settings.qdrant.collection}"
-        return f"{settings.qdrant.url}{collection}" + (f" {mark.read_text('utf-8')}" if mark.exists() else "")
-    if not mark.exists() or not folder.exists():
-        return new_generation(settings)
-    return mark.read_text("utf-8")
+        name = collection_name(settings, base, settings.embedding_model, "*")
+        return f"{settings.qdrant.url}#{name}" + (f" {mark.read_text('utf-8')}" if mark.exists() else "")
+    name, _, dimension = mark.read_text("utf-8").partition("\n") if mark.exists() else ("", "", "")
+    is_gone = dimension and not index_folder(settings, int(dimension), base).exists()
+    return new_generation(settings, base) if not name or is_gone else name
 
 
-def new_generation(settings: Settings) -> str:
+def new_generation(settings: Settings, base: str = COLLECTION) -> str:
+    """Every day has its vectors made anew by the next run."""
     name = uuid4().hex
-    (settings.index_dir if settings.qdrant.url else index_folder(settings)).mkdir(parents=True, exist_ok=True)
-    _mark(settings).write_text(name, "utf-8")
+    mark = _mark(settings, base)
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.write_text(name, "utf-8")
     return name
 
 
-def _mark(settings: Settings) -> Path:
-    folder = index_folder(settings)
-    return folder.with_name(f"{folder.name}.{'server' if settings.qdrant.url else 'generation'}")
+@dataclass(frozen=True)
+class Collection:
+    """One that can be searched: its name, and the model and dimension of its vectors."""
+
+    name: str
+    model: str
+    dimension: int
+
+
+def mark_complete(settings: Settings, dimension: int, base: str) -> None:
+    """From now on the configured model's collection is the one that is searched."""
+    name = collection_name(settings, base, settings.embedding_model, dimension)
+    settings.index_dir.mkdir(parents=True, exist_ok=True)
+    content = json.dumps({"name": name, "model": settings.embedding_model, "dimension": dimension})
+    path = _complete(settings, base)
+    if not path.exists() or path.read_text("utf-8") != content:
+        temporary = path.with_suffix(".new")
+        temporary.write_text(content, "utf-8")
+        temporary.replace(path)
+
+
+def searched_collection(settings: Settings, base: str) -> Collection | None:
+    """The collection that was complete last, which may be another model's while a new one is being filled; None before
+    the first."""
+    try:
+        return Collection(**json.loads(_complete(settings, base).read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _note_dimension(settings: Settings, base: str, dimension: int) -> None:
+    """From now on there is a folder that must not go missing."""
+    name = generation(settings, base)
+    if "\n" not in _mark(settings, base).read_text("utf-8"):
+        _mark(settings, base).write_text(f"{name}\n{dimension}", "utf-8")
+
+
+def _mark(settings: Settings, base: str) -> Path:
+    name = collection_name(settings, base, settings.embedding_model, "any")
+    return settings.index_dir / f"{name}.{'server' if settings.qdrant.url else 'generation'}"
+
+
+def _complete(settings: Settings, base: str) -> Path:
+    return settings.index_dir / f"{base}{'.server' if settings.qdrant.url else ''}.searched.json"

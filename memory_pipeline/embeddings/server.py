@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from memory_pipeline.embeddings.index import (
     COLLECTION,
     DAY_NUMBER,
+    DENSE,
+    KEYWORDS,
+    SPARSE,
     Hit,
     IndexUnavailableError,
     Point,
+    Sparse,
     batches,
     check_points,
     check_vector,
@@ -50,6 +55,7 @@ class ServerIndex:
         from qdrant_client import QdrantClient
 
         self.dimension = dimension
+        self.set_aside: Path | None = None
         self.collection = collection
         # An address may carry a password or a token; messages must not.
         self._shown_url = re.sub(r"//[^/]*@", "//", url).partition("?")[0]
@@ -83,7 +89,7 @@ class ServerIndex:
         with self._server() as client:
             for batch in batches(points):
                 rows = [
-                    PointStruct(id=point.point_id, vector=list(point.vector), payload=stored_payload(point))
+                    PointStruct(id=point.point_id, vector=_vectors(point), payload=stored_payload(point))
                     for point in batch
                 ]
                 client.upsert(self.collection, rows, wait=True)
@@ -97,7 +103,7 @@ class ServerIndex:
     def ids(self, day: date | None = None) -> set[str]:
         """Ids of all points, or of the day's."""
         found: set[str] = set()
-        chosen = _filter(day, day, None)
+        chosen = _filter(day, day, {})
         offset = None
         with self._server() as client:
             while True:
@@ -113,27 +119,50 @@ class ServerIndex:
         found: dict[str, list[float]] = {}
         with self._server() as client:
             for batch in batches(known_form(point_ids)):
-                for record in client.retrieve(self.collection, list(batch), with_payload=False, with_vectors=True):
-                    found[str(record.id)] = cast("list[float]", record.vector)
+                for record in client.retrieve(self.collection, list(batch), with_payload=False, with_vectors=[DENSE]):
+                    named = cast("dict[str, list[float]]", record.vector or {})
+                    if DENSE in named:
+                        found[str(record.id)] = named[DENSE]
+        return found
+
+    def count(self) -> int:
+        """How many points there are."""
+        with self._server() as client:
+            return client.count(self.collection, exact=True).count
+
+    def payloads(self, point_ids: Collection[str]) -> dict[str, dict[str, Any]]:
+        """The payloads by id."""
+        found: dict[str, dict[str, Any]] = {}
+        with self._server() as client:
+            for batch in batches(known_form(point_ids)):
+                for record in client.retrieve(self.collection, list(batch), with_payload=True, with_vectors=False):
+                    found[str(record.id)] = shown_payload(record.payload)
         return found
 
     def search(
         self,
-        vector: Sequence[float],
+        vector: Sequence[float] | Sparse,
         limit: int,
         *,
+        using: str = DENSE,
         first_day: date | None = None,
         last_day: date | None = None,
-        priority: str | None = None,
+        equals: Mapping[str, Collection[str]] | None = None,
     ) -> list[Hit]:
         """The nearest points, nearest first. `ValueError` for a vector of another dimension."""
-        check_vector(vector, self.dimension)
+        from qdrant_client.models import SparseVector
+
+        query: Any = list(vector)
+        if isinstance(vector, Sparse):
+            query = SparseVector(indices=vector.indices, values=vector.values)
+        else:
+            check_vector(vector, self.dimension)
         if limit < 1:  # servers refuse such a request
             return []
-        chosen = _filter(first_day, last_day, priority)
+        chosen = _filter(first_day, last_day, equals or {})
         with self._server() as client:
             answer = client.query_points(
-                self.collection, list(vector), query_filter=chosen, limit=limit, with_payload=True
+                self.collection, query, using=using, query_filter=chosen, limit=limit, with_payload=True
             )
         return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in answer.points]
 
@@ -145,26 +174,31 @@ class ServerIndex:
 
     def _prepare_collection(self) -> None:
         from qdrant_client.http.exceptions import UnexpectedResponse
-        from qdrant_client.models import Distance, PayloadSchemaType, VectorParams
+        from qdrant_client.models import Distance, Modifier, PayloadSchemaType, SparseVectorParams, VectorParams
 
         wanted = VectorParams(size=self.dimension, distance=Distance.COSINE)
+        words = {name: SparseVectorParams(modifier=Modifier.IDF) for name in SPARSE}
         with self._server() as client:
             if not client.collection_exists(self.collection):
                 try:
-                    client.create_collection(self.collection, vectors_config=wanted)
+                    client.create_collection(
+                        self.collection, vectors_config={DENSE: wanted}, sparse_vectors_config=words
+                    )
                 except UnexpectedResponse as error:
                     if error.status_code != 409:  # 409: another process made it a moment ago
                         raise
             info = client.get_collection(self.collection)
-            found = info.config.params.vectors
-            if not isinstance(found, VectorParams) or (found.size, found.distance) != (wanted.size, wanted.distance):
-                what = f"{found.size} ({found.distance.value})" if isinstance(found, VectorParams) else "several kinds"
+            named = info.config.params.vectors
+            found = named.get(DENSE) if isinstance(named, dict) else named
+            is_named = isinstance(named, dict) and words.keys() <= (info.config.params.sparse_vectors or {}).keys()
+            if not found or not is_named or (found.size, found.distance) != (wanted.size, wanted.distance):
+                what = f"vectors of dimension {found.size} ({found.distance.value})" if found else "no such vectors"
                 raise IndexUnavailableError(
-                    f"The collection {self.collection!r} on {self._shown_url} holds vectors of dimension {what}, the "
-                    f"embedding model makes {self.dimension} ({wanted.distance.value}). Delete the collection and "
-                    "embed again, or set the embedding model that it was made with."
+                    f"The collection {self.collection!r} on {self._shown_url} holds {what}, not the ones of this "
+                    f"version: {DENSE!r} of dimension {self.dimension} ({wanted.distance.value}) and sparse ones for "
+                    f"{', '.join(SPARSE)}. Delete the collection and embed again, or name another one."
                 )
-            schema = {DAY_NUMBER: PayloadSchemaType.INTEGER, "priority": PayloadSchemaType.KEYWORD}
+            schema = {DAY_NUMBER: PayloadSchemaType.INTEGER} | dict.fromkeys(KEYWORDS, PayloadSchemaType.KEYWORD)
             for name in schema.keys() - info.payload_schema.keys():
                 client.create_payload_index(self.collection, name, schema[name], wait=True)
 
@@ -194,12 +228,17 @@ class ServerIndex:
         return text.replace(self._api_key, "***").replace(repr(self._api_key)[1:-1], "***") if self._api_key else text
 
 
-def _filter(first_day: date | None, last_day: date | None, priority: str | None) -> Filter | None:
-    from qdrant_client.models import FieldCondition, Filter, MatchValue, Range
+def _vectors(point: Point) -> dict[str, Any]:
+    from qdrant_client.models import SparseVector
 
-    conditions = []
+    named: dict[str, Any] = {name: SparseVector(indices=v.indices, values=v.values) for name, v in point.sparse.items()}
+    return named if point.vector is None else named | {DENSE: list(point.vector)}
+
+
+def _filter(first_day: date | None, last_day: date | None, equals: Mapping[str, Collection[str]]) -> Filter | None:
+    from qdrant_client.models import FieldCondition, Filter, MatchAny, Range
+
+    conditions = [FieldCondition(key=name, match=MatchAny(any=sorted(values))) for name, values in equals.items()]
     if bounds := day_bounds(first_day, last_day):
         conditions.append(FieldCondition(key=DAY_NUMBER, range=Range(**bounds)))
-    if priority is not None:
-        conditions.append(FieldCondition(key="priority", match=MatchValue(value=priority)))
     return Filter(must=list(conditions)) if conditions else None

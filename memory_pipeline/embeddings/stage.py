@@ -9,8 +9,9 @@ from uuid import NAMESPACE_URL, uuid5
 
 import polars as pl
 
-from memory_pipeline.embeddings.index import IndexUnavailableError, Point, is_sound
-from memory_pipeline.embeddings.opening import generation, open_index
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, WORDS, IndexUnavailableError, Point, is_sound
+from memory_pipeline.embeddings.opening import generation, mark_complete, open_index
+from memory_pipeline.embeddings.sparse import weigh
 from memory_pipeline.lake.rows import EmbeddingRow, ObservationRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
@@ -18,10 +19,11 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.stage import Built
 from memory_pipeline.text.embedding_models import facts_of
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
+from memory_pipeline.text.terms import terms
 from memory_pipeline.workspace import Workspace
 
 VERSION = "1"
-PAYLOAD_VERSION = 2
+PAYLOAD_VERSION = 3
 
 
 def point_id(observation_id: str) -> str:
@@ -43,7 +45,10 @@ class EmbeddingsStage:
 
     def fingerprint(self, day: date) -> str:
         return fingerprint_of(
-            VERSION, self.settings.embedding_model, generation(self.settings), self.lake.digest("observations", [day])
+            VERSION,
+            self.settings.embedding_model,
+            generation(self.settings),
+            self.lake.digest("observations", [day]),
         )
 
     def build(self, day: date) -> Built:
@@ -92,7 +97,10 @@ class EmbeddingsStage:
         unknown = [(o["text"], r["point_id"]) for o, r in new if r["point_id"] not in known]
         encoded = self.encoder.encode([text for text, _ in unknown])
         vectors = known | {name: vector for (_, name), vector in zip(unknown, encoded, strict=True)}
-        points = [Point(r["point_id"], vectors[r["point_id"]], self._payload(o)) for o, r in new]
+        points = [
+            Point(r["point_id"], vectors[r["point_id"]], self._payload(o), {WORDS: weigh(terms(o["text"]), WORDS)})
+            for o, r in new
+        ]
         gone = stored - {row["point_id"] for row in rows}
         if points or gone:
             with open_index(self.settings, self.encoder) as index:
@@ -103,6 +111,7 @@ class EmbeddingsStage:
     def _payload(self, observation: ObservationRow) -> dict[str, Any]:
         return {
             "date": f"{observation['day']}",
+            "record": "observation",
             "source_id": observation["observation_id"],
             "session_id": observation["session_id"],
             "cwd": observation["cwd"],
@@ -126,6 +135,15 @@ def _by_words(rows: list[EmbeddingRow], error: Exception) -> Built:
 
 def _frames(rows: list[EmbeddingRow]) -> dict[str, pl.DataFrame]:
     return {"embeddings": pl.DataFrame(rows, schema=TABLES["embeddings"].columns)}
+
+
+def switch_when_complete(workspace: Workspace) -> None:
+    """Search the configured model's collections from now on, each once every row has its vector there."""
+    settings = workspace.settings
+    for table, base in (("embeddings", COLLECTION), ("message_embeddings", MESSAGES)):
+        rows = workspace.lake.read(table, columns=["model", "dimension"]).filter(pl.col("dimension") > 0)
+        if rows.height and bool((rows["model"] == settings.embedding_model).all()):
+            mark_complete(settings, int(rows["dimension"][-1]), base)
 
 
 def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str]) -> dict[str, list[float]]:

@@ -249,6 +249,21 @@ class EmbeddingRow(TypedDict):
     content_hash: str
 
 
+class MessageEmbeddingRow(TypedDict):
+    """A row of `message_embeddings`."""
+
+    day: date
+    point_id: str
+    record: str
+    source_id: str
+    session_id: str
+    start: int
+    end: int
+    model: str | None
+    dimension: int
+    content_hash: str
+
+
 class ReflectionRow(TypedDict):
     """A row of `reflections`."""
 

@@ -237,6 +237,22 @@ TABLES: dict[str, Table] = {
         },
         ("source_id",),
     ),
+    "message_embeddings": Table(
+        "the record of a passage of what was said, or of a session's words, in the index",
+        {
+            "day": pl.Date(),
+            "point_id": pl.String(),
+            "record": pl.String(),
+            "source_id": pl.String(),
+            "session_id": pl.String(),
+            "start": pl.Int64(),
+            "end": pl.Int64(),
+            "model": pl.String(),
+            "dimension": pl.Int64(),
+            "content_hash": pl.String(),
+        },
+        ("session_id", "record", "source_id", "start"),
+    ),
     "reflections": Table(
         "one condensed line, at a level (1 = from observations)",
         {
@@ -572,6 +588,9 @@ COLUMN_NOTES = {
     "flags": "what is known against it, or about how it was made",
     "trace": "what led to it: what set it off → what was looked into → what was decided → why",
     "point_id": "id of the vector in the index",
+    "start": "first character in the message's text",
+    "end": "character after the last one",
+    "record": "what the point is: message (a passage of one) or session (all its words)",
     "source_id": "id of the row that the vector is of",
     "dimension": "numbers in the vector",
     "content_hash": "sha256 of what it stands for",

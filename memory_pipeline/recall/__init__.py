@@ -1,0 +1,1 @@
+"""The use of what is remembered: search, answers, briefings. No Dagster here."""

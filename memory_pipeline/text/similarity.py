@@ -68,7 +68,7 @@ def content_words(text: str) -> frozenset[str]:
 def content_words_in_order(text: str) -> list[str]:
     """The same words as they follow each other, each as often as it is there."""
     found = words(text)
-    return [w for w in found if _carries_content(w)] or found
+    return [w for w in found if carries_content(w)] or found
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:
@@ -90,7 +90,7 @@ def _in_pairs(run: str) -> Iterator[str]:
         yield run
 
 
-def _carries_content(word: str) -> bool:
+def carries_content(word: str) -> bool:
     if len(word) == 1:
         return _HAN_CHARACTER.match(word) is not None and word not in COMMON_CHARACTERS
     return (

@@ -15,6 +15,7 @@ from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.prepared import made_once
+from memory_pipeline_tests.rows import stable_bytes
 from memory_pipeline_tests.typed import OF_TABLE, misfits
 
 FAKE_SECRETS = ("ghp_M4deUpT0kenN0tRea11234567890abcdefgh", "n0t-a-real-pw-7731")
@@ -47,7 +48,7 @@ def workspace(home: Path) -> Path:
 def files(root: Path) -> dict[str, bytes]:
     """Every file of the workspace but Dagster's own records, which tell when runs happened."""
     found = (p for p in sorted(root.rglob("*")) if p.is_file() and "dagster" not in p.relative_to(root).parts)
-    return {str(p.relative_to(root)): p.read_bytes() for p in found}
+    return {str(p.relative_to(root)): stable_bytes(p) for p in found}
 
 
 def rows(home: Path, query: str) -> list[dict[str, Any]]:

@@ -72,7 +72,7 @@ def test_help_fits_a_narrow_terminal_and_names_no_type_of_a_flag(args: list[str]
     assert done.exit_code == 0
     assert done.stdout.startswith(f"Usage: {' '.join(['memory', *args[:-1]])} ")
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "<bool>" not in done.stdout and "..." not in done.stdout.replace("[ARGS]...", "")
+    assert "<bool>" not in done.stdout and "..." not in done.stdout.replace("[ARGS]...", "").replace("{QUERY}...", "")
 
 
 def test_a_command_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_command_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("memory re", ["review"]), ("memory log --h", ["--high", "--help"]), ("memory sta", ["status"])],
+    [("memory re", ["review", "recall"]), ("memory log --h", ["--high", "--help"]), ("memory sta", ["status"])],
 )
 def test_bash_completes_commands_and_options(typed: str, offered: list[str], tmp_path: Path) -> None:
     """With the script that the command prints, as bash calls it."""

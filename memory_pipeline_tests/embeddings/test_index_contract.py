@@ -59,7 +59,7 @@ def test_an_empty_index_answers_every_question(index: VectorIndex) -> None:
     assert index.ids() == set()
     assert index.ids(NEW_YEAR) == set()
     assert index.vectors([name(1)]) == {}
-    assert index.search([1, 0, 0, 0], 5, first_day=NEW_YEAR, last_day=NEW_YEAR, priority="high") == []
+    assert index.search([1, 0, 0, 0], 5, first_day=NEW_YEAR, last_day=NEW_YEAR, equals={"priority": ["high"]}) == []
     index.upsert([])
     index.delete([])
     index.delete([name(1), "not a uuid"])
@@ -83,7 +83,7 @@ def test_a_known_id_is_replaced_payload_and_vector(index: VectorIndex) -> None:
     assert hit.score == pytest.approx(1.0, abs=1e-5)
     assert index.ids(NEW_YEAR) == set()
     assert index.ids(date(2025, 2, 2)) == {name(1)}
-    assert index.search([1, 0, 0, 0], 10, priority="high") == []
+    assert index.search([1, 0, 0, 0], 10, equals={"priority": ["high"]}) == []
 
 
 def test_delete_removes_only_the_named(index: VectorIndex) -> None:
@@ -144,10 +144,10 @@ def test_search_by_priority_alone_and_with_days(index: VectorIndex) -> None:
             point(3, [1, 0, 0, 0], date(2025, 1, 9), "low"),
         ]
     )
-    assert {hit.point_id for hit in index.search([1, 0, 0, 0], 9, priority="low")} == {name(2), name(3)}
-    both = index.search([1, 0, 0, 0], 9, last_day=NEW_YEAR, priority="low")
+    assert {hit.point_id for hit in index.search([1, 0, 0, 0], 9, equals={"priority": ["low"]})} == {name(2), name(3)}
+    both = index.search([1, 0, 0, 0], 9, last_day=NEW_YEAR, equals={"priority": ["low"]})
     assert [hit.point_id for hit in both] == [name(2)]
-    assert index.search([1, 0, 0, 0], 9, priority="medium") == []
+    assert index.search([1, 0, 0, 0], 9, equals={"priority": ["medium"]}) == []
 
 
 def test_payloads_come_back_as_they_were_given(index: VectorIndex) -> None:
@@ -256,7 +256,7 @@ os._exit(9)
     index = EdgeIndex(tmp_path / "index", DIMENSION, lock_timeout=0)  # the lock of a dead process is not waited for
     assert index.set_aside is None
     assert index.ids() == {name(n) for n in range(600)}
-    assert len(index.search([1, 0, 0, 0], 600, priority="high", first_day=NEW_YEAR)) == 600
+    assert len(index.search([1, 0, 0, 0], 600, equals={"priority": ["high"]}, first_day=NEW_YEAR)) == 600
     index.close()
 
 
@@ -362,7 +362,7 @@ def break_segment(folder: Path) -> None:
 
 def break_with_panic(folder: Path) -> None:
     """The engine answers this truncation with a panic, not with an error."""
-    for file in folder.glob("segments/*/vector_storage/deleted/status.dat"):
+    for file in folder.glob("segments/*/vector_storage-dense/deleted/status.dat"):
         os.truncate(file, 0)
 
 

@@ -100,13 +100,13 @@ def test_a_server_that_is_down_is_asked_once(
 ) -> None:
     """Each stage of each day would wait for it anew."""
     tried: list[int] = []
-    down, real = with_server(opened, closed_port), opening._open
+    down, real = with_server(opened, closed_port), opening.open_collection
 
     def counted(*args: object) -> object:
         tried.append(1)
         return real(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(opening, "_open", counted)
+    monkeypatch.setattr(opening, "open_collection", counted)
     for _ in range(3):
         with pytest.raises(IndexUnavailableError), open_index(down.settings, FakeEncoder("uv")):
             pass
@@ -126,12 +126,12 @@ def test_a_damaged_index_is_told_with_its_path_and_filled_again(opened: Workspac
     opened = Workspace(settings, opened.lake)
     stage = embed(opened)
     assert vector_problems(opened) == [] and is_current(stage, opened.lake, DAY)
-    for path in index_folder(settings).rglob("*"):
+    for path in index_folder(settings, 3).rglob("*"):
         if path.is_file():
             path.write_bytes(b"broken")
     (problem,) = vector_problems(opened)
     assert problem.startswith("2 of 2 vectors are not in the index; `memory run --all`")
-    assert set_aside_files(opened) == [settings.index_dir / "all-MiniLM-L6-v2.broken-1"]
+    assert set_aside_files(opened) == [settings.index_dir / f"{index_folder(settings, 3).name}.broken-1"]
     assert not is_current(stage, opened.lake, DAY)
     embed(opened)
     assert vector_problems(opened) == []
@@ -196,11 +196,13 @@ def test_the_collection_can_be_named(opened: Workspace, monkeypatch: pytest.Monk
     named = changed(opened.settings, qdrant_url="http://127.0.0.1:1", qdrant_collection="mine")
     with open_index(named, FakeEncoder("uv")):
         pass
-    assert asked["collection"] == "mine"
+    assert asked["collection"] == "mine-all-MiniLM-L6-v2-2-v3"
     assert generation(named) != generation(changed(named, qdrant_collection="memory_observations"))
 
 
 class _Nothing:
+    set_aside = None
+
     def close(self) -> None: ...
 
 

@@ -90,7 +90,9 @@ def test_every_new_observation_gets_a_row_and_a_point(work: Work) -> None:
 def test_a_point_carries_what_search_shows_and_filters(work: Work) -> None:
     work.run()
     with open_index(work.settings, work.encoder) as index:
-        (hit, *_) = index.search(work.encoder.vector("friday"), 1, first_day=DAY, last_day=DAY, priority="high")
+        (hit, *_) = index.search(
+            work.encoder.vector("friday"), 1, first_day=DAY, last_day=DAY, equals={"priority": ["high"]}
+        )
     assert hit.point_id == point(FRIDAY)
     assert hit.score == pytest.approx(1.0, abs=1e-5)
     assert hit.payload["text"] == FRIDAY
@@ -151,7 +153,7 @@ def test_a_deleted_index_makes_every_day_out_of_date_and_is_filled_again(work: W
     work.run()
     work.run(day_after(1))
     before = work.points()
-    shutil.rmtree(index_folder(work.settings))
+    shutil.rmtree(index_folder(work.settings, work.encoder.dimension))
     assert not is_current(work.stage(), work.lake, DAY)
     assert not is_current(work.stage(), work.lake, day_after(1))
     work.run()
@@ -163,7 +165,7 @@ def test_a_deleted_index_makes_every_day_out_of_date_and_is_filled_again(work: W
 
 def test_an_index_that_cannot_be_read_is_set_aside_and_filled_again(work: Work) -> None:
     work.run()
-    for path in index_folder(work.settings).rglob("*"):
+    for path in index_folder(work.settings, work.encoder.dimension).rglob("*"):
         if path.is_file():
             path.write_bytes(b"broken")
     work.points()  # whoever opens it next finds it broken

@@ -54,6 +54,14 @@ def language_of(text: str) -> str:
     return _of_text(text if len(text) <= LOOKED_AT else text[:LOOKED_AT])
 
 
+def is_plainly_english(text: str) -> bool:
+    """Whether it has a word of grammar that only English has, or no letters beyond it: told without a model."""
+    words = _WORD.findall(_CODE.sub(" ", text).lower())
+    if any(word in _ONLY_ENGLISH for word in words):
+        return True
+    return text.isascii() and not any(word in COMMON_ELSEWHERE for word in words)
+
+
 def language_of_speaker(texts: Iterable[str]) -> str:
     """The language of what one speaker said, taken together; `UNKNOWN` for one without cues."""
     parts: list[str] = []

@@ -1,0 +1,69 @@
+"""`memory recall`: an answer with the places where it was said."""
+
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.cli import asking
+from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json, say
+from memory_pipeline.cli.search import hit_fields
+from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.recall.answer import Answer, extractive_answer, source_of, written_answer
+from memory_pipeline.recall.search import QueryError, search
+from memory_pipeline.recall.usage import log_use
+
+
+def recall(
+    query: asking.Query,
+    first: asking.FromDay = None,
+    last: asking.ToDay = None,
+    project: asking.Project = None,
+    harness: asking.Harness = None,
+    session: asking.Session = None,
+    priority: asking.Priority = None,
+    kind: asking.Kind = None,
+    limit: asking.Limit = 8,
+    quotes: Annotated[bool, typer.Option("--quotes", help="Quotes only, also where a model is set.")] = False,
+    as_json: asking.AsJson = False,
+) -> None:
+    """Answer a question from what was said, with the places.
+
+    In quotes, the newest first where several answer it; in the words of the reflector's model where one is set, each
+    sentence with its sources.
+    """
+    filters = asking.filters_of(first, last, project, harness, session, priority, kind)
+    settings = active_settings()
+    with one_sentence(QueryError, code=MISUSED):
+        found = search(settings, " ".join(query), filters, limit=limit)
+    answer = extractive_answer(found)
+    if settings.reflector.model and answer.quotes and not quotes:
+        from memory_pipeline.workspace import Workspace  # with it polars, which quotes do not need
+
+        answer = written_answer(Workspace.open(settings), answer)
+    shown = [quote.hit.source_id for quote in answer.quotes]
+    log_use(settings, "recall", query=found.query, shown=shown, cited=answer.cited)
+    for note in answer.notes:
+        err.print(note, style="yellow", soft_wrap=True)
+    if as_json:
+        print_json(_fields(answer))
+        return
+    if not answer.quotes:
+        nearest = f" The nearest: `memory search {found.query!r}`." if found.hits else ""
+        say(f"Nothing found{asking.what_matches(filters)}.{nearest}")
+        return
+    _print(answer)
+
+
+def _print(answer: Answer) -> None:
+    for sentence in answer.written:
+        say(sentence)
+    if answer.written:
+        say("")
+    for number, quote in enumerate(answer.quotes, 1):
+        say(f"[{number}] {quote.text}")
+        say(f"    {source_of(quote.hit)} · {quote.hit.source_id}", "dim")
+
+
+def _fields(answer: Answer) -> dict[str, object]:
+    quotes = [{"number": i, "quote": q.text} | hit_fields(q.hit) for i, q in enumerate(answer.quotes, 1)]
+    return {"query": answer.query, "answer": list(answer.written), "quotes": quotes, "notes": list(answer.notes)}

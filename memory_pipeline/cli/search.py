@@ -1,0 +1,56 @@
+"""`memory search`: the hits for a query."""
+
+from memory_pipeline.cli import asking
+from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json, say
+from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.recall.answer import source_of
+from memory_pipeline.recall.search import QueryError, Results
+from memory_pipeline.recall.search import search as find
+from memory_pipeline.recall.usage import log_use
+from memory_pipeline.text.sentences import clip
+
+MAX_SHOWN = 300
+"""Characters of a hit; --json has all."""
+
+
+def search(
+    query: asking.Query,
+    first: asking.FromDay = None,
+    last: asking.ToDay = None,
+    project: asking.Project = None,
+    harness: asking.Harness = None,
+    session: asking.Session = None,
+    priority: asking.Priority = None,
+    kind: asking.Kind = None,
+    limit: asking.Limit = 10,
+    as_json: asking.AsJson = False,
+) -> None:
+    """List what was said, observed and approved that fits a query.
+
+    By words and by meaning, over all sessions, also those too short to be observed. `memory show ID` prints what stands
+    around a hit.
+    """
+    filters = asking.filters_of(first, last, project, harness, session, priority, kind)
+    settings = active_settings()
+    with one_sentence(QueryError, code=MISUSED):
+        found = find(settings, " ".join(query), filters, limit=limit)
+    log_use(settings, "search", query=found.query, shown=[hit.source_id for hit in found.hits])
+    for note in found.notes:
+        err.print(note, style="yellow", soft_wrap=True)
+    if as_json:
+        print_json(vars(found) | {"hits": [hit_fields(hit) for hit in found.hits]})
+        return
+    print_hits(found)
+    if not found.hits:
+        say(f"Nothing found{asking.what_matches(filters)}.")
+
+
+def print_hits(found: Results) -> None:
+    for hit in found.hits:
+        say(f"{hit.score:.2f}  {source_of(hit)}", "dim")
+        say(f"      {clip(hit.text, MAX_SHOWN)}")
+        say(f"      {hit.source_id}", "dim")
+
+
+def hit_fields(hit: object) -> dict[str, object]:
+    return {name: value for name in hit.__dataclass_fields__ if (value := getattr(hit, name)) not in ("", 0)}  # type: ignore[attr-defined]

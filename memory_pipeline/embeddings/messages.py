@@ -1,0 +1,130 @@
+"""A day's rows of `message_embeddings`, and its points in the collection of messages."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import date
+from typing import Self
+
+import polars as pl
+
+from memory_pipeline.embeddings.index import MESSAGES, IndexUnavailableError, Point, is_sound
+from memory_pipeline.embeddings.opening import HasDimension, generation, open_index
+from memory_pipeline.embeddings.passages import PASSAGE, passages_of, points_of
+from memory_pipeline.lake.rows import MessageEmbeddingRow, MessageRow, SessionRow, typed_rows
+from memory_pipeline.lake.store import fingerprint_of
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.stage import Built
+from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
+from memory_pipeline.workspace import Workspace
+
+VERSION = "1"
+
+
+class WordsOnly:
+    """In the place of a model that is not there: what it would have been for."""
+
+    dimension = 1
+
+
+class MessageEmbeddingsStage:
+    """Makes all that was said on a day findable, also in sessions too short to be observed.
+
+    Words need no model: without one, or while it cannot be loaded, the points have sparse vectors only and the day
+    waits for the rest. What is there already is not encoded again.
+    """
+
+    tables = ("message_embeddings",)
+
+    def __init__(self, workspace: Workspace, encoder: Encoder) -> None:
+        self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
+
+    @classmethod
+    def from_workspace(cls, workspace: Workspace) -> Self:
+        return cls(workspace, encoder_of(workspace.settings.embedding_model))
+
+    def fingerprint(self, day: date) -> str:
+        return fingerprint_of(
+            VERSION,
+            self.settings.embedding_model,
+            generation(self.settings, MESSAGES),
+            self.lake.digest("messages", [day]),
+            self.lake.digest("sessions", [day]),
+        )
+
+    def build(self, day: date) -> Built:
+        messages = typed_rows(self.lake.read("messages", [day]), MessageRow)
+        sessions: dict[str, SessionRow] = {}
+        for row in typed_rows(self.lake.read("sessions", [day]), SessionRow):
+            sessions.setdefault(row["session_id"], row)
+        points = points_of(passages_of(messages), sessions, self.settings.owner)
+        old = {r["point_id"]: r for r in typed_rows(self.lake.read(self.tables[0], [day]), MessageEmbeddingRow)}
+        if not points and not old:
+            return Built(_frames([]), notes={"encoded": 0})
+        reason = ""
+        try:
+            try:
+                dense, encoded = self._dense(points, old)
+            except EncoderUnavailableError as error:
+                dense, encoded, reason = {}, 0, f"By words only: {error}"
+            self._store(day, points, dense)
+        except IndexUnavailableError as error:
+            return Built(_frames([]), is_complete=False, warnings=(f"Not searchable yet: {error}",))
+        rows = [self._row(day, point, dense) for point in points]
+        warnings = (reason,) if reason else ()
+        return Built(_frames(rows), is_complete=not reason, notes={"encoded": encoded}, warnings=warnings)
+
+    def _dense(self, points: list[Point], old: dict[str, MessageEmbeddingRow]) -> tuple[dict[str, list[float]], int]:
+        """The dense vectors of the passages by point, and how many of them were encoded: with the index closed."""
+        passages = [p for p in points if p.payload["record"] == PASSAGE]
+        same = [
+            p.point_id
+            for p in passages
+            if (row := old.get(p.point_id))
+            and (row["model"], row["content_hash"]) == (self.settings.embedding_model, _hash(p))
+        ]
+        known: dict[str, list[float]] = {}
+        if same:
+            with open_index(self.settings, self.encoder, MESSAGES) as index:
+                found = index.vectors(same)
+            known = {name: vector for name, vector in found.items() if is_sound(vector, self.encoder.dimension)}
+        unknown = [p for p in passages if p.point_id not in known]
+        encoded = self.encoder.encode([p.payload["text"] for p in unknown])
+        return known | {p.point_id: vector for p, vector in zip(unknown, encoded, strict=True)}, len(unknown)
+
+    def _store(self, day: date, points: list[Point], dense: dict[str, list[float]]) -> None:
+        """The whole day while the index is held, so that nobody sees a part of it."""
+        whole = [Point(p.point_id, dense.get(p.point_id), p.payload, p.sparse) for p in points]
+        with open_index(self.settings, self._space(), MESSAGES) as index:
+            index.delete(index.ids(day) - {p.point_id for p in whole})
+            index.upsert(whole)
+
+    def _space(self) -> HasDimension:
+        try:
+            self.encoder.dimension  # noqa: B018 - a model that is not there has none
+        except EncoderUnavailableError:
+            return WordsOnly()
+        return self.encoder
+
+    def _row(self, day: date, point: Point, dense: dict[str, list[float]]) -> MessageEmbeddingRow:
+        has_vector = point.point_id in dense
+        return {
+            "day": day,
+            "point_id": point.point_id,
+            "record": point.payload["record"],
+            "source_id": point.payload["source_id"],
+            "session_id": point.payload["session_id"],
+            "start": point.payload.get("start", 0),
+            "end": point.payload.get("end", 0),
+            "model": self.settings.embedding_model if has_vector else None,
+            "dimension": self.encoder.dimension if has_vector else 0,
+            "content_hash": _hash(point),
+        }
+
+
+def _hash(point: Point) -> str:
+    return hashlib.sha256(point.payload["text"].encode()).hexdigest()
+
+
+def _frames(rows: list[MessageEmbeddingRow]) -> dict[str, pl.DataFrame]:
+    return {"message_embeddings": pl.DataFrame(rows, schema=TABLES["message_embeddings"].columns)}

@@ -1,0 +1,152 @@
+"""What was said on a day, cut into passages that can be found: by their words, by those around them, by their meaning.
+
+A passage is a message, or a part of a long one. Each session of the day has a point of its own as well, with all its
+words and its date, since what is asked for is often known by its session.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import groupby
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from memory_pipeline.embeddings.index import CONTEXT, SESSION, WORDS, Point
+from memory_pipeline.embeddings.sparse import weigh
+from memory_pipeline.lake.rows import MessageRow, SessionRow
+from memory_pipeline.text.terms import terms
+
+MAX_CHARACTERS = 1_000
+"""Of a passage: about what the bundled model reads of a text (256 tokens)."""
+MIN_CHARACTERS = 400
+"""A cut is made at the last end of a paragraph, line or sentence that leaves so much."""
+SPEAKERS = ("user", "assistant")
+_ENDS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？])\s*"))
+PASSAGE, WHOLE_SESSION = "message", "session"
+"""What a point of the collection of messages is, in its payload as `record`."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A part of what somebody said; `start` and `end` are offsets into the message's text, `position` counts the
+    passages of its session on that day."""
+
+    day: date
+    session_id: str
+    message_id: str
+    role: str
+    said_at: str
+    position: int
+    start: int
+    end: int
+    text: str
+
+    @property
+    def point_id(self) -> str:
+        return str(uuid5(NAMESPACE_URL, f"{self.session_id}/{self.message_id}#{self.start}"))
+
+
+def passages_of(messages: Sequence[MessageRow]) -> list[Passage]:
+    """What people and models said, without tool output and turns that were taken back; by session, in order."""
+    said = [m for m in messages if m["role"] in SPEAKERS and not m["voided"] and m["text"].strip()]
+    found: list[Passage] = []
+    for session_id, group in groupby(sorted(said, key=_in_order), key=lambda m: m["session_id"]):
+        position = 0
+        for message in group:
+            for start, end in _cut(message["text"]):
+                at = "" if message["untimed"] else message["said_at"].isoformat()
+                found.append(
+                    Passage(
+                        message["day"],
+                        session_id,
+                        message["message_id"],
+                        message["role"],
+                        at,
+                        position,
+                        start,
+                        end,
+                        message["text"][start:end],
+                    )
+                )
+                position += 1
+    return found
+
+
+def points_of(passages: Sequence[Passage], sessions: Mapping[str, SessionRow], owner: str) -> list[Point]:
+    """The points of a day's passages and sessions, without dense vectors."""
+    points = []
+    for session_id, group in groupby(passages, key=lambda p: p.session_id):
+        inside = list(group)
+        session = sessions.get(session_id)
+        words = [terms(passage.text) for passage in inside]
+        shared = _shared_payload(inside[0], session, owner)
+        for i, passage in enumerate(inside):
+            around = [t for near in words[max(i - 1, 0) : i + 2] for t in near]
+            sparse = {WORDS: weigh(words[i], WORDS), CONTEXT: weigh(around, CONTEXT)}
+            points.append(Point(passage.point_id, None, shared | _payload(passage, inside, i), sparse))
+        everything = [*_date_terms(inside[0].day), *terms(_title(session)), *(t for w in words for t in w)]
+        name = str(uuid5(NAMESPACE_URL, f"{session_id}@{inside[0].day}"))
+        head = {"record": WHOLE_SESSION, "source_id": session_id, "text": _title(session), "passages": len(inside)}
+        points.append(Point(name, None, shared | head, {SESSION: weigh(everything, SESSION)}))
+    return points
+
+
+def _in_order(message: MessageRow) -> tuple[Any, ...]:
+    return message["session_id"], message["said_at"], message["source_line"], message["message_id"]
+
+
+def _cut(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    while len(text) - start > MAX_CHARACTERS:
+        end = start + _cut_at(text[start : start + MAX_CHARACTERS])
+        yield start, end
+        start = end
+    if text[start:].strip():
+        yield start, len(text)
+
+
+def _cut_at(part: str) -> int:
+    for kind in _ENDS:
+        ends = [m.end() for m in kind.finditer(part) if m.end() >= MIN_CHARACTERS]
+        if ends:
+            return ends[-1]
+    space = part.rfind(" ", MIN_CHARACTERS)
+    return space + 1 if space > 0 else len(part)
+
+
+def _shared_payload(passage: Passage, session: SessionRow | None, owner: str) -> dict[str, Any]:
+    return {
+        "date": f"{passage.day}",
+        "session_id": passage.session_id,
+        "harness": session["harness"] if session else "",
+        "project": (session["project"] if session else None) or "",
+        "session_name": session["name"] if session else "",
+        "owner": owner,
+    }
+
+
+def _payload(passage: Passage, inside: Sequence[Passage], i: int) -> dict[str, Any]:
+    return {
+        "record": PASSAGE,
+        "source_id": passage.message_id,
+        "role": passage.role,
+        "timestamp": passage.said_at,
+        "position": passage.position,
+        "start": passage.start,
+        "end": passage.end,
+        "text": passage.text,
+        "before": inside[i - 1].point_id if i else "",
+        "after": inside[i + 1].point_id if i + 1 < len(inside) else "",
+    }
+
+
+def _title(session: SessionRow | None) -> str:
+    return " ".join(filter(None, (session["name"], session["project"]))) if session else ""
+
+
+def _date_terms(day: date) -> list[str]:
+    """As a date is asked for: its month by name, its day, its year, and whole."""
+    return [*terms(f"{day:%d %B %Y} {day:%A} {day}"), f"{day.day}"]

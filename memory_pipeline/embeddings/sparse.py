@@ -1,0 +1,47 @@
+"""BM25 weights of a text's terms, by the engine's own model; how rare a term is the engine adds when it searches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from memory_pipeline.embeddings.index import CONTEXT, SESSION, WORDS, Sparse
+
+if TYPE_CHECKING:
+    from qdrant_edge import Bm25
+
+_SHAPES = {WORDS: (1.2, 0.4, 40.0), CONTEXT: (1.2, 0.75, 100.0), SESSION: (2.0, 0.75, 800.0)}
+"""By vector: saturation of a term that is repeated, normalisation by length, terms of a usual text. Within a factor of
+two of these no figure of `benchmarks/recall.py` moves by more than .5 points."""
+
+
+def weigh(terms: Sequence[str], name: str) -> Sparse:
+    """The terms of a document as the sparse vector of that name."""
+    found = _model(name).embed_document(" ".join(terms))
+    return Sparse(found.indices, found.values)
+
+
+def weigh_query(terms: Sequence[str]) -> Sparse:
+    """The terms of a query, each once, all with the same weight."""
+    found = _model(WORDS).embed_query(" ".join(terms))
+    return Sparse(found.indices, found.values)
+
+
+@cache
+def _model(name: str) -> Bm25:
+    from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, StopwordsSet, TokenizerType
+
+    saturation, by_length, usual = _SHAPES[name]
+    return Bm25(
+        Bm25Config(
+            k=saturation,
+            b=by_length,
+            avg_len=usual,
+            # the terms are made by text/terms.py; the engine only splits them again
+            tokenizer=TokenizerType.Whitespace,
+            lowercase=False,
+            stopwords=StopwordsSet(),
+            stemmer=DisabledStemmer(),
+        )
+    )

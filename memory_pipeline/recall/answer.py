@@ -1,0 +1,148 @@
+"""An answer to a question, every part of it with the place where it was said.
+
+Without a language model the answer is made of quotes. With one it is written, and of its sentences those stay that cite
+a passage and name nothing that the passages they cite do not have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from memory_pipeline.days import day_of
+from memory_pipeline.llm.config import reflector_model
+from memory_pipeline.llm.errors import (
+    BudgetReachedError,
+    ModelMisconfiguredError,
+    ModelUnavailableError,
+    RequestRefusedError,
+)
+from memory_pipeline.recall.search import MEMORY_LINE, Found, Results
+from memory_pipeline.text.sentences import clip, sentences
+from memory_pipeline.text.specifics import Words, missing_specifics
+from memory_pipeline.text.terms import terms
+from memory_pipeline.workspace import Workspace
+
+MAX_QUOTE = 400
+"""Characters of a quote: the sentence that says most of what is asked, and what follows it."""
+AS_GOOD = 0.7
+"""From this share of the best quote's coverage a quote answers the question as well, and the newer one stands first."""
+_CITED = re.compile(r"\[(\d{1,2})\]")
+_NOTHING = re.compile(r"\s*NOTHING FOUND\W*\s*", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=\])\s*(?:[.;]\s*)?(?=[^\s\[.;])|\n+")
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A hit with the part of it that answers best."""
+
+    hit: Found
+    text: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`written` are a model's sentences, with numbers of quotes in brackets, from 1; empty where no model answered."""
+
+    query: str
+    quotes: tuple[Quote, ...]
+    written: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """Ids of what the answer rests on."""
+        numbers = {int(n) for sentence in self.written for n in _CITED.findall(sentence)}
+        chosen = [q for i, q in enumerate(self.quotes, 1) if i in numbers] if self.written else self.quotes
+        return tuple(quote.hit.source_id for quote in chosen)
+
+
+def extractive_answer(results: Results) -> Answer:
+    """The hits as quotes, the newest first of those that answer equally well; none where nothing was found."""
+    if not results.is_likely:
+        return Answer(results.query, (), notes=results.notes)
+    return Answer(results.query, tuple(newest_first(results)), notes=results.notes)
+
+
+def newest_first(results: Results) -> list[Quote]:
+    """The quotes in order. A line of MEMORY.md, which a user approved, comes before words that say the same."""
+    quotes = [Quote(hit, _quote(hit.text, results.weights)) for hit in results.hits]
+    covered = {id(q): _covered(q.hit.text, results.weights) for q in quotes}
+    best = max(covered.values(), default=0.0)
+    good = [q for q in quotes if covered[id(q)] >= AS_GOOD * best]
+    ordered = sorted(good, key=lambda q: q.hit.timestamp or q.hit.day, reverse=True)
+    ordered.sort(key=lambda q: q.hit.record != MEMORY_LINE)
+    return ordered + [q for q in quotes if q not in good]
+
+
+def written_answer(workspace: Workspace, answer: Answer) -> Answer:
+    """The same answer in the words of the reflector's model; with a note and as it was where that cannot be had."""
+    config = reflector_model(workspace.settings)
+    if config is None or not answer.quotes:
+        return answer
+    from memory_pipeline.llm.client import client_of
+    from memory_pipeline.llm.prompts import filled, text_of
+    from memory_pipeline.llm.request import Request
+    from memory_pipeline.sessions.redaction.redactor import redactor_of
+
+    client = client_of(
+        config, workspace.settings.reflector, workspace, redactor_of(workspace.settings).redact, "recall"
+    )
+    passages = "\n\n".join(_passage(i, quote) for i, quote in enumerate(answer.quotes, 1))
+    fence = f"passages-{hashlib.sha256(passages.encode()).hexdigest()[:8]}"
+    prompt = filled("recall_turn", {"fence": fence, "passages": passages, "question": answer.query})
+    request = Request(client.model, text_of("recall"), prompt, max_output_tokens=1_000)
+    try:
+        reply = client.complete(request, day_of(datetime.now(UTC), workspace.settings.zone))
+    except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError, RequestRefusedError) as error:
+        return replace(answer, notes=(*answer.notes, f"In quotes, since no model answered: {error}"))
+    if _NOTHING.fullmatch(reply.text):
+        return replace(answer, quotes=())
+    written, dropped = checked(reply.text, answer.quotes)
+    notes = [f"{dropped} sentence(s) of the model were left out: no passage says them."] if dropped else []
+    return replace(answer, written=tuple(written), notes=(*answer.notes, *notes))
+
+
+def checked(text: str, quotes: Sequence[Quote]) -> tuple[list[str], int]:
+    """The sentences that cite passages which are there and have every name and number in them, and how many do not."""
+    kept, dropped = [], 0
+    for sentence in filter(None, (part.strip() for part in _SENTENCE_END.split(text))):
+        numbers = [int(n) for n in _CITED.findall(sentence)]
+        bare = _CITED.sub("", sentence).strip()
+        if not any(c.isalnum() for c in bare):
+            continue
+        there = [quotes[n - 1] for n in numbers if 1 <= n <= len(quotes)]
+        said = Words([f"{q.hit.text} {q.hit.day} {q.hit.project}" for q in there])
+        if there and len(there) == len(numbers) and not missing_specifics(bare, said):
+            kept.append(sentence)
+        else:
+            dropped += 1
+    return kept, dropped
+
+
+def _passage(number: int, quote: Quote) -> str:
+    return f"[{number}] {source_of(quote.hit)}\n{quote.hit.text}"
+
+
+def source_of(hit: Found) -> str:
+    """When, where and by whom it was said, in a line."""
+    if hit.record == MEMORY_LINE:
+        return f"MEMORY.md, line {hit.line}, {hit.kind or 'no section'}"
+    who = {"user": "you", "assistant": "the agent"}.get(hit.role, hit.record)
+    name = f"“{clip(hit.session_name, 50)}”" if hit.session_name else hit.session_id
+    return " · ".join(filter(None, (hit.day, hit.project, who, f"in {name}" if name else "")))
+
+
+def _quote(text: str, weights: Mapping[str, float]) -> str:
+    found = list(sentences(text))
+    if not found:
+        return clip(" ".join(text.split()), MAX_QUOTE)
+    best = max(found, key=lambda s: (_covered(text[s.start : s.end], weights), -s.start))
+    return clip(" ".join(text[best.start :].split()), MAX_QUOTE)
+
+
+def _covered(text: str, weights: Mapping[str, float]) -> float:
+    return sum(weights[term] for term in set(terms(text)) & weights.keys())

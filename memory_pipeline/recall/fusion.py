@@ -1,0 +1,162 @@
+"""How passages and sessions are ranked for a question: by words, by meaning, by their neighbours and their session.
+
+The scores of the lists are normalised and added. Reciprocal ranks, which forget by how much a hit is better, found less
+in every comparison (`benchmarks/recall.py` prints both).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from memory_pipeline.embeddings.index import CONTEXT, DENSE, SESSION, WORDS, Hit, Sparse, VectorIndex
+from memory_pipeline.embeddings.passages import PASSAGE, WHOLE_SESSION
+from memory_pipeline.embeddings.sparse import weigh_query
+
+CANDIDATES = 200
+"""Of each list that is asked for."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What each list adds to a score. Chosen by leaving one conversation out: `benchmarks/recall.py`."""
+
+    words: float = 0.2
+    context: float = 0.2
+    meaning: float = 0.3
+    session: float = 0.2
+    neighbours: float = 0.1
+    session_words: float = 0.4
+    session_context: float = 0.15
+    session_best_words: float = 0.1
+    session_meaning: float = 0.15
+    session_neighbours: float = 0.2
+
+
+WEIGHTS = Weights()
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What hits must be: of these days (both included) and with one of the values in each field of `equals`."""
+
+    first_day: date | None = None
+    last_day: date | None = None
+    equals: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+
+EVERYTHING = Filters()
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Passages and sessions with their scores, best first; `payloads` by point of all passages that were seen."""
+
+    passages: list[tuple[str, float]]
+    sessions: list[tuple[str, float]]
+    payloads: dict[str, dict[str, Any]]
+    meaning: dict[str, float]
+    """Cosine by passage, of those whose meaning is near."""
+
+
+def rank(
+    index: VectorIndex,
+    query: Sequence[str],
+    vector: Sequence[float] | None,
+    filters: Filters = Filters(),
+    weights: Weights = Weights(),
+) -> Ranked:
+    """The passages and sessions of the collection of messages for the terms of a query and its dense vector, if any."""
+    words = weigh_query(query)
+    found = {name: _search(index, words, name, filters, PASSAGE) if query else [] for name in (WORDS, CONTEXT)}
+    found[DENSE] = _search(index, vector, DENSE, filters, PASSAGE) if vector is not None else []
+    whole = _search(index, words, SESSION, filters, WHOLE_SESSION) if query else []
+    payloads = {hit.point_id: hit.payload for hits in found.values() for hit in hits}
+    own, around, near = (_normalised(found[name]) for name in (WORDS, CONTEXT, DENSE))
+    by_session = _by_session(whole)
+    beside = _beside(near, payloads)
+    scores = {
+        name: weights.words * own.get(name, 0.0)
+        + weights.context * around.get(name, 0.0)
+        + weights.meaning * near.get(name, 0.0)
+        + weights.session * by_session.get(payload["session_id"], 0.0)
+        + weights.neighbours * beside.get(name, 0.0)
+        for name, payload in payloads.items()
+    }
+    sessions = _session_scores(payloads, own, around, near, beside, by_session, weights)
+    return Ranked(
+        sorted(scores.items(), key=lambda item: (-item[1], item[0])),
+        sorted(sessions.items(), key=lambda item: (-item[1], item[0])),
+        payloads,
+        {hit.point_id: hit.score for hit in found[DENSE]},
+    )
+
+
+def _session_scores(
+    payloads: Mapping[str, dict[str, Any]],
+    own: Mapping[str, float],
+    around: Mapping[str, float],
+    near: Mapping[str, float],
+    beside: Mapping[str, float],
+    by_session: Mapping[str, float],
+    weights: Weights,
+) -> dict[str, float]:
+    inside: dict[str, list[str]] = defaultdict(list)
+    for name, payload in payloads.items():
+        inside[payload["session_id"]].append(name)
+    tops = {s: sum(sorted((own.get(n, 0.0) for n in names), reverse=True)[:3]) / 3 for s, names in inside.items()}
+    parts = (
+        (weights.session_words, by_session),
+        (weights.session_context, {s: max(around.get(n, 0.0) for n in names) for s, names in inside.items()}),
+        (weights.session_best_words, tops),
+        (weights.session_meaning, {s: max(near.get(n, 0.0) for n in names) for s, names in inside.items()}),
+        (
+            weights.session_neighbours,
+            {s: max((near.get(n, 0.0) + beside.get(n, 0.0)) / 2 for n in names) for s, names in inside.items()},
+        ),
+    )
+    scores: dict[str, float] = defaultdict(float)
+    for weight, part in parts:
+        highest = max(part.values(), default=0.0)
+        for session, score in part.items():
+            scores[session] += weight * score / highest if highest > 0 else 0.0
+    return dict(scores)
+
+
+def _search(
+    index: VectorIndex, vector: Sequence[float] | Sparse, using: str, filters: Filters, record: str
+) -> list[Hit]:
+    return index.search(
+        vector,
+        CANDIDATES,
+        using=using,
+        first_day=filters.first_day,
+        last_day=filters.last_day,
+        equals={**filters.equals, "record": [record]},
+    )
+
+
+def _normalised(hits: Sequence[Hit]) -> dict[str, float]:
+    highest = max((hit.score for hit in hits), default=0.0)
+    return {hit.point_id: max(hit.score, 0.0) / highest for hit in hits} if highest > 0 else {}
+
+
+def _by_session(hits: Sequence[Hit]) -> dict[str, float]:
+    """A session of several days counts by its best."""
+    best: dict[str, float] = {}
+    scores = _normalised(hits)
+    for hit in hits:
+        session = hit.payload["session_id"]
+        best[session] = max(best.get(session, 0.0), scores.get(hit.point_id, 0.0))
+    return best
+
+
+def _beside(near: Mapping[str, float], payloads: Mapping[str, dict[str, Any]]) -> dict[str, float]:
+    """By passage: how near the nearer of its two neighbours is in meaning."""
+    return {
+        name: max(near.get(payload["before"], 0.0), near.get(payload["after"], 0.0))
+        for name, payload in payloads.items()
+    }

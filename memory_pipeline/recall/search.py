@@ -1,0 +1,334 @@
+"""Search over everything that is kept: what was said, what was observed of it, and the lines of MEMORY.md.
+
+Opens the index late and closes it early. While a run writes it waits for two seconds at most, then it answers by words
+from the tables (`scan.py`); it never sees half a day, since a day is written while the index is held.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory_pipeline.embeddings.index import (
+    COLLECTION,
+    DENSE,
+    MESSAGES,
+    WORDS,
+    IndexUnavailableError,
+    VectorIndex,
+)
+from memory_pipeline.embeddings.opening import Collection, new_generation, open_collection, searched_collection
+from memory_pipeline.embeddings.sparse import weigh_query
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.recall.fusion import CANDIDATES, EVERYTHING, Filters, Ranked, rank
+from memory_pipeline.recall.scan import scan
+from memory_pipeline.settings import BUNDLED_MODEL, Settings
+from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of
+from memory_pipeline.text.similarity import is_latin
+from memory_pipeline.text.terms import query_terms, terms
+
+WAIT_SECONDS = 2.0
+"""For an index that a run has open."""
+MAX_QUERY = 2_000
+"""Characters of a query that are looked for: more than the model reads, and than anybody asks."""
+OBSERVATION, MEMORY_LINE = "observation", "memory_line"
+OBSERVATION_FACTOR = 0.8
+"""Of an observation's score beside that of the words themselves, which it mostly repeats."""
+
+
+class QueryError(MemoryPipelineError):
+    """A query that says nothing to look for."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A hit: a passage of a message, an observation, or a line of MEMORY.md. `score` is 0 to about 1."""
+
+    record: str
+    source_id: str
+    score: float
+    text: str
+    day: str = ""
+    timestamp: str = ""
+    session_id: str = ""
+    session_name: str = ""
+    project: str = ""
+    harness: str = ""
+    role: str = ""
+    priority: str = ""
+    kind: str = ""
+    start: int = 0
+    end: int = 0
+    line: int = 0
+    point_id: str = ""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What was found, best first. `notes` say in a sentence each what the answer lacks: no model, no index."""
+
+    query: str
+    hits: tuple[Found, ...]
+    sessions: tuple[str, ...]
+    is_likely: bool
+    """Whether the best hits are about what was asked, and not merely the least unlike."""
+    notes: tuple[str, ...] = ()
+    coverage: float = 0.0
+    """Share of what the query asks for, by weight of its terms, that the best hit and its neighbours have."""
+    likeness: float = 0.0
+    """The highest cosine of a passage to the query."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """What each term of the query is worth."""
+
+
+@dataclass
+class _Open:
+    messages: VectorIndex | None = None
+    observations: VectorIndex | None = None
+    model: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+def search(
+    settings: Settings,
+    query: str,
+    filters: Filters = EVERYTHING,
+    *,
+    limit: int = 8,
+) -> Results:
+    """The best hits for a query. Raises `QueryError` for one without words; all else is answered as well as can be."""
+    with searcher(settings) as ask:
+        return ask.search(query, filters, limit=limit)
+
+
+@contextmanager
+def searcher(settings: Settings, *, wait: float = WAIT_SECONDS) -> Iterator[Searcher]:
+    """One that keeps the index open, for many queries in a row. Others wait meanwhile: close it soon."""
+    opened = Searcher(settings, wait)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+class Searcher:
+    """Holds the collections open from the first query until `close`."""
+
+    def __init__(self, settings: Settings, wait: float = WAIT_SECONDS) -> None:
+        self.settings = settings
+        self._wait = wait
+        self._open: _Open | None = None
+
+    def search(self, query: str, filters: Filters = EVERYTHING, *, limit: int = 8) -> Results:
+        """See `search`."""
+        text = query.strip()[:MAX_QUERY]
+        wanted = query_terms(text)
+        if not any(character.isalnum() for character in text):
+            raise QueryError("There is nothing to look for: ask with at least one word.")
+        opened = self._collections()
+        notes = list(opened.notes)
+        if opened.messages is None:
+            found = [Found(**fields) for fields in scan(self.settings, wanted, filters, limit)]
+            lines = self._memory_lines(wanted, dict.fromkeys(wanted, 1.0), filters)
+            best = sorted([*found, *lines], key=lambda hit: -hit.score)[:limit]
+            return Results(
+                text, tuple(best), _sessions_of(best), bool(best), tuple(notes), weights=dict.fromkeys(wanted, 1.0)
+            )
+        vector, note = self._vector(text, opened.model)
+        notes += [note] if note else []
+        ranked = rank(opened.messages, wanted, vector, filters)
+        weight = _weights_of_terms(opened.messages, wanted)
+        said = [_passage(name, score, ranked.payloads[name]) for name, score in ranked.passages[: limit * 4]]
+        observed = self._observations(opened, wanted, vector, filters, limit)
+        lines = self._memory_lines(wanted, weight, filters)
+        coverage = _coverage(ranked, weight)
+        likeness = max(ranked.meaning.values(), default=0.0)
+        hits = _merged([*said, *observed, *lines])[:limit]
+        return Results(
+            text,
+            tuple(hits),
+            tuple(session for session, _ in ranked.sessions[: max(limit, 10)]),
+            bool(hits) and is_likely(coverage, likeness),
+            tuple(notes),
+            coverage,
+            likeness,
+            weight,
+        )
+
+    def close(self) -> None:
+        """Let others have the index."""
+        opened, self._open = self._open, None
+        for index in (opened.messages, opened.observations) if opened else ():
+            if index:
+                index.close()
+
+    def _collections(self) -> _Open:
+        if self._open is None:
+            opened = _Open()
+            known = searched_collection(self.settings, MESSAGES)
+            if known is None:
+                opened.notes.append("Nothing is indexed yet: `memory run` does it. Answered by words from the tables.")
+                return opened
+            try:
+                opened.messages = self._one(known, MESSAGES)
+                opened.model = known.model
+                if observations := searched_collection(self.settings, COLLECTION):
+                    opened.observations = self._one(observations, COLLECTION)
+            except IndexUnavailableError as error:
+                opened.notes.append(f"Answered by words from the tables: {error}")
+                if opened.messages:
+                    opened.messages.close()
+                    opened.messages = None
+                return opened
+            self._open = opened
+        return self._open
+
+    def _one(self, collection: Collection, base: str) -> VectorIndex:
+        """Raises `IndexUnavailableError` also for one that is gone or damaged: an empty one would find nothing."""
+        if not self.settings.qdrant.url and not (self.settings.index_dir / collection.name).is_dir():
+            raise IndexUnavailableError(f"{collection.name} is gone from index/; `memory run --all` makes it anew.")
+        index = open_collection(self.settings, collection.name, collection.dimension, self._wait)
+        if index.set_aside:
+            index.close()
+            new_generation(self.settings, base)
+            raise IndexUnavailableError(
+                f"the index was damaged and lies in {index.set_aside} now; `memory run --all` makes it anew."
+            )
+        return index
+
+    def _vector(self, text: str, model: str) -> tuple[list[float] | None, str]:
+        if not model:
+            return None, ""
+        if model == BUNDLED_MODEL and not is_latin(text):
+            return None, ""  # it knows English, and its neighbours in other scripts are chance
+        try:
+            return encoder_of(model).encode_query(text), ""
+        except EncoderUnavailableError as error:
+            return None, f"By words only: {error}"
+
+    def _observations(
+        self, opened: _Open, wanted: Sequence[str], vector: Sequence[float] | None, filters: Filters, limit: int
+    ) -> list[Found]:
+        index = opened.observations
+        if index is None:
+            return []
+        days = {"first_day": filters.first_day, "last_day": filters.last_day}
+        payloads: dict[str, dict[str, Any]] = {}
+        scores: dict[str, float] = {}
+        queries = [(WORDS, weigh_query(wanted), 0.6)] if wanted else []
+        for using, asked, share in [*queries, *([(DENSE, vector, 0.4)] if vector is not None else [])]:
+            hits = index.search(asked, CANDIDATES, using=using, equals=filters.equals, **days)  # type: ignore[arg-type]
+            highest = max((hit.score for hit in hits), default=0.0)
+            for hit in hits:
+                payloads[hit.point_id] = hit.payload
+                scores[hit.point_id] = scores.get(hit.point_id, 0.0) + share * max(hit.score, 0.0) / (highest or 1.0)
+        best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
+        return [_observation(name, score * OBSERVATION_FACTOR, payloads[name]) for name, score in best]
+
+    def _memory_lines(self, wanted: Sequence[str], weight: dict[str, float], filters: Filters) -> list[Found]:
+        """Lines that hold at least half of what is asked for. The file is read as it is now: it is small, and a user
+        may have changed it a moment ago."""
+        if filters.equals or filters.first_day or filters.last_day:
+            return []
+        path = self.settings.memory_file
+        data = path.read_bytes() if path.exists() else b""
+        total = sum(weight.values())
+        found = []
+        for line in lines_of(data):
+            if line.is_struck or not total:
+                continue
+            share = sum(weight[t] for t in set(terms(line.text)) & weight.keys()) / total
+            if share >= 0.5:
+                name = line.proposal_id or f"MEMORY.md:{line.line_number}"
+                found.append(Found(MEMORY_LINE, name, share, line.text, kind=line.section, line=line.line_number))
+        return found
+
+
+MIN_COVERAGE, MIN_LIKENESS = 0.45, 0.40
+
+
+def is_likely(coverage: float, likeness: float) -> bool:
+    """Whether what was found is about what was asked."""
+    return (coverage >= MIN_COVERAGE and likeness >= MIN_LIKENESS) or coverage >= 0.8
+
+
+def _weights_of_terms(index: VectorIndex, wanted: Sequence[str]) -> dict[str, float]:
+    """What each term is worth: the score of the best passage that has it. A term that nobody said is worth as much as
+    one that was said once."""
+    found = {}
+    absent = math.log(2.0 * index.count() + 2.0)
+    for term in wanted:
+        best = index.search(weigh_query([term]), 1, using=WORDS)
+        found[term] = best[0].score if best and best[0].score > 0 else absent
+    return found
+
+
+def _coverage(ranked: Ranked, weight: dict[str, float], among: int = 5) -> float:
+    total = sum(weight.values())
+    if not total:
+        return 0.0
+    shares = []
+    for name, _ in ranked.passages[:among]:
+        payload = ranked.payloads[name]
+        near = [ranked.payloads.get(payload[side], {}).get("text", "") for side in ("before", "after")]
+        there = set(terms(payload["text"])) | {t for text in near if text for t in terms(text)}
+        shares.append(sum(weight[t] for t in there & weight.keys()) / total)
+    return max(shares, default=0.0)
+
+
+def _merged(hits: Sequence[Found]) -> list[Found]:
+    """Best first; an observation that stands in a passage that is there already adds nothing."""
+    kept: list[Found] = []
+    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.source_id)):
+        if not any(_says_the_same(hit, other) for other in kept):
+            kept.append(hit)
+    return kept
+
+
+def _says_the_same(hit: Found, other: Found) -> bool:
+    return hit.text == other.text or (
+        hit.record == OBSERVATION and hit.session_id == other.session_id and hit.text in other.text
+    )
+
+
+def _sessions_of(hits: Sequence[Found]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(hit.session_id for hit in hits if hit.session_id))
+
+
+def _passage(name: str, score: float, payload: dict[str, Any]) -> Found:
+    return Found(
+        payload["record"],
+        payload["source_id"],
+        score,
+        payload["text"],
+        payload["date"],
+        payload["timestamp"],
+        payload["session_id"],
+        payload["session_name"],
+        payload["project"],
+        payload["harness"],
+        payload["role"],
+        start=payload["start"],
+        end=payload["end"],
+        point_id=name,
+    )
+
+
+def _observation(name: str, score: float, payload: dict[str, Any]) -> Found:
+    return Found(
+        payload["record"],
+        payload["source_id"],
+        score,
+        payload["text"],
+        payload["date"],
+        payload["timestamp"],
+        payload["session_id"],
+        project=payload["project"] or "",
+        priority=payload["priority"],
+        kind=payload["kind"],
+        point_id=name,
+    )

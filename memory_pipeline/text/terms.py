@@ -1,0 +1,95 @@
+"""Text as the terms that word search compares: stems of prose, and names of code both whole and in their parts.
+
+`getUserById`, `src/auth/session.py` and `v2.3.1` are found by the whole name and by `user`, `session` or `2.3.1`.
+Prose is reduced to its stem in English and, where the text is in another language that has a stemmer, in that one too:
+a short question is easily taken for English. Of Chinese characters and Hangul two neighbours are a term.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import Any
+
+from memory_pipeline.text.languages.identify import (
+    ENGLISH,
+    FRENCH,
+    GERMAN,
+    SPANISH,
+    is_plainly_english,
+    language_of,
+)
+from memory_pipeline.text.similarity import CJK, carries_content, words
+
+MAX_TERM = 80
+"""Characters of a term; longer ones are encoded data that nobody looks for."""
+_STEMMERS = {ENGLISH: "english", GERMAN: "german", FRENCH: "french", SPANISH: "spanish"}
+"""Snowball's name by language, of those that `language_of` tells from one text."""
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+|\d+(?:\.\d+)*")
+_CAMEL = re.compile(r"[a-z\d][A-Z]")
+_JOINED = re.compile(r"[\W_]")
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text in order, each as often as it is there; common words of grammar are left out."""
+    language = language_of(text)
+    return _in_languages(text, [ENGLISH] if language not in _STEMMERS else list(dict.fromkeys((ENGLISH, language))))
+
+
+def query_terms(text: str) -> list[str]:
+    """The terms of a question, each once. Of one that is not plainly English the stems of every language, for a few
+    words do not tell theirs, and the model that guesses takes a fifth of a second to load."""
+    languages = [ENGLISH] if is_plainly_english(text) else list(_STEMMERS)
+    return list(dict.fromkeys(_in_languages(text, languages)))
+
+
+def _in_languages(text: str, languages: list[str]) -> list[str]:
+    return [term for word, written in _written(text) for term in _terms_of(word, written, languages)]
+
+
+def _written(text: str) -> Iterator[tuple[str, str]]:
+    """Each word in lower case, and as it was written: lower case may have another length in a few scripts."""
+    lowered = text.lower()
+    is_same_length = len(lowered) == len(text)
+    at = 0
+    for word in words(text):
+        start = lowered.find(word, at)
+        if start < 0 or not is_same_length:
+            yield word, word
+            continue
+        yield word, text[start : start + len(word)]
+        at = start if CJK.search(word) else start + len(word)
+
+
+def _terms_of(word: str, written: str, languages: list[str]) -> Iterator[str]:
+    if len(word) > MAX_TERM or not carries_content(word):
+        return
+    if CJK.search(word):
+        yield word
+        return
+    is_name = bool(_JOINED.search(word) or _CAMEL.search(written))
+    if is_name:
+        yield word
+        for part in _PART.findall(written):
+            if (low := part.lower()) != word and carries_content(low):
+                yield from _stems(low, languages)
+    else:
+        yield from _stems(word, languages)
+
+
+def _stems(word: str, languages: list[str]) -> Iterator[str]:
+    found = [_stem(word, language) for language in languages]
+    yield from dict.fromkeys(found)
+
+
+@lru_cache(maxsize=100_000)
+def _stem(word: str, language: str) -> str:
+    return str(_stemmer(language).stemWord(word)) if word.isalpha() else word
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    import snowballstemmer  # type: ignore[import-untyped]
+
+    return snowballstemmer.stemmer(_STEMMERS[language])
