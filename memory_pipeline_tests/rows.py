@@ -281,7 +281,11 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 def stable_bytes(path: Path) -> bytes:
     """The engine of the index writes its settings in another order each time it opens a folder."""
     data = path.read_bytes()
-    return json.dumps(json.loads(data), sort_keys=True).encode() if path.name == "segment.json" else data
+    return (
+        json.dumps(json.loads(data), sort_keys=True).encode()
+        if path.name in ("segment.json", "edge_config.json")
+        else data
+    )
 
 
 def use_encoder(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
