@@ -3,12 +3,16 @@ matter, it prints nothing, the exit code is 0, and the agent makes a summary of 
 
 import os
 import sys
+import time
 from typing import Annotated
 
 import typer
 
 from memory_pipeline.cli.console import err, print_json
 from memory_pipeline.recall.usage import log_use
+
+_BEGAN = time.monotonic()
+"""What is imported for it takes of its time too."""
 
 
 def compaction(
@@ -32,7 +36,8 @@ def compaction(
 
         settings = load_settings()
         path = session_file(settings, session)
-        found = compaction_summary(settings, path, first_kept=first_kept, tokens_before=tokens_before, seconds=seconds)
+        left = seconds - (time.monotonic() - _BEGAN)
+        found = compaction_summary(settings, path, first_kept=first_kept, tokens_before=tokens_before, seconds=left)
     except Exception as error:  # the agent makes its own summary
         err.print(f"No summary: {error}", style="dim", soft_wrap=True)
         return
