@@ -15,7 +15,7 @@ from memory_pipeline.daily_log.markers import write_markers
 from memory_pipeline.days import lookback, stretches
 from memory_pipeline.distillation.periods import DAY, NAMES, Period, periods_of
 from memory_pipeline.distillation.stage import due_periods, stages_of
-from memory_pipeline.embeddings.health import set_aside_files, vector_problems
+from memory_pipeline.embeddings.health import lexical_only, set_aside_files, vector_problems
 from memory_pipeline.free_space import disk_full, is_used_up
 from memory_pipeline.planning import BRIDGED_DAYS, Stages
 from memory_pipeline.recall.kept_briefing import refresh_kept
@@ -71,7 +71,10 @@ def run(
     if failure:
         failure = disk_full(settings.workspace) if is_used_up(settings.workspace) else failure
         raise fail(f"The run did not finish: {failure}", INTERRUPTED if _is_stopped([failure]) else FAILED)
-    if problems := summary["problems"]:
+    by_words = lexical_only(settings)
+    if by_words:  # less than there could be, but nothing that failed
+        err.print(by_words, style="yellow", soft_wrap=True)
+    if problems := [problem for problem in summary["problems"] if problem != by_words]:
         raise fail(f"Not all is well: {' '.join(problems)}")
 
 

@@ -16,7 +16,7 @@ from memory_pipeline.connections.connecting import told as told_of_agents
 from memory_pipeline.connections.hooks import told as told_of_hooks
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
-from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
+from memory_pipeline.embeddings.health import days_by_words, lexical_only, set_aside_files, vector_problems
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.llm.quality import NO_MODEL
@@ -61,6 +61,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day, without_vectors=bool(problems))],
         "days_by_words": [f"{day}" for day in days_by_words(Workspace(settings, lake), days)],
         "batch": _batch(settings),
+        "lexical_only": bool(lexical_only(settings)),
         "problems": problems,
         "set_aside": [],
         **_observing(Workspace(settings, lake)),

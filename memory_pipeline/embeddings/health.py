@@ -11,6 +11,7 @@ import polars as pl
 
 from memory_pipeline.embeddings.index import IndexBusyError, IndexUnavailableError, is_sound
 from memory_pipeline.embeddings.opening import open_index
+from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of, missing_model
 from memory_pipeline.workspace import Workspace
@@ -33,8 +34,8 @@ def vector_problems(workspace: Workspace) -> list[str]:
     in it, or are zero or not finite, their days are out of date from then on.
     """
     settings = workspace.settings
-    if missing := missing_model(settings.embedding_model):
-        return [f"There are no new vectors, and lines are compared by their words alone: {missing}"]
+    if by_words := lexical_only(settings):
+        return [by_words]
     rows = workspace.lake.read("embeddings", columns=["day", "point_id", "model", "dimension"])
     known = rows.filter(rows["model"] == settings.embedding_model)
     if known.is_empty() and not settings.qdrant.url:
@@ -60,6 +61,12 @@ def vector_problems(workspace: Workspace) -> list[str]:
     if unsound:
         said += f", {len(unsound)} of them since they were zero or no numbers"
     return [f"{said}; `memory run --all` makes them anew."]
+
+
+def lexical_only(settings: Settings) -> str | None:
+    """That there is no usable model of vectors, and what to do; None when there is one. All else goes on without it."""
+    missing = missing_model(settings.embedding_model)
+    return missing and f"There are no new vectors, and lines are compared by their words alone: {missing}"
 
 
 def days_by_words(workspace: Workspace, days: Iterable[date]) -> list[date]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -117,14 +118,35 @@ def _stay_on_this_machine() -> None:
 
 def _not_there(name: str) -> str | None:
     _stay_on_this_machine()
+    folder = _folder_of(name)
+    if folder is None:
+        return _cannot_load(name, "it is not there")
+    damaged = next((file.name for file in sorted(folder.glob("*.safetensors")) if not _is_whole(file)), None)
+    return _cannot_load(name, f"its {damaged} is not whole") if damaged else None
+
+
+def _folder_of(name: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
     if (Path(name) / "config.json").exists() or (Path(name) / "modules.json").exists():
-        return None
+        return Path(name)
     with suppress(ValueError):  # a path is no name of a model
-        if any(try_to_load_from_cache(n, "config.json") for n in (name, f"sentence-transformers/{name}")):
-            return None
-    return _cannot_load(name, "it is not there")
+        for repository in (name, f"sentence-transformers/{name}"):
+            if isinstance(found := try_to_load_from_cache(repository, "config.json"), str):
+                return Path(found).parent
+    return None
+
+
+def _is_whole(weights: Path) -> bool:
+    """Whether the file is as long as its table of tensors says; its numbers are not read."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError), weights.open("rb") as file:
+        size, begins = weights.stat().st_size, 8 + int.from_bytes(file.read(8), "little")
+        if begins > size:
+            return False
+        tensors = json.loads(file.read(begins - 8))
+        ends = [tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__"]
+        return size == begins + max(ends, default=0)
+    return False
 
 
 def _cannot_load(name: str, why: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.embeddings import opening
-from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
+from memory_pipeline.embeddings.health import days_by_words, lexical_only, set_aside_files, vector_problems
 from memory_pipeline.embeddings.index import IndexUnavailableError, Point, is_sound
 from memory_pipeline.embeddings.opening import generation, index_folder, open_index
 from memory_pipeline.embeddings.stage import EmbeddingsStage, point_id, vectors_of
@@ -28,6 +28,7 @@ from memory_pipeline_tests.rows import (
     use_encoder,
     workspace,
 )
+from memory_pipeline_tests.text.hub import tiny_model
 
 UV, FRIDAY = "Use uv for Python.", "Never deploy on a Friday."
 
@@ -186,6 +187,19 @@ def test_a_model_that_is_not_there_is_told_with_what_to_do(opened: Workspace, na
     (problem,) = vector_problems(Workspace(changed(opened.settings, embedding_model=name), opened.lake))
     assert f"EMBEDDING_MODEL={name!r} cannot be loaded from this machine" in problem
     assert "fetch the model first" in problem
+
+
+@pytest.mark.parametrize("damage", ["cut", "no table", "empty"])
+def test_so_is_one_that_is_damaged(opened: Workspace, damage: str, tmp_path: Path) -> None:
+    folder = tiny_model(tmp_path / "model")
+    here = Workspace(changed(opened.settings, embedding_model=str(folder)), opened.lake)
+    assert vector_problems(here) == []
+    weights = folder / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes({"cut": whole[:-1], "no table": b"\x08" + bytes(7) + b"not JSON" + whole, "empty": b""}[damage])
+    (problem,) = vector_problems(here)
+    assert problem == lexical_only(here.settings)
+    assert "(its model.safetensors is not whole); fetch the model first" in problem
 
 
 def test_the_collection_can_be_named(opened: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
