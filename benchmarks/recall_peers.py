@@ -33,6 +33,7 @@ from benchmarks.common import BENCH, MORE, ROOT, parser
 from benchmarks.peers.baselines import Vectors, Words
 from benchmarks.peers.basic_memory import BasicMemory
 from benchmarks.peers.mempalace import MemPalace
+from benchmarks.peers.ours import Ours
 from benchmarks.peers.system import Collection, Outcome, System
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -46,6 +47,7 @@ QUESTIONS = ROOT / "benchmarks/recall_questions/entireio_cli.jsonl"
 SYSTEMS: dict[str, Callable[[Path], System]] = {
     "bm25": Words,
     "minilm": Vectors,
+    "ours": Ours,
     "mempalace": MemPalace,
     "basic-memory": BasicMemory,
 }

@@ -9,7 +9,18 @@ import pytest
 
 from benchmarks.peers.basic_memory import BasicMemory
 from benchmarks.peers.mempalace import MemPalace
-from benchmarks.peers.system import Collection, Outcome, Ranking, ask, best_first, bytes_below, environment, said_at
+from benchmarks.peers.ours import Ours
+from benchmarks.peers.system import (
+    Collection,
+    Outcome,
+    Ranking,
+    ask,
+    best_first,
+    bytes_below,
+    environment,
+    said_at,
+    with_speaker,
+)
 from benchmarks.recall_peers import Tally, quantile
 
 DIALOGUE = (
@@ -77,6 +88,16 @@ def test_sessions_reach_basic_memory_as_an_export_of_conversations(tmp_path: Pat
     assert [each["name"] for each in conversations] == ["S1", "S2"]
     assert [said["sender"] for said in conversations[0]["chat_messages"]] == ["human", "assistant"]
     assert conversations[1]["created_at"] == "2025-01-16T12:00:00Z"
+
+
+def test_sessions_reach_our_own_run_as_files_of_pi_with_who_said_it(tmp_path: Path) -> None:
+    Ours._write(collection(DIALOGUE), tmp_path / "sessions")
+    lines = [json.loads(line) for line in (tmp_path / "sessions/D1.jsonl").read_text("utf8").splitlines()]
+    assert (lines[0]["type"], lines[0]["id"], lines[0]["timestamp"]) == ("session", "D1", "2023-05-08T13:56:00.000Z")
+    said = [line["message"] for line in lines[1:]]
+    assert [message["role"] for message in said] == ["user", "assistant"]
+    assert [message["content"][0]["text"] for message in said] == ["Caroline: I sold my bike.", "Melanie: The red one?"]
+    assert with_speaker(CODING[0]) == "Cache it in Redis."
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,17 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.peers.system import Collection, Outcome, Ranking, ask, best_first, environment, venv, version_of
+from benchmarks.peers.system import (
+    Collection,
+    Outcome,
+    Ranking,
+    ask,
+    best_first,
+    environment,
+    venv,
+    version_of,
+    with_speaker,
+)
 from memory_pipeline.text.encoder import bundled_folder
 
 SCRIPT = Path(__file__).with_name("ask_bm25s.py")
@@ -22,7 +32,9 @@ class Words:
 
     def answer(self, collection: Collection, folder: Path, *, cold: int) -> Outcome:
         """Its index stays in memory; there is no command to ask cold."""
-        texts = {name: [message["text"] for message in messages] for name, messages in collection.sessions().items()}
+        texts = {
+            name: [with_speaker(message) for message in messages] for name, messages in collection.sessions().items()
+        }
         request = {"texts": texts, "questions": list(collection.questions)}
         rankings = list(ask(self.python, SCRIPT, request, environment(folder / "home")))
         made = {ranking.mode: ranking.seconds for ranking in rankings if ranking.query_id == "indexing"}
@@ -44,7 +56,7 @@ class Vectors:
     def answer(self, collection: Collection, folder: Path, *, cold: int) -> Outcome:
         """Its vectors stay in memory; there is no command to ask cold."""
         start = time.perf_counter()
-        texts = [message["text"] for message in collection.messages]
+        texts = [with_speaker(message) for message in collection.messages]
         vectors = np.asarray(self.model.encode(texts, normalize_embeddings=True))
         outcome = Outcome(indexing=time.perf_counter() - start, index_bytes=vectors.nbytes)
         sessions = [message["session"] for message in collection.messages]
