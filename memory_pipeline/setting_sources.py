@@ -35,8 +35,10 @@ REMOVED = {"proposal_warning_days": "it follows from proposal_expiry_days, of wh
 
 
 ELSEWHERE = {
-    **{"chunk_size": "chunk_tokens", "working_tier_max_tokens": "chunk_tokens", "maxtranscripttokens": "chunk_tokens"},
-    **{"session_tier_max_tokens": "reflect_early_tokens", "observationtokenthreshold": "reflect_early_tokens"},
+    **{"chunk_size": "chunk_tokens", "maxtranscripttokens": "chunk_tokens"},
+    **{"working_tier_max_tokens": "pack.working_tokens", "session_tier_max_tokens": "pack.session_tokens"},
+    **{"cross_session_tier_max_tokens": "pack.cross_session_tokens", "globalcontexttokenbudget": "pack.tokens"},
+    **{"observationtokenthreshold": "reflect_early_tokens", "reflectionbias": "pack.reflection_bias"},
     **{"observationtokens": "reflect_early_tokens", "maxobservationlogtokens": "observer.max_output_tokens"},
     **{
         "previousobservertokens": "prior_tokens",

@@ -53,8 +53,11 @@ REFUSED_FILES: list[tuple[Any, str]] = [
 ]
 NAMES = {
     "compression.chunk_size = 20": "chunk_tokens",  # parts are cut by tokens, at the bounds of messages
-    "compression.working_tier_max_tokens = 30000": "chunk_tokens",
-    "compression.session_tier_max_tokens = 10000": "reflect_early_tokens",
+    "compression.working_tier_max_tokens = 30000": "pack.working_tokens",
+    "compression.session_tier_max_tokens = 10000": "pack.session_tokens",
+    "compression.cross_session_tier_max_tokens = 5000": "pack.cross_session_tokens",
+    "globalContextTokenBudget = 15000": "pack.tokens",
+    "reflectionBias = 1.3": "pack.reflection_bias",
     'compression.model = "gemini"': "observer.model",
     "maxTranscriptTokens = 35000": "chunk_tokens",
     "maxObservationLogTokens = 8000": "observer.max_output_tokens",

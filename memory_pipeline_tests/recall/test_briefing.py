@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from memory_pipeline.lake.store import DamagedTableError, Lake
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.recall.briefing import Briefing, brief_at
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
@@ -265,3 +268,32 @@ def test_outside_of_any_project_all_projects_are_as_near(opened: tuple[Settings,
     assert found.project is None
     assert "Fire at noon." in found.text
     assert replace(found, problems=[]) == found
+
+
+def test_a_day_that_is_being_written_is_seen_as_it_was_or_as_it_is(opened: tuple[Settings, Lake]) -> None:
+    settings, lake = opened
+    worked(lake, "kiln", "user: Please paint the kiln door in a dark green.")
+    states = [
+        pl.DataFrame(
+            [observation(f"{state} {n}.", project="kiln", observer="gpt") for n in range(8)],
+            schema_overrides=TABLES["observations"].columns,
+        )
+        for state in ("Old", "New")
+    ]
+    lake.replace("observations", states[0], [DAY])
+    is_over = threading.Event()
+
+    def write() -> None:
+        turn = 0
+        while not is_over.is_set():
+            turn += 1
+            lake.replace("observations", states[turn % 2], [DAY])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        texts = [briefed(settings).text for _ in range(20)]
+    finally:
+        is_over.set()
+        writer.join()
+    assert {(text.count("Old "), text.count("New ")) for text in texts} <= {(8, 0), (0, 8)}
