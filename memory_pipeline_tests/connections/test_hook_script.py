@@ -16,6 +16,7 @@ import pytest
 from filelock import FileLock
 
 from memory_pipeline.connections.hooks import SCRIPT
+from memory_pipeline_tests.conftest import conversation, write_session
 from memory_pipeline_tests.connections.stand_ins import RULE, SUMMARY, brief, hanging, program
 
 
@@ -179,7 +180,10 @@ def test_the_log_does_not_grow_for_ever(hook: Hook, tmp_path: Path) -> None:
 def patient(hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hook:
     """The hook with the `memory` command itself, a rule that was approved, and all the time that it needs."""
     script = tmp_path / "memory_pipeline_hook.py"
-    script.write_text(SCRIPT.read_text().replace("SECONDS = 0.95", "SECONDS = 500.0"))
+    patient = (
+        SCRIPT.read_text().replace("SECONDS = 0.95", "SECONDS = 500.0").replace("STARTING = 0.4", "STARTING = 450.0")
+    )
+    script.write_text(patient)
     monkeypatch.setattr("memory_pipeline_tests.connections.test_hook_script.SCRIPT", script)
     (hook.workspace / "MEMORY.md").write_text(f"## Hard Rules\n- (2026-03-02) {RULE} <!-- p-20260302-001 -->\n")
     return hook
@@ -190,6 +194,16 @@ MEMORY = Path(sys.executable).with_name("memory")
 
 def test_a_session_is_given_the_rule_that_was_approved(patient: Hook) -> None:
     assert RULE in patient.call(MEMORY)
+
+
+def test_a_compaction_is_given_what_memory_observes(patient: Hook, tmp_path: Path) -> None:
+    """Also as pi wants it."""
+    session = write_session(tmp_path / "session.jsonl", *conversation("2025-03-05T09:00:00", users=6))
+    payload = json.dumps({"transcript_path": str(session), "tokens_before": 1234})
+    assert "as memory_pipeline observed it" in patient.call(MEMORY, "claude", "compaction", payload)
+    found = json.loads(patient.call(MEMORY, "pi", "compaction", payload))
+    assert "as memory_pipeline observed it" in found["summary"] and found["tokensBefore"] == 1234
+    assert patient.problems() == []
 
 
 @pytest.mark.parametrize("trouble", ["locks", "index", "briefings", "tables"])
