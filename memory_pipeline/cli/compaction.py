@@ -31,13 +31,13 @@ def compaction(
     What was observed in it so far, the task and the next step, from its file alone and without a model.
     """
     try:
-        from memory_pipeline.recall.compaction import compaction_summary, session_file
+        from memory_pipeline.recall.compaction import compaction_summary, session_source
         from memory_pipeline.settings import load_settings
 
         settings = load_settings()
-        path = session_file(settings, session)
+        source = session_source(settings, session)
         left = seconds - (time.monotonic() - _BEGAN)
-        found = compaction_summary(settings, path, first_kept=first_kept, tokens_before=tokens_before, seconds=left)
+        found = compaction_summary(settings, source, first_kept=first_kept, tokens_before=tokens_before, seconds=left)
     except Exception as error:  # the agent makes its own summary
         err.print(f"No summary: {error}", style="dim", soft_wrap=True)
         return

@@ -21,9 +21,9 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Context, Fact, Segment, WindowMessage, observation_id
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.sessions.model import Message, NotASessionError, ParsedSession
+from memory_pipeline.sessions.model import Message, NotASessionError, ParsedSession, Source
 from memory_pipeline.sessions.quoting import quoted_spans
-from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline.sessions.reading import parse, source_of
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.sessions.windows import COMPLETED, Window, cut_windows
 from memory_pipeline.settings import Settings
@@ -80,19 +80,24 @@ class _Progress:
 
 def session_file(settings: Settings, session: str) -> Path:
     """The file that is named, or whose name has this id of a session in it. Raises `NotASessionError`."""
+    return Path(session_source(settings, session).path)
+
+
+def session_source(settings: Settings, session: str) -> Source:
+    """Likewise; of a file that holds several sessions, as OpenCode's, the one with this id."""
     path = Path(session).expanduser()
     if path.is_file():
-        return path
+        return source_of(path)
     if "/" not in session and session.strip():
-        found = [source for source in find_sources(roots(settings)) if session in Path(source.path).name]
+        found = [s for s in find_sources(roots(settings)) if session == s.session or session in Path(s.path).name]
         if found:
-            return Path(max(found, key=lambda source: (source.modified_ns, source.path)).path)
+            return max(found, key=lambda source: (source.session == session, source.modified_ns, source.path))
     raise NotASessionError(f"{session!r} is no file, and no session file of this machine has it in its name.")
 
 
 def compaction_summary(
     settings: Settings,
-    path: Path,
+    session: Path | Source,
     *,
     first_kept: str | None = None,
     tokens_before: int | None = None,
@@ -104,7 +109,8 @@ def compaction_summary(
     Raises `NotASessionError`.
     """
     progress = _Progress()
-    thread = threading.Thread(target=_observe, args=(settings, path, first_kept, progress), daemon=True)
+    source = source_of(session) if isinstance(session, Path) else session
+    thread = threading.Thread(target=_observe, args=(settings, source, first_kept, progress), daemon=True)
     end = time.monotonic() + seconds
     thread.start()
     thread.join(max(0.0, end - time.monotonic()))
@@ -116,12 +122,12 @@ def compaction_summary(
     return _told(settings, progress.session, progress.messages, observed, first_kept, tokens_before)
 
 
-def _observe(settings: Settings, path: Path, first_kept: str | None, progress: _Progress) -> None:
+def _observe(settings: Settings, source: Source, first_kept: str | None, progress: _Progress) -> None:
     """Runs in a thread that is left behind when the time is up. The newest window first: what was compacted before
     matters least."""
     try:
-        session = parse_file(path, tool_text_limit=settings.tool_text_limit, redactor=redactor_of(settings))
-        last = _line_of_entry(path, first_kept)
+        session = parse(source, tool_text_limit=settings.tool_text_limit, redactor=redactor_of(settings))
+        last = _line_of_entry(Path(source.path), first_kept)
         messages = [m for m in session.messages if not m.voided and (last is None or m.line < last)]
         windows = cut_windows(session, messages, settings.zone)
         progress.windows, progress.messages, progress.session = windows, messages, session

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.recall.compaction import compaction_summary, session_file
+from memory_pipeline.recall.compaction import compaction_summary, session_file, session_source
 from memory_pipeline.sessions.model import NotASessionError
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, user, write_session
 from memory_pipeline_tests.rows import workspace
+from memory_pipeline_tests.sessions.harnesses.test_opencode import Talk, database
 
 START = "2025-03-05T09:00:00"
 SECRET = "AKIAIOSFODNN7EXAMPLE"
@@ -129,3 +130,17 @@ def test_what_is_no_session(settings: Settings, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(NotASessionError):
         compaction_summary(settings, path)
+
+
+def test_a_session_of_a_file_with_several_is_named_by_its_id(settings: Settings) -> None:
+    """OpenCode keeps all of them in one database."""
+    folder = settings.session_dirs[0]
+    folder.mkdir(parents=True)
+    talks = [
+        Talk(name).user(f"Never use npm here, always use pnpm for the {name} client.").assistant("Done.")
+        for name in ("ses_web", "ses_desk")
+    ]
+    database(folder, *talks)
+    source = session_source(settings, "ses_desk")
+    found = compaction_summary(settings, source)
+    assert found is not None and "ses_desk client" in found.summary and "ses_web" not in found.summary
