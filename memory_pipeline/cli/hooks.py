@@ -22,7 +22,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
-def _hooks() -> None:
+def hooks() -> None:
     """Have agents ask for the memory when a session starts."""
 
 
