@@ -106,6 +106,7 @@ def test_sessions_reach_our_own_run_as_files_of_pi_with_who_said_it(tmp_path: Pa
         ("1:56 pm on 8 May, 2023", datetime(2023, 5, 8, 13, 56)),
         ("2025-01-15", datetime(2025, 1, 15, 12)),
         ("2025-01-15T00:00:00", datetime(2025, 1, 15)),
+        ("2026-01-05T14:17:31+02:00", datetime(2026, 1, 5, 12, 17, 31)),
     ],
 )
 def test_times_of_all_corpora_are_read(text: str, moment: datetime) -> None:

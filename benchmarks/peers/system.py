@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -66,7 +66,7 @@ class System(Protocol):
 
 
 def said_at(text: str) -> datetime:
-    """The time of a message, from ISO or from LoCoMo's '1:56 pm on 8 May, 2023'; noon where only a day is known.
+    """The time of a message in UTC, from ISO or LoCoMo's '1:56 pm on 8 May, 2023'; noon where only a day is known.
 
     Raises ValueError.
     """
@@ -74,6 +74,8 @@ def said_at(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return datetime.strptime(text, "%I:%M %p on %d %B, %Y")
+    if moment.tzinfo:
+        return moment.astimezone(UTC).replace(tzinfo=None)
     return moment.replace(hour=12) if len(text) == len("2025-01-15") else moment
 
 
