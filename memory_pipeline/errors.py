@@ -33,6 +33,9 @@
     ├─ UnusableAnswerError          a model's answers say next to nothing                     reflections/model.py
     ├─ RecallLostError              a distillation lost too much of what it should keep       distillation/stage.py
     ├─ UnknownProposalError         no pending proposal has that id                           proposals/review.py
+    ├─ NotRememberedError           a line cannot be a proposal                      proposals/remembering.py
+    ├─ UnknownProjectError          no session is of the project that is named                  recall/folders.py
+    ├─ NoSuchLineError              no row has the id that `memory why` is asked for             recall/origin.py
     └─ NoMoreKeysError              the terminal gives no more keys                           cli/keys.py
 
 One that a module raises and catches itself has a name with an underscore and is not listed.

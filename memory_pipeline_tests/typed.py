@@ -16,6 +16,7 @@ OF_TABLE: dict[str, Any] = {
     "segments": rows.SegmentRow,
     "observations": rows.ObservationRow,
     "notes": rows.NoteRow,
+    "remembered": rows.RememberedRow,
     "embeddings": rows.EmbeddingRow,
     "message_embeddings": rows.MessageEmbeddingRow,
     "reflections": rows.ReflectionRow,

@@ -16,6 +16,7 @@ from memory_pipeline.proposals.events import (
     REJECTED,
     REVIEW_SURFACE,
     SUPERSEDED,
+    ProposalLog,
 )
 from memory_pipeline.proposals.review import not_understood, now_utc
 from memory_pipeline.settings import Settings
@@ -33,7 +34,7 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
         lake.read("decisions").filter(pl.col("decided_at").is_between(began, now)).sort("decided_at", "proposal_id")
     )
     again = lake.read("reoffers").filter(pl.col("reoffered_at").is_between(began, now))
-    offered = dict(lake.read("proposals", columns=["proposal_id", "text"]).iter_rows())
+    offered = dict(ProposalLog(lake).table("proposals").select("proposal_id", "text").iter_rows())
     promoted = set(lake.read("promotions", columns=["proposal_id"])["proposal_id"])
     read, other = recent.filter(pl.col("surface") == REVIEW_SURFACE), recent.filter(pl.col("surface") != REVIEW_SURFACE)
     approved = dict(read.filter(pl.col("decision") == APPROVED).select("proposal_id", "text").iter_rows())

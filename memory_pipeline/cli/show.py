@@ -1,14 +1,13 @@
 """`memory show`: the words around a hit, as they were said."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-import polars as pl
 import typer
 
 from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.embeddings.passages import SPEAKERS
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.recall.around import messages_around
 from memory_pipeline.text.sentences import clip
 
 MAX_TEXT, MAX_NEIGHBOUR = 4_000, 600
@@ -24,7 +23,8 @@ def show(
 
     Observations, proposals and other lines are shown by `memory why`.
     """
-    from memory_pipeline.cli.why import is_line, why
+    from memory_pipeline.cli.why import why
+    from memory_pipeline.recall.origin import is_line
 
     if is_line(identifier):
         why(identifier, as_json=as_json)
@@ -45,22 +45,3 @@ def show(
         )
         say(f"{text}\n")
     say(f"{found[0]['source_file']}, lines {found[0]['source_line']} to {found[-1]['source_line']}", "dim")
-
-
-def messages_around(lake: Lake, identifier: str, around: int) -> list[dict[str, Any]]:
-    """What people and models said next to a message; of a session, everything. Empty for an unknown id."""
-    days = lake.days("messages")
-    for day in sorted(days, reverse=True):
-        said = lake.read("messages", [day]).filter(
-            pl.col("role").is_in(SPEAKERS) & (pl.col("text").str.strip_chars() != "")
-        )
-        inside = said.filter(pl.col("session_id") == identifier)
-        if inside.height:
-            whole = [lake.read("messages", [d]).filter(pl.col("session_id") == identifier) for d in sorted(days)]
-            return pl.concat(whole).filter(pl.col("role").is_in(SPEAKERS)).sort("said_at", "source_line").to_dicts()
-        hit = said.filter(pl.col("message_id") == identifier)
-        if hit.height:
-            session = said.filter(pl.col("session_id") == hit["session_id"][0]).sort("said_at", "source_line")
-            at = session["message_id"].to_list().index(identifier)
-            return session.slice(max(0, at - around), around + 1 + min(at, around)).to_dicts()
-    return []

@@ -1,47 +1,17 @@
 """`memory why`: from a remembered line back to the words that were said."""
 
-import re
 from typing import Annotated, Any
 
-import duckdb
 import typer
 
-from memory_pipeline.cli.console import MISUSED, fail, print_json, say
+from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.daily_log.notes import written_notes
-from memory_pipeline.lake.queries import mended
-from memory_pipeline.lake.store import Lake
-from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.context import contexts, told_before
-from memory_pipeline.proposals.history import history
-from memory_pipeline.settings import Settings
+from memory_pipeline.recall.origin import NoSuchLineError, is_line, origin
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.workspace import Workspace
 
-TABLE_OF = {
-    "p": ("proposals", "proposal_id"),
-    "r": ("reflections", "reflection_id"),
-    "o": ("observations", "observation_id"),
-    "f": ("friction_clusters", "pattern_id"),
-    "g": ("pool_reflections", "pool_id"),
-    "d": ("day_distillations", "distillation_id"),
-    "w": ("week_distillations", "distillation_id"),
-    "m": ("month_distillations", "distillation_id"),
-    "s": ("segments", "segment_id"),
-    "n": ("notes", "note_id"),
-}
-"""By what the ids begin with: where the row is."""
-_ID = re.compile(rf"[{''.join(TABLE_OF)}]-[\w-]+")
 MAX_QUOTE = 600
 """Characters that are printed of what was said; --json has all."""
-MAX_CONTEXT = 200
-"""Characters of what was said before and after it."""
-
-
-def is_line(identifier: str) -> bool:
-    """Whether it has the form of an id that `why` knows."""
-    return bool(_ID.fullmatch(identifier))
 
 
 def why(
@@ -62,161 +32,12 @@ def why(
     if not is_line(identifier):
         raise fail(f"{identifier!r} is no id; they look like p-20260305-001, r-…, o-…, d-… or f-20260305-001.", MISUSED)
     settings = active_settings()
-    lake = Lake(settings.lake_dir)
-    found = mended(lake, lambda: _found(settings, lake, identifier))
+    with one_sentence(NoSuchLineError):
+        found = origin(settings, identifier)
     if as_json:
         print_json(found)
     else:
         _print(found)
-
-
-def _found(settings: Settings, lake: Lake, identifier: str) -> dict[str, Any]:
-    connection = duckdb.connect()
-    lake.attach_views(connection)
-    table, column = TABLE_OF[identifier[0]]
-    latest = "ORDER BY day DESC LIMIT 1" if TABLES[table].daily else "LIMIT 1"
-    row = _one(connection, f'SELECT * FROM "{table}" WHERE "{column}" = ? {latest}', identifier)
-    if row is None:
-        raise fail(f"There is no {identifier} in {table}; `memory sql` can look for it.")
-    again = _said_again(connection, identifier)
-    spans = [*_spans(connection, row), *_spans(connection, {"sources": again})]
-    found = {"id": identifier, "table": table, "row": row, "history": history(Workspace(settings, lake), identifier)}
-    ids = [identifier, *(row.get("observations") or row.get("sources") or []), *again]
-    found["said"] = [*_said(connection, settings, _unique(spans)), *_noted(settings, ids)]
-    found["traces"] = _traces(connection, ids)
-    return found
-
-
-def _traces(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> list[str]:
-    """What led to the observations among these, and to those that the others were made from."""
-    found: dict[str, None] = {}
-    left, seen = ids, set[str]()
-    while left:
-        seen.update(left)
-        below = [row for kind in TABLE_OF for row in _rows(connection, kind, left)]
-        found |= {row["trace"]: None for row in below if row.get("trace")}
-        left = [i for row in below for i in row.get("observations") or row.get("sources") or () if i not in seen]
-    return list(found)
-
-
-def _one(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> dict[str, Any] | None:
-    rows = _all(connection, query, *values)
-    return rows[0] if rows else None
-
-
-def _all(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> list[dict[str, Any]]:
-    cursor = connection.execute(query, list(values))
-    names = [column[0] for column in cursor.description or []]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def _said_again(connection: duckdb.DuckDBPyConnection, identifier: str) -> list[str]:
-    """What was observed of a proposal after it was made, by id."""
-    query = "SELECT sources FROM supports WHERE proposal_id = ? ORDER BY said_at"
-    return [source for row in _all(connection, query, identifier) for source in row["sources"]]
-
-
-def _spans(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> list[dict[str, Any]]:
-    """The row's own evidence, or that of what it was condensed from, through as many levels as there are."""
-    if row.get("evidence"):
-        return list(row["evidence"])
-    if "narrative" in row:
-        return _spans_of_segment(connection, row)
-    found: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    left = list(row.get("observations") or row.get("sources") or [])  # those of a pool outlive its reflections
-    while left:
-        seen.update(left)
-        below = [row for kind in TABLE_OF for row in _rows(connection, kind, left)]
-        left = []
-        for each in below:
-            if each.get("evidence") or "narrative" in each:
-                found += _spans(connection, each)
-            else:
-                left += [i for i in each.get("sources") or () if i not in seen]
-    return _unique(found)
-
-
-def _unique(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return list({tuple(span.values()): span for span in spans}.values())
-
-
-def _rows(connection: duckdb.DuckDBPyConnection, kind: str, ids: list[str]) -> list[dict[str, Any]]:
-    """Those of these ids that begin so, oldest first."""
-    wanted = [i for i in ids if i.startswith(f"{kind}-")]
-    if not wanted:
-        return []
-    table, column = TABLE_OF[kind]
-    order = {"observations": "observed_at", "segments": "position"}.get(table, column)
-    return _all(connection, f'SELECT * FROM "{table}" WHERE list_contains(?, "{column}") ORDER BY "{order}"', wanted)
-
-
-def _spans_of_segment(connection: duckdb.DuckDBPyConnection, segment: dict[str, Any]) -> list[dict[str, Any]]:
-    """What was asked first in it, and what was answered last: what its narrative tells of."""
-    ends = (
-        f"(SELECT {which}(said_at) FROM messages WHERE message_id = ? AND dedupe_key = ?)" for which in ("min", "max")
-    )
-    messages = _all(
-        connection,
-        "SELECT message_id, role FROM messages WHERE dedupe_key = ? AND role IN ('user', 'assistant') AND text <> '' "
-        f"AND coalesce(NOT voided, true) AND said_at BETWEEN {' AND '.join(ends)} ORDER BY said_at, source_line",
-        *(segment["dedupe_key"], segment["first_message_id"], segment["dedupe_key"]),
-        *(segment["last_message_id"], segment["dedupe_key"]),
-    )
-    asked = next((m for m in messages if m["role"] == "user"), None)
-    answered = next((m for m in reversed(messages) if m["role"] == "assistant"), None)
-    return [{"message_id": m["message_id"], "start": 0, "end": None} for m in (asked, answered) if m]
-
-
-def _said(
-    connection: duckdb.DuckDBPyConnection, settings: Settings, spans: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    ids = list(dict.fromkeys(span["message_id"] for span in spans))
-    query = (
-        "SELECT m.day, m.message_id, m.role, m.said_at, m.untimed, m.text, m.source_file, m.source_line, s.harness, "
-        "s.name FROM messages m LEFT JOIN sessions s USING (day, session_id) WHERE list_contains(?, m.message_id)"
-    )
-    messages = {m["message_id"]: m for m in _all(connection, query, ids)}
-    around = contexts(Lake(settings.lake_dir), {m["day"] for m in messages.values()}, messages)
-    said = []
-    for span in spans:
-        message = messages.get(span["message_id"])
-        if message is None:
-            said.append({"message_id": span["message_id"], "missing": True})
-            continue
-        moment = message["said_at"].astimezone(settings.zone)
-        said.append(
-            {
-                "said_at": moment.date() if message["untimed"] else moment,
-                "untimed": message["untimed"],
-                "role": message["role"],
-                "quote": message["text"][span["start"] : span["end"]],
-                "before": told_before(around[span["message_id"]], MAX_CONTEXT),
-                "after": clip(around[span["message_id"]].after, MAX_CONTEXT),
-                "session": message["name"],
-                "harness": message["harness"],
-                "source": f"{message['source_file']}:{message['source_line']}",
-                "message_id": span["message_id"],
-            }
-        )
-    return said
-
-
-def _noted(settings: Settings, ids: list[str]) -> list[dict[str, Any]]:
-    """The notes among what a row was condensed from, as they stand in the daily logs."""
-    return [
-        {
-            "said_at": note["day"],
-            "untimed": None,
-            "role": "user",
-            "quote": note["text"],
-            "session": None,
-            "harness": "the daily log",
-            "source": f"{note['source_file']}:{note['line']}",
-            "message_id": note["note_id"],
-        }
-        for note in written_notes(Workspace.open(settings), ids)
-    ]
 
 
 def _print(found: dict[str, Any]) -> None:

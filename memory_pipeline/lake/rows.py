@@ -352,6 +352,24 @@ class ProposalRow(TypedDict):
     owner: str | None
 
 
+class RememberedRow(TypedDict):
+    """A row of `remembered`."""
+
+    day: date
+    proposal_id: str
+    section: str
+    text: str
+    priority: str
+    trust: str
+    client: str | None
+    said_at: datetime
+    content_hash: str
+    worth: float
+    cwd: str | None
+    project: str | None
+    owner: str
+
+
 class ProposalState(ProposalRow):
     """A proposal and what became of it: a row of `ProposalLog.frame`, which is no table."""
 

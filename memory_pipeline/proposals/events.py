@@ -43,6 +43,9 @@ KEYS = {
     "reoffers": ["proposal_id"],
 }
 """Of what each table keeps one row for ever, the first."""
+FIRST_REMEMBERED = 10_001
+"""Number of a day's first proposal that was asked for by `memory remember`. Those that the stage makes have numbers
+below: a run counts on from what it found when it began, and must not give a number that was given meanwhile."""
 _ID = re.compile(r"p-(\d{8})-(\d+)")
 _BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -68,9 +71,12 @@ class ProposalLog:
         self._frame: pl.DataFrame | None = None
 
     def table(self, name: str) -> pl.DataFrame:
-        """All rows of an event table, with those that were added since."""
+        """All rows of an event table, with those that were added since; of `proposals` also those of `remembered`."""
         if name not in self._tables:
-            self._tables[name] = self.lake.read(name)
+            rows = self.lake.read(name)
+            if name == "proposals":
+                rows = pl.concat([rows, _as_proposals(self.table("remembered"))])
+            self._tables[name] = rows
         return self._tables[name]
 
     @property
@@ -144,7 +150,7 @@ def proposal_id(day: date, number: int) -> str:
 
 def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> dict[date, int]:
     """The highest number of each day that any event names, or one of these other ids: where rows of proposals are lost,
-    the decisions on them must not become decisions on others."""
+    the decisions on them must not become decisions on others. Of what a stage made, and not `memory remember`."""
     found: dict[date, int] = {}
     named = [log.table(table)["proposal_id"] for table in ("proposals", "supports", *KEYS)]
     for one in {*others}.union(*named):
@@ -153,7 +159,8 @@ def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> dict[date, int
                 day = datetime.strptime(known[1], "%Y%m%d").date()
             except ValueError:  # a user may write any id into MEMORY.md
                 continue
-            found[day] = max(found.get(day, 0), int(known[2]))
+            if (number := int(known[2])) < FIRST_REMEMBERED:
+                found[day] = max(found.get(day, 0), number)
     return found
 
 
@@ -173,11 +180,11 @@ class OpenLog(ProposalLog):
 
     @classmethod
     @contextlib.contextmanager
-    def open(cls, workspace: Workspace) -> Iterator[Self]:
-        """Raises filelock.Timeout after a minute: whoever has it for longer hangs."""
+    def open(cls, workspace: Workspace, *, wait: float = LOCK_SECONDS) -> Iterator[Self]:
+        """Raises filelock.Timeout, by default after a minute: whoever has it for longer hangs."""
         backups = workspace.settings.backups
         backups.mkdir(parents=True, exist_ok=True)
-        with FileLock(backups / "proposals.lock", timeout=LOCK_SECONDS):
+        with FileLock(backups / "proposals.lock", timeout=wait):
             yield cls(workspace)
 
     def append(self, table: str, rows: Sequence[Mapping[str, object]], now: datetime) -> None:
@@ -266,6 +273,24 @@ class OpenLog(ProposalLog):
             for r in typed_rows(of_day, DecisionRow)
         ]
         write_decisions(settings.daily_log(day), day, lines, backups=settings.backups)
+
+
+def _as_proposals(remembered: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `remembered` as rows of `proposals`: said once, in no session, resting on nothing else."""
+    none = pl.lit(None)
+    given = {
+        "sources": pl.lit([], dtype=pl.List(pl.String)),
+        "support": pl.lit(1),
+        "evidence": none,
+        "sessions": pl.lit(1),
+        "session_ids": pl.lit([], dtype=pl.List(pl.String)),
+        "last_seen": pl.col("said_at"),
+        "supersedes": none,
+        "cwds": pl.when(pl.col("cwd").is_not_null()).then(pl.concat_list("cwd")),
+        "projects": pl.when(pl.col("project").is_not_null()).then(pl.concat_list("project")),
+    }
+    columns = TABLES["proposals"].columns
+    return remembered.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
 
 
 def _shown_since(showings: pl.DataFrame, displacements: pl.DataFrame) -> pl.DataFrame:

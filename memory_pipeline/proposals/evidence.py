@@ -8,9 +8,10 @@ from datetime import timedelta
 import polars as pl
 
 from memory_pipeline.daily_log.notes import SESSION, notes_in
-from memory_pipeline.lake.rows import ObservationRow, ProposalState, SessionRow, SourceRow, typed_rows
+from memory_pipeline.lake.rows import ObservationRow, ProposalState, RememberedRow, SessionRow, SourceRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.context import Context, contexts, told_before
+from memory_pipeline.proposals.remembering import told_by
 from memory_pipeline.scope import told
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip, squeeze
@@ -46,8 +47,13 @@ def evidence_lines(
         workspace.lake, [o for p in proposals if (o := leads.get(p["proposal_id"])) and o["text"] != p["text"]]
     )
     after = _after(workspace.lake, leads)
+    asked = {r["proposal_id"]: r for r in typed_rows(workspace.lake.read("remembered", days), RememberedRow)}
     return {
-        (name := p["proposal_id"]): _line(workspace.settings, p, observed, sessions, quotes)
+        (name := p["proposal_id"]): (
+            _asked_for(workspace.settings, p, asked[name])
+            if name in asked
+            else _line(workspace.settings, p, observed, sessions, quotes)
+        )
         + after.get(name, "")
         + _replaces(p, replaced or {})
         for p in proposals
@@ -84,6 +90,14 @@ def _line(
     line += f" · said {times} times" if times > 1 else ""
     spread = proposal.get("sessions") or 1
     return line + (f" in {spread} sessions" if spread > 1 else "")
+
+
+def _asked_for(settings: Settings, proposal: ProposalState, row: RememberedRow) -> str:
+    """Of a line that no session said before it was asked to be remembered."""
+    where, again = told(proposal.get("projects")), proposal["support"] - 1
+    line = f"{row['said_at'].astimezone(settings.zone):%Y-%m-%d %H:%M} · {told_by(row)}"
+    line += f" · {where}" if where else ""
+    return line + (f" · said {again} times since" if again else "")
 
 
 def _quotes(lake: Lake, leads: Sequence[SourceRow]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from memory_pipeline.lake.rows import (
     DisplacementRow,
     PromotionRow,
     ProposalState,
+    RememberedRow,
     ReofferRow,
     ShowingRow,
     SupportRow,
@@ -22,6 +23,7 @@ from memory_pipeline.lake.rows import (
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
+from memory_pipeline.proposals.remembering import told_by
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
@@ -67,7 +69,9 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
         if event["moment"]:
             moment = event["moment"].astimezone(workspace.settings.zone)
             event["moment"] = moment.date() if event["moment"] in untimed else moment
-    return [_event(row["day"], "offered", f"{row['section']}{takes}"), *told, *now]
+    asked = typed_rows(log.table("remembered").filter(pl.col("proposal_id") == proposal_id), RememberedRow)
+    offered = f"{row['section']}{takes}" + "".join(f", asked for by {told_by(r)}" for r in asked)
+    return [_event(row["day"], "offered", offered), *told, *now]
 
 
 def _before(log: ProposalLog, proposal_id: str, zone: ZoneInfo) -> Iterator[Event]:

@@ -42,7 +42,7 @@ class ProposalIntegrity:
 
     def judge(self) -> Verdict:
         """Over all proposals, each violation with its day."""
-        proposals = self.lake.read("proposals", columns=["day", "proposal_id"])
+        proposals = ProposalLog(self.lake).table("proposals").select("day", "proposal_id")
         ids = proposals["proposal_id"].to_list()
         offenders: list[str] = []
         for (day,), of_day in proposals.partition_by("day", as_dict=True).items():

@@ -16,7 +16,7 @@ from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.markdown.safe_write import decode, encode, update_file, write_atomically
+from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, update_file, write_atomically
 from memory_pipeline.markdown.strays import remove_strays
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, OFF, automatic_promotions, recently_promoted
 from memory_pipeline.proposals.events import (
@@ -99,16 +99,18 @@ def reconcile(
     *,
     decisions: Mapping[str, str] | None = None,
     tasks_are_read: bool = False,
+    wait: float = LOCK_SECONDS,
 ) -> Reconciled:
     """Record what the user decided in REVIEW.md and what ended by itself; bring REVIEW.md and MEMORY.md in line.
 
     ``decisions`` were taken on the command line, id to approved or rejected. They count after the marks in REVIEW.md;
     where one cannot be taken, none is, `refused` says why, and everything else is done. While Todoist is on, what is a
-    task there expires only once the tasks are read: it may be completed already.
+    task there expires only once the tasks are read: it may be completed already. Raises filelock.Timeout where another
+    process reconciles for more than ``wait`` seconds.
     """
     settings, result, shown, named = workspace.settings, Reconciled(), dict[str, str](), set[str]()
     remove_strays(settings.workspace, but_in=settings.dagster_home)  # once a run, as this is
-    with OpenLog.open(workspace) as log:
+    with OpenLog.open(workspace, wait=wait) as log:
         unseen = expired_unseen(workspace, log, now)
         log.append("reoffers", unseen, now)
         result.reoffered = [row["proposal_id"] for row in unseen]

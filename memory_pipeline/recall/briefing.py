@@ -26,6 +26,7 @@ from memory_pipeline.observations.model import EXTRACTIVE
 from memory_pipeline.proposals.events import PENDING, ProposalLog
 from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.memory_file import normalised
+from memory_pipeline.proposals.score import USER
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
 from memory_pipeline.recall.remembered import OTHER, nearness, remembered, safe, settled
 from memory_pipeline.sessions.projects import Place
@@ -324,8 +325,15 @@ class _Sources:
         return Section("What was done before", lines, 0.2)
 
     def _pending(self) -> list[ProposalState]:
-        """Of this project, or of no single one, best first."""
-        pending = [row for row in self.log.pending() if nearness(row["projects"], self.project) != OTHER]
+        """Of this project, or of no single one, best first. What an agent asked to be remembered is told to no other
+        agent before the user has seen it: it may have been told to ask."""
+        asked = pl.col("trust") != USER
+        of_agents = set(self.log.table("remembered").filter(asked)["proposal_id"])
+        pending = [
+            row
+            for row in self.log.pending()
+            if row["proposal_id"] not in of_agents and nearness(row["projects"], self.project) != OTHER
+        ]
         return sorted(pending, key=lambda row: nearness(row["projects"], self.project))
 
     def _last_look(self) -> datetime:

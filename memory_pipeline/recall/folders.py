@@ -7,10 +7,18 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.sessions.projects import Place, Projects, repository_of
 
 if TYPE_CHECKING:
     from memory_pipeline.lake.store import Lake
+
+MAX_NAMED = 10
+"""Projects that are named where another was asked for."""
+
+
+class UnknownProjectError(MemoryPipelineError):
+    """No session is of that project."""
 
 
 def place_of_folder(folder: Path) -> Place:
@@ -33,6 +41,19 @@ def project_of_place(lake: Lake, place: Place) -> str | None:
     rows = lake.read("files", columns=columns).unique().iter_rows()
     known = [Place(cwd, branch or "", remote or "", began) for cwd, branch, remote, began in rows if cwd]
     return Projects([*known, place]).of(place)
+
+
+def project_named(lake: Lake, name: str) -> str | None:
+    """The project of that name, in whatever case; None for an empty one. Raises `UnknownProjectError`."""
+    if not name.strip():
+        return None
+    known: list[str] = sorted(set(lake.read("sessions", columns=["project"])["project"].drop_nulls()))
+    found = next((project for project in known if project.casefold() == name.strip().casefold()), None)
+    if found is None:
+        told = f"known are {', '.join(known[:MAX_NAMED])}" if known else "none is known"
+        more = f" and {len(known) - MAX_NAMED} more" if len(known) > MAX_NAMED else ""
+        raise UnknownProjectError(f"No session of a project {name!r} was read; {told}{more}.")
+    return found
 
 
 def _is_there(path: Path) -> bool:

@@ -84,7 +84,11 @@ def test_a_command_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("memory re", ["review", "recall"]), ("memory log --h", ["--high", "--help"]), ("memory sta", ["status"])],
+    [
+        ("memory re", ["review", "recall", "remember"]),
+        ("memory log --h", ["--high", "--help"]),
+        ("memory sta", ["status"]),
+    ],
 )
 def test_bash_completes_commands_and_options(typed: str, offered: list[str], tmp_path: Path) -> None:
     """With the script that the command prints, as bash calls it."""

@@ -1,0 +1,164 @@
+"""A line that a user, or an agent for them, asks to be remembered: `memory remember`, and the tool of the MCP server.
+
+It is a row of `remembered`, which `ProposalLog` reads as a proposal, and never a line of MEMORY.md: a user decides on
+it like on any other. No stage reads or writes that table, so a run that is under way neither waits nor loses it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+from filelock import FileLock
+
+from memory_pipeline.days import day_of
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.lake.rows import ProposalState, RememberedRow, typed_rows
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.events import APPROVED, FIRST_REMEMBERED, PENDING, REJECTED, ProposalLog, proposal_id
+from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.score import USER, line_score
+from memory_pipeline.reflections.model import section_name, section_of
+from memory_pipeline.scope import are_apart
+from memory_pipeline.sessions.redaction import redactor_of
+from memory_pipeline.sessions.redaction.spoken import names_password
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
+from memory_pipeline.text.priorities import HIGH, MEDIUM
+from memory_pipeline.text.sameness import IN_MEMORY
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.similarity import content_words, words
+from memory_pipeline.text.specifics import differ_in_numbers
+from memory_pipeline.text.wording import opposes
+from memory_pipeline.workspace import Workspace
+
+AGENT = "assistant"
+"""The speaker of what an agent asks for."""
+MAX_TEXT = 1_000
+"""Characters. Every session is shown the lines of MEMORY.md; what is longer belongs into a file of the project."""
+MAX_CLIENT = 40
+ASKED_FOR = 1.0
+"""Added to the score of what a user asks for: as much as for being high. An agent's asking adds nothing."""
+WAIT_SECONDS = 2.0
+"""For another process that writes such a line; it takes some milliseconds."""
+
+
+class NotRememberedError(MemoryPipelineError):
+    """The line cannot be a proposal; the message says why."""
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """The line as it was stored, or the one that says the same: `proposal_id` is None for a line that a user wrote into
+    MEMORY.md, and `known` how the one stands that was there before."""
+
+    proposal_id: str | None
+    text: str
+    section: str = ""
+    known: str = ""
+
+
+def remember(
+    workspace: Workspace,
+    text: str,
+    now: datetime,
+    *,
+    section: str | None = None,
+    project: str | None = None,
+    cwd: str | None = None,
+    trust: str = USER,
+    client: str | None = None,
+) -> Remembered:
+    """Store the line, redacted, unless one that says the same is pending or approved; for an agent also if it was
+    rejected. Without ``section`` its words decide. Raises `NotRememberedError`, and filelock.Timeout after two seconds.
+    """
+    settings, lake = workspace.settings, workspace.lake
+    line = _line(settings, text)
+    kind = kind_of_user(line)
+    named = section_named(settings, section) if section else section_name(settings.sections, section_of(kind))
+    day = day_of(now, settings.zone)
+    settings.backups.mkdir(parents=True, exist_ok=True)
+    with FileLock(settings.backups / "remembered.lock", timeout=WAIT_SECONDS):
+        log = ProposalLog(lake)
+        if known := _known(settings, log, line, project, is_agent=trust != USER):
+            return known
+        rows = log.table("remembered").filter(pl.col("day") == day)
+        numbers = [int(one.rpartition("-")[2]) for one in rows["proposal_id"]]
+        high = trust == USER and kind in NORMATIVE
+        row: RememberedRow = {
+            "day": day,
+            "proposal_id": proposal_id(day, max(numbers, default=FIRST_REMEMBERED - 1) + 1),
+            "section": named,
+            "text": line,
+            "priority": HIGH if high else MEDIUM,
+            "trust": trust,
+            "client": clip(one_line(client), MAX_CLIENT) if client else None,
+            "said_at": now,
+            "content_hash": hashlib.sha256(" ".join(words(line)).encode()).hexdigest(),
+            "worth": line_score(line, kind, trust, HIGH if high else MEDIUM) + ASKED_FOR * (trust == USER),
+            "cwd": cwd,
+            "project": project,
+            "owner": settings.owner,
+        }
+        lake.replace("remembered", pl.concat([rows, pl.DataFrame([row], schema=TABLES["remembered"].columns)]), [day])
+    return Remembered(row["proposal_id"], line, named)
+
+
+def section_named(settings: Settings, name: str) -> str:
+    """The section of MEMORY.md that is meant, in whatever case. Raises `NotRememberedError` for another name."""
+    found = next((s for s in settings.sections if s.casefold().split() == name.casefold().split()), None)
+    if found is None:
+        raise NotRememberedError(f"There is no section {name!r}; there are {', '.join(settings.sections)}.")
+    return found
+
+
+def told_by(row: RememberedRow) -> str:
+    """Who asked for it, for the user."""
+    if row["trust"] == USER:
+        return "you, with `memory remember`"
+    client = f" ({row['client']})" if row["client"] else ""
+    return f"an agent{client}, in words that may not be yours"
+
+
+def _line(settings: Settings, text: str) -> str:
+    # a text of megabytes would take long to redact, only to be refused
+    line = one_line(redactor_of(settings).redact(text[: 4 * MAX_TEXT]))
+    if not any(character.isalnum() for character in line):
+        raise NotRememberedError("There is nothing to remember: give a sentence.")
+    if len(text) > 4 * MAX_TEXT or len(line) > MAX_TEXT:
+        raise NotRememberedError(
+            f"It has {len(text):,} characters, and a line of the memory at most {MAX_TEXT:,}, for every session is "
+            "shown it. Shorten it, or put it into a file of the project and remember where it is."
+        )
+    if names_password(line):
+        raise NotRememberedError("It seems to hold a secret, and secrets are not remembered. Say where it is kept.")
+    return line
+
+
+def _known(
+    settings: Settings, log: ProposalLog, line: str, project: str | None, *, is_agent: bool
+) -> Remembered | None:
+    """What says the same by its words and makes the line needless; never what it may be meant to end."""
+    path = settings.memory_file
+    lines = [x for x in lines_of(path.read_bytes() if path.exists() else None) if not x.is_struck]
+    there = {x.proposal_id for x in lines}
+    promoted = set(log.table("promotions")["proposal_id"])
+    mine, known = content_words(line), list[Remembered]()
+    for row in typed_rows(log.frame, ProposalState):
+        own = row["proposal_id"]
+        waits_or_holds = row["status"] == PENDING or (
+            row["status"] == APPROVED and (own in there or own not in promoted)  # else the user has taken it out since
+        )
+        is_over = not waits_or_holds and not (is_agent and row["status"] == REJECTED)
+        if not is_over and not are_apart([project] if project else [], row["projects"]):
+            known.append(Remembered(own, row["decided_text"] or row["text"], known=row["status"]))
+    known += [Remembered(None, x.text, known="in MEMORY.md") for x in lines]
+    return next((k for k in known if _says(line, mine, k.text)), None)
+
+
+def _says(line: str, mine: frozenset[str], text: str) -> bool:
+    """Whether they are the same but for a word. Stricter than for what was found in sessions: somebody asks for it."""
+    return IN_MEMORY.by_words(mine, content_words(text)) and not (differ_in_numbers(line, text) or opposes(line, text))

@@ -1,0 +1,27 @@
+"""What people and models said next to a message."""
+
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.embeddings.passages import SPEAKERS
+from memory_pipeline.lake.store import Lake
+
+
+def messages_around(lake: Lake, identifier: str, around: int) -> list[dict[str, Any]]:
+    """What people and models said next to a message; of a session, everything. Empty for an unknown id."""
+    days = lake.days("messages")
+    for day in sorted(days, reverse=True):
+        said = lake.read("messages", [day]).filter(
+            pl.col("role").is_in(SPEAKERS) & (pl.col("text").str.strip_chars() != "")
+        )
+        inside = said.filter(pl.col("session_id") == identifier)
+        if inside.height:
+            whole = [lake.read("messages", [d]).filter(pl.col("session_id") == identifier) for d in sorted(days)]
+            return pl.concat(whole).filter(pl.col("role").is_in(SPEAKERS)).sort("said_at", "source_line").to_dicts()
+        hit = said.filter(pl.col("message_id") == identifier)
+        if hit.height:
+            session = said.filter(pl.col("session_id") == hit["session_id"][0]).sort("said_at", "source_line")
+            at = session["message_id"].to_list().index(identifier)
+            return session.slice(max(0, at - around), around + 1 + min(at, around)).to_dicts()
+    return []
