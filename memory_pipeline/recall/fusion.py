@@ -52,6 +52,14 @@ EVERYTHING = Filters()
 
 
 @dataclass(frozen=True)
+class Candidates:
+    """What the index answered: hits on passages by the name of the vector, and on whole sessions."""
+
+    passages: Mapping[str, Sequence[Hit]]
+    sessions: Sequence[Hit]
+
+
+@dataclass(frozen=True)
 class Ranked:
     """Passages and sessions with their scores, best first; `payloads` by point of all passages that were seen."""
 
@@ -63,20 +71,27 @@ class Ranked:
 
 
 def rank(
-    index: VectorIndex,
-    query: Sequence[str],
-    vector: Sequence[float] | None,
-    filters: Filters = Filters(),
-    weights: Weights = Weights(),
+    index: VectorIndex, query: Sequence[str], vector: Sequence[float] | None, filters: Filters = EVERYTHING
 ) -> Ranked:
     """The passages and sessions of the collection of messages for the terms of a query and its dense vector, if any."""
+    return fuse(candidates(index, query, vector, filters))
+
+
+def candidates(
+    index: VectorIndex, query: Sequence[str], vector: Sequence[float] | None, filters: Filters = EVERYTHING
+) -> Candidates:
+    """The lists of the index for a query."""
     words = weigh_query(query)
     found = {name: _search(index, words, name, filters, PASSAGE) if query else [] for name in (WORDS, CONTEXT)}
     found[DENSE] = _search(index, vector, DENSE, filters, PASSAGE) if vector is not None else []
-    whole = _search(index, words, SESSION, filters, WHOLE_SESSION) if query else []
-    payloads = {hit.point_id: hit.payload for hits in found.values() for hit in hits}
-    own, around, near = (_normalised(found[name]) for name in (WORDS, CONTEXT, DENSE))
-    by_session = _by_session(whole)
+    return Candidates(found, _search(index, words, SESSION, filters, WHOLE_SESSION) if query else [])
+
+
+def fuse(found: Candidates, weights: Weights = WEIGHTS) -> Ranked:
+    """The lists as one order of passages and one of sessions."""
+    payloads = {hit.point_id: hit.payload for hits in found.passages.values() for hit in hits}
+    own, around, near = (_normalised(found.passages[name]) for name in (WORDS, CONTEXT, DENSE))
+    by_session = _by_session(found.sessions)
     beside = _beside(near, payloads)
     scores = {
         name: weights.words * own.get(name, 0.0)
@@ -91,7 +106,7 @@ def rank(
         sorted(scores.items(), key=lambda item: (-item[1], item[0])),
         sorted(sessions.items(), key=lambda item: (-item[1], item[0])),
         payloads,
-        {hit.point_id: hit.score for hit in found[DENSE]},
+        {hit.point_id: hit.score for hit in found.passages[DENSE]},
     )
 
 
