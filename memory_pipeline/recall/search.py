@@ -153,8 +153,8 @@ class Searcher:
         observed = self._observations(opened, wanted, vector, filters, limit)
         lines = self._memory_lines(wanted, weight, filters)
         coverage = _coverage(ranked, weight)
-        best = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:AMONG_THE_BEST]]
-        likeness = max(best, default=0.0) if vector is not None and opened.model == BUNDLED_MODEL else None
+        cosines = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:AMONG_THE_BEST]]
+        likeness = max(cosines, default=0.0) if vector is not None and opened.model == BUNDLED_MODEL else None
         hits = _merged([*said, *observed, *lines])[:limit]
         return Results(
             text,
@@ -258,8 +258,8 @@ class Searcher:
 
 MIN_LIKENESS = 0.45
 """Cosine of the bundled model from which a hit is about what was asked. On half of the questions of
-`benchmarks/recall.py` it is silent on 5 of 10 that have no answer and on 3 of 34 that have one; on the other half, which
-it was not chosen on, on 3 of 4 and 2 of 34."""
+`benchmarks/recall.py` it is silent on 5 of 10 that have no answer and on 3 of 34 that have one; on the other half,
+which it was not chosen on, on 3 of 4 and 2 of 34."""
 MIN_COVERAGE, ALL_BUT_SAID = 0.45, 0.8
 """Share of what is asked that a hit has in words: where there is no such cosine, and where there is none near."""
 AMONG_THE_BEST = 5
