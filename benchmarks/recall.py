@@ -7,13 +7,14 @@ Datasets: `locomo` and `devmembench` of ../shared/bench, `entireio_cli` (one pro
 collection is indexed as the pipeline does it and searched on its own. R@k is the mean share of a question's evidence
 among the first k sessions, and on LoCoMo among the first k messages.
 
-`shipped` are the weights of `recall/fusion.py`. `left out` are, for each conversation of LoCoMo, those of `CHOICES`
-that are best on the nine others: nothing is chosen on what it is reported on. Intervals are 95 %, by drawing
-conversations. On `entireio_cli` the questions without an answer tell abstention, those whose answer changed freshness:
-half `a` of the questions was looked at while the thresholds were set, half `b` was not.
+`shipped` are the weights of `recall/fusion.py`. `left out` are, for each conversation of LoCoMo, the weights of a
+session's parts that are best on the nine others: nothing is chosen on what it is reported on. Intervals are 95 %, by
+drawing conversations. On `entireio_cli` the questions without an answer tell abstention, those whose answer changed
+freshness: half `a` of the questions was looked at while the thresholds were set, half `b` was not.
 """
 
 import argparse
+import itertools
 import json
 import random
 import statistics
@@ -26,6 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.common import parser
 from benchmarks.peers.system import Collection, said_at, with_speaker
 from benchmarks.recall_peers import DATASETS, QUESTIONS, quantile
@@ -34,21 +37,18 @@ from memory_pipeline.embeddings.index import DENSE, WORDS, Point
 from memory_pipeline.embeddings.passages import PASSAGE, passages_of, points_of
 from memory_pipeline.lake.rows import MessageRow
 from memory_pipeline.recall.answer import newest_first
-from memory_pipeline.recall.fusion import WEIGHTS, Candidates, Ranked, Weights, candidates, fuse
+from memory_pipeline.recall.fusion import Candidates, Ranked, candidates, fuse, session_parts
 from memory_pipeline.recall.search import Searcher
 from memory_pipeline.settings import BUNDLED_MODEL, Settings
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.terms import query_terms
 
-CHOICES = {
-    "shipped": WEIGHTS,
-    "more words": Weights(0.3, 0.2, 0.2, 0.2, 0.1, 0.5, 0.15, 0.1, 0.1, 0.15),
-    "more meaning": Weights(0.15, 0.15, 0.4, 0.2, 0.1, 0.3, 0.15, 0.1, 0.2, 0.25),
-    "more context": Weights(0.1, 0.35, 0.25, 0.2, 0.1, 0.35, 0.3, 0.1, 0.1, 0.15),
-    "less session": Weights(0.3, 0.25, 0.3, 0.05, 0.1, 0.25, 0.25, 0.2, 0.15, 0.15),
-    "more session": Weights(0.15, 0.2, 0.25, 0.3, 0.1, 0.55, 0.1, 0.05, 0.15, 0.15),
-    "no neighbours": Weights(0.25, 0.2, 0.35, 0.2, 0.0, 0.45, 0.15, 0.1, 0.3, 0.0),
-}
+GRID = [
+    (a / 10, b / 10, c / 10, (10 - a - b - c) / 10)
+    for a, b, c in itertools.product(range(2, 11), range(11), range(11))
+    if a + b + c <= 10
+]
+"""Weights of a session's parts, in tenths; its words count at least two."""
 RRF = 60
 DRAWS = 1000
 
@@ -75,7 +75,7 @@ class Scores:
             ("session", asked.question["gold_sessions"], sessions),
         ):
             for k in (1, 5, 10):
-                if gold:
+                if gold and (ranked or level == "session"):
                     share = sum(g in ranked[:k] for g in gold) / len(gold)
                     self.values[level, k].append((asked.collection, share))
 
@@ -230,32 +230,43 @@ def report(dataset: str, asked: Sequence[Asked], out: Path | None) -> None:
 
 
 def leave_one_out(asked: Sequence[Asked]) -> None:
-    """For each conversation the choice that is best on the others, and what it finds there."""
-    of_choice: dict[str, Scores] = {}
-    found: dict[str, list[tuple[Asked, list[str], list[str]]]] = {}
-    for name, weights in CHOICES.items():
-        found[name] = [(a, *ids_of(fuse(a.found, weights))) for a in asked]
-        of_choice[name] = Scores()
-        for a, passages, sessions in found[name]:
-            of_choice[name].add(a, passages, sessions)
-    levels = (("message", 5), ("message", 10), ("session", 5), ("session", 10))
+    """For each conversation the weights of a session's parts that are best on the others, and what they find there."""
+    parts = [_matrix(a) for a in asked]
+    kept: list[list[list[str]]] = []
+    value = np.empty((len(GRID), len(asked)))
+    for g, weights in enumerate(GRID):
+        ranked = [_ordered(sessions, matrix, weights) for sessions, matrix in parts]
+        kept.append(ranked)
+        for i, (a, found) in enumerate(zip(asked, ranked, strict=True)):
+            value[g, i] = _worth(a, found)
+    conversations = np.array([a.collection for a in asked])
     total, multi_hop = Scores(), Scores()
-    for left_out in dict.fromkeys(a.collection for a in asked):
-
-        def value(name: str, left_out: str = left_out) -> float:
-            return statistics.fmean(
-                statistics.fmean(v for c, v in of_choice[name].values[level] if c != left_out) for level in levels
-            )
-
-        chosen = max(CHOICES, key=value)
-        print(f"    without {left_out}: {chosen}")
-        for a, passages, sessions in found[chosen]:
-            if a.collection == left_out:
-                total.add(a, passages, sessions)
-                if a.question["category"] == "multi-hop":
-                    multi_hop.add(a, passages, sessions)
-    print(f"{'left out':30}{total.row(with_interval=True)}")
+    for left_out in dict.fromkeys(conversations):
+        chosen = int(value[:, conversations != left_out].mean(axis=1).argmax())
+        print(f"    without {left_out}: {GRID[chosen]}")
+        for i in map(int, np.flatnonzero(conversations == left_out)):
+            total.add(asked[i], [], kept[chosen][i])
+            if asked[i].question["category"] == "multi-hop":
+                multi_hop.add(asked[i], [], kept[chosen][i])
+    print(f"{'sessions, left out':30}{total.row(with_interval=True)}")
     print(f"    {'multi-hop':26}{multi_hop.row()}")
+
+
+def _worth(asked: Asked, sessions: Sequence[str]) -> float:
+    """What the folds choose by: recall at 5 and 10, some of it at 1, and questions over several sessions once more."""
+    gold = asked.question["gold_sessions"]
+    at = {k: sum(g in sessions[:k] for g in gold) / len(gold) for k in (1, 5, 10)}
+    return at[5] + at[10] + 0.4 * at[1] + (0.4 * at[5] if asked.question["category"] == "multi-hop" else 0.0)
+
+
+def _matrix(asked: Asked) -> tuple[list[str], np.ndarray]:
+    parts = session_parts(asked.found)
+    sessions = sorted({session for part in parts for session in part})
+    return sessions, np.array([[part.get(session, 0.0) for part in parts] for session in sessions])
+
+
+def _ordered(sessions: Sequence[str], matrix: np.ndarray, weights: Sequence[float]) -> list[str]:
+    return [sessions[i] for i in np.argsort(-(matrix @ np.array(weights)), kind="stable")[:10]]
 
 
 def _keep(

@@ -246,6 +246,9 @@ class FakeEncoder:
         self.encoded += texts
         return [self.vector(text) for text in texts]
 
+    def encode_query(self, text: str) -> list[float]:
+        return self.vector(text)
+
     def vector(self, text: str) -> list[float]:
         found = words(text)
         counts = [float(found.count(word)) for word in self.chosen] + [0.0] * (self.dimension - len(self.chosen))
@@ -297,6 +300,7 @@ def use_encoder(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
         "reflections.stage",
         "proposals.stage",
         "friction.stage",
+        "recall.search",
     ):
         monkeypatch.setattr(f"memory_pipeline.{module}.encoder_of", lambda name: encoder)
 

@@ -22,18 +22,16 @@ CANDIDATES = 200
 
 @dataclass(frozen=True)
 class Weights:
-    """What each list adds to a score. Chosen by leaving one conversation out: `benchmarks/recall.py`."""
+    """What each list adds to a score. Those of sessions are chosen by leaving one conversation out
+    (`benchmarks/recall.py`), those of passages by hand on the same conversations."""
 
     words: float = 0.2
     context: float = 0.2
     meaning: float = 0.3
     session: float = 0.2
     neighbours: float = 0.1
-    session_words: float = 0.4
-    session_context: float = 0.15
-    session_best_words: float = 0.1
-    session_meaning: float = 0.15
-    session_neighbours: float = 0.2
+    of_session: tuple[float, float, float, float] = (0.3, 0.4, 0.2, 0.1)
+    """Of all its words, its best passage, its best pair of neighbours, its three passages nearest in meaning."""
 
 
 WEIGHTS = Weights()
@@ -90,18 +88,19 @@ def candidates(
 def fuse(found: Candidates, weights: Weights = WEIGHTS) -> Ranked:
     """The lists as one order of passages and one of sessions."""
     payloads = {hit.point_id: hit.payload for hits in found.passages.values() for hit in hits}
-    own, around, near = (_normalised(found.passages[name]) for name in (WORDS, CONTEXT, DENSE))
-    by_session = _by_session(found.sessions)
-    beside = _beside(near, payloads)
+    near = _normalised(found.passages[DENSE])
+    own = _own_scores(found, weights)
+    by_session, beside = _by_session(found.sessions), _beside(near, payloads)
     scores = {
-        name: weights.words * own.get(name, 0.0)
-        + weights.context * around.get(name, 0.0)
-        + weights.meaning * near.get(name, 0.0)
+        name: own[name]
         + weights.session * by_session.get(payload["session_id"], 0.0)
-        + weights.neighbours * beside.get(name, 0.0)
+        + weights.neighbours * beside[name]
         for name, payload in payloads.items()
     }
-    sessions = _session_scores(payloads, own, around, near, beside, by_session, weights)
+    sessions: dict[str, float] = defaultdict(float)
+    for weight, part in zip(weights.of_session, session_parts(found, weights), strict=True):
+        for session, score in part.items():
+            sessions[session] += weight * score
     return Ranked(
         sorted(scores.items(), key=lambda item: (-item[1], item[0])),
         sorted(sessions.items(), key=lambda item: (-item[1], item[0])),
@@ -110,35 +109,39 @@ def fuse(found: Candidates, weights: Weights = WEIGHTS) -> Ranked:
     )
 
 
-def _session_scores(
-    payloads: Mapping[str, dict[str, Any]],
-    own: Mapping[str, float],
-    around: Mapping[str, float],
-    near: Mapping[str, float],
-    beside: Mapping[str, float],
-    by_session: Mapping[str, float],
-    weights: Weights,
-) -> dict[str, float]:
+def session_parts(found: Candidates, weights: Weights = WEIGHTS) -> tuple[dict[str, float], ...]:
+    """By session, 0 to 1, what `Weights.of_session` weighs."""
+    payloads = {hit.point_id: hit.payload for hits in found.passages.values() for hit in hits}
     inside: dict[str, list[str]] = defaultdict(list)
     for name, payload in payloads.items():
         inside[payload["session_id"]].append(name)
-    tops = {s: sum(sorted((own.get(n, 0.0) for n in names), reverse=True)[:3]) / 3 for s, names in inside.items()}
-    parts = (
-        (weights.session_words, by_session),
-        (weights.session_context, {s: max(around.get(n, 0.0) for n in names) for s, names in inside.items()}),
-        (weights.session_best_words, tops),
-        (weights.session_meaning, {s: max(near.get(n, 0.0) for n in names) for s, names in inside.items()}),
-        (
-            weights.session_neighbours,
-            {s: max((near.get(n, 0.0) + beside.get(n, 0.0)) / 2 for n in names) for s, names in inside.items()},
-        ),
-    )
+    own, near = _own_scores(found, weights), _normalised(found.passages[DENSE])
+    beside, stretched = _beside(near, payloads), _stretched(found.passages[DENSE])
+    best = {session: max(own[n] for n in names) for session, names in inside.items()}
+    pairs = {s: max(near.get(n, 0.0) + beside[n] for n in names) for s, names in inside.items()}
+    three = {s: sum(sorted((stretched.get(n, 0.0) for n in names), reverse=True)[:3]) for s, names in inside.items()}
+    return _by_session(found.sessions), *(_of_highest(part) for part in (best, pairs, three))
+
+
+def _own_scores(found: Candidates, weights: Weights) -> dict[str, float]:
+    """By passage, from its own words and meaning and the words around it."""
     scores: dict[str, float] = defaultdict(float)
-    for weight, part in parts:
-        highest = max(part.values(), default=0.0)
-        for session, score in part.items():
-            scores[session] += weight * score / highest if highest > 0 else 0.0
-    return dict(scores)
+    for name, weight in ((WORDS, weights.words), (CONTEXT, weights.context), (DENSE, weights.meaning)):
+        for point, score in _normalised(found.passages[name]).items():
+            scores[point] += weight * score
+    return scores
+
+
+def _of_highest(part: Mapping[str, float]) -> dict[str, float]:
+    highest = max(part.values(), default=0.0)
+    return {name: score / highest for name, score in part.items()} if highest > 0 else {}
+
+
+def _stretched(hits: Sequence[Hit]) -> dict[str, float]:
+    """From the lowest of the list, 0, to the highest, 1: cosines of what was found lie close together."""
+    scores = [hit.score for hit in hits]
+    low, high = min(scores, default=0.0), max(scores, default=0.0)
+    return {hit.point_id: (hit.score - low) / (high - low) for hit in hits} if high > low else {}
 
 
 def _search(

@@ -1,0 +1,249 @@
+"""Everything that was said is found: by its words, by its meaning, and by words alone where there is no index."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
+from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
+from memory_pipeline.embeddings.opening import index_folder, open_index, searched_collection
+from memory_pipeline.embeddings.stage import EmbeddingsStage, switch_when_complete
+from memory_pipeline.recall import search as searching
+from memory_pipeline.recall.fusion import Filters
+from memory_pipeline.recall.search import QueryError, search
+from memory_pipeline.stage import bring_up_to_date, is_current
+from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.rows import (
+    DAY,
+    FakeEncoder,
+    MissingEncoder,
+    changed,
+    day_after,
+    observation,
+    put,
+    say,
+    use_encoder,
+)
+from memory_pipeline_tests.rows import workspace as new_workspace
+
+TTL = "Redis keys of the cart expire after 45 minutes, because guests come back from the payment page."
+PORT = "The admin panel listens on 127.0.0.1:8443 and reads its settings from config/admin.toml."
+GERMAN = "Die Prüfungen laufen vor jedem Commit, sonst bricht der Build."
+CHINESE = "运行测试之前不要提交代码"
+CHATTER = "Sounds good, thank you very much for the explanation of all this."
+
+
+@pytest.fixture
+def encoder(monkeypatch: pytest.MonkeyPatch) -> FakeEncoder:
+    made = FakeEncoder("cart", "panel", "weather", name="all-MiniLM-L6-v2", dimension=384)
+    use_encoder(monkeypatch, made)
+    return made
+
+
+@pytest.fixture
+def opened(tmp_path: Path, encoder: FakeEncoder) -> Workspace:
+    """Three sessions of two days, the last of them short and in other languages."""
+    settings, lake = new_workspace(tmp_path)
+    say(lake, "s1", f"user: {TTL}", "tool: redis-cli TTL cart:1", "assistant: Done, the cart keeps them so long.")
+    say(lake, "s2", f"user: {PORT}", f"assistant: {CHATTER}", clock="12:00")
+    say(lake, "s3", f"user: {GERMAN}", f"user: {CHINESE}", day=day_after(1), observed=False)
+    put(lake, "observations", observation(TTL, priority="high"))
+    made = Workspace(settings, lake)
+    index(made, encoder)
+    return made
+
+
+def index(opened: Workspace, encoder: FakeEncoder) -> MessageEmbeddingsStage:
+    stage = MessageEmbeddingsStage(opened, encoder)  # type: ignore[arg-type]
+    for day in (DAY, day_after(1)):
+        bring_up_to_date(EmbeddingsStage(opened, encoder), opened.lake, day)  # type: ignore[arg-type]
+        bring_up_to_date(stage, opened.lake, day)
+    switch_when_complete(opened)
+    return stage
+
+
+def texts(opened: Workspace, query: str, filters: Filters = Filters()) -> list[str]:  # noqa: B008
+    return [hit.text for hit in search(opened.settings, query, filters).hits]
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("when do redis keys expire?", TTL),
+        ("config/admin.toml", PORT),
+        ("admin.toml", PORT),
+        ("8443", PORT),
+        ("Wann läuft die Prüfung?", GERMAN),
+        ("提交代码", CHINESE),
+        ("what is it about the panel", PORT),
+    ],
+)
+def test_what_was_said_is_found_first(opened: Workspace, query: str, wanted: str) -> None:
+    assert texts(opened, query)[0] == wanted
+
+
+def test_tool_output_is_not_indexed_and_what_is_found_says_where_it_was_said(opened: Workspace) -> None:
+    hit = search(opened.settings, "redis-cli TTL").hits[0]
+    assert (hit.session_id, hit.role, hit.day) == ("s1", "user", f"{DAY}")
+    assert not any("redis-cli" in text for text in texts(opened, "redis-cli"))
+
+
+def test_an_observation_that_repeats_a_passage_adds_nothing(opened: Workspace) -> None:
+    assert texts(opened, "redis cart expire").count(TTL) == 1
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        (Filters(first_day=day_after(1)), {GERMAN, CHINESE}),
+        (Filters(last_day=DAY - timedelta(days=1)), set()),
+        (Filters(first_day=day_after(400)), set()),
+        (Filters(equals={"session_id": ["s2"]}), {PORT, CHATTER}),
+        (Filters(equals={"priority": ["high"]}), {TTL}),
+        (Filters(equals={"project": ["no-such-project"]}), set()),
+    ],
+)
+def test_filters_hold(opened: Workspace, filters: Filters, found: set[str]) -> None:
+    assert set(texts(opened, "redis panel Prüfungen 提交代码 explanation", filters)) == found
+
+
+def test_a_line_of_memory_md_is_found_as_the_file_is_now(opened: Workspace) -> None:
+    opened.settings.memory_file.write_text(
+        "# Memory\n\n## Hard Rules\n\n- Never deploy on Friday <!-- p-20250305-001 -->\n"
+    )
+    first = search(opened.settings, "deploy on friday").hits[0]
+    assert (first.record, first.source_id, first.line) == ("memory_line", "p-20250305-001", 5)
+    opened.settings.memory_file.write_text("# Memory\n\n## Hard Rules\n\n- ~~Never deploy on Friday~~\n")
+    assert not any("deploy" in text for text in texts(opened, "deploy on friday"))
+
+
+@pytest.mark.parametrize("query", ["", "   ", "?!", "\x00\x01"])
+def test_a_query_without_words_is_an_error(opened: Workspace, query: str) -> None:
+    with pytest.raises(QueryError, match="at least one word"):
+        search(opened.settings, query)
+
+
+@pytest.mark.parametrize(
+    "query", ["redis " * 20_000, "redis \udce4\x00 keys", "redis" + "é" * 5_000, "redis\n\n> keys"]
+)
+def test_odd_queries_are_answered(opened: Workspace, query: str) -> None:
+    assert TTL in texts(opened, query)
+
+
+def test_what_nobody_spoke_of_is_unlikely(opened: Workspace) -> None:
+    assert not search(opened.settings, "quarterly weather declaration of the bakery").is_likely
+    assert search(opened.settings, "when do redis keys of the cart expire").is_likely
+
+
+# --- without an index ---
+
+
+def test_without_an_index_the_tables_answer(opened: Workspace) -> None:
+    shutil.rmtree(index_folder(opened.settings, 384, MESSAGES))
+    results = search(opened.settings, "redis keys expire")
+    assert results.hits[0].text == TTL and results.hits[0].session_id == "s1"
+    assert "is gone from index/; `memory run --all`" in results.notes[0]
+    assert not index_folder(opened.settings, 384, MESSAGES).exists()  # a search makes none
+
+
+def test_a_damaged_index_is_set_aside_and_told_with_its_path(opened: Workspace, encoder: FakeEncoder) -> None:
+    stage = index(opened, encoder)
+    folder = index_folder(opened.settings, 384, MESSAGES)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"broken")
+    results = search(opened.settings, "redis keys expire")
+    assert results.hits[0].text == TTL
+    assert f"{folder}.broken-1" in results.notes[0]
+    assert not is_current(stage, opened.lake, DAY)
+    index(opened, encoder)
+    again = search(opened.settings, "redis keys expire")
+    assert again.hits[0].text == TTL and again.notes == ()
+
+
+def test_a_workspace_without_anything_says_what_to_do(tmp_path: Path, encoder: FakeEncoder) -> None:
+    settings, _ = new_workspace(tmp_path)
+    results = search(settings, "redis")
+    assert results.hits == () and not results.is_likely
+    assert "`memory run` does it" in results.notes[0]
+
+
+def test_while_a_run_holds_the_index_the_tables_answer(opened: Workspace, encoder: FakeEncoder) -> None:
+    with open_index(opened.settings, encoder, MESSAGES):
+        began = time.monotonic()
+        results = search(opened.settings, "redis keys expire")
+    assert results.hits[0].text == TTL and "in use by another process" in results.notes[0]
+    assert time.monotonic() - began < 10 * searching.WAIT_SECONDS
+
+
+def test_a_day_that_is_written_is_seen_whole_or_not_at_all(opened: Workspace, encoder: FakeEncoder) -> None:
+    """Sixty messages replace one, again and again, while others ask."""
+    stage = MessageEmbeddingsStage(opened, encoder)  # type: ignore[arg-type]
+    many = [f"user: zebra number {i}" for i in range(60)]
+    day, seen, stop = day_after(2), set[int](), threading.Event()
+
+    def write() -> None:
+        for turns in [many, many[:1]] * 3:
+            for table in ("messages", "sessions", "windows"):
+                opened.lake.replace(table, opened.lake.read(table, [day]).clear(), [day])
+            say(opened.lake, "s9", *turns, day=day)
+            bring_up_to_date(stage, opened.lake, day)
+        stop.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while not stop.is_set():
+        with open_index(opened.settings, encoder, MESSAGES) as found:
+            seen.add(len(found.ids(day)))
+    writer.join()
+    assert seen <= {0, 61, 2}  # the passages and their session
+
+
+# --- models ---
+
+
+def test_words_are_found_without_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, lake = new_workspace(tmp_path)
+    say(lake, "s1", f"user: {TTL}")
+    stage = MessageEmbeddingsStage(Workspace(settings, lake), MissingEncoder())  # type: ignore[arg-type]
+    built = stage.build(DAY)
+    assert not built.is_complete and "By words only" in built.warnings[0]
+    assert search(settings, "redis keys").hits[0].text == TTL
+
+
+def test_another_model_is_searched_once_it_is_complete(opened: Workspace, encoder: FakeEncoder) -> None:
+    """Until then the old one is."""
+    other = Workspace(changed(opened.settings, embedding_model="another/model"), opened.lake)
+    known = searched_collection(opened.settings, MESSAGES)
+    assert known and known.model == "all-MiniLM-L6-v2"
+    wider = FakeEncoder("cart", name="another/model", dimension=16)
+    stage = MessageEmbeddingsStage(other, wider)  # type: ignore[arg-type]
+    bring_up_to_date(stage, other.lake, DAY)
+    switch_when_complete(other)
+    assert searched_collection(other.settings, MESSAGES) == known
+    bring_up_to_date(stage, other.lake, day_after(1))
+    switch_when_complete(other)
+    now = searched_collection(other.settings, MESSAGES)
+    assert now and (now.model, now.dimension) == ("another/model", 16)
+    assert searched_collection(other.settings, COLLECTION) == searched_collection(opened.settings, COLLECTION)
+    assert index_folder(opened.settings, 384, MESSAGES).exists()
+
+
+def test_what_did_not_change_is_not_encoded_again(opened: Workspace, encoder: FakeEncoder) -> None:
+    encoder.encoded.clear()
+    say(opened.lake, "s4", "user: A message about the weather.", clock="15:00")
+    index(opened, encoder)
+    assert encoder.encoded == ["A message about the weather."]
+
+
+@pytest.fixture(autouse=True)
+def no_outage_is_remembered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("memory_pipeline.embeddings.opening._down", {})
+    yield
