@@ -44,6 +44,7 @@ LONG = (
     Benchmark("segmentation", needs=(BENCH,)),
     Benchmark("observing_speed"),
     Benchmark("embedding", ("--threads", "1")),
+    Benchmark("recall", needs=(BENCH, SHARED / "more-sessions")),
     Benchmark("fit_observer", needs=(GOLD, FIXTURES)),
     Benchmark("people", needs=(GOLD, FIXTURES, SHARED / "more-sessions")),
     Benchmark("small_encoder", needs=(GOLD, FIXTURES, SHARED / "more-sessions")),
