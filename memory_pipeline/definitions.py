@@ -3,11 +3,11 @@
 ::
 
     session files (read-only)
-      └─ sessions ── messages ── windows     (messages ── message_embeddings ──> index/)
+      └─ sessions ── messages ── windows                  (messages ── message_embeddings ──> index/)
                         └───────────┴─ segments, observations ──> memory/YYYY-MM-DD.md
                                           ├─ day_, week_, month_distillations (05:00)
                                           └─ embeddings ──> index/
-                                               ├─ reflections      (over 7 days, 06:00)
+                                               ├─ reflections      (over 7 days, 06:00) ── summary_embeddings ──> index/
                                                │    ├─ pool_reflections  (by hand)
                                                │    └─ proposals
                                                │         └─ memory_file ──> REVIEW.md <── a user decides

@@ -9,7 +9,7 @@ from typing import Self
 
 from memory_pipeline.days import stretches
 from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
-from memory_pipeline.embeddings.stage import EmbeddingsStage
+from memory_pipeline.embeddings.stage import EmbeddingsStage, SummaryEmbeddingsStage
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.observations.stage import ObservationsStage
@@ -35,6 +35,7 @@ class Stages:
     reflections: ReflectionsStage
     proposals: ProposalsStage
     friction_clusters: FrictionStage
+    summary_embeddings: SummaryEmbeddingsStage
     message_embeddings: MessageEmbeddingsStage
 
     @classmethod
@@ -55,6 +56,7 @@ class Stages:
             ReflectionsStage.from_workspace(Workspace(settings, lake)),
             ProposalsStage(Workspace(settings, lake)),
             FrictionStage.from_workspace(Workspace(settings, lake)),
+            SummaryEmbeddingsStage.from_workspace(Workspace(settings, lake)),
             MessageEmbeddingsStage.from_workspace(Workspace(settings, lake)),
         )
 
@@ -66,6 +68,7 @@ class Stages:
             self.reflections,
             self.proposals,
             self.friction_clusters,
+            self.summary_embeddings,
             self.message_embeddings,
         )
 
@@ -73,9 +76,8 @@ class Stages:
         """Whether no stage has anything to do for the day, as far as can be told before running any. Vectors that the
         day waits for are nothing to do ``without_vectors``: while there is no model or index."""
         lake = self.sessions.lake
-        waiting = [
-            s for s in (self.embeddings, self.message_embeddings) if without_vectors and is_incomplete(s, lake, day)
-        ]
+        of_vectors = (self.embeddings, self.summary_embeddings, self.message_embeddings)
+        waiting = [stage for stage in of_vectors if without_vectors and is_incomplete(stage, lake, day)]
         return all(is_current(stage, lake, day) for stage in self.all() if stage not in waiting)
 
     def is_incomplete(self, day: date) -> bool:

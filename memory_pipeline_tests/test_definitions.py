@@ -22,6 +22,7 @@ ASSETS = {
     "segments",
     "observations",
     "embeddings",
+    "summary_embeddings",
     "message_embeddings",
     "reflections",
     "pool_reflections",
@@ -69,7 +70,9 @@ BLOCKING = {
 }
 JOBS = {
     "day_job": ASSETS - DISTILLED - {"pool_reflections"},
-    "reflect_job": ASSETS - DISTILLED - {"friction_clusters", "pool_reflections", "message_embeddings"},
+    "reflect_job": ASSETS
+    - DISTILLED
+    - {"friction_clusters", "pool_reflections", "summary_embeddings", "message_embeddings"},
     "pool_reflect_job": {"pool_reflections"},
     "distil_job": {"day_distillations"},
     "distil_weeks_job": {"week_distillations"},
@@ -128,6 +131,7 @@ def test_the_arrows_between_the_assets() -> None:
         "segments": {"messages", "windows"},
         "observations": {"messages", "windows"},
         "embeddings": {"observations"},
+        "summary_embeddings": {"segments", "reflections", "sessions"},
         "message_embeddings": {"sessions", "messages"},
         "reflections": {"segments", "observations", "embeddings"},
         "pool_reflections": {"reflections"},

@@ -135,6 +135,7 @@ def test_the_stages_are_in_the_order_of_the_graph() -> None:
         ("reflections",),
         ("supports", "proposals"),
         ("friction_clusters",),
+        ("summary_embeddings",),
         ("message_embeddings",),
     ]
 
@@ -162,7 +163,7 @@ def test_after_a_run_every_stage_of_every_day_is_current_and_no_byte_changes(ses
         write_session(sessions / f"{day}.jsonl", *talk(day))
     made = stages()
     assert not any(made.is_current(day) for day in days)
-    assert len(run(made, *days)) == 7 * len(days)
+    assert len(run(made, *days)) == 8 * len(days)
     lake = made.sessions.lake
     assert lake.read("observations").height and lake.read("embeddings").height == lake.read("observations").height
 

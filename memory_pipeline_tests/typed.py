@@ -18,6 +18,7 @@ OF_TABLE: dict[str, Any] = {
     "notes": rows.NoteRow,
     "remembered": rows.RememberedRow,
     "embeddings": rows.EmbeddingRow,
+    "summary_embeddings": rows.EmbeddingRow,
     "message_embeddings": rows.MessageEmbeddingRow,
     "reflections": rows.ReflectionRow,
     "pool_reflections": rows.PoolReflectionRow,

@@ -20,7 +20,7 @@ from memory_pipeline.daily_log.notes import days_with_notes
 from memory_pipeline.days import lookback, today
 from memory_pipeline.distillation.periods import DAY, LEVELS, TABLE_OF, Period, periods_of
 from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
-from memory_pipeline.embeddings.stage import EmbeddingsStage
+from memory_pipeline.embeddings.stage import EmbeddingsStage, SummaryEmbeddingsStage
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.reflections.stage import ReflectionsStage
@@ -34,6 +34,7 @@ DAILY_STAGES = (
     EmbeddingsStage,
     ReflectionsStage,
     FrictionStage,
+    SummaryEmbeddingsStage,
     MessageEmbeddingsStage,
 )
 DAILY = (*(table for stage in DAILY_STAGES for table in stage.tables), "proposals", TABLE_OF[DAY])

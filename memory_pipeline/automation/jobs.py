@@ -17,6 +17,8 @@ DISTIL_WEEKS_JOB, DISTIL_MONTHS_JOB = "distil_weeks_job", "distil_months_job"
 FRICTION_JOB, REVIEW_JOB, TODOIST_JOB, ARCHIVE_JOB = "friction_job", "review_job", "todoist_job", "archive_job"
 DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB}
 """One per level: Dagster allows a job no assets with different partitions."""
+RECALL = ("summary_embeddings", "message_embeddings")
+"""What only recall reads."""
 DISTILLATIONS = tuple(TABLE_OF[level] for level in LEVELS)
 TODOIST_IS_OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN switch it on."
 ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
@@ -30,7 +32,7 @@ day_job = dg.define_asset_job(
 reflect_job = dg.define_asset_job(
     REFLECT_JOB,
     selection=dg.AssetSelection.all()
-    - dg.AssetSelection.assets("friction_clusters", "pool_reflections", "message_embeddings", *DISTILLATIONS),
+    - dg.AssetSelection.assets("friction_clusters", "pool_reflections", *RECALL, *DISTILLATIONS),
     description="A day from its session files to its proposals, and these into REVIEW.md.",
 )
 pool_reflect_job = dg.define_asset_job(

@@ -1,4 +1,4 @@
-"""The assets `embeddings` and `message_embeddings`."""
+"""The assets `embeddings`, `summary_embeddings` and `message_embeddings`."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from memory_pipeline.embeddings import messages
-from memory_pipeline.embeddings.stage import VERSION, EmbeddingsStage, switch_when_complete
+from memory_pipeline.embeddings.stage import VERSION, EmbeddingsStage, SummaryEmbeddingsStage, switch_when_complete
 from memory_pipeline.orchestration import (
     MODEL_RETRY,
     ONE_RUN,
@@ -21,10 +21,12 @@ from memory_pipeline.stage import Stage, is_incomplete
 from memory_pipeline.workspace import Workspace
 
 LEXICAL_ONLY = "lexical_only"
+LAST = {"dagster/priority": "-10"}
+"""Of a step that recall alone waits for: observing, reflecting and proposing come first."""
 
 
 def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
-    """`embeddings`, `message_embeddings`."""
+    """`embeddings`, `summary_embeddings`, `message_embeddings`."""
 
     @dg.multi_asset(
         name="embed",
@@ -48,6 +50,28 @@ def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
         yield from run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day))
 
     @dg.multi_asset(
+        name="embed_summaries",
+        specs=[
+            table_spec(
+                "summary_embeddings",
+                deps=["segments", "reflections", "sessions"],
+                version=VERSION,
+                description="Segments and reflections beside the observations in the index: for `memory recall`.",
+            )
+        ],
+        partitions_def=daily_partitions(settings),
+        backfill_policy=ONE_RUN,
+        retry_policy=MODEL_RETRY,
+        op_tags=LAST,
+    )
+    def embed_summaries(
+        context: dg.AssetExecutionContext, workspace: WorkspaceResource
+    ) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = workspace.open()
+        stage = SummaryEmbeddingsStage.from_workspace(opened)
+        yield from run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day), newest_first=True)
+
+    @dg.multi_asset(
         name="embed_messages",
         specs=[
             table_spec(
@@ -61,7 +85,7 @@ def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
         partitions_def=daily_partitions(settings),
         backfill_policy=ONE_RUN,
         retry_policy=MODEL_RETRY,
-        op_tags={"dagster/priority": "-10"},  # the most to encode: observing and reflecting come first
+        op_tags=LAST,
     )
     def embed_messages(
         context: dg.AssetExecutionContext, workspace: WorkspaceResource
@@ -71,7 +95,7 @@ def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
         yield from run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day), newest_first=True)
         switch_when_complete(opened)
 
-    return [embed, embed_messages]
+    return [embed, embed_summaries, embed_messages]
 
 
 def describe(workspace: Workspace, stage: Stage, day: date) -> dict[str, str]:

@@ -6,6 +6,7 @@ import dagster as dg
 
 from memory_pipeline.embeddings.index import IndexUnavailableError
 from memory_pipeline.embeddings.opening import open_index
+from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.orchestration import WorkspaceResource, daily_partitions, days_of, report_by_day
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of
@@ -27,7 +28,7 @@ def embedding_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
         unavailable: Exception | None = None
         try:
             with open_index(opened.settings, encoder_of(opened.settings.embedding_model)) as index:
-                points = {day: index.ids(day) for day in days_of(context)}
+                points = {day: index.ids(day, EmbeddingsStage.records) for day in days_of(context)}
         except (EncoderUnavailableError, IndexUnavailableError) as error:
             unavailable = error
             context.log.warning(f"Nobody can say what the index holds: {error}")

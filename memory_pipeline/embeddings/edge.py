@@ -100,17 +100,17 @@ class EdgeIndex:
                 shard.update(UpdateOperation.delete_points(list(batch)))
             shard.flush()
 
-    def ids(self, day: date | None = None) -> set[str]:
-        """Ids of all points, or of the day's."""
+    def ids(self, day: date | None = None, records: Collection[str] = ()) -> set[str]:
+        """Ids of all points, or of the day's, or of those of these records."""
         from qdrant_edge import ScrollRequest
 
         found: set[str] = set()
-        chosen = _filter(day, day, {})
+        chosen = _filter(day, day, {"record": records} if records else {})
         offset = None
         with self._engine() as shard:
             while True:
-                records, offset = shard.scroll(ScrollRequest(offset, _PAGE, chosen, with_payload=False))
-                found.update(str(record.id) for record in records)
+                found_now, offset = shard.scroll(ScrollRequest(offset, _PAGE, chosen, with_payload=False))
+                found.update(str(record.id) for record in found_now)
                 if offset is None:
                     return found
 

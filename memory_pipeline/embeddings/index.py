@@ -88,8 +88,8 @@ class VectorIndex(Protocol):
     def delete(self, point_ids: Collection[str]) -> None:
         """Remove points; unknown ids are ignored."""
 
-    def ids(self, day: date | None = None) -> set[str]:
-        """Ids of all points, or of those whose payload `date` is the day."""
+    def ids(self, day: date | None = None, records: Collection[str] = ()) -> set[str]:
+        """Ids of all points, or of those whose payload `date` is the day and whose `record` is one of these."""
 
     def count(self) -> int:
         """How many points there are."""

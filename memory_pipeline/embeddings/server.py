@@ -100,17 +100,17 @@ class ServerIndex:
             for batch in batches(known_form(point_ids)):
                 client.delete(self.collection, list(batch), wait=True)
 
-    def ids(self, day: date | None = None) -> set[str]:
-        """Ids of all points, or of the day's."""
+    def ids(self, day: date | None = None, records: Collection[str] = ()) -> set[str]:
+        """Ids of all points, or of the day's, or of those of these records."""
         found: set[str] = set()
-        chosen = _filter(day, day, {})
+        chosen = _filter(day, day, {"record": records} if records else {})
         offset = None
         with self._server() as client:
             while True:
-                records, offset = client.scroll(
+                found_now, offset = client.scroll(
                     self.collection, chosen, limit=_PAGE, offset=offset, with_payload=False, with_vectors=False
                 )
-                found.update(str(record.id) for record in records)
+                found.update(str(record.id) for record in found_now)
                 if offset is None:
                     return found
 

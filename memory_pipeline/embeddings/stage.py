@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from datetime import date
 from typing import Any, Self
 from uuid import NAMESPACE_URL, uuid5
@@ -12,7 +13,15 @@ import polars as pl
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, WORDS, IndexUnavailableError, Point, is_sound
 from memory_pipeline.embeddings.opening import generation, mark_complete, open_index
 from memory_pipeline.embeddings.sparse import weigh
-from memory_pipeline.lake.rows import EmbeddingRow, ObservationRow, typed_rows
+from memory_pipeline.lake.rows import (
+    EmbeddingRow,
+    ObservationRow,
+    ReflectionRow,
+    SegmentRow,
+    SessionRow,
+    WindowRow,
+    typed_rows,
+)
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
@@ -22,19 +31,39 @@ from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encod
 from memory_pipeline.text.terms import terms
 from memory_pipeline.workspace import Workspace
 
-VERSION = "1"
+VERSION = "2"
 PAYLOAD_VERSION = 3
+OBSERVATION, SEGMENT, REFLECTION = "observation", "segment", "reflection"
+"""What a point of the collection of observations is, in its payload as `record`."""
 
 
-def point_id(observation_id: str) -> str:
-    """The same observation always has the same point, so that storing it again replaces it."""
-    return str(uuid5(NAMESPACE_URL, observation_id))
+def point_id(source_id: str) -> str:
+    """The same line always has the same point, so that storing it again replaces it."""
+    return str(uuid5(NAMESPACE_URL, source_id))
 
 
-class EmbeddingsStage:
-    """Gives every observation of a day its vector. What has not changed is not encoded again."""
+@dataclass(frozen=True)
+class Item:
+    """A line of the memory that gets a point: its id, its words, and what is stored with them."""
 
-    tables = ("embeddings",)
+    source_id: str
+    text: str
+    payload: dict[str, Any]
+
+    @property
+    def record(self) -> str:
+        return str(self.payload["record"])
+
+
+class LineStage:
+    """Gives every line of a day, of some tables, its vectors in the collection of observations. What has not changed is
+    not encoded again."""
+
+    tables: tuple[str, ...]
+    inputs: tuple[str, ...]
+    """The tables whose rows decide what is stored."""
+    records: tuple[str, ...]
+    """What the points are; those of other records are another stage's."""
 
     def __init__(self, workspace: Workspace, encoder: Encoder) -> None:
         self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
@@ -43,63 +72,61 @@ class EmbeddingsStage:
     def from_workspace(cls, workspace: Workspace) -> Self:
         return cls(workspace, encoder_of(workspace.settings.embedding_model))
 
+    def items(self, day: date) -> list[Item]:
+        """The lines of the day."""
+        raise NotImplementedError
+
     def fingerprint(self, day: date) -> str:
-        return fingerprint_of(
-            VERSION,
-            self.settings.embedding_model,
-            generation(self.settings),
-            self.lake.digest("observations", [day]),
-        )
+        digests = (self.lake.digest(table, [day]) for table in self.inputs)
+        return fingerprint_of(VERSION, self.settings.embedding_model, generation(self.settings), *digests)
 
     def build(self, day: date) -> Built:
         """Without a model no rows, without an index those that are stored: the day waits, and the pipeline goes on by
         words alone."""
-        observations = typed_rows(self.lake.read("observations", [day]), ObservationRow)
-        old = {row["source_id"]: row for row in typed_rows(self.lake.read("embeddings", [day]), EmbeddingRow)}
+        items, table = self.items(day), self.tables[0]
+        old = {row["source_id"]: row for row in typed_rows(self.lake.read(table, [day]), EmbeddingRow)}
         try:
-            rows = [self._row(day, o) for o in observations]
-            encoded = self._store(day, observations, rows, old)
+            rows = [self._row(day, item) for item in items]
+            encoded = self._store(day, items, rows, old)
         except EncoderUnavailableError as error:
-            return _by_words([], error)
+            return _by_words(table, [], error)
         except IndexUnavailableError as error:
-            return _by_words([row for row in rows if old.get(row["source_id"]) == row], error)
-        return Built(_frames(rows), notes={"encoded": encoded})
+            return _by_words(table, [row for row in rows if old.get(row["source_id"]) == row], error)
+        return Built(_frames(table, rows), notes={"encoded": encoded})
 
-    def _row(self, day: date, observation: ObservationRow) -> EmbeddingRow:
+    def _row(self, day: date, item: Item) -> EmbeddingRow:
         return {
             "day": day,
-            "point_id": point_id(observation["observation_id"]),
-            "kind": "observation",
-            "source_id": observation["observation_id"],
+            "point_id": point_id(item.source_id),
+            "kind": item.record,
+            "source_id": item.source_id,
             "model": self.settings.embedding_model,
             "dimension": self.encoder.dimension,
-            "content_hash": hashlib.sha256(repr(sorted(self._payload(observation).items())).encode()).hexdigest(),
+            "content_hash": hashlib.sha256(repr(sorted(self._payload(item).items())).encode()).hexdigest(),
         }
 
-    def _store(
-        self, day: date, observations: list[ObservationRow], rows: list[EmbeddingRow], old: dict[str, EmbeddingRow]
-    ) -> int:
+    def _store(self, day: date, items: list[Item], rows: list[EmbeddingRow], old: dict[str, EmbeddingRow]) -> int:
         """Encode what is new, with the index closed, then bring the day's points in line; how many were encoded."""
         if not rows and not old:
             return 0
         with open_index(self.settings, self.encoder) as index:
-            stored = index.ids(day)
+            stored = index.ids(day, self.records)
             new = [
-                (o, row)
-                for o, row in zip(observations, rows, strict=True)
+                (item, row)
+                for item, row in zip(items, rows, strict=True)
                 if row["point_id"] not in stored
                 or row["source_id"] not in old
                 or old[row["source_id"]]["content_hash"] != row["content_hash"]
             ]
-            # an observation's id is made of its text: what else is said of it needs no other vector
+            # an id is made of its text: what else is said of it needs no other vector
             same = [r["point_id"] for _, r in new if (o := old.get(r["source_id"])) and o["model"] == r["model"]]
             known = {p: v for p, v in index.vectors(same).items() if is_sound(v, self.encoder.dimension)}
-        unknown = [(o["text"], r["point_id"]) for o, r in new if r["point_id"] not in known]
+        unknown = [(item.text, r["point_id"]) for item, r in new if r["point_id"] not in known]
         encoded = self.encoder.encode([text for text, _ in unknown])
         vectors = known | {name: vector for (_, name), vector in zip(unknown, encoded, strict=True)}
         points = [
-            Point(r["point_id"], vectors[r["point_id"]], self._payload(o), {WORDS: weigh(terms(o["text"]), WORDS)})
-            for o, r in new
+            Point(r["point_id"], vectors[r["point_id"]], self._payload(i), {WORDS: weigh(terms(i.text), WORDS)})
+            for i, r in new
         ]
         gone = stored - {row["point_id"] for row in rows}
         if points or gone:
@@ -108,33 +135,105 @@ class EmbeddingsStage:
                 index.upsert(points)
         return len(unknown)
 
-    def _payload(self, observation: ObservationRow) -> dict[str, Any]:
-        return {
-            "date": f"{observation['day']}",
-            "record": "observation",
-            "source_id": observation["observation_id"],
-            "session_id": observation["session_id"],
-            "cwd": observation["cwd"],
-            "project": observation["project"],
-            "owner": observation["owner"],
-            "dedupe_key": observation["dedupe_key"],
-            "priority": observation["priority"],
-            "kind": observation["kind"],
-            "text": observation["text"],
-            "timestamp": observation["observed_at"].isoformat(),
-            "tokens": observation["tokens"],
+    def _payload(self, item: Item) -> dict[str, Any]:
+        return item.payload | {
+            "source_id": item.source_id,
+            "text": item.text,
             "model": self.settings.embedding_model,
             "schema_version": PAYLOAD_VERSION,
         }
 
 
-def _by_words(rows: list[EmbeddingRow], error: Exception) -> Built:
+class EmbeddingsStage(LineStage):
+    """The observations of a day."""
+
+    tables = ("embeddings",)
+    inputs = ("observations", "windows")
+    records = (OBSERVATION,)
+
+    def items(self, day: date) -> list[Item]:
+        rows = typed_rows(self.lake.read("observations", [day]), ObservationRow)
+        windows = {row["dedupe_key"]: row for row in typed_rows(self.lake.read("windows", [day]), WindowRow)}
+        return [
+            Item(row["observation_id"], row["text"], _of_observation(row, windows.get(row["dedupe_key"])))
+            for row in rows
+        ]
+
+
+class SummaryEmbeddingsStage(LineStage):
+    """What the day was condensed to: its segments, by title and narrative, and its reflections."""
+
+    tables = ("summary_embeddings",)
+    inputs = ("segments", "reflections", "sessions")
+    records = (SEGMENT, REFLECTION)
+
+    def items(self, day: date) -> list[Item]:
+        sessions = {row["session_id"]: row for row in typed_rows(self.lake.read("sessions", [day]), SessionRow)}
+        segments = typed_rows(self.lake.read("segments", [day]), SegmentRow)
+        reflections = typed_rows(self.lake.read("reflections", [day]), ReflectionRow)
+        found = [
+            Item(row["segment_id"], text, _of_segment(row, sessions.get(row["session_id"]), self.settings.owner))
+            for row in segments
+            if (text := _told(row))
+        ]
+        return found + [Item(row["reflection_id"], row["text"], _of_reflection(row)) for row in reflections]
+
+
+def _of_observation(row: ObservationRow, window: WindowRow | None) -> dict[str, Any]:
+    return {
+        "date": f"{row['day']}",
+        "record": OBSERVATION,
+        "session_id": row["session_id"],
+        "cwd": row["cwd"],
+        "project": row["project"],
+        "owner": row["owner"],
+        "dedupe_key": row["dedupe_key"],
+        "priority": row["priority"],
+        "kind": row["kind"],
+        "timestamp": row["observed_at"].isoformat(),
+        "tokens": row["tokens"],
+        "trigger": window["trigger"] if window else None,
+        "current_task": window["current_task"] if window else None,
+    }
+
+
+def _of_segment(row: SegmentRow, session: SessionRow | None, owner: str) -> dict[str, Any]:
+    return {
+        "date": f"{row['day']}",
+        "record": SEGMENT,
+        "session_id": row["session_id"],
+        "project": session["project"] if session else None,
+        "harness": session["harness"] if session else None,
+        "owner": owner,
+        "dedupe_key": row["dedupe_key"],
+        "current_task": row["current_task"],
+    }
+
+
+def _of_reflection(row: ReflectionRow) -> dict[str, Any]:
+    return {
+        "date": f"{row['day']}",
+        "record": REFLECTION,
+        "project": next(iter(row["projects"] or ()), None),
+        "owner": row["owner"],
+        "priority": row["priority"],
+        "kind": row["kind"],
+        "timestamp": row["last_seen"].isoformat(),
+        "tokens": row["tokens"],
+    }
+
+
+def _told(row: SegmentRow) -> str:
+    return " – ".join(filter(None, (row["title"], row["narrative"])))
+
+
+def _by_words(table: str, rows: list[EmbeddingRow], error: Exception) -> Built:
     warnings = (f"No vectors, by words only: {error}",)
-    return Built(_frames(rows), is_complete=False, notes={"why": str(error)}, warnings=warnings)
+    return Built(_frames(table, rows), is_complete=False, notes={"why": str(error)}, warnings=warnings)
 
 
-def _frames(rows: list[EmbeddingRow]) -> dict[str, pl.DataFrame]:
-    return {"embeddings": pl.DataFrame(rows, schema=TABLES["embeddings"].columns)}
+def _frames(table: str, rows: list[EmbeddingRow]) -> dict[str, pl.DataFrame]:
+    return {table: pl.DataFrame(rows, schema=TABLES[table].columns)}
 
 
 def switch_when_complete(workspace: Workspace) -> None:

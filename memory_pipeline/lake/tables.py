@@ -237,6 +237,19 @@ TABLES: dict[str, Table] = {
         },
         ("source_id",),
     ),
+    "summary_embeddings": Table(
+        "the record of the vector of a segment or reflection in the index",
+        {
+            "day": pl.Date(),
+            "point_id": pl.String(),
+            "kind": pl.String(),
+            "source_id": pl.String(),
+            "model": pl.String(),
+            "dimension": pl.Int64(),
+            "content_hash": pl.String(),
+        },
+        ("source_id",),
+    ),
     "message_embeddings": Table(
         "the record of a passage of what was said, or of a session's words, in the index",
         {
