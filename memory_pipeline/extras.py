@@ -13,6 +13,7 @@ EXTRAS = {
     "models": ("pydantic_ai", "openai", "genai_prices"),
     "todoist": ("todoist_api_python",),
     "server": ("qdrant_client",),
+    "mcp": ("mcp",),
 }
 """The modules without which it does not work. They are imported where they are called, never with a module of ours."""
 

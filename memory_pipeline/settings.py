@@ -182,6 +182,13 @@ class BriefSettings(_Group):
     tokens: int = Field(2_000, ge=200, description="Most that `memory brief` prints.")
 
 
+class McpSettings(_Group):
+    """The server that agents ask while they work."""
+
+    tokens: int = Field(2_000, ge=200, description="Most that a tool of `memory mcp` answers with.")
+    seconds: float = Field(5, gt=0, description="Seconds after which a tool of `memory mcp` gives up.")
+
+
 class PackSettings(_Group):
     """The context pack, which stands before the messages of a session until it is rebuilt."""
 
@@ -299,6 +306,7 @@ class Settings(BaseSettings):
     qdrant: QdrantSettings = QdrantSettings()
     identity: Annotated[IdentitySettings, Variable("MEMORY_IDENTITY_")] = IdentitySettings()
     brief: Annotated[BriefSettings, Variable("MEMORY_BRIEF_")] = BriefSettings()
+    mcp: Annotated[McpSettings, Variable("MEMORY_MCP_")] = McpSettings()
     pack: Annotated[PackSettings, Variable("MEMORY_PACK_")] = PackSettings()
 
     @classmethod

@@ -67,6 +67,8 @@ EVERY = [
     ("todoist.enabled", "MEMORY_TODOIST", "true", True),
     ("todoist.api_token", "TODOIST_API_TOKEN", "t-1", "t-1"),
     ("brief.tokens", "MEMORY_BRIEF_TOKENS", "900", 900),
+    ("mcp.tokens", "MEMORY_MCP_TOKENS", "900", 900),
+    ("mcp.seconds", "MEMORY_MCP_SECONDS", "2.5", 2.5),
     ("pack.tokens", "MEMORY_PACK_TOKENS", "9000", 9000),
     ("pack.half_life_days", "MEMORY_PACK_HALF_LIFE_DAYS", "3.5", 3.5),
     ("pack.reflection_bias", "MEMORY_PACK_REFLECTION_BIAS", "2", 2.0),

@@ -33,6 +33,7 @@ COMMANDS = {
     "show": "Show the messages around one, or the messages of a session.",
     "why": "Show where a line comes from, back to the words that were said.",
     "remember": "Offer a line for MEMORY.md in your own words.",
+    "mcp": "Answer agents over MCP, on stdin and stdout.",
     "log": "Show the log of a day, memory/YYYY-MM-DD.md.",
     "sql": "Ask the tables anything, in SQL.",
     "archive": "Move old daily logs to memory/archive/.",

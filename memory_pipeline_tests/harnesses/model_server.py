@@ -47,6 +47,8 @@ class Call:
     thought: str = ""
     tokens: int = 100
     call_id: str = field(default_factory=lambda: f"call_{next(_CALL_NUMBERS)}")
+    namespace: str = ""
+    """What the tool is listed under, where it is in one: Codex has one for each MCP server."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,7 @@ def _response_events(turn: Say | Call) -> Iterator[dict[str, Any]]:
         items.append({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content})
     if isinstance(turn, Call):
         call = {"name": turn.name, "arguments": json.dumps(turn.arguments), "call_id": turn.call_id}
+        call |= {"namespace": turn.namespace} if turn.namespace else {}
         items.append({"type": "function_call", "id": "fc_1", "status": "completed", **call})
     for number, item in enumerate(items):
         yield {"type": "response.output_item.added", "output_index": number, "item": item}

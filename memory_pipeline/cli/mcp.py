@@ -1,0 +1,22 @@
+"""`memory mcp`: the memory as a server that agents ask while they work."""
+
+import sys
+from pathlib import Path
+
+from memory_pipeline.cli.console import MISUSED, err, fail
+from memory_pipeline.extras import is_installed
+
+
+def mcp() -> None:
+    """Answer agents over MCP, on stdin and stdout.
+
+    An agent starts it, and asks to recall, search, show, why, brief, pending and remember. For Claude Code: `claude mcp
+    add memory -- memory mcp`; docs/operations.md has the others.
+    """
+    if not is_installed("mcp"):
+        raise fail("`memory mcp` needs packages that are not installed: `pip install 'memory-pipeline[mcp]'`.", MISUSED)
+    from memory_pipeline.recall.mcp_server import serve
+
+    if sys.stdin.isatty():
+        err.print("This speaks MCP, for agents: `claude mcp add memory -- memory mcp`.", style="dim")
+    serve(Path.cwd())
