@@ -7,6 +7,7 @@ stdout the SDK makes a copy for the protocol and leads the original to stderr, s
 
 from __future__ import annotations
 
+import os
 import threading
 import traceback
 from contextlib import nullcontext, suppress
@@ -45,10 +46,9 @@ READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 OFFERS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
-def server(folder: Path) -> MCPServer:
-    """The server for an agent that works in the folder."""
+def server(answers: _Answers) -> MCPServer:
+    """The tools, each answered by a function of `tools.py`."""
     made = MCPServer("memory", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
-    answers = _Answers(folder)
 
     @made.tool(annotations=READS, structured_output=False)
     async def recall(query: Query, project: Project = None, from_day: FromDay = None, to_day: ToDay = None) -> str:
@@ -113,9 +113,12 @@ def server(folder: Path) -> MCPServer:
 
 
 def serve(folder: Path) -> None:
-    """Answer until stdin ends."""
+    """Answer until stdin ends, and end then, also where a call still hangs: all writes are whole or not there."""
     threading.Thread(target=_warm_up, daemon=True).start()  # while the agent says hello
-    anyio.run(server(folder).run_stdio_async)
+    made = _Answers(folder)
+    anyio.run(server(made).run_stdio_async)
+    if made.working:
+        os._exit(0)
 
 
 def _warm_up() -> None:
@@ -138,6 +141,8 @@ class _Answers:
         self._limiter: anyio.CapacityLimiter | None = None
         self._index = threading.Lock()
         """One question at a time: a second one would find the index locked, by ourselves."""
+        self.working = 0
+        """Calls that are worked on, also those that nobody waits for any more."""
 
     async def of(self, name: str, *given: object, client: str | None = None) -> str:
         """The tool's text, or a sentence that says why there is none."""
@@ -156,6 +161,7 @@ class _Answers:
         )
 
     def _answer(self, name: str, settings: Settings, given: tuple[object, ...], client: str | None) -> str:
+        self.working += 1
         try:
             tools = _tools()
             asked = tools.Asked(settings, self._folder, client)
@@ -164,6 +170,8 @@ class _Answers:
                 return text
         except Exception as error:
             return _told(error)
+        finally:
+            self.working -= 1
 
 
 def _told(error: Exception) -> str:

@@ -223,6 +223,14 @@ def test_a_locked_index_is_answered_by_words(settings: Settings, tmp_path: Path)
     assert "Answered by words from the tables: " in found
 
 
+def test_without_its_model_it_answers_by_words_and_says_so(settings: Settings, tmp_path: Path) -> None:
+    mark = settings.index_dir / "memory_messages.searched.json"
+    mark.write_text(json.dumps(json.loads(mark.read_text()) | {"model": "nomic-ai/nomic-embed-text-v1.5"}))
+    found = call(settings, tmp_path, "search", query="kiln shelves warp")
+    assert RULE in found
+    assert "By words only: " in found
+
+
 def test_a_damaged_table_a_wrong_setting_and_a_wrong_argument_are_told(settings: Settings, tmp_path: Path) -> None:
     for path in (settings.lake_dir / "proposals").glob("*.parquet"):
         path.write_bytes(b"PAR1 no more PAR1")
@@ -283,36 +291,51 @@ def test_an_error_of_ours_is_a_sentence_too(
     assert "Traceback" in capfd.readouterr().err
 
 
-def test_stdout_carries_the_protocol_only(settings: Settings, tmp_path: Path) -> None:
-    """Also where the product prints, as it does when somebody has left a print in it."""
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+CALL = [
+    {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "pending", "arguments": {}}},
+]
+
+
+def spoken_to(settings: Settings, folder: Path, pending: str, **other: str) -> tuple[str, str, str]:
+    """What the server answers to a call of `pending`, which is this expression; what else it writes to stdout until
+    stdin has ended and it too, and to stderr."""
     code = (
-        "import memory_pipeline.recall.tools as tools\n"
-        "tools.pending = lambda asked: print('noise', flush=True) or __import__('os').system('echo noise') or 'done'\n"
+        f"import memory_pipeline.recall.tools as tools\ntools.pending = lambda asked: {pending}\n"
         "from memory_pipeline.cli.main import main; main()"
     )
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    messages = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "pending", "arguments": {}}},
-    ]
+    pipe = subprocess.PIPE
     with subprocess.Popen(
         [sys.executable, "-c", code, "mcp"],
-        env=environment_of(settings, tmp_path),
-        cwd=tmp_path,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        env=environment_of(settings, folder, **other),
+        cwd=folder,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
         text=True,
     ) as process:
         assert process.stdin and process.stdout and process.stderr
-        for message in messages:
+        for message in CALL:
             process.stdin.write(json.dumps(message) + "\n")
             process.stdin.flush()
         lines = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.stdin.close()
-        assert process.stdout.read() == ""
-        assert process.stderr.read().count("noise") == 2
+        rest, errors = process.stdout.read(), process.stderr.read()
     assert process.returncode == 0
     assert [line["id"] for line in lines] == [1, 2]
-    assert lines[1]["result"]["content"] == [{"type": "text", "text": "done"}]
+    return lines[1]["result"]["content"][0]["text"], rest, errors
+
+
+def test_stdout_carries_the_protocol_only(settings: Settings, tmp_path: Path) -> None:
+    """Also where the product prints, as it does when somebody has left a print in it."""
+    noisy = "print('noise', flush=True) or __import__('os').system('echo noise') or 'done'"
+    text, rest, errors = spoken_to(settings, tmp_path, noisy)
+    assert (text, rest, errors.count("noise")) == ("done", "", 2)
+
+
+def test_a_call_that_hangs_keeps_no_server_alive(settings: Settings, tmp_path: Path) -> None:
+    hanging = "__import__('threading').Event().wait()"
+    text, _, _ = spoken_to(settings, tmp_path, hanging, MEMORY_MCP_SECONDS="0.05")
+    assert "did not answer within 0.05 s" in text
