@@ -121,6 +121,14 @@ def say(
     return messages
 
 
+def read_from(lake: Lake, path: str, project: str, cwd: str, session: str = "s1") -> None:
+    """A session of the project, as the catalogue knows its file."""
+    old = lake.read("files", columns=["path", "session_id", "cwd", "began_at"])
+    new = pl.DataFrame([{"path": path, "session_id": session, "cwd": cwd, "began_at": at()}])
+    lake.replace_all("files", pl.concat([old, new.cast(dict(old.schema))]))
+    put(lake, "sessions", {"day": DAY, "session_id": session, "project": project, "cwd": cwd})
+
+
 def window_key(session: str, day: date = DAY) -> str:
     return hashlib.sha256(f"{session}{day}".encode()).hexdigest()
 

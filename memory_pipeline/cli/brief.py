@@ -7,14 +7,17 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.cli.console import err, print_json
+from memory_pipeline.recall.folders import existing_folder, place_asked_for
 from memory_pipeline.recall.kept_briefing import KeptBriefing, briefing_for
 from memory_pipeline.recall.usage import log_use
+from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings, load_settings
 
 
 def brief(
     project: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder that the session begins in; without it this one.")
+        str | None,
+        typer.Option(metavar="DIR|NAME", help="Folder that the session begins in, or a project; without it this one."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -25,13 +28,24 @@ def brief(
     """
     try:
         settings = load_settings()
-        found = briefing_for(settings, project or Path.cwd())
+        found = briefing_for(settings, _asked_for(settings, project))
     except Exception as error:  # a session is never kept from starting
         err.print(f"No briefing: {error}", style="dim", soft_wrap=True)
         return
     _show(settings, found, as_json)
     if found.text:
         log_use(settings, "brief", project=found.project, shown=found.shown)
+
+
+def _asked_for(settings: Settings, project: str | None) -> Path | Place:
+    """A folder is told without the tables, whose reading takes as long as all the rest of a hook."""
+    if project is None:
+        return Path.cwd()
+    if folder := existing_folder(project):
+        return folder
+    from memory_pipeline.lake.store import Lake
+
+    return place_asked_for(Lake(settings.lake_dir), project)
 
 
 def _show(settings: Settings, found: KeptBriefing, as_json: bool) -> None:

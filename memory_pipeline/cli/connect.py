@@ -1,5 +1,7 @@
 """`memory connect`: let an agent read the approved lines in each of its sessions."""
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,13 +21,21 @@ from memory_pipeline.connections.connecting import (
 )
 from memory_pipeline.connections.connecting import connect as write_connection
 from memory_pipeline.connections.files import bytes_of, told_path
+from memory_pipeline.connections.lines import Line
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents
-from memory_pipeline.recall.folders import place_of_folder, project_of_place
+from memory_pipeline.recall.folders import (
+    UnknownProjectError,
+    existing_folder,
+    place_of_folder,
+    places_of_project,
+    project_of_place,
+)
 from memory_pipeline.settings import Settings
 
 Project = Annotated[
-    Path | None, typer.Option("--project", metavar="DIR", help="The file of this project, for its lines alone.")
+    str | None,
+    typer.Option("--project", metavar="DIR|NAME", help="The file of this project, for its lines alone."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 AgentName = Annotated[str, typer.Argument(metavar="AGENT", help=f"One of {', '.join(BY_NAME)}.")]
@@ -54,14 +64,26 @@ def connect(
         _connect(settings, installed(named), place, yes)
 
 
-def place_of(settings: Settings, project: Path | None) -> tuple[Path, str] | None:
-    """The folder and the name of the project."""
+def place_of(settings: Settings, project: str | None) -> tuple[Path, str] | None:
+    """The folder and the name of the project, by one of them. Raises `CannotConnectError`, and typer.Exit for what is
+    neither."""
     if project is None:
         return None
-    folder = project.expanduser().absolute()
-    if not folder.is_dir():
-        raise CannotConnectError(f"{folder}: expected the folder of a project, and there is none.")
-    return folder, project_of_place(Lake(settings.lake_dir), place_of_folder(folder)) or folder.name
+    lake = Lake(settings.lake_dir)
+    with one_sentence(UnknownProjectError, code=MISUSED):
+        folder = existing_folder(project) or _folder_of(lake, project)
+    folder = folder.absolute()
+    return folder, project_of_place(lake, place_of_folder(folder)) or folder.name
+
+
+def _folder_of(lake: Lake, name: str) -> Path:
+    """The only folder of the project on this machine."""
+    worked_in = (folder for place in places_of_project(lake, name) if (folder := existing_folder(place.cwd)))
+    found = list(dict.fromkeys(place_of_folder(folder).cwd for folder in worked_in))
+    if len(found) != 1:
+        told = f"its sessions worked in {', '.join(found)}" if found else "none of its folders is on this machine"
+        raise CannotConnectError(f"The project {name!r}: {told}; name the folder, `--project DIR`.")
+    return Path(found[0])
 
 
 def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, yes: bool) -> None:
@@ -78,27 +100,44 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
         old = bytes_of(path)
         new = connected_text(settings, connection, lines, old)
         known = connections(settings)
+        _tell_lines(settings, agent, connection, lines)
         if new == old and connection in known:
             say(f"{agent.title} reads the lines already, in {path}.")
             return
         show_change(path, old, new)
-        if connection.key == IMPORT:
-            mine = sum(line.project is None for line in lines)
-            say(f"{imported_file(settings)}: {mine} lines of MEMORY.md, without those of single projects.", "dim")
         if place and (place[0] / ".git").exists() and path.parent == place[0]:
             say(
                 f"It lies in a repository: do not commit {path.name} if the lines are nobody else's business.", "yellow"
             )
         confirm(yes)
         write_connection(settings, connection, lines)
-    of_projects = sorted({line.project for line in lines if line.project})
     say(f"{agent.title} reads the lines from its next session on; `memory disconnect {agent.name}` undoes it.")
-    if of_projects and not place:
-        say(
-            f"Not among them: lines of {', '.join(of_projects)}. "
-            + (f"`memory hooks install {agent.name}` shows each session those of its project; " if agent.hooks else "")
-            + f"`memory connect {agent.name} --project DIR` writes them into the project's own file."
-        )
+
+
+def _tell_lines(settings: Settings, agent: Agent, connection: Connection, lines: Sequence[Line]) -> None:
+    """How many of the approved lines go into the file, and where the others go."""
+    count = Counter(line.project for line in lines)
+    mine = count.pop(connection.project, 0)
+    whose = f"is of {connection.project}" if connection.project else "holds in every project"
+    where = (
+        f"{imported_file(settings)}, which {connection.path} imports" if connection.key == IMPORT else connection.path
+    )
+    if mine:
+        say(f"Of {len(lines)} approved lines {mine} {'goes' if mine == 1 else 'go'} into {where}.")
+    elif lines:
+        say(f"None of {len(lines)} approved lines goes into {where}, because none {whose}.", "yellow")
+    else:
+        say(f"No line is approved yet, so none goes into {where}; `memory review` approves them.", "yellow")
+    if general := count.pop(None, 0):
+        say(f"{general} hold in every project; `memory connect {agent.name}` is for those.")
+    if not count:
+        return
+    named = ", ".join(f"{name} ({number})" for name, number in sorted(count.items(), key=lambda item: str(item[0])))
+    hooks = f", or `memory hooks install {agent.name}`: its brief gives each session the lines of its project"
+    say(
+        f"{count.total()} of a single project, for no other: {named}. For those: `memory connect {agent.name} "
+        f"--project DIR` for each{hooks if agent.hooks else ''}."
+    )
 
 
 def _list(settings: Settings, as_json: bool) -> None:

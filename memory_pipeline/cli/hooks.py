@@ -49,6 +49,10 @@ def install(agent: AgentName, yes: Yes = False) -> None:
             confirm(yes)
             write_hooks(settings, named)
     say(f"{named.title} asks from its next session on; `memory hooks remove {named.name}` undoes it.")
+    say(
+        "A summary of a compaction mostly needs longer than the second that the hook has; then there is none of ours, "
+        "and the agent makes its own."
+    )
     if named.name == "codex":
         say(
             "Codex runs a hook only when you trust it: start `codex` and answer what it asks, or enter /hooks.",

@@ -5,17 +5,20 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import err, one_sentence, print_json
+from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json
 from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.recall.compaction import session_file
 from memory_pipeline.recall.context_pack import context_pack
+from memory_pipeline.recall.folders import UnknownProjectError, place_asked_for
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.sessions.model import NotASessionError
 
 
 def pack(
     project: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder that the session works in; without it this one.")
+        str | None,
+        typer.Option(metavar="DIR|NAME", help="Folder that the session works in, or a project; without it this one."),
     ] = None,
     session: Annotated[
         str | None,
@@ -32,9 +35,11 @@ def pack(
     The same by the byte until it is rebuilt; stderr says when it is, and why.
     """
     settings = settings_of_call()
+    with one_sentence(UnknownProjectError, code=MISUSED):
+        where = Path.cwd() if project is None else place_asked_for(Lake(settings.lake_dir), project)
     with one_sentence(NotASessionError):
         path = session_file(settings, session) if session else None
-        found = context_pack(settings, project or Path.cwd(), path, rebuild=rebuild, catch_up=catch_up)
+        found = context_pack(settings, where, path, rebuild=rebuild, catch_up=catch_up)
     if as_json:
         print_json(
             {
@@ -54,6 +59,7 @@ def pack(
         if found.is_due:
             err.print(f"{found.raw_tokens:,} tokens of the session are not condensed; --catch-up does.", style="dim")
         if not found.text:
-            err.print("Nothing is remembered yet; `memory run` reads your sessions.", style="dim")
+            of = f" of {found.project}" if found.project and settings.lake_dir.is_dir() else ""
+            err.print(f"Nothing is remembered{of} yet; `memory run` reads your sessions.", style="dim", soft_wrap=True)
     if found.text and found.rebuilt:  # what is only shown again was logged then
         log_use(settings, "pack", project=found.project, shown=found.shown)

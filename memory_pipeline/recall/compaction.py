@@ -92,7 +92,29 @@ def session_source(settings: Settings, session: str) -> Source:
         found = [s for s in find_sources(roots(settings)) if session == s.session or session in Path(s.path).name]
         if found:
             return max(found, key=lambda source: (source.session == session, source.modified_ns, source.path))
-    raise NotASessionError(f"{session!r} is no file, and no session file of this machine has it in its name.")
+        if source := _read_before(settings, session):
+            return source
+    raise NotASessionError(
+        f"{session!r} is no file, no session file of this machine has it in its name, and none was read by that id."
+    )
+
+
+def _read_before(settings: Settings, session: str) -> Source | None:
+    """One of another folder, as `memory run --sessions` reads them. Raises `NotASessionError` where it is gone."""
+    from memory_pipeline.lake.store import Lake  # takes as long as all the rest, and is seldom needed
+
+    rows = Lake(settings.lake_dir).read("files", columns=["path", "member", "session_id", "modified_ns"]).iter_rows()
+    found = []
+    for key, member, session_id, modified_ns in rows:
+        path = Path(key.removesuffix(f"#{member}") if member else key)
+        if session_id == session or (not member and session in path.name):
+            found.append((path.is_file(), session_id == session, modified_ns or 0, str(path), member or ""))
+    if not found:
+        return None
+    is_there, _, _, path_text, member = max(found)
+    if not is_there:
+        raise NotASessionError(f"Session {session!r} was read from {path_text}, which is there no more.")
+    return source_of(Path(path_text))._replace(session=member)
 
 
 def compaction_summary(

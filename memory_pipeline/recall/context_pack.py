@@ -26,13 +26,14 @@ from memory_pipeline.recall.folders import place_of_folder, project_of_place
 from memory_pipeline.recall.ranking import approved_rows, ranked_rows
 from memory_pipeline.recall.remembered import safe
 from memory_pipeline.sessions.model import Message
+from memory_pipeline.sessions.projects import Place
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.sessions.windows import dedupe_key
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
 
-VERSION = 1
+VERSION = 2
 FORCED = 2
 """Times the working budget from which what is raw is condensed whether that is asked for or not."""
 OPENING = (
@@ -72,23 +73,24 @@ class Pack:
 
 def context_pack(
     settings: Settings,
-    folder: Path,
+    where: Path | Place,
     session: Path | None = None,
     *,
     rebuild: bool = False,
     catch_up: bool = False,
 ) -> Pack:
-    """The pack of a folder, or of a session that runs in it.
+    """The pack of a folder (or of a place that sessions tell of), or of a session that runs in it.
 
     ``catch_up`` condenses what the working tier has no room for; without it that waits until it is twice as much.
     Raises `NotASessionError`.
     """
-    path = settings.workspace / "packs" / f"{fingerprint_of(folder.absolute(), session or '')[:16]}.json"
+    place = place_of_folder(where) if isinstance(where, Path) else where
+    path = settings.workspace / "packs" / f"{fingerprint_of(place.cwd, session or '')[:16]}.json"
     kept = None if rebuild else _kept(path)
     basis = _basis(settings)
     reason = ASKED if rebuild else FIRST if kept is None else CHANGED if not session and kept.basis != basis else None
     if kept is None or reason:
-        pack = _across(settings, folder, session, basis)
+        pack = _across(settings, place, session, basis)
         pack = replace(pack, rebuilt=reason)
     else:
         pack = replace(kept, rebuilt=None)
@@ -100,10 +102,10 @@ def context_pack(
     return pack
 
 
-def _across(settings: Settings, folder: Path, session: Path | None, basis: str) -> Pack:
+def _across(settings: Settings, place: Place, session: Path | None, basis: str) -> Pack:
     """A new cross-session layer."""
     lake = Lake(settings.lake_dir)
-    project = project_of_place(lake, place_of_folder(folder))
+    project = project_of_place(lake, place)
     own = parse_file(session).session_id if session else None
     left = settings.pack.cross_session_tokens if session else settings.pack.tokens
     left -= estimate(OPENING) + 40  # with the headings
@@ -114,7 +116,7 @@ def _across(settings: Settings, folder: Path, session: Path | None, basis: str) 
         for line in approved_rows(settings, lake, project)
     ]
     ranked = [
-        (row.id, f"- {settings.marks[row.priority]} ({row.used}) {row.text} [{row.id}]")
+        (row.id, f"- {settings.marks[row.priority]} ({row.said}) {row.text} [{row.id}]")
         for row in ranked_rows(settings, lake, project, own)
     ]
     for heading, rows in zip(lines, (approved, ranked), strict=True):

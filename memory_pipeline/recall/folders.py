@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,10 +38,36 @@ def place_of_folder(folder: Path) -> Place:
 
 def project_of_place(lake: Lake, place: Place) -> str | None:
     """The project that a session at this place would be of; None outside of any."""
-    columns = ["cwd", "branch", "repository", "began_at"]
-    rows = lake.read("files", columns=columns).unique().iter_rows()
-    known = [Place(cwd, branch or "", remote or "", began) for cwd, branch, remote, began in rows if cwd]
-    return Projects([*known, place]).of(place)
+    return Projects([*_places(lake), place]).of(place)
+
+
+def existing_folder(given: str) -> Path | None:
+    """The folder of this path; None where there is none."""
+    with contextlib.suppress(OSError, RuntimeError):  # no path can be that long, or `~` of nobody
+        folder = Path(given).expanduser()
+        return folder if folder.is_dir() else None
+    return None
+
+
+def place_asked_for(lake: Lake, given: str) -> Place:
+    """Of a folder that exists, else of the newest session of the project of that name. Raises `UnknownProjectError`."""
+    folder = existing_folder(given)
+    return place_of_folder(folder) if folder else places_of_project(lake, given)[0]
+
+
+def places_of_project(lake: Lake, given: str) -> list[Place]:
+    """Where the sessions of the project worked, the newest first. Raises `UnknownProjectError`, for whoever meant a
+    folder too."""
+    try:
+        name = project_named(lake, given)
+    except UnknownProjectError as error:
+        raise UnknownProjectError(f"There is no folder {given!r}. {error}") from None
+    known = _places(lake)
+    projects = Projects(known)
+    own = [place for place in known if name and projects.of(place) == name]
+    if not own:
+        raise UnknownProjectError(f"No session says where the project {given!r} is; name its folder instead.")
+    return sorted(own, key=lambda place: (place.began_at is not None, place.began_at, place), reverse=True)
 
 
 def project_named(lake: Lake, name: str) -> str | None:
@@ -54,6 +81,12 @@ def project_named(lake: Lake, name: str) -> str | None:
         more = f" and {len(known) - MAX_NAMED} more" if len(known) > MAX_NAMED else ""
         raise UnknownProjectError(f"No session of a project {name!r} was read; {told}{more}.")
     return found
+
+
+def _places(lake: Lake) -> list[Place]:
+    columns = ["cwd", "branch", "repository", "began_at"]
+    rows = lake.read("files", columns=columns).unique().iter_rows()
+    return [Place(cwd, branch or "", remote or "", began) for cwd, branch, remote, began in rows if cwd]
 
 
 def _is_there(path: Path) -> bool:

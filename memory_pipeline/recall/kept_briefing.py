@@ -58,13 +58,14 @@ class KeptBriefing:
     problems: list[str]
 
 
-def briefing_for(settings: Settings, folder: Path) -> KeptBriefing:
-    """The briefing for a session that begins in the folder: the kept one where it holds, else a new one.
+def briefing_for(settings: Settings, where: Path | Place) -> KeptBriefing:
+    """The briefing for a session that begins in the folder, or at the place: the kept one where it holds, else a new
+    one.
 
     Where a new one takes longer than `PATIENCE`, the one of before is given, and the new one is there for the next
     session.
     """
-    place = place_of_folder(folder)
+    place = place_of_folder(where) if isinstance(where, Path) else where
     path = _path(settings, place)
     if kept := _kept(path, _state(settings, place)):
         return kept

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 import polars as pl
@@ -12,7 +12,7 @@ import polars as pl
 from memory_pipeline.lake.rows import ObservationRow, PoolReflectionRow, ProposalState, ReflectionRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import COMPLETED, DOUBTED
-from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.events import SUPERSEDED, ProposalLog
 from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.recall.remembered import OTHER, Remembered, nearness, remembered, safe, settled
 from memory_pipeline.recall.usage import last_cited
@@ -28,17 +28,18 @@ SPEAKERS = ("user", "assistant", "model")
 
 @dataclass(frozen=True)
 class Row:
-    """A line with what its rank is made of. `used` is the day on which it was cited last, else said last."""
+    """A line with what its rank is made of. It was said last on the day `said`, and cited last on `cited`."""
 
     id: str
     text: str
     priority: str
-    used: date
+    said: date
     bias: float = 1.0
+    cited: date | None = None
 
     def score(self, half_life_days: float) -> float:
         """ln(priority) + ln(kind) + recency. The recency is of the day alone, so no clock changes the order."""
-        recency = math.log(2) * self.used.toordinal() / half_life_days
+        recency = math.log(2) * max(self.said, self.cited or self.said).toordinal() / half_life_days
         return math.log(WEIGHTS[self.priority]) + math.log(self.bias) + recency
 
 
@@ -51,16 +52,22 @@ def approved_rows(settings: Settings, lake: Lake, project: str | None) -> list[R
 
 
 def ranked_rows(settings: Settings, lake: Lake, project: str | None, without_session: str | None = None) -> list[Row]:
-    """Reflections and observations of other sessions that the project may know, the best first, each once."""
-    over = settled(_memory(settings), typed_rows(ProposalLog(lake).frame, ProposalState))
+    """Reflections and observations of other sessions that the project may know, the best first, each once.
+
+    What something newer replaced is not among them, however often it was cited since.
+    """
+    proposals = typed_rows(ProposalLog(lake).frame, ProposalState)
+    over = settled(_memory(settings), proposals)
     reflections = typed_rows(lake.read("reflections"), ReflectionRow)
     superseded = {one for row in reflections for one in row["superseded"] or ()}
+    superseded.update(one for row in proposals if row["status"] == SUPERSEDED for one in row["sources"])
     found = [
-        *_of_reflections(reflections, settings, project),
-        *_of_pool(lake, settings, project),
+        *_of_reflections(reflections, settings, project, superseded),
+        *_of_pool(lake, settings, project, superseded),
         *_of_observations(lake, settings, project, over.ids | superseded, without_session),
     ]
-    found = _as_used(found, last_cited(settings))
+    cited = last_cited(settings)
+    found = [replace(row, cited=cited.get(row.id)) for row in found]
     half_life = settings.pack.half_life_days
     best: dict[str, Row] = {}
     for row in sorted(found, key=lambda row: (-row.score(half_life), row.id)):
@@ -70,21 +77,26 @@ def ranked_rows(settings: Settings, lake: Lake, project: str | None, without_ses
     return list(best.values())
 
 
-def _of_reflections(rows: list[ReflectionRow], settings: Settings, project: str | None) -> list[Row]:
+def _of_reflections(
+    rows: list[ReflectionRow], settings: Settings, project: str | None, superseded: set[str]
+) -> list[Row]:
     bias = settings.pack.reflection_bias
     return [
         Row(row["reflection_id"], safe(row["text"]), row["priority"], row["last_seen"].date(), bias)
         for row in rows
-        if nearness(row["projects"], project) != OTHER and row["trust"] in SPEAKERS and row["kind"] != "question"
+        if nearness(row["projects"], project) != OTHER
+        and row["trust"] in SPEAKERS
+        and row["kind"] != "question"
+        and not _is_over(row["sources"], superseded)
     ]
 
 
-def _of_pool(lake: Lake, settings: Settings, project: str | None) -> list[Row]:
+def _of_pool(lake: Lake, settings: Settings, project: str | None, superseded: set[str]) -> list[Row]:
     bias = settings.pack.reflection_bias
     return [
         Row(row["pool_id"], safe(row["text"]), row["priority"], row["last_seen"].date(), bias)
         for row in typed_rows(lake.read("pool_reflections"), PoolReflectionRow)
-        if nearness(row["projects"], project) != OTHER
+        if nearness(row["projects"], project) != OTHER and not _is_over(row["observations"], superseded)
     ]
 
 
@@ -106,8 +118,9 @@ def _of_observations(
     ]
 
 
-def _as_used(rows: list[Row], cited: Mapping[str, date]) -> list[Row]:
-    return [Row(row.id, row.text, row.priority, max(row.used, cited.get(row.id, row.used)), row.bias) for row in rows]
+def _is_over(observations: Collection[str] | None, superseded: set[str]) -> bool:
+    """Whether all that a reflection comes from was replaced by something newer."""
+    return bool(observations) and superseded.issuperset(observations or ())
 
 
 def _memory(settings: Settings) -> bytes | None:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.recall.usage import uses
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.cli.command import memory, memory_json
-from memory_pipeline_tests.rows import proposal, put, workspace
+from memory_pipeline_tests.rows import proposal, put, read_from, workspace
 
 
 @pytest.fixture
@@ -26,8 +27,14 @@ def env_of(settings: Settings, **other: str) -> dict[str, str]:
     return {"MEMORY_WORKSPACE": str(settings.workspace), "MEMORY_TIMEZONE": "UTC", **other}
 
 
+def folder(tmp_path: Path) -> str:
+    path = tmp_path / "kiln"
+    path.mkdir(exist_ok=True)
+    return str(path)
+
+
 def test_it_prints_the_same_twice_and_logs_what_it_showed(settings: Settings, tmp_path: Path) -> None:
-    first, second = (memory(tmp_path, "brief", "--project", "/src/kiln", env=env_of(settings)) for _ in range(2))
+    first, second = (memory(tmp_path, "brief", "--project", folder(tmp_path), env=env_of(settings)) for _ in range(2))
     assert first.stdout == second.stdout
     assert "- Fire at noon. [MEMORY.md:1]" in first.stdout
     assert (first.stderr, first.returncode) == ("", 0)
@@ -38,11 +45,21 @@ def test_it_prints_the_same_twice_and_logs_what_it_showed(settings: Settings, tm
 
 
 def test_as_json(settings: Settings, tmp_path: Path) -> None:
-    found = memory_json(tmp_path, "brief", "--project", "/src/kiln", env=env_of(settings))
+    found = memory_json(tmp_path, "brief", "--project", folder(tmp_path), env=env_of(settings))
     assert found["project"] == "kiln"
     assert found["tokens"] <= found["budget"] == 2000
     assert [section["reviewed"] for section in found["sections"]] == [True, False]
     assert found["sections"][0]["lines"][0] == {"id": "MEMORY.md:1", "day": None, "text": "Fire at noon.", "note": ""}
+
+
+def test_a_project_is_asked_for_by_its_name_too(settings: Settings, tmp_path: Path) -> None:
+    read_from(Lake(settings.lake_dir), "/s/one.jsonl", "sloop", "/home/ada/sloop")
+    assert memory_json(tmp_path, "brief", "--project", "sloop", env=env_of(settings))["project"] == "sloop"
+    unknown = memory(tmp_path, "brief", "--project", "cli", env=env_of(settings))
+    assert (unknown.stdout, unknown.returncode) == ("", 0)
+    assert unknown.stderr == (
+        "No briefing: There is no folder 'cli'. No session of a project 'cli' was read; known are sloop.\n"
+    )
 
 
 def test_of_an_empty_workspace_a_hook_gets_nothing(tmp_path: Path) -> None:
@@ -68,8 +85,8 @@ def test_locks_of_a_run_are_not_waited_for(settings: Settings, tmp_path: Path) -
 def test_an_approved_line_is_kept_for_the_next_session(settings: Settings, tmp_path: Path) -> None:
     """A review renders it, so that a hook need not."""
     env = env_of(settings)
-    memory(tmp_path, "brief", "--project", "/src/kiln", env=env)
-    memory(tmp_path, "brief", "--project", "/src/kiln", env=env)
+    memory(tmp_path, "brief", "--project", folder(tmp_path), env=env)
+    memory(tmp_path, "brief", "--project", folder(tmp_path), env=env)
     file = next((settings.workspace / "briefings").glob("*.json"))
     before = file.read_text()
     assert memory(tmp_path, "review", "--approve", "p-20250305-001", env=env).returncode == 0

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from memory_pipeline.lake.store import Lake
 from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.rows import read_from
 
 MEMORY = """## Hard Rules
 - (2026-03-02) use uv <!-- p-20260302-001 -->
@@ -47,6 +49,35 @@ def test_connecting_and_back(home: Path) -> None:
     assert "not connected" in memory(home, "disconnect", "claude").stdout
 
 
+def test_how_many_lines_go_where_is_said_before_it_asks(home: Path) -> None:
+    asked = memory(home, "connect", "codex")
+    assert asked.returncode == 2
+    assert asked.stdout.splitlines()[:2] == [
+        f"Of 2 approved lines 1 goes into {home}/.codex/AGENTS.md.",
+        "1 of a single project, for no other: kiln (1). For those: `memory connect codex --project DIR` for each, or "
+        "`memory hooks install codex`: its brief gives each session the lines of its project.",
+    ]
+    (home / ".memory-pipeline/MEMORY.md").write_text("- return 404 (project: kiln)\n- white sails (project: sloop)\n")
+    none = memory(home, "connect", "claude").stdout
+    assert none.startswith(f"None of 2 approved lines goes into {home}/.memory-pipeline/connections/MEMORY.md, which ")
+    assert "kiln (1), sloop (1)" in none.partition("CLAUDE.md (new file)")[0]
+
+
+def test_a_project_is_asked_for_by_its_name_too(home: Path) -> None:
+    (home / "kiln/src").mkdir(parents=True)
+    (home / "kiln/.git").mkdir()
+    lake = Lake(home / ".memory-pipeline/lake")
+    read_from(lake, "/s/1.jsonl", "kiln", str(home / "kiln"), "s1")
+    read_from(lake, "/s/2.jsonl", "kiln", str(home / "kiln"), "s2")
+    read_from(lake, "/s/3.jsonl", "sloop", "/nowhere/sloop", "s3")
+    done = memory(home, "connect", "codex", "--project", "kiln", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "- return 404" in (home / "kiln/AGENTS.md").read_text()
+    gone = memory(home, "connect", "codex", "--project", "sloop", "--yes")
+    assert gone.returncode == 1
+    assert "none of its folders is on this machine" in gone.stderr
+
+
 def test_a_project_has_a_file_of_its_own(home: Path) -> None:
     (home / "kiln/.git").mkdir(parents=True)
     done = memory(home, "connect", "codex", "--project", str(home / "kiln"), "--yes")
@@ -64,7 +95,7 @@ def test_a_project_has_a_file_of_its_own(home: Path) -> None:
         (("connect", "emacs"), 2, "'emacs': no such agent; expected one of claude, codex, pi, opencode, gemini."),
         (("disconnect", "emacs"), 2, "no such agent"),
         (("connect", "gemini", "--yes"), 1, "Gemini CLI is not installed"),
-        (("connect", "codex", "--project", "nowhere", "--yes"), 1, "expected the folder of a project"),
+        (("connect", "codex", "--project", "nowhere", "--yes"), 2, "There is no folder 'nowhere'. No session of"),
     ],
 )
 def test_what_cannot_be_done_is_a_sentence(args: tuple[str, ...], code: int, sentence: str, home: Path) -> None:

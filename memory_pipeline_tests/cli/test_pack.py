@@ -4,15 +4,17 @@ from pathlib import Path
 
 from memory_pipeline.recall.usage import uses
 from memory_pipeline_tests.cli.command import memory, memory_json
-from memory_pipeline_tests.rows import observation, put, workspace
+from memory_pipeline_tests.rows import observation, put, read_from, workspace
 
 
 def test_it_says_when_it_is_rebuilt(tmp_path: Path) -> None:
     settings, lake = workspace(tmp_path / "ws")
     put(lake, "observations", observation("Keep bricks dry."))
     env = {"MEMORY_WORKSPACE": str(settings.workspace)}
+    kiln = tmp_path / "kiln"
+    kiln.mkdir()
     first, second, third = (
-        memory(tmp_path, "pack", "--project", "/src/kiln", *options, env=env) for options in ([], [], ["--rebuild"])
+        memory(tmp_path, "pack", "--project", str(kiln), *options, env=env) for options in ([], [], ["--rebuild"])
     )
     assert "Keep bricks dry." in first.stdout
     assert first.stdout == second.stdout == third.stdout
@@ -22,7 +24,23 @@ def test_it_says_when_it_is_rebuilt(tmp_path: Path) -> None:
         "Rebuilt: asked for.\n",
     ]
     assert [use["kind"] for _, use in uses(settings)] == ["pack", "pack"]
-    assert memory_json(tmp_path, "pack", "--project", "/src/kiln", env=env)["rebuilt"] is None
+    assert memory_json(tmp_path, "pack", "--project", str(kiln), env=env)["rebuilt"] is None
+
+
+def test_a_project_is_asked_for_by_its_name_too(tmp_path: Path) -> None:
+    settings, lake = workspace(tmp_path / "ws")
+    for name in ("kiln", "sloop"):
+        put(lake, "observations", observation(f"Of {name}.", project=name))
+        read_from(lake, f"/s/{name}.jsonl", name, f"/home/ada/{name}", name)
+    env = {"MEMORY_WORKSPACE": str(settings.workspace)}
+    found = memory_json(tmp_path, "pack", "--project", "Kiln", env=env)
+    assert found["project"] == "kiln"
+    assert "Of kiln." in found["text"] and "Of sloop." not in found["text"]
+    unknown = memory(tmp_path, "pack", "--project", "cli", env=env)
+    assert (unknown.stdout, unknown.returncode) == ("", 2)
+    assert unknown.stderr == (
+        "There is no folder 'cli'. No session of a project 'cli' was read; known are kiln, sloop.\n"
+    )
 
 
 def test_wrong_calls(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from memory_pipeline.recall.context_pack import ASKED, CHANGED, FIRST, FULL, con
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.conftest import Entry, assistant, user, write_session
-from memory_pipeline_tests.rows import changed, observation, put, workspace
+from memory_pipeline_tests.rows import changed, day_after, observation, put, workspace
 
 KILN = Path("/home/ada/kiln")
 
@@ -52,6 +53,19 @@ def test_it_is_the_same_until_it_is_rebuilt(opened: tuple[Settings, Lake]) -> No
     changed_file = context_pack(settings, KILN)
     assert changed_file.rebuilt == CHANGED
     assert "dawn" in changed_file.text
+
+
+def test_a_line_has_the_day_on_which_it_was_said(opened: tuple[Settings, Lake]) -> None:
+    settings, lake = opened
+    old = observation("Glaze twice.", day=day_after(-9), project="kiln")
+    put(lake, "observations", old)
+    usage = settings.workspace / "usage"
+    usage.mkdir()
+    ids = [old["observation_id"]]
+    use = {"at": "", "kind": "recall", "query": "", "project": None, "shown": ids, "cited": ids}
+    (usage / f"{day_after(5)}.jsonl").write_text(json.dumps(use) + "\n")
+    observed = context_pack(settings, KILN).text.partition("## Observed, the best first\n")[2].splitlines()
+    assert observed[0] == f"- 🔴 ({day_after(-9)}) Glaze twice. [{ids[0]}]"
 
 
 def test_it_keeps_to_its_budget(opened: tuple[Settings, Lake]) -> None:

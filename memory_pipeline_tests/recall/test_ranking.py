@@ -78,6 +78,23 @@ def test_what_was_cited_is_as_if_it_was_said_then(opened: tuple[Settings, Lake])
     assert texts(settings, lake) == ["Old.", "New.", "Shown."]
 
 
+def test_what_was_replaced_stays_so_however_often_it_is_cited(opened: tuple[Settings, Lake]) -> None:
+    settings, lake = opened
+    gone, other = observation_id("With npm."), observation_id("With yarn.")
+    old = reflection("With npm.", sources=[gone], trust="user")
+    half = reflection("With npm or make.", sources=[gone, "o-make"], trust="user")
+    new = reflection("With pnpm.", superseded=[gone], day=day_after(1), trust="user")
+    put(lake, "reflections", old, half, new, reflection("Yarn it is.", sources=[other], trust="user"))
+    put(lake, "proposals", proposal(1, "Use yarn.", sources=[other]))
+    put(lake, "decisions", decision("p-20250305-001", "superseded"))
+    usage = settings.workspace / "usage"
+    usage.mkdir(parents=True)
+    ids = [old["reflection_id"], half["reflection_id"]]
+    use = {"at": "", "kind": "recall", "query": "", "project": None, "shown": ids, "cited": ids}
+    (usage / f"{day_after(5)}.jsonl").write_text(json.dumps(use) + "\n")
+    assert texts(settings, lake) == ["With npm or make.", "With pnpm."]
+
+
 def test_what_does_not_belong_is_not_ranked(opened: tuple[Settings, Lake]) -> None:
     settings, lake = opened
     put(
