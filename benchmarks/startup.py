@@ -31,7 +31,7 @@ from memory_pipeline.lake.tables import TABLES
 
 COMMANDS = (("--help",), ("--version",), ("status",), ("brief",), ("brief", "anew"))
 DAYS, OF_DAY = 200, 500
-PROJECT = "/home/ada/kiln"
+PROJECT = "kiln"
 HERE = Path(__file__).resolve().parents[1]
 
 
@@ -62,7 +62,7 @@ def write_history(workspace: Path) -> None:
         rows: dict[str, list[dict[str, Any]]] = {"messages": messages, "sessions": [], "windows": [], "segments": []}
         rows |= {"observations": [], "proposals": [], "reflections": []}
         for n, session in enumerate(sessions):
-            project = "kiln" if n == 0 else f"other-{n}"
+            project = PROJECT if n == 0 else f"other-{n}"
             common = {"day": day, "session_id": session, "dedupe_key": f"k-{session}"}
             own = {
                 "day": day,
@@ -105,6 +105,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         history = Path(folder) / "history"
         write_history(history)
+        kiln = Path(folder) / PROJECT
+        kiln.mkdir()
         homes = {checkout: Path(folder) / f"{number}" for number, checkout in enumerate(checkouts)}
         for checkout, home in homes.items():
             home.mkdir()
@@ -116,7 +118,7 @@ def main() -> None:
                     module = () if command[0] == "-c" else ("-m", "memory_pipeline.cli.main")
                     args, variables = list(command), {}
                     if command[0] == "brief":
-                        args, variables = ["brief", "--project", PROJECT], {"MEMORY_WORKSPACE": str(history)}
+                        args, variables = ["brief", "--project", str(kiln)], {"MEMORY_WORKSPACE": str(history)}
                     if command[-1] == "anew":
                         shutil.rmtree(history / "briefings", ignore_errors=True)
                     wall, processor, failed = call(checkout, home, *module, *args, **variables)

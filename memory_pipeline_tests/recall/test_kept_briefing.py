@@ -85,10 +85,12 @@ def test_a_place_that_cannot_be_written_costs_nothing_but_time(settings: Setting
     assert "Fire at noon." in briefing_for(settings, Path("/src/kiln")).text
 
 
-def test_a_kept_briefing_loads_no_table_library(settings: Settings) -> None:
-    briefing_for(settings, Path("/src/kiln"))
+def test_a_kept_briefing_loads_no_table_library(settings: Settings, tmp_path: Path) -> None:
+    kiln = tmp_path / "kiln"
+    kiln.mkdir()
+    briefing_for(settings, kiln)
     code = (
-        "import sys; sys.argv = ['memory', 'brief', '--project', '/src/kiln']\n"
+        f"import sys; sys.argv = ['memory', 'brief', '--project', {str(kiln)!r}]\n"
         "from memory_pipeline.cli.main import app\n"
         "try: app()\n"
         "except SystemExit: pass\n"
