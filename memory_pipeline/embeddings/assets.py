@@ -7,7 +7,13 @@ from typing import Any
 import dagster as dg
 
 from memory_pipeline.embeddings import messages
-from memory_pipeline.embeddings.stage import VERSION, EmbeddingsStage, SummaryEmbeddingsStage, switch_when_complete
+from memory_pipeline.embeddings.stage import (
+    VERSION,
+    EmbeddingsStage,
+    SummaryEmbeddingsStage,
+    settle_collections,
+    switch_when_complete,
+)
 from memory_pipeline.orchestration import (
     MODEL_RETRY,
     ONE_RUN,
@@ -94,6 +100,7 @@ def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
         stage = messages.MessageEmbeddingsStage.from_workspace(opened)
         yield from run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day), newest_first=True)
         switch_when_complete(opened)
+        settle_collections(opened)
 
     return [embed, embed_summaries, embed_messages]
 

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 _PAGE = 1000
 _RETRY_SECONDS = 0.05
+_NEVER = 1_000_000_000
+_SETTLED_FROM_KB = 4_000
+"""Of dense vectors: some 2,700 of 384 numbers. Fewer are read in a tenth of a second."""
 
 
 class EdgeIndex:
@@ -150,6 +153,7 @@ class EdgeIndex:
         first_day: date | None = None,
         last_day: date | None = None,
         equals: Mapping[str, Collection[str]] | None = None,
+        fields: Collection[str] | None = None,
     ) -> list[Hit]:
         """The nearest points, nearest first. `ValueError` for a vector of another dimension."""
         from qdrant_edge import Query, QueryRequest, SparseVector
@@ -160,10 +164,29 @@ class EdgeIndex:
             check_vector(vector, self.dimension)
             query = Query.Nearest(list(vector), using=using)
         request = QueryRequest(
-            limit=max(limit, 0), query=query, filter=_filter(first_day, last_day, equals or {}), with_payload=True
+            limit=max(limit, 0),
+            query=query,
+            filter=_filter(first_day, last_day, equals or {}),
+            with_payload=fields is None or (list(fields) or False),
         )
         with self._engine() as shard:
             return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in shard.query(request)]
+
+    def term_numbers(self, point_ids: Collection[str], using: str) -> dict[str, set[int]]:
+        """The numbers of the terms in the sparse vector of that name, by id."""
+        found: dict[str, set[int]] = {}
+        with self._engine() as shard:
+            for batch in batches(known_form(point_ids)):
+                for record in shard.retrieve(list(batch), with_payload=False, with_vector=[using]):
+                    vector = cast("dict[str, Any]", record.vector or {}).get(using)
+                    found[str(record.id)] = set(vector.indices) if vector else set()
+        return found
+
+    def settle(self) -> None:
+        """Make the points that were added since the last time a segment that is mapped instead of read: a quarter of a
+        millisecond each, once, after which 100,000 open in a quarter of a second instead of two."""
+        with self._engine() as shard:
+            shard.optimize()
 
     def close(self) -> None:
         """Write everything out and release the folder. Safe to call twice."""
@@ -207,21 +230,34 @@ class EdgeIndex:
         from qdrant_edge import (
             Distance,
             EdgeConfig,
+            EdgeOptimizersConfig,
             EdgeShard,
             EdgeSparseVectorParams,
             EdgeVectorParams,
+            HnswIndexConfig,
+            IntegerIndexParams,
+            KeywordIndexParams,
+            Memory,
             Modifier,
-            PayloadSchemaType,
             UpdateOperation,
         )
 
         config = EdgeConfig(
             vectors={DENSE: EdgeVectorParams(size=self.dimension, distance=Distance.Cosine)},
-            sparse_vectors={name: EdgeSparseVectorParams(modifier=Modifier.Idf) for name in SPARSE},
+            sparse_vectors={
+                name: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold) for name in SPARSE
+            },
+            # no graph (m=0): comparing with all is exact, and a graph of 100,000 takes a minute to build
+            hnsw_config=HnswIndexConfig(m=0, ef_construct=4, full_scan_threshold=_NEVER),
+            optimizers=EdgeOptimizersConfig(indexing_threshold=_SETTLED_FROM_KB, default_segment_number=1),
         )
         # load() also fills an empty folder and finishes one whose creation was cut short; create() refuses both.
         shard = (EdgeShard.load if self.folder.exists() else EdgeShard.create)(str(self.folder), config)
-        wanted = {DAY_NUMBER: PayloadSchemaType.Integer} | dict.fromkeys(KEYWORDS, PayloadSchemaType.Keyword)
+        # mapped ("cold"), so that opening the folder for one question does not read them
+        wanted: dict[str, IntegerIndexParams | KeywordIndexParams] = {
+            DAY_NUMBER: IntegerIndexParams(lookup=True, range=True, memory=Memory.Cold)
+        }
+        wanted |= {name: KeywordIndexParams(memory=Memory.Cold) for name in KEYWORDS}
         for name in wanted.keys() - shard.info().payload_schema.keys():
             shard.update(UpdateOperation.create_field_index(name, wanted[name]))
         return shard

@@ -110,9 +110,17 @@ class VectorIndex(Protocol):
         first_day: date | None = None,
         last_day: date | None = None,
         equals: Mapping[str, Collection[str]] | None = None,
+        fields: Collection[str] | None = None,
     ) -> list[Hit]:
         """The nearest points by the vector of that name, nearest first: within the days (both ends included), and with
-        one of the values in each of the payload fields `equals` (of `KEYWORDS`)."""
+        one of the values in each of the payload fields `equals` (of `KEYWORDS`). The hits have these `fields` of their
+        payload, or all: texts are most of what a search would read."""
+
+    def term_numbers(self, point_ids: Collection[str], using: str) -> dict[str, set[int]]:
+        """The numbers of the terms in the sparse vector of that name, by id; unknown ids are left out."""
+
+    def settle(self) -> None:
+        """Bring what was added into the form that opens and answers fastest, where there is enough of it to pay."""
 
     def close(self) -> None:
         """Write everything out and release the lock. Safe to call twice."""

@@ -148,6 +148,7 @@ class ServerIndex:
         first_day: date | None = None,
         last_day: date | None = None,
         equals: Mapping[str, Collection[str]] | None = None,
+        fields: Collection[str] | None = None,
     ) -> list[Hit]:
         """The nearest points, nearest first. `ValueError` for a vector of another dimension."""
         from qdrant_client.models import SparseVector
@@ -162,9 +163,27 @@ class ServerIndex:
         chosen = _filter(first_day, last_day, equals or {})
         with self._server() as client:
             answer = client.query_points(
-                self.collection, query, using=using, query_filter=chosen, limit=limit, with_payload=True
+                self.collection,
+                query,
+                using=using,
+                query_filter=chosen,
+                limit=limit,
+                with_payload=fields is None or (list(fields) or False),
             )
         return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in answer.points]
+
+    def term_numbers(self, point_ids: Collection[str], using: str) -> dict[str, set[int]]:
+        """The numbers of the terms in the sparse vector of that name, by id."""
+        found: dict[str, set[int]] = {}
+        with self._server() as client:
+            for batch in batches(known_form(point_ids)):
+                for record in client.retrieve(self.collection, list(batch), with_payload=False, with_vectors=[using]):
+                    vector = cast("dict[str, Any]", record.vector or {}).get(using)
+                    found[str(record.id)] = set(vector.indices) if vector else set()
+        return found
+
+    def settle(self) -> None:
+        """A server does so by itself."""
 
     def close(self) -> None:
         """Close the connection. Safe to call twice."""

@@ -28,6 +28,11 @@ def weigh_query(terms: Sequence[str]) -> Sparse:
     return Sparse(found.indices, found.values)
 
 
+def numbers_of(term: str) -> list[int]:
+    """The numbers under which a term stands in sparse vectors."""
+    return list(_model(WORDS).embed_query(term).indices)
+
+
 @cache
 def _model(name: str) -> Bm25:
     from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, StopwordsSet, TokenizerType

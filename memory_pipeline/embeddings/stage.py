@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Self
@@ -11,7 +12,14 @@ from uuid import NAMESPACE_URL, uuid5
 import polars as pl
 
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, WORDS, IndexUnavailableError, Point, is_sound
-from memory_pipeline.embeddings.opening import generation, mark_complete, open_index
+from memory_pipeline.embeddings.opening import (
+    WAIT_SECONDS,
+    generation,
+    mark_complete,
+    open_collection,
+    open_index,
+    searched_collection,
+)
 from memory_pipeline.embeddings.sparse import weigh
 from memory_pipeline.lake.rows import (
     EmbeddingRow,
@@ -243,6 +251,20 @@ def switch_when_complete(workspace: Workspace) -> None:
         rows = workspace.lake.read(table, columns=["model", "dimension"]).filter(pl.col("dimension") > 0)
         if rows.height and bool((rows["model"] == settings.embedding_model).all()):
             mark_complete(settings, int(rows["dimension"][-1]), base)
+
+
+def settle_collections(workspace: Workspace) -> None:
+    """Make the collections that are searched quick to open, after days were written. A search that comes meanwhile is
+    answered by words; a collection that cannot be opened is left as it is, for the stages have told of it."""
+    for base in (COLLECTION, MESSAGES):
+        known = searched_collection(workspace.settings, base)
+        if known and (workspace.settings.qdrant.url or (workspace.settings.index_dir / known.name).is_dir()):
+            with suppress(IndexUnavailableError):
+                index = open_collection(workspace.settings, known.name, known.dimension, WAIT_SECONDS)
+                try:
+                    index.settle()
+                finally:
+                    index.close()
 
 
 def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str]) -> dict[str, list[float]]:

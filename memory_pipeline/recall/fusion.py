@@ -13,11 +13,12 @@ from datetime import date
 from typing import Any
 
 from memory_pipeline.embeddings.index import CONTEXT, DENSE, SESSION, WORDS, Hit, Sparse, VectorIndex
-from memory_pipeline.embeddings.passages import PASSAGE, WHOLE_SESSION
 from memory_pipeline.embeddings.sparse import weigh_query
 
 CANDIDATES = 200
 """Of each list that is asked for."""
+FIELDS = ("source_id", "session_id", "before", "after")
+"""Of their payload: what ranking needs."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Passages and sessions with their scores, best first; `payloads` by point of all passages that were seen."""
+    """Passages and sessions with their scores, best first; `payloads` by point, with `FIELDS`, of all passages that were
+    seen."""
 
     passages: list[tuple[str, float]]
     sessions: list[tuple[str, float]]
@@ -80,9 +82,9 @@ def candidates(
 ) -> Candidates:
     """The lists of the index for a query."""
     words = weigh_query(query)
-    found = {name: _search(index, words, name, filters, PASSAGE) if query else [] for name in (WORDS, CONTEXT)}
-    found[DENSE] = _search(index, vector, DENSE, filters, PASSAGE) if vector is not None else []
-    return Candidates(found, _search(index, words, SESSION, filters, WHOLE_SESSION) if query else [])
+    found = {name: _search(index, words, name, filters) if query else [] for name in (WORDS, CONTEXT)}
+    found[DENSE] = _search(index, vector, DENSE, filters) if vector is not None else []
+    return Candidates(found, _search(index, words, SESSION, filters) if query else [])
 
 
 def fuse(found: Candidates, weights: Weights = WEIGHTS) -> Ranked:
@@ -144,16 +146,16 @@ def _stretched(hits: Sequence[Hit]) -> dict[str, float]:
     return {hit.point_id: (hit.score - low) / (high - low) for hit in hits} if high > low else {}
 
 
-def _search(
-    index: VectorIndex, vector: Sequence[float] | Sparse, using: str, filters: Filters, record: str
-) -> list[Hit]:
+def _search(index: VectorIndex, vector: Sequence[float] | Sparse, using: str, filters: Filters) -> list[Hit]:
+    """Whole sessions have a vector of their own name and no other, so each name finds one kind of point only."""
     return index.search(
         vector,
         CANDIDATES,
         using=using,
         first_day=filters.first_day,
         last_day=filters.last_day,
-        equals={**filters.equals, "record": [record]},
+        equals=filters.equals,
+        fields=FIELDS,
     )
 
 

@@ -21,15 +21,14 @@ from memory_pipeline.embeddings.index import (
     VectorIndex,
 )
 from memory_pipeline.embeddings.opening import Collection, new_generation, open_collection, searched_collection
-from memory_pipeline.embeddings.sparse import weigh_query
+from memory_pipeline.embeddings.sparse import numbers_of, weigh_query
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.recall.fusion import CANDIDATES, EVERYTHING, Filters, Ranked, rank
-from memory_pipeline.recall.scan import scan
 from memory_pipeline.settings import BUNDLED_MODEL, Settings
 from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of
 from memory_pipeline.text.similarity import is_latin
-from memory_pipeline.text.terms import query_terms, terms
+from memory_pipeline.text.terms import query_terms
 
 WAIT_SECONDS = 2.0
 """For an index that a run has open."""
@@ -139,6 +138,8 @@ class Searcher:
         opened = self._collections()
         notes = list(opened.notes)
         if opened.messages is None:
+            from memory_pipeline.recall.scan import scan  # with it polars, which the index does not need
+
             found = [Found(**fields) for fields in scan(self.settings, wanted, filters, limit)]
             lines = self._memory_lines(wanted, dict.fromkeys(wanted, 1.0), filters)
             best = sorted([*found, *lines], key=lambda hit: -hit.score)[:limit]
@@ -149,10 +150,12 @@ class Searcher:
         notes += [note] if note else []
         ranked = rank(opened.messages, wanted, vector, filters)
         weight = _weights_of_terms(opened.messages, wanted)
-        said = [_passage(name, score, ranked.payloads[name]) for name, score in ranked.passages[: limit * 4]]
+        best_passages = ranked.passages[: limit * 4]
+        payloads = opened.messages.payloads([name for name, _ in best_passages])
+        said = [_passage(name, score, payloads[name]) for name, score in best_passages if name in payloads]
         observed = self._observations(opened, wanted, vector, filters, limit)
         lines = self._memory_lines(wanted, weight, filters)
-        coverage = _coverage(ranked, weight)
+        coverage = _coverage(opened.messages, ranked, weight)
         cosines = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:AMONG_THE_BEST]]
         likeness = max(cosines, default=0.0) if vector is not None and opened.model == BUNDLED_MODEL else None
         hits = _merged([*said, *observed, *lines])[:limit]
@@ -249,7 +252,7 @@ class Searcher:
         for line in lines_of(data):
             if line.is_struck or not total:
                 continue
-            share = sum(weight[t] for t in set(terms(line.text)) & weight.keys()) / total
+            share = sum(weight[t] for t in set(query_terms(line.text)) & weight.keys()) / total
             if share >= 0.5:
                 name = line.proposal_id or f"MEMORY.md:{line.line_number}"
                 found.append(Found(MEMORY_LINE, name, share, line.text, kind=line.section, line=line.line_number))
@@ -276,23 +279,27 @@ def _weights_of_terms(index: VectorIndex, wanted: Sequence[str]) -> dict[str, fl
     """What each term is worth: the score of the best passage that has it. A term that nobody said is worth as much as
     one that was said once."""
     found = {}
-    absent = math.log(2.0 * index.count() + 2.0)
     for term in wanted:
-        best = index.search(weigh_query([term]), 1, using=WORDS)
-        found[term] = best[0].score if best and best[0].score > 0 else absent
-    return found
+        best = index.search(weigh_query([term]), 1, using=WORDS, fields=())
+        found[term] = best[0].score if best else 0.0
+    absent = math.log(2.0 * index.count() + 2.0) if min(found.values(), default=1.0) <= 0 else 0.0
+    return {term: score if score > 0 else absent for term, score in found.items()}
 
 
-def _coverage(ranked: Ranked, weight: dict[str, float]) -> float:
+def _coverage(index: VectorIndex, ranked: Ranked, weight: dict[str, float]) -> float:
     total = sum(weight.values())
     if not total:
         return 0.0
+    around = {
+        name: [name, *(n for side in ("before", "after") if (n := ranked.payloads[name][side]) in ranked.payloads)]
+        for name, _ in ranked.passages[:AMONG_THE_BEST]
+    }
+    has = index.term_numbers({name for names in around.values() for name in names}, WORDS)
+    numbers = {term: numbers_of(term) for term in weight}
     shares = []
-    for name, _ in ranked.passages[:AMONG_THE_BEST]:
-        payload = ranked.payloads[name]
-        near = [ranked.payloads.get(payload[side], {}).get("text", "") for side in ("before", "after")]
-        there = set(terms(payload["text"])) | {t for text in near if text for t in terms(text)}
-        shares.append(sum(weight[t] for t in there & weight.keys()) / total)
+    for names in around.values():
+        there = set().union(*(has.get(name, set()) for name in names))
+        shares.append(sum(weight[term] for term, of in numbers.items() if there.issuperset(of)) / total)
     return max(shares, default=0.0)
 
 
