@@ -45,6 +45,8 @@ LONG = (
     Benchmark("observing_speed"),
     Benchmark("embedding", ("--threads", "1")),
     Benchmark("recall", needs=(BENCH, SHARED / "more-sessions")),
+    Benchmark("recall_speed"),
+    Benchmark("recall_speed", ("--growth",)),
     Benchmark("fit_observer", needs=(GOLD, FIXTURES)),
     Benchmark("people", needs=(GOLD, FIXTURES, SHARED / "more-sessions")),
     Benchmark("small_encoder", needs=(GOLD, FIXTURES, SHARED / "more-sessions")),

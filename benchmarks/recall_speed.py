@@ -233,7 +233,7 @@ def _write(settings: Settings, words: Words, stop: Any, written: Any) -> None:
 
 
 def while_writing(settings: Settings, words: Words) -> None:
-    """One process writes a day again and again, in two sizes, and this one asks, opening the index for each question."""
+    """One process writes a day again and again, in two sizes; this one asks and opens the index for each question."""
     context = multiprocessing.get_context("spawn")
     stop, written = context.Event(), context.Value("i", 0)
     writer = context.Process(target=_write, args=(settings, words, stop, written))

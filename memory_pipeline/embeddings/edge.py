@@ -244,9 +244,7 @@ class EdgeIndex:
 
         config = EdgeConfig(
             vectors={DENSE: EdgeVectorParams(size=self.dimension, distance=Distance.Cosine)},
-            sparse_vectors={
-                name: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold) for name in SPARSE
-            },
+            sparse_vectors={name: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold) for name in SPARSE},
             # no graph (m=0): comparing with all is exact, and a graph of 100,000 takes a minute to build
             hnsw_config=HnswIndexConfig(m=0, ef_construct=4, full_scan_threshold=_NEVER),
             optimizers=EdgeOptimizersConfig(indexing_threshold=_SETTLED_FROM_KB, default_segment_number=1),

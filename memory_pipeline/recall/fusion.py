@@ -60,8 +60,8 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Passages and sessions with their scores, best first; `payloads` by point, with `FIELDS`, of all passages that were
-    seen."""
+    """Passages and sessions with their scores, best first; `payloads` by point, with no more than `FIELDS`, of all
+    passages that were seen."""
 
     passages: list[tuple[str, float]]
     sessions: list[tuple[str, float]]

@@ -228,17 +228,25 @@ class Searcher:
         if index is None:
             return []
         days = {"first_day": filters.first_day, "last_day": filters.last_day}
-        payloads: dict[str, dict[str, Any]] = {}
         scores: dict[str, float] = {}
         queries = [(WORDS, weigh_query(wanted), 0.6)] if wanted else []
         for using, asked, share in [*queries, *([(DENSE, vector, 0.4)] if vector is not None else [])]:
-            hits = index.search(asked, CANDIDATES, using=using, equals=filters.equals, **days)  # type: ignore[arg-type]
+            hits = index.search(
+                asked,  # type: ignore[arg-type]
+                CANDIDATES,
+                using=using,
+                equals=filters.equals,
+                fields=(),
+                **days,
+            )
             highest = max((hit.score for hit in hits), default=0.0)
             for hit in hits:
-                payloads[hit.point_id] = hit.payload
                 scores[hit.point_id] = scores.get(hit.point_id, 0.0) + share * max(hit.score, 0.0) / (highest or 1.0)
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
-        return [_observation(name, score * OBSERVATION_FACTOR, payloads[name]) for name, score in best]
+        payloads = index.payloads([name for name, _ in best])
+        return [
+            _observation(name, score * OBSERVATION_FACTOR, payloads[name]) for name, score in best if name in payloads
+        ]
 
     def _memory_lines(self, wanted: Sequence[str], weight: dict[str, float], filters: Filters) -> list[Found]:
         """Lines that hold at least half of what is asked for. The file is read as it is now: it is small, and a user

@@ -22,8 +22,9 @@ from filelock import FileLock
 from qdrant_client import QdrantClient
 
 from memory_pipeline.embeddings.edge import EdgeIndex
-from memory_pipeline.embeddings.index import BATCH, COLLECTION, IndexUnavailableError, Point, VectorIndex
+from memory_pipeline.embeddings.index import BATCH, COLLECTION, WORDS, IndexUnavailableError, Point, VectorIndex
 from memory_pipeline.embeddings.server import ServerIndex
+from memory_pipeline.embeddings.sparse import numbers_of, weigh, weigh_query
 
 # The in-memory client of the tests says on each collection that it ignores payload indexes.
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
@@ -118,6 +119,51 @@ def test_search_puts_the_nearest_first_and_scores_by_cosine(index: VectorIndex) 
     assert [hit.score for hit in hits] == pytest.approx([1, math.sqrt(0.5), 0, -1], abs=1e-5)
     assert [hit.point_id for hit in index.search([2, 0, 0, 0], 2)] == [name(3), name(2)]
     assert index.search([2, 0, 0, 0], 0) == []
+
+
+def test_hits_have_the_fields_that_are_asked_for(index: VectorIndex) -> None:
+    index.upsert([point(1, [1, 0, 0, 0], text="all that was said")])
+    assert index.search([1, 0, 0, 0], 1)[0].payload["text"] == "all that was said"
+    assert index.search([1, 0, 0, 0], 1, fields=["priority", "kind"])[0].payload == {"priority": "high"}
+    assert index.search([1, 0, 0, 0], 1, fields=())[0].payload == {}
+
+
+def test_the_terms_of_a_point_can_be_asked_for(index: VectorIndex) -> None:
+    said = Point(name(1), None, {"date": "2025-01-01"}, {WORDS: weigh(["redi", "ttl"], WORDS)})
+    index.upsert([said, point(2, [1, 0, 0, 0])])
+    found = index.term_numbers([name(1), name(2), name(3)], WORDS)
+    assert found == {name(1): {*numbers_of("redi"), *numbers_of("ttl")}, name(2): set()}
+
+
+def test_a_settled_index_answers_the_same_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_pipeline.embeddings.edge._SETTLED_FROM_KB", 1)
+    points = [
+        Point(name(n), [1, n / 100, 0, 0], {"date": "2025-01-01"}, {WORDS: weigh(["redi", f"t{n % 7}"], WORDS)})
+        for n in range(300)
+    ]
+    index = EdgeIndex(tmp_path / "index", DIMENSION)
+    index.upsert(points)
+    asked: list[tuple[Any, str]] = [([1, 0.4, 0, 0], "dense"), (weigh_query(["t3"]), WORDS)]
+
+    def found() -> list[list[tuple[str, float]]]:
+        return [
+            [(hit.point_id, round(hit.score, 5)) for hit in index.search(vector, 20, using=using)]
+            for vector, using in asked
+        ]
+
+    segments = {path.name for path in (tmp_path / "index/segments").iterdir()}
+    before = found()
+    index.settle()
+    assert found()[0] == before[0] and sorted(s for _, s in found()[1]) == sorted(s for _, s in before[1])
+    index.close()
+    assert segments.isdisjoint(path.name for path in (tmp_path / "index/segments").iterdir())
+    index = EdgeIndex(tmp_path / "index", DIMENSION)
+    assert found()[0] == before[0] and index.set_aside is None
+    index.delete([name(40)])
+    index.upsert([point(41, [0, 0, 1, 0])])
+    assert index.count() == 299
+    assert {name(40), name(41)}.isdisjoint(point_id for point_id, _ in found()[0])
+    index.close()
 
 
 def test_search_within_days_includes_both_ends(index: VectorIndex) -> None:
