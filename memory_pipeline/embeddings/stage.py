@@ -16,6 +16,7 @@ from memory_pipeline.embeddings.opening import (
     WAIT_SECONDS,
     generation,
     mark_complete,
+    new_generation,
     open_collection,
     open_index,
     searched_collection,
@@ -262,6 +263,8 @@ def settle_collections(workspace: Workspace) -> None:
             with suppress(IndexUnavailableError):
                 index = open_collection(workspace.settings, known.name, known.dimension, WAIT_SECONDS)
                 try:
+                    if index.set_aside:  # damaged since the stages had it open: all of it is made anew
+                        new_generation(workspace.settings, base)
                     index.settle()
                 finally:
                     index.close()
