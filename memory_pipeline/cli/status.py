@@ -24,6 +24,7 @@ from memory_pipeline.observations.silence import silences
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.auto_promotion import report
 from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.recall.unused import UNUSED_DAYS, approved_lines, unused_lines
 from memory_pipeline.recall.usage import uses
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
@@ -62,7 +63,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_by_words": [f"{day}" for day in days_by_words(Workspace(settings, lake), days)],
         "batch": _batch(settings),
         "lexical_only": bool(lexical_only(settings)),
-        "problems": problems,
+        "problems": [*problems, *filter(None, [memory_loss(lake, settings.memory_file)])],
         "set_aside": [],
         **_observing(Workspace(settings, lake)),
         **_silent(lake, catalogue),

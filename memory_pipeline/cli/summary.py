@@ -16,6 +16,7 @@ from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.priorities import PRIORITIES
@@ -48,7 +49,10 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
         },
         "days_unfinished": [f"{d}" for d in days if _waits(lake, d)],
         "days_by_words": [f"{d}" for d in days_by_words(Workspace(settings, lake), days)],
-        "problems": vector_problems(Workspace(settings, lake)),
+        "problems": [
+            *vector_problems(Workspace(settings, lake)),
+            *filter(None, [memory_loss(lake, settings.memory_file)]),
+        ],
         "set_aside": [str(path) for path in set_aside_files(Workspace(settings, lake))],
         "observations": {p: int((observations["priority"] == p).sum()) for p in PRIORITIES},
         "vectors": lake.read("embeddings", days).height,

@@ -12,7 +12,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from filelock import FileLock
@@ -24,6 +24,7 @@ BACKUPS_KEPT = 20
 LOCK_SECONDS = 60.0
 # A temporary file lives for milliseconds; an hour is beyond doubt.
 TEMPORARY_FILE_SECONDS = 3600.0
+_STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
 class ChangedMeanwhileError(MemoryPipelineError):
@@ -102,6 +103,27 @@ def update_file(path: Path, edit: Callable[[bytes | None], bytes], *, backups: P
         return once()
 
 
+def keep_copy(path: Path, backups: Path) -> None:
+    """Have the newest backup hold what the file says, where it says anything."""
+    try:
+        data = path.read_bytes()
+    except OSError:  # gone, or not ours to read
+        return
+    if not is_blank(data):
+        _back_up(path.name, data, backups)
+
+
+def copies_of(path: Path, backups: Path) -> list[Path]:
+    """The backups of the file, the oldest first."""
+    stamped = re.compile(re.escape(path.name) + r"\.\d{8}T\d{6}\.\d{6}Z")
+    return sorted(found for found in backups.iterdir() if stamped.fullmatch(found.name)) if backups.is_dir() else []
+
+
+def is_blank(data: bytes) -> bool:
+    """Whether nobody wrote anything there: no bytes, blanks, or the zeros of a power cut."""
+    return not data.strip(b"\0 \t\r\n\xef\xbb\xbf")
+
+
 def aside(path: Path) -> Path:
     """A free name for what is damaged: `<name>.broken-<n>`."""
     candidates = (path.with_name(f"{path.name}.broken-{n}") for n in itertools.count(1))
@@ -117,14 +139,17 @@ def _bytes_or_none(path: Path) -> bytes | None:
 
 def _back_up(name: str, data: bytes, backups: Path) -> None:
     backups.mkdir(parents=True, exist_ok=True)
-    stamped = re.compile(re.escape(name) + r"\.\d{8}T\d{6}\.\d{6}Z")
-    earlier = sorted(found for found in backups.iterdir() if stamped.fullmatch(found.name))
+    earlier = copies_of(Path(name), backups)
     # A run that fails and is retried must not push twenty different versions out with twenty equal ones.
     if earlier and earlier[-1].read_bytes() == data:
         return
+    stamp = datetime.now(UTC)
+    if earlier:  # the newest is the last by name, also after a clock that ran ahead
+        last = datetime.strptime(earlier[-1].name.removeprefix(f"{name}."), _STAMP).replace(tzinfo=UTC)
+        stamp = max(stamp, last + timedelta(microseconds=1))
     temporary = _temporary_in(backups, data, like=None, mode=0o600)
     try:
-        temporary.replace(backups / f"{name}.{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
+        temporary.replace(backups / f"{name}.{stamp:{_STAMP}}")
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

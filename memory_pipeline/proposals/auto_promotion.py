@@ -123,12 +123,12 @@ def retracted(workspace: Workspace, log: ProposalLog) -> set[str]:
     """
     approved = log.frame.filter(pl.col("status") == APPROVED)
     automatic = set(approved.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"])
-    if not automatic:
+    if not automatic or not workspace.settings.memory_file.exists():  # that the file is gone says nothing about a line
         return set()
     promoted = log.table("promotions").select("proposal_id", "text").iter_rows()
     replaced = set(approved["supersedes"].explode(empty_as_null=True).drop_nulls())
-    data = workspace.settings.memory_file.read_bytes() if workspace.settings.memory_file.exists() else None
-    there = {normalised(line.text) for line in lines_of(data)}  # what is struck through has ~~ around it
+    lines = lines_of(workspace.settings.memory_file.read_bytes())
+    there = {normalised(line.text) for line in lines}  # what is struck through has ~~ around it
     return {p for p, text in promoted if p in automatic - replaced and normalised(text) not in there}
 
 

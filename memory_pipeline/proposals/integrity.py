@@ -11,6 +11,7 @@ import polars as pl
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import APPROVED, DECISIONS, ProposalLog
+from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.verdict import Verdict
 
@@ -26,8 +27,8 @@ class ProposalIntegrity:
     decided: Mapping[str, list[str]]
     promoted: Mapping[str, int]
     there: frozenset[str]
-    is_lost: bool
-    """Whether MEMORY.md is missing or has none of many lines."""
+    loss: str | None
+    """That MEMORY.md is missing, says nothing or has none of many lines."""
 
     @classmethod
     def from_lake(cls, lake: Lake, memory_file: Path) -> Self:
@@ -37,8 +38,10 @@ class ProposalIntegrity:
         lines = lines_of(memory_file.read_bytes() if memory_file.exists() else None)
         ours = {line.proposal_id for line in lines if line.proposal_id}
         without_comment = set(promotions.filter("already_there")["proposal_id"])
-        is_lost = bool(promoted) and (not memory_file.exists() or (len(promoted) >= MANY and not ours))
-        return cls(lake, dict(decided), promoted, frozenset(ours | without_comment), is_lost)
+        loss = memory_loss(lake, memory_file)
+        if not loss and len(promoted) >= MANY and not ours:
+            loss = f"MEMORY.md has none of the {len(promoted)} lines that were promoted"
+        return cls(lake, dict(decided), promoted, frozenset(ours | without_comment), loss)
 
     def judge(self) -> Verdict:
         """Over all proposals, each violation with its day."""
@@ -51,8 +54,8 @@ class ProposalIntegrity:
             found += [violation for p in of_day["proposal_id"].unique().sort() for violation in self._violations(p)]
             offenders += [f"{day}: {violation}" for violation in found]
         promoted = [p for p in dict.fromkeys(ids) if p in self.promoted]
-        if promoted and self.is_lost:
-            offenders.append(f"MEMORY.md has none of the {len(self.promoted)} lines that were promoted")
+        if promoted and self.loss:
+            offenders.append(self.loss)
         numbers: dict[str, float | int | str] = {
             "proposals": len(ids),
             "pending": sum(p not in self.decided for p in ids),

@@ -6,6 +6,7 @@ once, and writes REVIEW.md and MEMORY.md once each.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, update_file, write_atomically
+from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, keep_copy, update_file, write_atomically
 from memory_pipeline.markdown.strays import remove_strays
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, OFF, automatic_promotions, recently_promoted
 from memory_pipeline.proposals.events import (
@@ -34,6 +35,7 @@ from memory_pipeline.proposals.events import (
 )
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.expiry import expired_unseen, expiries, expiring_on
+from memory_pipeline.proposals.memory_copies import MemoryCopies, is_gone
 from memory_pipeline.proposals.memory_file import PROPOSAL_ID, Promotion, add_lines, strike_lines
 from memory_pipeline.proposals.review_file import (
     Proposal,
@@ -53,6 +55,7 @@ from memory_pipeline.scope import only
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
+logger = logging.getLogger(__name__)
 _OPEN = (PENDING, APPROVED, REJECTED)
 """States in which a line that comes too late says nothing that the user did not decide themselves."""
 
@@ -377,24 +380,39 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     """Put approved proposals that are not there yet into MEMORY.md; returns their ids.
 
     The lines that they replace are struck through. A line that a user removed later does not come back: what was
-    promoted once is on record.
+    promoted once is on record. Where the file is gone, its newest copy is put back with them, and what is in no copy.
     """
-    settings, done = workspace.settings, log.table("promotions").select("proposal_id")
-    approved = log.frame.filter(pl.col("status") == APPROVED).join(done, on="proposal_id", how="anti")
-    rows = typed_rows(approved, ProposalState)
+    settings = workspace.settings
+    done = dict(log.table("promotions").select("proposal_id", "already_there").iter_rows())
+    approved = typed_rows(log.frame.filter(pl.col("status") == APPROVED), ProposalState)
+    rows = [r for r in approved if r["proposal_id"] not in done]
     if not rows:
+        keep_copy(settings.memory_file, settings.backups)
         return []
     promotions = [_promotion(settings, r) for r in rows]
     today = day_of(now, settings.zone)
     replaced = {old: (r["proposal_id"], today) for r in rows for old in r["supersedes"] or []}
     present: list[str] = []
+    put_back: list[str] = []
 
     def edit(current: bytes | None) -> bytes:
-        result = add_lines(current, promotions, settings.sections)
+        put_back.clear()
+        lines, struck = promotions, replaced
+        if done and is_gone(current):
+            copies = MemoryCopies.from_backups(settings.memory_file, [p for p, is_own in done.items() if not is_own])
+            current, lost = copies.data, copies.in_none
+            lines = [*(_promotion(settings, r) for r in approved if r["proposal_id"] in lost), *promotions]
+            over = {old: (r["proposal_id"], today) for r in approved for old in r["supersedes"] or [] if old in lost}
+            struck = over | replaced
+            put_back.append(f"{copies.newest}" if copies.newest else "what is on record")
+        result = add_lines(current, lines, settings.sections)
         present[:] = result.present
-        return strike_lines(result.data, replaced)
+        return strike_lines(result.data, struck)
 
     update_file(settings.memory_file, edit, backups=settings.backups)
+    keep_copy(settings.memory_file, settings.backups)  # before they are on record: without it they are added once more
+    for source in put_back:
+        logger.warning(f"{settings.memory_file} was gone; it was put back from {source}, and what is new added to it.")
     made = [
         {
             "proposal_id": p.proposal_id,

@@ -12,7 +12,7 @@ import pytest
 
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.proposals.assets import memory_file
-from memory_pipeline.proposals.auto_promotion import in_shadow, report
+from memory_pipeline.proposals.auto_promotion import in_shadow, report, retracted
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.review import Reconciled, UnknownProposalError, decide, reconcile
@@ -317,3 +317,10 @@ def test_what_fits_no_section_earns_no_trust(tmp_path: Path) -> None:
     week.run()
     assert week.noted() == []
     assert report(week.workspace, ProposalLog(week.lake)) == []
+
+
+def test_a_memory_that_is_gone_takes_no_line_back(tmp_path: Path) -> None:
+    week = Weeks(tmp_path, "on")
+    assert week.run().automatic == [UV, FRIDAY]
+    week.memory.unlink()
+    assert retracted(Workspace(week.settings, week.lake), ProposalLog(week.lake)) == set()
