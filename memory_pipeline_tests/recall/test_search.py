@@ -14,7 +14,7 @@ import pytest
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
 from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 from memory_pipeline.embeddings.opening import index_folder, open_index, searched_collection
-from memory_pipeline.embeddings.stage import EmbeddingsStage, switch_when_complete
+from memory_pipeline.embeddings.stage import EmbeddingsStage, SummaryEmbeddingsStage, switch_when_complete
 from memory_pipeline.recall import search as searching
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import QueryError, search
@@ -28,6 +28,7 @@ from memory_pipeline_tests.rows import (
     day_after,
     observation,
     put,
+    reflection,
     say,
     use_encoder,
 )
@@ -140,6 +141,22 @@ def test_odd_queries_are_answered(opened: Workspace, query: str) -> None:
 def test_what_nobody_spoke_of_is_unlikely(opened: Workspace) -> None:
     assert not search(opened.settings, "quarterly weather declaration of the bakery").is_likely
     assert search(opened.settings, "when do redis keys of the cart expire").is_likely
+
+
+def test_segments_and_reflections_are_found_too(opened: Workspace, encoder: FakeEncoder) -> None:
+    told = {"narrative": "The courier app got an offline map.", "position": 0, "segment_id": "s-1", "title": "Maps"}
+    place = {"day": DAY, "dedupe_key": "k", "session_id": "s1", "first_message_id": "m", "last_message_id": "m"}
+    put(opened.lake, "segments", told | place)
+    put(opened.lake, "reflections", reflection("Parcels over 30 kg go to the pallet depot."))
+    stage = SummaryEmbeddingsStage(opened, encoder)  # type: ignore[arg-type]
+    bring_up_to_date(stage, opened.lake, DAY)
+    first = search(opened.settings, "offline map of the courier app").hits[0]
+    assert (first.record, first.source_id) == ("segment", "s-1")
+    assert search(opened.settings, "pallet depot parcels").hits[0].record == "reflection"
+    opened.lake.replace("segments", opened.lake.read("segments", [DAY]).clear(), [DAY])
+    bring_up_to_date(stage, opened.lake, DAY)
+    assert not any(hit.record == "segment" for hit in search(opened.settings, "offline map courier").hits)
+    assert TTL in texts(opened, "redis keys")
 
 
 # --- without an index ---
