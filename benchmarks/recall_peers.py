@@ -146,6 +146,7 @@ def of_project() -> Iterator[Collection]:
             "query_id": question["id"],
             "category": question["kind"],
             "query": question["question"],
+            "gold": question["messages"],
             "gold_sessions": question["sessions"],
         }
         for question in asked

@@ -15,6 +15,10 @@ from typing import Any
 from memory_pipeline.embeddings.index import CONTEXT, DENSE, SESSION, WORDS, Hit, Sparse, VectorIndex
 from memory_pipeline.embeddings.sparse import weigh_query
 
+SUBSTANTIAL, SHORTEST = 300, 0.7
+"""Characters from which an agent's passage counts in full, and what is left of one of hardly any. On one half of the
+questions of `benchmarks/recall.py` on a project R@5 of messages goes from 58.3 to 64.7 by it, on the half that it was
+not chosen on from 23.3 to 26.2 (R@10 46.6 to 45.1)."""
 CANDIDATES = 200
 """Of each list that is asked for."""
 FIELDS = ("source_id", "session_id", "before", "after")
@@ -94,9 +98,8 @@ def fuse(found: Candidates, weights: Weights = WEIGHTS) -> Ranked:
     own = _own_scores(found, weights)
     by_session, beside = _by_session(found.sessions), _beside(near, payloads)
     scores = {
-        name: own[name]
-        + weights.session * by_session.get(payload["session_id"], 0.0)
-        + weights.neighbours * beside[name]
+        name: _substance(payload)
+        * (own[name] + weights.session * by_session.get(payload["session_id"], 0.0) + weights.neighbours * beside[name])
         for name, payload in payloads.items()
     }
     sessions: dict[str, float] = defaultdict(float)
@@ -132,6 +135,14 @@ def _own_scores(found: Candidates, weights: Weights) -> dict[str, float]:
         for point, score in _normalised(found.passages[name]).items():
             scores[point] += weight * score
     return scores
+
+
+def _substance(payload: Mapping[str, Any]) -> float:
+    """What a passage's score is multiplied by: between two calls of tools an agent says what it will look at next, in a
+    few words that are all on the subject and tell nothing. A user's few words may be the rule itself."""
+    if payload["role"] != "assistant":
+        return 1.0
+    return min(1.0, SHORTEST + (1 - SHORTEST) * len(payload["text"]) / SUBSTANTIAL)
 
 
 def _of_highest(part: Mapping[str, float]) -> dict[str, float]:
