@@ -6,11 +6,14 @@ import typer
 
 from memory_pipeline.cli import asking
 from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json, say
-from memory_pipeline.cli.search import hit_fields
+from memory_pipeline.cli.search import hit_fields, print_hits
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.recall.answer import Answer, extractive_answer, source_of, written_answer
 from memory_pipeline.recall.search import QueryError, search
 from memory_pipeline.recall.usage import log_use
+
+NEAREST = 3
+"""Hits that are shown where nothing seems to answer."""
 
 
 def recall(
@@ -48,8 +51,11 @@ def recall(
         print_json(_fields(answer))
         return
     if not answer.quotes:
-        nearest = f" The nearest: `memory search {found.query!r}`." if found.hits else ""
-        say(f"Nothing found{asking.what_matches(filters)}.{nearest}")
+        say(
+            f"Nothing found{asking.what_matches(filters)}."
+            + (" The nearest, for you to judge:\n" if found.hits else "")
+        )
+        print_hits(found.hits[:NEAREST])
         return
     _print(answer)
 

@@ -1,10 +1,12 @@
 """`memory search`: the hits for a query."""
 
+from collections.abc import Sequence
+
 from memory_pipeline.cli import asking
 from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.recall.answer import source_of
-from memory_pipeline.recall.search import QueryError, Results
+from memory_pipeline.recall.search import Found, QueryError
 from memory_pipeline.recall.search import search as find
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.text.sentences import clip
@@ -40,13 +42,13 @@ def search(
     if as_json:
         print_json(vars(found) | {"hits": [hit_fields(hit) for hit in found.hits]})
         return
-    print_hits(found)
+    print_hits(found.hits)
     if not found.hits:
         say(f"Nothing found{asking.what_matches(filters)}.")
 
 
-def print_hits(found: Results) -> None:
-    for hit in found.hits:
+def print_hits(hits: Sequence[Found]) -> None:
+    for hit in hits:
         say(f"{hit.score:.2f}  {source_of(hit)}", "dim")
         say(f"      {clip(hit.text, MAX_SHOWN)}")
         say(f"      {hit.source_id}", "dim")

@@ -30,7 +30,11 @@ def why(
     Also what became of it; every message that carries it is shown with its file and line.
     """
     if not is_line(identifier):
-        raise fail(f"{identifier!r} is no id; they look like p-20260305-001, r-…, o-…, d-… or f-20260305-001.", MISUSED)
+        raise fail(
+            f"{identifier!r} is no id of a line; they look like p-20260305-001, r-…, o-…, d-… or f-20260305-001. "
+            f"A message or session is shown by `memory show {identifier}`.",
+            MISUSED,
+        )
     settings = active_settings()
     with one_sentence(NoSuchLineError):
         found = origin(settings, identifier)

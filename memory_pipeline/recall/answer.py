@@ -74,8 +74,8 @@ def newest_first(results: Results) -> list[Quote]:
     best = max(covered.values(), default=0.0)
     good = [q for q in quotes if covered[id(q)] >= AS_GOOD * best]
     ordered = sorted(good, key=lambda q: q.hit.timestamp or q.hit.day, reverse=True)
-    ordered.sort(key=lambda q: q.hit.record != MEMORY_LINE)
-    return ordered + [q for q in quotes if q not in good]
+    ordered += [q for q in quotes if q not in good]
+    return sorted(ordered, key=lambda q: q.hit.record != MEMORY_LINE)
 
 
 def written_answer(workspace: Workspace, answer: Answer) -> Answer:
@@ -130,7 +130,7 @@ def _passage(number: int, quote: Quote) -> str:
 def source_of(hit: Found) -> str:
     """When, where and by whom it was said, in a line."""
     if hit.record == MEMORY_LINE:
-        return f"MEMORY.md, line {hit.line}, {hit.kind or 'no section'}"
+        return " · ".join(filter(None, ("MEMORY.md", hit.kind, hit.day)))
     who = {"user": "you", "assistant": "the agent"}.get(hit.role, hit.record)
     name = f"“{clip(hit.session_name, 50)}”" if hit.session_name else hit.session_id
     return " · ".join(filter(None, (hit.day, hit.project, who, f"in {name}" if name else "")))

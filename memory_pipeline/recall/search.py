@@ -23,8 +23,9 @@ from memory_pipeline.embeddings.index import (
 from memory_pipeline.embeddings.opening import Collection, new_generation, open_collection, searched_collection
 from memory_pipeline.embeddings.sparse import numbers_of, weigh_query
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.proposals.memory_file import lines_of
-from memory_pipeline.recall.fusion import CANDIDATES, EVERYTHING, Filters, Ranked, rank
+from memory_pipeline.recall.approved import approved_lines
+from memory_pipeline.recall.fusion import CANDIDATES, EVERYTHING, Filters, Ranked, rank, substance
+from memory_pipeline.recall.remembered import Remembered
 from memory_pipeline.settings import BUNDLED_MODEL, Settings
 from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of
 from memory_pipeline.text.similarity import is_latin
@@ -62,7 +63,6 @@ class Found:
     kind: str = ""
     start: int = 0
     end: int = 0
-    line: int = 0
     point_id: str = ""
 
 
@@ -141,7 +141,7 @@ class Searcher:
             from memory_pipeline.recall.scan import scan  # with it polars, which the index does not need
 
             found = [Found(**fields) for fields in scan(self.settings, wanted, filters, limit)]
-            lines = self._memory_lines(wanted, dict.fromkeys(wanted, 1.0), filters)
+            lines = self._memory_lines(dict.fromkeys(wanted, 1.0), None, "", filters)
             best = sorted([*found, *lines], key=lambda hit: -hit.score)[:limit]
             return Results(
                 text, tuple(best), _sessions_of(best), bool(best), tuple(notes), weights=dict.fromkeys(wanted, 1.0)
@@ -152,9 +152,13 @@ class Searcher:
         weight = _weights_of_terms(opened.messages, wanted)
         best_passages = ranked.passages[: limit * 4]
         payloads = opened.messages.payloads([name for name, _ in best_passages])
-        said = [_passage(name, score, payloads[name]) for name, score in best_passages if name in payloads]
+        said = [
+            _passage(name, score * substance(payloads[name]), payloads[name])
+            for name, score in best_passages
+            if name in payloads
+        ]
         observed = self._observations(opened, wanted, vector, filters, limit)
-        lines = self._memory_lines(wanted, weight, filters)
+        lines = self._memory_lines(weight, vector, opened.model, filters)
         coverage = _coverage(opened.messages, ranked, weight)
         cosines = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:AMONG_THE_BEST]]
         likeness = max(cosines, default=0.0) if vector is not None and opened.model == BUNDLED_MODEL else None
@@ -163,7 +167,7 @@ class Searcher:
             text,
             tuple(hits),
             tuple(session for session, _ in ranked.sessions[: max(limit, 10)]),
-            bool(hits) and is_likely(coverage, likeness),
+            bool(lines) or (bool(hits) and is_likely(coverage, likeness)),
             tuple(notes),
             coverage,
             likeness,
@@ -248,23 +252,11 @@ class Searcher:
             _observation(name, score * OBSERVATION_FACTOR, payloads[name]) for name, score in best if name in payloads
         ]
 
-    def _memory_lines(self, wanted: Sequence[str], weight: dict[str, float], filters: Filters) -> list[Found]:
-        """Lines that hold at least half of what is asked for. The file is read as it is now: it is small, and a user
-        may have changed it a moment ago."""
-        if filters.equals or filters.first_day or filters.last_day:
-            return []
-        path = self.settings.memory_file
-        data = path.read_bytes() if path.exists() else b""
-        total = sum(weight.values())
-        found = []
-        for line in lines_of(data):
-            if line.is_struck or not total:
-                continue
-            share = sum(weight[t] for t in set(query_terms(line.text)) & weight.keys()) / total
-            if share >= 0.5:
-                name = line.proposal_id or f"MEMORY.md:{line.line_number}"
-                found.append(Found(MEMORY_LINE, name, share, line.text, kind=line.section, line=line.line_number))
-        return found
+    def _memory_lines(
+        self, weights: Mapping[str, float], vector: Sequence[float] | None, model: str, filters: Filters
+    ) -> list[Found]:
+        found = approved_lines(self.settings, weights, vector, encoder_of(model) if model else None, filters)
+        return [_line(line, score) for line, score in found]
 
 
 MIN_LIKENESS = 0.45
@@ -312,7 +304,7 @@ def _coverage(index: VectorIndex, ranked: Ranked, weight: dict[str, float]) -> f
 
 
 def _merged(hits: Sequence[Found]) -> list[Found]:
-    """Best first; an observation that stands in a passage that is there already adds nothing."""
+    """Best first; of an observation and the passage that it was made of, only the better one."""
     kept: list[Found] = []
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.source_id)):
         if not any(_says_the_same(hit, other) for other in kept):
@@ -321,13 +313,20 @@ def _merged(hits: Sequence[Found]) -> list[Found]:
 
 
 def _says_the_same(hit: Found, other: Found) -> bool:
-    return hit.text == other.text or (
-        hit.record == OBSERVATION and hit.session_id == other.session_id and hit.text in other.text
-    )
+    if hit.text == other.text:
+        return True
+    if hit.session_id != other.session_id or (hit.record, other.record).count(OBSERVATION) != 1:
+        return False
+    short, long = sorted((" ".join(hit.text.split()), " ".join(other.text.split())), key=len)
+    return short in long
 
 
 def _sessions_of(hits: Sequence[Found]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(hit.session_id for hit in hits if hit.session_id))
+
+
+def _line(line: Remembered, score: float) -> Found:
+    return Found(MEMORY_LINE, line.id, score, line.text, f"{line.day or ''}", kind=line.section)
 
 
 def _passage(name: str, score: float, payload: dict[str, Any]) -> Found:

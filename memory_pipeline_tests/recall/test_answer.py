@@ -24,7 +24,7 @@ NEW = Found(
     role="user",
 )
 OTHER = Found("message", "m-3", 0.7, "Lunch was good.", "2025-03-20", "2025-03-20T09:00", "s3")
-APPROVED = Found("memory_line", "p-20250305-001", 0.8, "The cache keeps keys for 45 minutes", line=7, kind="Patterns")
+APPROVED = Found("memory_line", "p-20250305-001", 0.8, "The cache keeps keys for 45 minutes", kind="Patterns")
 WEIGHTS = {"cach": 2.0, "key": 2.0, "minut": 1.0}
 
 

@@ -120,9 +120,27 @@ def test_a_line_of_memory_md_is_found_as_the_file_is_now(opened: Workspace) -> N
         "# Memory\n\n## Hard Rules\n\n- Never deploy on Friday <!-- p-20250305-001 -->\n"
     )
     first = search(opened.settings, "deploy on friday").hits[0]
-    assert (first.record, first.source_id, first.line) == ("memory_line", "p-20250305-001", 5)
+    assert (first.record, first.source_id) == ("memory_line", "p-20250305-001")
     opened.settings.memory_file.write_text("# Memory\n\n## Hard Rules\n\n- ~~Never deploy on Friday~~\n")
     assert not any("deploy" in text for text in texts(opened, "deploy on friday"))
+
+
+def test_an_approved_line_is_found_by_its_meaning_and_only_in_its_project(opened: Workspace) -> None:
+    opened.settings.memory_file.write_text(
+        "## Hard Rules\n- (2025-03-05) Ask before you empty the cart (project: shop)\n"
+    )
+    assert search(opened.settings, "may the agent clear that cart without asking me").hits[0].record == "memory_line"
+    for project, is_there in (("shop", True), ("depot", False)):
+        hits = search(opened.settings, "empty the cart", Filters(equals={"project": [project]})).hits
+        assert any(hit.record == "memory_line" for hit in hits) is is_there
+    assert not any(hit.record == "memory_line" for hit in search(opened.settings, "config/admin.toml").hits)
+
+
+def test_an_observation_and_its_passage_are_one_hit_whichever_is_better(opened: Workspace) -> None:
+    put(opened.lake, "observations", observation("reads its settings from config/admin.toml", session="s2"))
+    index(opened, searching.encoder_of(""))  # type: ignore[arg-type]
+    found = [text for text in texts(opened, "reads its settings from config/admin.toml") if "admin.toml" in text]
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("query", ["", "   ", "?!", "\x00\x01"])
@@ -219,6 +237,7 @@ def test_a_day_that_is_written_is_seen_whole_or_not_at_all(opened: Workspace, en
     while not stop.is_set():
         with open_index(opened.settings, encoder, MESSAGES) as found:
             seen.add(len(found.ids(day)))
+        time.sleep(0.05)  # a lock is not fair: who asks without a pause keeps it
     writer.join()
     assert seen <= {0, 61, 2}  # the passages and their session
 

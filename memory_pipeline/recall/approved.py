@@ -1,0 +1,91 @@
+"""The lines of MEMORY.md among the hits: the file as it is now, which a user may have changed a moment ago."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from memory_pipeline.recall.fusion import Filters
+from memory_pipeline.recall.remembered import OTHER, Remembered, remembered
+from memory_pipeline.settings import BUNDLED_MODEL, Settings
+from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError
+from memory_pipeline.text.terms import query_terms
+
+MIN_SHARE = 0.5
+"""Of what is asked for, by weight, that a line must say in words; or its meaning must be as near as this:"""
+MIN_COSINE = 0.45
+COSINE_OF_ALL = 0.7
+"""A line as near as this scores as one that has all that is asked for."""
+MAX_NEW = 30
+"""Lines whose vectors one search makes, at some 12 ms each; the next makes the next."""
+
+
+def approved_lines(
+    settings: Settings,
+    weights: Mapping[str, float],
+    vector: Sequence[float] | None,
+    encoder: Encoder | None,
+    filters: Filters,
+) -> list[tuple[Remembered, float]]:
+    """Lines that fit, with scores from 0 to 1. Those of other projects than the one that is asked for are left out, and
+    where sessions, days or kinds are asked for there are none: a line has none of these."""
+    projects = list(filters.equals.get("project", ()))
+    if filters.first_day or filters.last_day or filters.equals.keys() - {"project"} or len(projects) > 1:
+        return []
+    path = settings.memory_file
+    project = projects[0] if projects else None
+    lines = remembered(path.read_bytes() if path.exists() else None, {}, project, settings.sections)
+    lines = [line for line in lines if not (project and line.nearness == OTHER)]
+    total = sum(weights.values())
+    near = _cosines(settings, [line.text for line in lines], vector, encoder) if lines else {}
+    found = []
+    for line in lines:
+        share = sum(weights[t] for t in set(query_terms(line.text)) & weights.keys()) / total if total else 0.0
+        cosine = near.get(line.text, 0.0)
+        if share >= MIN_SHARE or cosine >= MIN_COSINE:
+            found.append((line, max(share, min(1.0, cosine / COSINE_OF_ALL))))
+    return found
+
+
+def _cosines(
+    settings: Settings, texts: Sequence[str], vector: Sequence[float] | None, encoder: Encoder | None
+) -> dict[str, float]:
+    """By text. Vectors are kept in a file of the index; without one, or the model, words must do."""
+    if vector is None or encoder is None or encoder.name != BUNDLED_MODEL:
+        return {}
+    kept_in = settings.index_dir / "memory_lines.json"
+    known = _read(kept_in)
+    wanted = {text: hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts}
+    new = [text for text, name in wanted.items() if name not in known][:MAX_NEW]
+    try:
+        made = {wanted[text]: [round(x, 5) for x in encoder.encode_query(text)] for text in new}
+    except EncoderUnavailableError:
+        return {}
+    if made:
+        known = {name: v for name, v in known.items() if name in set(wanted.values())} | made
+        _write(kept_in, known)
+    return {
+        text: sum(a * b for a, b in zip(known[name], vector, strict=True))
+        for text, name in wanted.items()
+        if len(known.get(name, ())) == len(vector)
+    }
+
+
+def _read(path: Path) -> dict[str, list[float]]:
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(path.read_text("utf-8"))
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _write(path: Path, vectors: Mapping[str, Sequence[float]]) -> None:
+    """A search goes on without: a disk that is full or read-only costs the next one some milliseconds."""
+    with contextlib.suppress(OSError):
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
+        temporary.write_text(json.dumps(vectors), "utf-8")
+        temporary.replace(path)
