@@ -98,8 +98,9 @@ def fuse(found: Candidates, weights: Weights = WEIGHTS) -> Ranked:
     own = _own_scores(found, weights)
     by_session, beside = _by_session(found.sessions), _beside(near, payloads)
     scores = {
-        name: _substance(payload)
-        * (own[name] + weights.session * by_session.get(payload["session_id"], 0.0) + weights.neighbours * beside[name])
+        name: own[name]
+        + weights.session * by_session.get(payload["session_id"], 0.0)
+        + weights.neighbours * beside[name]
         for name, payload in payloads.items()
     }
     sessions: dict[str, float] = defaultdict(float)
@@ -137,10 +138,10 @@ def _own_scores(found: Candidates, weights: Weights) -> dict[str, float]:
     return scores
 
 
-def _substance(payload: Mapping[str, Any]) -> float:
-    """What a passage's score is multiplied by. A question answers none. Between two calls of tools an agent says what
-    it will look at next, in a few words that are all on the subject and tell nothing; a user's few words may be the
-    rule itself."""
+def substance(payload: Mapping[str, Any]) -> float:
+    """What the score of a passage that is shown is multiplied by. A question answers none. Between two calls of tools
+    an agent says what it will look at next, in a few words that are all on the subject and tell nothing; a user's few
+    words may be the rule itself."""
     if payload["role"] != "assistant":
         return QUESTION if payload["text"].rstrip().endswith(("?", "？")) else 1.0
     return min(1.0, SHORTEST + (1 - SHORTEST) * len(payload["text"]) / SUBSTANTIAL)
