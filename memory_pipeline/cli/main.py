@@ -38,6 +38,7 @@ COMMANDS = {
     "sql": "Ask the tables anything, in SQL.",
     "archive": "Move old daily logs to memory/archive/.",
     "identity": "Check the files that say who your agents are.",
+    "index": "Show what is searched, and make it anew.",
     "models": "Show the embedding models of this machine, and fetch others.",
     "settings": "Show what is set and where, and change it.",
     "ui": "Start Dagster's UI and daemon; stop them with Ctrl-C.",

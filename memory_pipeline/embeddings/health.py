@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from memory_pipeline.embeddings.index import IndexBusyError, IndexUnavailableError, is_sound
+from memory_pipeline.embeddings.index import MESSAGES, IndexBusyError, IndexUnavailableError, is_sound
 from memory_pipeline.embeddings.opening import open_index
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE
@@ -39,7 +39,7 @@ def vector_problems(workspace: Workspace) -> list[str]:
     rows = workspace.lake.read("embeddings", columns=["day", "point_id", "model", "dimension"])
     known = rows.filter(rows["model"] == settings.embedding_model)
     if known.is_empty() and not settings.qdrant.url:
-        return []
+        return _lost_messages(workspace)
     try:
         size = _Size(known["dimension"][-1]) if known.height else encoder_of(settings.embedding_model)
         with open_index(settings, size, wait=LOOK_SECONDS) as index:
@@ -54,13 +54,34 @@ def vector_problems(workspace: Workspace) -> list[str]:
     except (IndexUnavailableError, EncoderUnavailableError) as error:
         return [f"There are no vectors, and lines are compared by their words alone: {error}"]
     if not lost:
-        return []
+        return _lost_messages(workspace)
     for day in known.filter(pl.col("point_id").is_in(list(lost)))["day"].unique():  # looked for again by every run
         workspace.lake.replace("embeddings", workspace.lake.read("embeddings", [day]), [day], {day: INCOMPLETE})
     said = f"{len(lost)} of {known.height} vectors are not in the index"
     if unsound:
         said += f", {len(unsound)} of them since they were zero or no numbers"
-    return [f"{said}; `memory run --all` makes them anew."]
+    return [f"{said}; `memory run --all` makes them anew.", *_lost_messages(workspace)]
+
+
+def _lost_messages(workspace: Workspace) -> list[str]:
+    """The same of what was said, by number first: there are many."""
+    settings, table = workspace.settings, "message_embeddings"
+    rows = workspace.lake.read(table, columns=["day", "point_id", "dimension"])
+    sizes = rows.filter(rows["dimension"] > 0)["dimension"]
+    if sizes.is_empty():
+        return []
+    try:
+        with open_index(settings, _Size(sizes[-1]), MESSAGES, wait=LOOK_SECONDS) as index:
+            lost = set() if index.count() >= rows.height else set(rows["point_id"]) - index.ids()
+    except IndexBusyError:
+        return []
+    except IndexUnavailableError as error:
+        return [f"What was said cannot be searched but by words from the tables: {error}"]
+    for day in rows.filter(pl.col("point_id").is_in(list(lost)))["day"].unique():
+        workspace.lake.replace(table, workspace.lake.read(table, [day]), [day], {day: INCOMPLETE})
+    if not lost:
+        return []
+    return [f"{len(lost)} of {rows.height} passages are not in the index; `memory run --all` makes them anew."]
 
 
 def lexical_only(settings: Settings) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,15 @@ from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
 
-from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavailableError, VectorIndex
+from filelock import FileLock, Timeout
+
+from memory_pipeline.embeddings.index import (
+    COLLECTION,
+    MESSAGES,
+    IndexBusyError,
+    IndexUnavailableError,
+    VectorIndex,
+)
 from memory_pipeline.settings import Settings
 
 WAIT_SECONDS = 30.0
@@ -130,12 +139,46 @@ def mark_complete(settings: Settings, dimension: int, base: str) -> None:
 
 
 def searched_collection(settings: Settings, base: str) -> Collection | None:
-    """The collection that was complete last, which may be another model's while a new one is being filled; None before
-    the first."""
+    """The collection that was complete last, which may be another model's while a new one is being filled; before the
+    first the one that is being filled, None where there is none."""
     try:
         return Collection(**json.loads(_complete(settings, base).read_text("utf-8")))
     except (OSError, ValueError, TypeError):
+        return _being_filled(settings, base)
+
+
+def remove_collections(settings: Settings, base: str) -> None:
+    """Take the embedded collections of the configured model away: every day has its vectors made anew by the next run.
+    On a server they stay, to be filled over. Raises `IndexBusyError` while another process uses one."""
+    for folder in settings.index_dir.glob(collection_name(settings, base, settings.embedding_model, "*")):
+        if folder.is_dir():
+            lock = FileLock(f"{folder}.lock", timeout=WAIT_SECONDS)
+            try:
+                with lock:
+                    shutil.rmtree(folder)
+            except Timeout:
+                raise IndexBusyError(f"{folder} is in use by another process; wait for it to end.") from None
+    new_generation(settings, base)
+    _complete(settings, base).unlink(missing_ok=True)
+
+
+def left_over(settings: Settings) -> list[Path]:
+    """Folders below index/ that nothing searches or fills: of other models, of earlier versions, set aside."""
+    bases = (COLLECTION, MESSAGES)
+    searched = {found.name for base in bases if (found := searched_collection(settings, base))}
+    own = [collection_name(settings, base, settings.embedding_model, "*") for base in bases]
+    folders = (path for path in settings.index_dir.iterdir() if path.is_dir()) if settings.index_dir.is_dir() else ()
+    return sorted(f for f in folders if f.name not in searched and not any(f.match(name) for name in own))
+
+
+def _being_filled(settings: Settings, base: str) -> Collection | None:
+    mark = _mark(settings, base)
+    dimension = mark.read_text("utf-8").partition("\n")[2] if mark.exists() else ""
+    if not dimension.isdigit():
         return None
+    name = collection_name(settings, base, settings.embedding_model, dimension)
+    is_there = (settings.index_dir / name).is_dir()
+    return Collection(name, settings.embedding_model, int(dimension)) if is_there else None
 
 
 def _note_dimension(settings: Settings, base: str, dimension: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -34,7 +35,7 @@ from memory_pipeline.lake.rows import (
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import Built
+from memory_pipeline.stage import Built, bring_up_to_date
 from memory_pipeline.text.embedding_models import facts_of
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
 from memory_pipeline.text.terms import terms
@@ -268,6 +269,21 @@ def settle_collections(workspace: Workspace) -> None:
                     index.settle()
                 finally:
                     index.close()
+
+
+def rebuild(workspace: Workspace, days: Iterable[date], report: Callable[[date], None]) -> None:
+    """Fill the collections of the configured model from the tables, in the order of the days. Killed in between, the
+    rest is out of date and made by the next run."""
+    from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
+
+    stages = [
+        kind.from_workspace(workspace) for kind in (EmbeddingsStage, SummaryEmbeddingsStage, MessageEmbeddingsStage)
+    ]
+    for day in days:
+        for stage in stages:
+            bring_up_to_date(stage, workspace.lake, day)
+        report(day)
+    switch_when_complete(workspace)
 
 
 def vectors_of(settings: Settings, encoder: Encoder, observation_ids: list[str]) -> dict[str, list[float]]:

@@ -89,6 +89,7 @@ class _Open:
     messages: VectorIndex | None = None
     observations: VectorIndex | None = None
     model: str = ""
+    dimension: int = 0
     notes: list[str] = field(default_factory=list)
 
 
@@ -146,7 +147,7 @@ class Searcher:
             return Results(
                 text, tuple(best), _sessions_of(best), bool(best), tuple(notes), weights=dict.fromkeys(wanted, 1.0)
             )
-        vector, note = self._vector(text, opened.model)
+        vector, note = self._vector(text, opened)
         notes += [note] if note else []
         ranked = rank(opened.messages, wanted, vector, filters)
         weight = _weights_of_terms(opened.messages, wanted)
@@ -190,7 +191,7 @@ class Searcher:
                 return opened
             try:
                 opened.messages = self._one(known, MESSAGES)
-                opened.model = known.model
+                opened.model, opened.dimension = known.model, known.dimension
                 if observations := searched_collection(self.settings, COLLECTION):
                     opened.observations = self._one(observations, COLLECTION)
             except IndexUnavailableError as error:
@@ -215,15 +216,19 @@ class Searcher:
             )
         return index
 
-    def _vector(self, text: str, model: str) -> tuple[list[float] | None, str]:
+    def _vector(self, text: str, opened: _Open) -> tuple[list[float] | None, str]:
+        model = opened.model
         if not model:
             return None, ""
         if model == BUNDLED_MODEL and not is_latin(text):
             return None, ""  # it knows English, and its neighbours in other scripts are chance
         try:
-            return encoder_of(model).encode_query(text), ""
+            vector = encoder_of(model).encode_query(text)
         except EncoderUnavailableError as error:
             return None, f"By words only: {error}"
+        if opened.dimension not in (0, len(vector)):
+            return None, "By words only: what was said has no vectors yet; `memory run --all` makes them."
+        return vector, ""
 
     def _observations(
         self, opened: _Open, wanted: Sequence[str], vector: Sequence[float] | None, filters: Filters, limit: int

@@ -1,0 +1,108 @@
+"""`memory index`: what is searched, and how it is made anew."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.cli.console import err, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavailableError
+from memory_pipeline.embeddings.opening import (
+    collection_name,
+    left_over,
+    open_collection,
+    remove_collections,
+    searched_collection,
+)
+from memory_pipeline.settings import Settings
+
+app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
+LOOK_SECONDS = 2.0
+BASES = {MESSAGES: "what was said", COLLECTION: "observations, segments, reflections"}
+
+
+@app.callback()
+def index(context: typer.Context) -> None:
+    """Show what is searched, and make it anew.
+
+    The index holds words and vectors of the tables; all of it can be made again from them.
+    """
+    if context.invoked_subcommand is None:
+        status()
+
+
+@app.command()
+def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
+    """Show the collections, which are searched, and what is left over of others."""
+    settings = active_settings()
+    rows = [_row(settings, base) for base in BASES]
+    old = [{"folder": f"{folder}", "bytes": _bytes(folder)} for folder in left_over(settings)]
+    if as_json:
+        print_json({"collections": rows, "left_over": old})
+        return
+    for row in rows:
+        say(BASES[f"{row['base']}"])
+        for name in ("searched", "model", "points", "megabytes", "problem"):
+            if row[name] is not None:
+                say_pair(f"  {name}", row[name])
+    for each in old:
+        say(f"Left over: {each['folder']}, {int(str(each['bytes'])) // 10**6} MB; `memory index rebuild` removes it.")
+
+
+@app.command()
+def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+    """Remove the index and make it anew from the tables, the newest day first.
+
+    What is left over of other models and versions is removed too. Killed in between, `memory run --all` does the rest.
+    """
+    from memory_pipeline.embeddings.stage import rebuild as fill
+    from memory_pipeline.workspace import Workspace
+
+    settings = active_settings()
+    old = left_over(settings)
+    for folder in old:
+        say(f"Removes {folder}")
+    say(f"Makes anew: {', '.join(collection_name(settings, base, settings.embedding_model, '*') for base in BASES)}")
+    if not yes:
+        typer.confirm("Go on?", abort=True)
+    with one_sentence(IndexUnavailableError):
+        for base in BASES:
+            remove_collections(settings, base)
+        _remove(old)
+        opened = Workspace.open(settings)
+        days = sorted(opened.lake.days("messages"), reverse=True)
+        fill(opened, days, lambda day: err.print(f"{day}", style="dim"))
+    say(f"{len(days)} days are indexed.")
+
+
+def _remove(folders: list[Path]) -> None:
+    import shutil
+
+    for folder in folders:
+        shutil.rmtree(folder)
+
+
+def _row(settings: Settings, base: str) -> dict[str, object]:
+    row: dict[str, object] = dict.fromkeys(("searched", "model", "points", "megabytes", "problem"))
+    row["base"] = base
+    if (found := searched_collection(settings, base)) is None:
+        return row | {"problem": "nothing is indexed yet: `memory run` does it"}
+    row |= {"searched": found.name, "model": found.model}
+    folder = settings.index_dir / found.name
+    if not settings.qdrant.url:
+        if not folder.is_dir():
+            return row | {"problem": f"{folder} is gone: `memory run --all` makes it anew"}
+        row["megabytes"] = _bytes(folder) // 10**6
+    try:
+        opened = open_collection(settings, found.name, found.dimension, LOOK_SECONDS)
+        row["points"] = opened.count()
+        opened.close()
+    except IndexUnavailableError as error:
+        row["problem"] = f"{error}"
+    return row
+
+
+def _bytes(folder: Path) -> int:
+    """On the disk: the engine reserves files much longer than what it has written of them."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
