@@ -34,7 +34,7 @@ def index(context: typer.Context) -> None:
 
 @app.command()
 def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """Show the collections, which are searched, and what is left over of others."""
+    """Show the collections and what is left over of others."""
     settings = active_settings()
     rows = [_row(settings, base) for base in BASES]
     old = [{"folder": f"{folder}", "bytes": _bytes(folder)} for folder in left_over(settings)]
@@ -52,7 +52,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
 
 @app.command()
 def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
-    """Remove the index and make it anew from the tables, the newest day first.
+    """Remove the index and make it anew, newest day first.
 
     What is left over of other models and versions is removed too. Killed in between, `memory run --all` does the rest.
     """
