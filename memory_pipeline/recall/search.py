@@ -1,12 +1,13 @@
 """Search over everything that is kept: what was said, what was observed of it, and the lines of MEMORY.md.
 
-Opens the index late and closes it early. While a run writes it waits for two seconds at most, then it answers by words
+Opens the index late and closes it early. While a run writes it waits for it a moment, then it answers by words
 from the tables (`scan.py`); it never sees half a day, since a day is written while the index is held.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,8 +32,8 @@ from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of
 from memory_pipeline.text.similarity import is_latin
 from memory_pipeline.text.terms import query_terms
 
-WAIT_SECONDS = 2.0
-"""For an index that a run has open."""
+WAIT_SECONDS = 1.5
+"""For the index while a run has it open; what is left of two seconds is for opening it, or the tables."""
 MAX_QUERY = 2_000
 """Characters of a query that are looked for: more than the model reads, and than anybody asks."""
 OBSERVATION, MEMORY_LINE = "observation", "memory_line"
@@ -189,25 +190,28 @@ class Searcher:
             if known is None:
                 opened.notes.append("Nothing is indexed yet: `memory run` does it. Answered by words from the tables.")
                 return opened
+            deadline = time.monotonic() + self._wait  # for both
             try:
-                opened.messages = self._one(known, MESSAGES)
-                opened.model, opened.dimension = known.model, known.dimension
-                if observations := searched_collection(self.settings, COLLECTION):
-                    opened.observations = self._one(observations, COLLECTION)
+                opened.messages = self._one(known, MESSAGES, deadline)
             except IndexUnavailableError as error:
                 opened.notes.append(f"Answered by words from the tables: {error}")
-                if opened.messages:
-                    opened.messages.close()
-                    opened.messages = None
                 return opened
+            opened.model, opened.dimension = known.model, known.dimension
+            try:
+                if observations := searched_collection(self.settings, COLLECTION):
+                    opened.observations = self._one(observations, COLLECTION, deadline)
+            except IndexUnavailableError as error:
+                opened.notes.append(f"Without observations: {error}")
             self._open = opened
         return self._open
 
-    def _one(self, collection: Collection, base: str) -> VectorIndex:
+    def _one(self, collection: Collection, base: str, deadline: float) -> VectorIndex:
         """Raises `IndexUnavailableError` also for one that is gone or damaged: an empty one would find nothing."""
         if not self.settings.qdrant.url and not (self.settings.index_dir / collection.name).is_dir():
             raise IndexUnavailableError(f"{collection.name} is gone from index/; `memory run --all` makes it anew.")
-        index = open_collection(self.settings, collection.name, collection.dimension, self._wait)
+        index = open_collection(
+            self.settings, collection.name, collection.dimension, max(deadline - time.monotonic(), 0.0)
+        )
         if index.set_aside:
             index.close()
             new_generation(self.settings, base)

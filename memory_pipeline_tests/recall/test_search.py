@@ -218,6 +218,13 @@ def test_while_a_run_holds_the_index_the_tables_answer(opened: Workspace, encode
     assert time.monotonic() - began < 10 * searching.WAIT_SECONDS
 
 
+def test_observations_that_a_run_holds_are_left_out(opened: Workspace, encoder: FakeEncoder) -> None:
+    with open_index(opened.settings, encoder, COLLECTION):
+        results = search(opened.settings, "redis keys expire")
+    assert results.hits[0].text == TTL and results.hits[0].record == "message"
+    assert results.notes[0].startswith("Without observations: ")
+
+
 def test_a_day_that_is_written_is_seen_whole_or_not_at_all(opened: Workspace, encoder: FakeEncoder) -> None:
     """Sixty messages replace one, again and again, while others ask."""
     stage = MessageEmbeddingsStage(opened, encoder)  # type: ignore[arg-type]
