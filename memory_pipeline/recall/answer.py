@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from memory_pipeline.days import day_of
 from memory_pipeline.llm.config import reflector_model
@@ -24,7 +25,9 @@ from memory_pipeline.recall.search import MEMORY_LINE, Found, Results
 from memory_pipeline.text.sentences import clip, sentences
 from memory_pipeline.text.specifics import Words, missing_specifics
 from memory_pipeline.text.terms import terms
-from memory_pipeline.workspace import Workspace
+
+if TYPE_CHECKING:
+    from memory_pipeline.workspace import Workspace
 
 MAX_QUOTE = 400
 """Characters of a quote: the sentence that says most of what is asked, and what follows it."""

@@ -6,14 +6,15 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line, split_lines
 from memory_pipeline.markdown.safe_write import decode
-from memory_pipeline.proposals.events import EXPIRED, PENDING
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.scope import only
+
+if TYPE_CHECKING:
+    from memory_pipeline.lake.rows import ProposalState
 
 OWN, GENERAL, OTHER = 0, 1, 2
 """Said in the project of the session, in several or none, or in another one only."""
@@ -77,6 +78,8 @@ class Settled(NamedTuple):
 
 def settled(data: bytes | None, proposals: Iterable[ProposalState]) -> Settled:
     """By the bytes of MEMORY.md and all proposals; one that expired was never decided on."""
+    from memory_pipeline.proposals.events import EXPIRED, PENDING  # with it polars, which a search does not need
+
     over = [row for row in proposals if row["status"] not in (PENDING, EXPIRED)]
     words = {normalised(line.text) for line in lines_of(data)} | {normalised(row["text"]) for row in over}
     return Settled(words, {source for row in over for source in row["sources"]})
