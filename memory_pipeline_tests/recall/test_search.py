@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -290,3 +292,11 @@ def test_what_did_not_change_is_not_encoded_again(opened: Workspace, encoder: Fa
 def no_outage_is_remembered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("memory_pipeline.embeddings.opening._down", {})
     yield
+
+
+def test_the_commands_load_no_table_library() -> None:
+    """A question is asked at a prompt: polars alone takes a fifth of a second."""
+    heavy = "{'polars', 'duckdb', 'dagster', 'torch', 'py3langid'}"
+    code = f"import sys, memory_pipeline.cli.recall, memory_pipeline.cli.search; print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
