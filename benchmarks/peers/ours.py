@@ -58,7 +58,7 @@ class Ours:
         for name, messages in collection.sessions().items():
             began = said_at(messages[0]["said_at"])
             header = {"type": "session", "version": 3, "id": name, "timestamp": f"{began:%Y-%m-%dT%H:%M:%S.000Z}"}
-            lines: list[dict[str, object]] = [header | {"cwd": "/work/project"}]
+            lines: list[dict[str, object]] = [header | {"cwd": "/src/project"}]
             people = list(dict.fromkeys(message["speaker"] for message in messages))
             for at, message in enumerate(messages):
                 moment = said_at(message["said_at"])

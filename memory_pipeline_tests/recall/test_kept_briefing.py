@@ -172,12 +172,12 @@ def test_another_folder_of_a_name_that_is_taken_is_another_project(tmp_path: Pat
     from memory_pipeline_tests.conftest import conversation, write_session
 
     settings, lake = workspace(tmp_path / "ws")
-    write_session(tmp_path / "s" / "one.jsonl", *conversation(f"{DAY}T09:00:00"), cwd="/home/ada/work/api")
+    write_session(tmp_path / "s" / "one.jsonl", *conversation(f"{DAY}T09:00:00"), cwd="/home/ada/code/api")
     from memory_pipeline.sessions.catalogue import Catalogue
     from memory_pipeline.sessions.reading import source_of
 
     Catalogue(lake, settings).refresh([source_of(tmp_path / "s" / "one.jsonl")])
-    assert project_of_place(lake, place_of_folder(Path("/home/ada/work/api"))) == "api"
+    assert project_of_place(lake, place_of_folder(Path("/home/ada/code/api"))) == "api"
     assert project_of_place(lake, place_of_folder(Path("/home/ada/play/api"))) == "play/api"
     assert project_of_place(lake, place_of_folder(Path("/home/ada"))) is None
 
