@@ -30,6 +30,16 @@ DISTILLATION: dict[str, pl.DataType] = {
     "projects": TEXTS,
 }
 
+EMBEDDING: dict[str, pl.DataType] = {
+    "day": pl.Date(),
+    "point_id": pl.String(),
+    "kind": pl.String(),
+    "source_id": pl.String(),
+    "model": pl.String(),
+    "dimension": pl.Int64(),
+    "content_hash": pl.String(),
+}
+
 
 @dataclass(frozen=True)
 class Table:
@@ -226,28 +236,12 @@ TABLES: dict[str, Table] = {
     ),
     "embeddings": Table(
         "the record of one vector in the index",
-        {
-            "day": pl.Date(),
-            "point_id": pl.String(),
-            "kind": pl.String(),
-            "source_id": pl.String(),
-            "model": pl.String(),
-            "dimension": pl.Int64(),
-            "content_hash": pl.String(),
-        },
+        EMBEDDING,
         ("source_id",),
     ),
     "summary_embeddings": Table(
         "the record of the vector of a segment or reflection in the index",
-        {
-            "day": pl.Date(),
-            "point_id": pl.String(),
-            "kind": pl.String(),
-            "source_id": pl.String(),
-            "model": pl.String(),
-            "dimension": pl.Int64(),
-            "content_hash": pl.String(),
-        },
+        EMBEDDING,
         ("source_id",),
     ),
     "message_embeddings": Table(

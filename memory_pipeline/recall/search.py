@@ -41,6 +41,13 @@ OBSERVATION_FACTOR = 0.8
 """Of an observation's score beside that of the words themselves, which it mostly repeats."""
 
 
+FIELDS_SHOWN = (
+    *("record", "source_id", "text", "timestamp", "session_id", "session_name", "project", "harness", "role"),
+    *("priority", "kind", "start", "end"),
+)
+"""Of a payload that a hit tells."""
+
+
 class QueryError(MemoryPipelineError):
     """A query that says nothing to look for."""
 
@@ -155,7 +162,7 @@ class Searcher:
         best_passages = ranked.passages[: limit * 4]
         payloads = opened.messages.payloads([name for name, _ in best_passages])
         said = [
-            _passage(name, score * substance(payloads[name]), payloads[name])
+            _hit(name, score * substance(payloads[name]), payloads[name])
             for name, score in best_passages
             if name in payloads
         ]
@@ -257,9 +264,7 @@ class Searcher:
                 scores[hit.point_id] = scores.get(hit.point_id, 0.0) + share * max(hit.score, 0.0) / (highest or 1.0)
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:limit]
         payloads = index.payloads([name for name, _ in best])
-        return [
-            _observation(name, score * OBSERVATION_FACTOR, payloads[name]) for name, score in best if name in payloads
-        ]
+        return [_hit(name, score * OBSERVATION_FACTOR, payloads[name]) for name, score in best if name in payloads]
 
     def _memory_lines(
         self, weights: Mapping[str, float], vector: Sequence[float] | None, model: str, filters: Filters
@@ -338,37 +343,7 @@ def _line(line: Remembered, score: float) -> Found:
     return Found(MEMORY_LINE, line.id, score, line.text, f"{line.day or ''}", kind=line.section)
 
 
-def _passage(name: str, score: float, payload: dict[str, Any]) -> Found:
-    return Found(
-        payload["record"],
-        payload["source_id"],
-        score,
-        payload["text"],
-        payload["date"],
-        payload["timestamp"],
-        payload["session_id"],
-        payload["session_name"],
-        payload["project"],
-        payload["harness"],
-        payload["role"],
-        start=payload["start"],
-        end=payload["end"],
-        point_id=name,
-    )
-
-
-def _observation(name: str, score: float, payload: dict[str, Any]) -> Found:
-    return Found(
-        payload["record"],
-        payload["source_id"],
-        score,
-        payload["text"],
-        payload["date"],
-        payload.get("timestamp") or "",
-        payload.get("session_id") or "",
-        project=payload.get("project") or "",
-        harness=payload.get("harness") or "",
-        priority=payload.get("priority") or "",
-        kind=payload.get("kind") or "",
-        point_id=name,
-    )
+def _hit(name: str, score: float, payload: Mapping[str, Any]) -> Found:
+    """Of a point; what its record does not have is empty."""
+    known = {field: value for field in FIELDS_SHOWN if (value := payload.get(field)) is not None}
+    return Found(score=score, day=payload["date"], point_id=name, **known)

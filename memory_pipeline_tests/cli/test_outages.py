@@ -9,6 +9,8 @@ import pytest
 import typer
 
 from memory_pipeline.cli.run import run
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
+from memory_pipeline.embeddings.opening import SCHEMA
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.stage import Built
 from memory_pipeline_tests.cli.command import memory, memory_json
@@ -62,14 +64,18 @@ def test_without_the_server_the_day_is_done_by_words_and_it_is_said(home: Path) 
 def test_what_is_damaged_is_named_with_its_place_and_made_again(home: Path) -> None:
     assert memory(home, "run", env=env(home)).returncode == 0
     workspace = home / ".memory-pipeline"
-    for path in (workspace / "index" / "all-MiniLM-L6-v2").rglob("*"):
-        if path.is_file():
+    collections = [f"{workspace}/index/{base}-all-MiniLM-L6-v2-384-v{SCHEMA}" for base in (COLLECTION, MESSAGES)]
+    for collection in collections:
+        files = [path for path in Path(collection).rglob("*") if path.is_file()]
+        assert files
+        for path in files:
             path.write_bytes(b"broken")
     table = workspace / "lake" / "observations" / "2025-03-05.parquet"
     table.write_bytes(b"broken")
     told = memory(home, "status", env=env(home)).stdout
     assert "vectors are not in the index; `memory run --all` makes them anew." in told
-    for place in (f"{workspace}/index/all-MiniLM-L6-v2.broken-1", f"{table}.broken-1"):
+    assert "passages are not in the index; `memory run --all` makes them anew." in told
+    for place in (*(f"{collection}.broken-1" for collection in collections), f"{table}.broken-1"):
         assert f"set aside               {place}" in told
     assert "days out of date        1" in told
     result = memory(home, "run", env=env(home))
@@ -78,7 +84,7 @@ def test_what_is_damaged_is_named_with_its_place_and_made_again(home: Path) -> N
     assert f"set aside               {table}.broken-1" in result.stdout
     assert "Then delete it." in result.stdout
     status = memory_json(home, "status", env=env(home))
-    assert (status["problems"], status["days_out_of_date"], len(status["set_aside"])) == ([], [], 2)
+    assert (status["problems"], status["days_out_of_date"], len(status["set_aside"])) == ([], [], 3)
     assert RULE in in_review(home)
 
 
