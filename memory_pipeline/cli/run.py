@@ -1,6 +1,7 @@
 """`memory run`: sessions in, memory out, through Dagster."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from datetime import UTC, date, datetime
 from typing import Annotated, Any, NamedTuple
 
@@ -23,7 +24,7 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
-STAGES_WITH_PROGRESS = 6
+STAGES_WITH_PROGRESS = len(fields(Stages))
 DAY_JOB = "day_job"
 
 
