@@ -33,8 +33,8 @@ from benchmarks.common import parser
 from benchmarks.peers.system import Collection, said_at, with_speaker
 from benchmarks.recall_peers import DATASETS, QUESTIONS, quantile
 from memory_pipeline.embeddings.edge import EdgeIndex
-from memory_pipeline.embeddings.index import DENSE, WORDS, Point
-from memory_pipeline.embeddings.passages import PASSAGE, passages_of, points_of
+from memory_pipeline.embeddings.index import DENSE, PASSAGE, WORDS, Point
+from memory_pipeline.embeddings.passages import passages_of, points_of
 from memory_pipeline.lake.rows import MessageRow
 from memory_pipeline.recall.answer import newest_first
 from memory_pipeline.recall.fusion import Candidates, Ranked, candidates, fuse, session_parts

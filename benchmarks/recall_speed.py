@@ -34,9 +34,9 @@ import numpy as np
 
 from benchmarks.common import FIXTURES, ROOT, parser
 from benchmarks.recall_peers import quantile
-from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, WORDS, Point
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, PASSAGE, WORDS, Point
 from memory_pipeline.embeddings.opening import collection_name, mark_complete, open_index
-from memory_pipeline.embeddings.passages import PASSAGE, passages_of, points_of
+from memory_pipeline.embeddings.passages import passages_of, points_of
 from memory_pipeline.embeddings.sparse import weigh
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import search, searcher

@@ -25,6 +25,9 @@ SPARSE = (WORDS, CONTEXT, SESSION)
 """Names of the vectors of a point: of its meaning; of its words, of them with the words of its neighbours, and, for a
 whole session, of all that was said in it. The engine weighs a sparse vector by how rare its terms are in the
 collection, so texts of different sizes have vectors of different names."""
+PASSAGE, WHOLE_SESSION = "message", "session"
+OBSERVATION, SEGMENT, REFLECTION = "observation", "segment", "reflection"
+"""What a point is, in its payload as `record`: those of the collection of messages, and those of the other."""
 KEYWORDS = ("priority", "record", "session_id", "project", "harness", "kind", "owner")
 """Payload fields that can be filtered by equality."""
 

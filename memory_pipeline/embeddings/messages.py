@@ -8,9 +8,9 @@ from typing import Self
 
 import polars as pl
 
-from memory_pipeline.embeddings.index import MESSAGES, IndexUnavailableError, Point, is_sound
+from memory_pipeline.embeddings.index import MESSAGES, PASSAGE, IndexUnavailableError, Point, is_sound
 from memory_pipeline.embeddings.opening import HasDimension, generation, open_index
-from memory_pipeline.embeddings.passages import PASSAGE, passages_of, points_of
+from memory_pipeline.embeddings.passages import passages_of, points_of
 from memory_pipeline.lake.rows import MessageEmbeddingRow, MessageRow, SessionRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
@@ -22,7 +22,7 @@ VERSION = "1"
 
 
 class WordsOnly:
-    """In the place of a model that is not there: what it would have been for."""
+    """Stands for a model that cannot be loaded: an index of words alone has to have a dimension all the same."""
 
     dimension = 1
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from memory_pipeline.embeddings.index import CONTEXT, SESSION, WORDS, Point
+from memory_pipeline.embeddings.index import CONTEXT, PASSAGE, SESSION, WHOLE_SESSION, WORDS, Point
 from memory_pipeline.embeddings.sparse import weigh
 from memory_pipeline.lake.rows import MessageRow, SessionRow
 from memory_pipeline.text.terms import terms
@@ -25,8 +25,6 @@ MIN_CHARACTERS = 400
 """A cut is made at the last end of a paragraph, line or sentence that leaves so much."""
 SPEAKERS = ("user", "assistant")
 _ENDS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？])\s*"))
-PASSAGE, WHOLE_SESSION = "message", "session"
-"""What a point of the collection of messages is, in its payload as `record`."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,17 @@ from uuid import NAMESPACE_URL, uuid5
 
 import polars as pl
 
-from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, WORDS, IndexUnavailableError, Point, is_sound
+from memory_pipeline.embeddings.index import (
+    COLLECTION,
+    MESSAGES,
+    OBSERVATION,
+    REFLECTION,
+    SEGMENT,
+    WORDS,
+    IndexUnavailableError,
+    Point,
+    is_sound,
+)
 from memory_pipeline.embeddings.opening import (
     WAIT_SECONDS,
     generation,
@@ -43,8 +53,6 @@ from memory_pipeline.workspace import Workspace
 
 VERSION = "2"
 PAYLOAD_VERSION = 3
-OBSERVATION, SEGMENT, REFLECTION = "observation", "segment", "reflection"
-"""What a point of the collection of observations is, in its payload as `record`."""
 
 
 def point_id(source_id: str) -> str:

@@ -17,6 +17,7 @@ from memory_pipeline.embeddings.index import (
     COLLECTION,
     DENSE,
     MESSAGES,
+    OBSERVATION,
     WORDS,
     IndexUnavailableError,
     VectorIndex,
@@ -36,11 +37,18 @@ WAIT_SECONDS = 1.5
 """For the index while a run has it open; what is left of two seconds is for opening it, or the tables."""
 MAX_QUERY = 2_000
 """Characters of a query that are looked for: more than the model reads, and than anybody asks."""
-OBSERVATION, MEMORY_LINE = "observation", "memory_line"
+MEMORY_LINE = "memory_line"
+"""What a hit is that is no point of the index."""
 OBSERVATION_FACTOR = 0.8
 """Of an observation's score beside that of the words themselves, which it mostly repeats."""
 
-
+MIN_LIKENESS = 0.45
+"""Cosine of the bundled model from which a hit is about what was asked. On half of the questions of
+`benchmarks/recall.py` it is silent on 5 of 10 that have no answer and on 3 of 34 that have one; on the other half,
+which it was not chosen on, on 3 of 4 and 2 of 34."""
+MIN_COVERAGE, ALL_BUT_SAID = 0.45, 0.8
+"""Share of what is asked that a hit has in words: where there is no such cosine, and where there is none near."""
+AMONG_THE_BEST = 5
 FIELDS_SHOWN = (
     *("record", "source_id", "text", "timestamp", "session_id", "session_name", "project", "harness", "role"),
     *("priority", "kind", "start", "end"),
@@ -271,15 +279,6 @@ class Searcher:
     ) -> list[Found]:
         found = approved_lines(self.settings, weights, vector, encoder_of(model) if model else None, filters)
         return [_line(line, score) for line, score in found]
-
-
-MIN_LIKENESS = 0.45
-"""Cosine of the bundled model from which a hit is about what was asked. On half of the questions of
-`benchmarks/recall.py` it is silent on 5 of 10 that have no answer and on 3 of 34 that have one; on the other half,
-which it was not chosen on, on 3 of 4 and 2 of 34."""
-MIN_COVERAGE, ALL_BUT_SAID = 0.45, 0.8
-"""Share of what is asked that a hit has in words: where there is no such cosine, and where there is none near."""
-AMONG_THE_BEST = 5
 
 
 def is_likely(coverage: float, likeness: float | None) -> bool:
