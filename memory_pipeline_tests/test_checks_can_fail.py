@@ -34,6 +34,7 @@ from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Script, openai_server
 from memory_pipeline_tests.loaded import defs
 from memory_pipeline_tests.observations.test_checks_by_day import OUTPUT, SECRET, run, stored
+from memory_pipeline_tests.prepared import copied
 from memory_pipeline_tests.rows import DAY, FakeEncoder, observation, put, say, use_encoder, workspace
 
 TURNS = (
@@ -277,7 +278,7 @@ def checked(asset: str, check: str) -> bool:
 @pytest.mark.parametrize("name", CASES)
 def test_the_check_is_red(name: str, good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asset, check = name.split(":")
-    shutil.copytree(good, tmp_path / "workspace", symlinks=True)
+    copied(good, tmp_path / "workspace")
     assert os.environ["MEMORY_WORKSPACE"] == str(tmp_path / "workspace")
     use_encoder(monkeypatch, FakeEncoder("uv", "friday", "lock", dimension=384))
     CASES[name](Bad(monkeypatch, tmp_path))
@@ -297,7 +298,7 @@ def test_every_check_says_when_it_fails_and_has_its_case() -> None:
 def test_nothing_worth_keeping_is_a_valid_answer(
     check: str, good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copytree(good, tmp_path / "workspace")
+    copied(good, tmp_path / "workspace")
     bad = Bad(monkeypatch, tmp_path)
     bad.observed("<observations>nothing worth keeping</observations>")
     assert bad.lake.read("observations", [DAY]).is_empty()
@@ -306,7 +307,7 @@ def test_nothing_worth_keeping_is_a_valid_answer(
 
 
 def test_one_time_of_forty_is_a_slip(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(good, tmp_path / "workspace")
+    copied(good, tmp_path / "workspace")
     bad = Bad(monkeypatch, tmp_path)
     lines = [f"assistant: Note {chr(97 + n % 26) * 5}{n} says that the parcel {n * 7} is late." for n in range(40)]
     say(bad.lake, "s2", *lines, day=DAY + timedelta(1), clock="10:00")

@@ -14,7 +14,7 @@ import pytest
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
 from memory_pipeline_tests.cli.command import memory, memory_json
-from memory_pipeline_tests.prepared import made_once
+from memory_pipeline_tests.prepared import copied, made_once
 from memory_pipeline_tests.rows import stable_bytes
 from memory_pipeline_tests.typed import OF_TABLE, misfits
 
@@ -38,7 +38,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
 @pytest.fixture
 def home(demo: tuple[Path, str, str], tmp_path: Path) -> Path:
     """A copy of that home to change."""
-    return Path(shutil.copytree(demo[0], tmp_path / "home"))
+    return copied(demo[0], tmp_path / "home")
 
 
 def workspace(home: Path) -> Path:

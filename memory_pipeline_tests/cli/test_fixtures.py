@@ -5,7 +5,6 @@ benchmark is `benchmarks/chain.py`.
 """
 
 import re
-import shutil
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from memory_pipeline_tests.cli.command import memory, memory_json
-from memory_pipeline_tests.prepared import made_once
+from memory_pipeline_tests.prepared import copied, made_once
 
 FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"
 pytestmark = [
@@ -35,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def own(home: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(home, tmp_path / "home"))
+    return copied(home, tmp_path / "home")
 
 
 def rows(home: Path, query: str) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ from pathlib import Path
 from memory_pipeline_tests.killing.comparing import age_strays, differences, differences_but_for_times
 from memory_pipeline_tests.killing.forks import Failed, dies, forked, shared, told_in, watch_calls
 from memory_pipeline_tests.killing.story import STEPS, Run, carry_out, judge, prepare, runs_over, workspace_of
+from memory_pipeline_tests.prepared import copied
 
 AT_ONCE, KILLED_AGAIN, TOMORROW = "at once", "killed again", "tomorrow"
 BY_CLOCK, BY_CALL = "clock", "call"
@@ -70,7 +71,7 @@ class Chain:
         """A workspace like the template (none: an empty one) in which a person has said `SAID` on the days."""
         chain = cls(folder, runs_over(days))
         if template:
-            shutil.copytree(template, chain.workspace)
+            copied(template, chain.workspace)
         forked(lambda: prepare(chain.workspace, days))
         return chain
 
@@ -85,12 +86,12 @@ class Chain:
         for number, run in enumerate(self.runs):
             before, after = self.folder / f"{number}-before", self.folder / f"{number}-after"
             forked(lambda run=run: run.hand(*workspace_of(self.workspace)))  # type: ignore[misc]
-            shutil.copytree(self.workspace, before)
+            copied(self.workspace, before)
             with shared() as told:
                 start = time.monotonic()
                 forked(lambda run=run, told=told: counted(run, self.workspace, told))  # type: ignore[misc]
                 seconds, calls = time.monotonic() - start, told_in(told)[1]
-            shutil.copytree(self.workspace, after)
+            copied(self.workspace, after)
             found.append(Left(before, after, seconds, calls))
         forked(lambda: judge(self.workspace))
         return found
@@ -143,7 +144,7 @@ class Chain:
         by_clock = kind == BY_CLOCK
         sizes = [left.seconds if by_clock else left.calls for left in whole]
         number = chance.choices(range(len(whole)), weights=sizes)[0]
-        shutil.copytree(whole[number].before, folder)
+        copied(whole[number].before, folder)
         run, left = self.runs[number], whole[number]
         with shared() as told:
             if by_clock:
