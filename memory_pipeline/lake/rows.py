@@ -482,6 +482,13 @@ class AutoPromotionRow(NewAutoPromotion):
     day: date
 
 
+class WeekRow(TypedDict):
+    """How often something happened in a week, by its Monday."""
+
+    week: date
+    occurrences: int
+
+
 class FrictionRow(TypedDict):
     """A row of `friction_clusters`."""
 
@@ -490,11 +497,21 @@ class FrictionRow(TypedDict):
     kind: str
     title: str
     target_file: str
+    section: str | None
+    adds: str | None
+    replaces: str | None
     change: str
+    low_risk: bool | None
     sessions: int
     occurrences: int
+    turns: int | None
+    minutes: float | None
     severity: float
     confidence: float
+    first_day: date | None
+    last_day: date | None
+    ended_on: date | None
+    by_week: list[WeekRow] | None
     evidence: list[EvidenceRow]
     session_ids: list[str] | None
     cwds: list[str] | None
