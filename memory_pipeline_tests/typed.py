@@ -35,6 +35,7 @@ OF_TABLE: dict[str, Any] = {
     "promotions": rows.PromotionRow,
     "auto_promotions": rows.AutoPromotionRow,
     "friction_clusters": rows.FrictionRow,
+    "friction_days": rows.FrictionDayRow,
 }
 
 

@@ -517,3 +517,13 @@ class FrictionRow(TypedDict):
     cwds: list[str] | None
     projects: list[str] | None
     owner: str | None
+
+
+class FrictionDayRow(TypedDict):
+    """A row of `friction_days`: one per day on which friction was looked for."""
+
+    day: date
+    points: int
+    points_needed: int
+    with_vectors: int
+    remarks: list[str]
