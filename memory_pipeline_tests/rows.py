@@ -228,6 +228,38 @@ def proposal(number: int, text: str, *, day: date = DAY, **other: Any) -> Row:
     } | other
 
 
+def pattern(number: int, title: str, *, day: date = DAY, **other: Any) -> Row:
+    """`f-<day>-<number>`: a correction repeated twice in the sessions s1 and s2, of which the day has the last."""
+    found = f"{day:%Y%m%d}"
+    return {
+        "day": day,
+        "pattern_id": f"f-{found}-{number:03d}",
+        "kind": "repeated_correction",
+        "title": title,
+        "target_file": "MEMORY.md",
+        "section": "Hard Rules",
+        "adds": title,
+        "replaces": None,
+        "change": f"Add under Hard Rules: “{title}”",
+        "low_risk": False,
+        "sessions": 2,
+        "occurrences": 2,
+        "turns": 4,
+        "minutes": 6.0,
+        "severity": 6.0,
+        "confidence": 0.5,
+        "first_day": day,
+        "last_day": day,
+        "ended_on": None,
+        "by_week": [{"week": day - timedelta(days=day.weekday()), "occurrences": 2}],
+        "evidence": [],
+        "session_ids": ["s1", "s2"],
+        "cwds": [],
+        "projects": [],
+        "owner": "user",
+    } | other
+
+
 def decision(proposal_id: str, decided: str = "approved", *, day: date = DAY, text: str = "") -> Row:
     return {
         "day": day,

@@ -32,6 +32,7 @@ COMMANDS = {
     "search": "List what was said, observed and approved that fits a query.",
     "show": "Show the messages around one, or the messages of a session.",
     "why": "Show where a line comes from, back to the words that were said.",
+    "friction": "List what keeps going wrong, and what would end it.",
     "remember": "Offer a line for MEMORY.md in your own words.",
     "mcp": "Answer agents over MCP, on stdin and stdout.",
     "log": "Show the log of a day, memory/YYYY-MM-DD.md.",

@@ -9,7 +9,7 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.estimate import told
-from memory_pipeline.cli.summary import say_problems
+from memory_pipeline.cli.summary import say_friction, say_problems
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.connections.agents import AGENTS, CannotConnectError
 from memory_pipeline.connections.connecting import told as told_of_agents
@@ -25,6 +25,7 @@ from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.auto_promotion import report
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
+from memory_pipeline.recall.friction import summed_up
 from memory_pipeline.recall.unused import UNUSED_DAYS, approved_lines, unused_lines
 from memory_pipeline.recall.usage import uses
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
@@ -70,6 +71,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "reflections_waiting": _waiting(lake),
         "days_to_distil": _days_to_distil(Workspace(settings, planning)),
         "proposals": dict(log.frame.group_by("status").len().sort("status").iter_rows()),
+        **summed_up(settings),
         "auto_promotion": report(Workspace(settings, lake), log),
         **_used(settings, lake),
         "agents": _agents(settings),
@@ -234,6 +236,7 @@ def _print(data: dict[str, Any]) -> None:
         for stage, of in sorted(data["model_calls_today_by_stage"].items()):
             say_pair("", f"{stage}: ${of['usd']:.2f}, {of['tokens']:,} tokens, {of['calls']:,} calls")
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
+    say_friction(data)
     agents = "; ".join(f"{name}: {how}" if name else how for name, how in data["agents"].items())
     say_pair("agents shown it", agents or "none; `memory connect` lists them")
     for sentence in data["auto_promotion"]:

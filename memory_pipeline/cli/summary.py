@@ -1,6 +1,6 @@
 """What a run came to: counts, checks, money, and where everything lies."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -12,15 +12,20 @@ from memory_pipeline.cli.estimate import told
 from memory_pipeline.distillation.periods import DAY, LEVELS, NAMES, TABLE_OF, periods_of
 from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
-from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.quality import NO_MODEL
+from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
+from memory_pipeline.recall.friction import summed_up
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.priorities import PRIORITIES
+from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace import Workspace
+
+MAX_TITLE = 120
+"""Characters that are printed of a pattern's title."""
 
 
 def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[str, Any]:
@@ -59,7 +64,7 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
         "reflections": lake.read("reflections", days).height,
         "distilled_lines": _distilled(Workspace(settings, lake), days),
         "proposals": {name: int((status == name).sum()) for name in ("pending", "approved", "rejected")},
-        "friction": _patterns(lake, days),
+        **summed_up(settings, days[-1] if days else None),
         "checks": {
             "passed": sum(c["passed"] for c in checks.values()),
             "failed": sum(len(c["failed_days"]) for c in checks.values()),
@@ -92,18 +97,16 @@ def _distilled(workspace: Workspace, days: Sequence[date]) -> dict[str, int]:
     return {NAMES[level]: workspace.lake.read(TABLE_OF[level], ends[level]).height for level in LEVELS}
 
 
-def _patterns(lake: Lake, days: Sequence[date]) -> list[dict[str, Any]]:
-    """Each pattern once, as its last day has it: a pattern grows from day to day."""
-    found: list[dict[str, Any]] = []
-    seen: list[set[str]] = []
-    patterns = lake.read("friction_clusters", days).sort("day", "severity", descending=True)
-    for f in typed_rows(patterns, FrictionRow):
-        places = {span["message_id"] for span in f["evidence"]}
-        if any(places <= other for other in seen):
-            continue
-        seen.append(places)
-        found.append({"id": f["pattern_id"], "title": f["title"], "sessions": f["sessions"], "severity": f["severity"]})
-    return sorted(found, key=lambda f: -f["severity"])
+def say_friction(summary: Mapping[str, Any]) -> None:
+    """How many patterns live and the worst of them, or why there is none; of what `summed_up` says."""
+    patterns = summary["friction"]
+    if not patterns:
+        say_pair("friction", summary["no_friction"])
+        return
+    live = "1 pattern lives" if len(patterns) == 1 else f"{len(patterns)} patterns live, the worst first"
+    say_pair("friction", f"{live}: `memory friction`")
+    worst = patterns[0]
+    say_pair("", f"{worst['id']}  {clip(one_line(worst['title']), MAX_TITLE)} ({worst['sessions']} sessions)")
 
 
 def say_problems(problems: Sequence[str], set_aside: Sequence[str]) -> None:
@@ -143,9 +146,7 @@ def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
         of_days, of_weeks, of_months = distilled
         say_pair("distilled", f"{of_days} lines of days, {of_weeks} of weeks, {of_months} of months")
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in summary["proposals"].items()))
-    say_pair("friction", f"{len(summary['friction'])} patterns over more than one session")
-    for pattern in summary["friction"][:3]:
-        say_pair("", f"{pattern['id']}  {pattern['title']} ({pattern['sessions']} sessions)")
+    say_friction(summary)
     checks = summary["checks"]
     say_pair("checks", f"{checks['passed']} passed, {checks['failed']} failed")
     for name, failed in checks["failing"].items():

@@ -50,6 +50,18 @@ def origin(settings: Settings, identifier: str) -> dict[str, Any]:
     return mended(lake, lambda: _found(settings, lake, identifier))
 
 
+def words_of(settings: Settings, spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What these spans of messages hold, each with who said it, when and where."""
+    lake = Lake(settings.lake_dir)
+
+    def read() -> list[dict[str, Any]]:
+        connection = duckdb.connect()
+        lake.attach_views(connection)
+        return _said(connection, settings, spans)
+
+    return mended(lake, read)
+
+
 def _found(settings: Settings, lake: Lake, identifier: str) -> dict[str, Any]:
     connection = duckdb.connect()
     lake.attach_views(connection)
@@ -159,8 +171,9 @@ def _said(
 ) -> list[dict[str, Any]]:
     ids = list(dict.fromkeys(span["message_id"] for span in spans))
     query = (
-        "SELECT m.day, m.message_id, m.role, m.said_at, m.untimed, m.text, m.source_file, m.source_line, s.harness, "
-        "s.name FROM messages m LEFT JOIN sessions s USING (day, session_id) WHERE list_contains(?, m.message_id)"
+        "SELECT m.day, m.message_id, m.role, m.said_at, m.untimed, m.text, m.source_file, m.source_line, "
+        "m.session_id, s.harness, s.name, s.project FROM messages m LEFT JOIN sessions s USING (day, session_id) "
+        "WHERE list_contains(?, m.message_id)"
     )
     messages = {m["message_id"]: m for m in _all(connection, query, ids)}
     around = contexts(Lake(settings.lake_dir), {m["day"] for m in messages.values()}, messages)
@@ -180,6 +193,8 @@ def _said(
                 "before": told_before(around[span["message_id"]], MAX_CONTEXT),
                 "after": clip(around[span["message_id"]].after, MAX_CONTEXT),
                 "session": message["name"],
+                "session_id": message["session_id"],
+                "project": message["project"],
                 "harness": message["harness"],
                 "source": f"{message['source_file']}:{message['source_line']}",
                 "message_id": span["message_id"],

@@ -1,0 +1,219 @@
+"""`memory friction`: what keeps going wrong over sessions, what it costs, and what would end it."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+import typer
+
+from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
+from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.days import today
+from memory_pipeline.friction.living import KINDS, sparkline
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.recall.folders import UnknownProjectError, project_named
+from memory_pipeline.recall.friction import Asked, NoSuchPatternError, explained, is_pattern, listed
+from memory_pipeline.scope import told
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.hidden import without_hidden
+from memory_pipeline.text.sentences import clip
+
+MAX_TITLE, MAX_CHANGE, MAX_QUOTE = 120, 140, 600
+"""Characters that are printed of a title, of a change in the list, and of what was said; --json has all."""
+
+
+def friction(
+    identifier: Annotated[
+        str | None,
+        typer.Argument(metavar="ID", help="Of one pattern (f-…), to be explained; else all are listed."),
+    ] = None,
+    project: Annotated[
+        list[str] | None, typer.Option(help="Only of this project; may be given again.", metavar="NAME")
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Only of this kind: missing_skill, …; may be given again.", metavar="NAME")
+    ] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="Only what happened on this day or later.", metavar="DAY"),
+    ] = None,
+    days: Annotated[int | None, typer.Option(help="Only of the last N days.", min=1, max=36_500, metavar="N")] = None,
+    ended: Annotated[bool, typer.Option("--ended", help="Those that have ended, in place of those that live.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """List what keeps going wrong, and what would end it.
+
+    Corrections and failures that recur over sessions, the most severe first. With an ID it explains one: all that
+    happened, the exact change, and how often it was by week.
+    """
+    if identifier is not None:
+        if project or kind or since or days or ended:
+            raise fail(
+                "An ID names one pattern; the other options are for the list. Leave out the one or the others.",
+                MISUSED,
+            )
+        _explain(identifier, as_json)
+        return
+    settings = active_settings()
+    found = listed(settings, _asked(settings, project, kind, since, days, ended))
+    if as_json:
+        print_json(found)
+    else:
+        _print_list(found, ended)
+
+
+def _asked(
+    settings: Settings,
+    projects: list[str] | None,
+    kinds: list[str] | None,
+    since: datetime | None,
+    days: int | None,
+    ended: bool,
+) -> Asked:
+    if since and days:
+        raise fail("--since and --days both say from when on; give one of them.", MISUSED)
+    now = today(settings.zone)
+    first = since.date() if since else now - timedelta(days=days - 1) if days else None
+    if first and first > now:
+        raise fail(f"--since {first} is in the future; today is {now}.", MISUSED)
+    with one_sentence(UnknownProjectError, code=MISUSED):
+        named = [project_named(Lake(settings.lake_dir), project) for project in projects or ()]
+    return Asked(named, [_kind(name) for name in kinds or ()], first, ended)
+
+
+def _kind(given: str) -> str:
+    """As it is stored, of what was given so or in plain words."""
+    wanted = given.strip().casefold()
+    found = next((name for name, words in KINDS.items() if wanted in (name, words, words.partition(",")[0])), None)
+    if found is None:
+        raise fail(f"{given!r} is no kind of friction; the kinds are {', '.join(KINDS)}.", MISUSED)
+    return found
+
+
+def _explain(identifier: str, as_json: bool) -> None:
+    if not is_pattern(identifier):
+        from memory_pipeline.recall.origin import is_line
+
+        other = is_line(identifier) and not identifier.startswith("f-")
+        instead = f" `memory why {identifier}` shows what it is of." if other else " `memory friction` lists them."
+        raise fail(
+            f"{identifier!r} is no id of a friction pattern; they look like f-20260305-001.{instead}",
+            MISUSED,
+        )
+    settings = active_settings()
+    with one_sentence(NoSuchPatternError):
+        found = explained(settings, identifier)
+    if as_json:
+        print_json(found)
+    else:
+        _print_one(found)
+
+
+def _print_list(found: dict[str, Any], ended: bool) -> None:
+    for pattern in found["patterns"]:
+        say(f"{pattern['id']}  {_line(pattern['title'], MAX_TITLE)}", "bold")
+        say(f"      {' · '.join(_facts(pattern))}")
+        say(f"      {_line(pattern['target_file'])}: {_line(pattern['change'], MAX_CHANGE)}", "dim")
+    if found["why"]:
+        say(found["why"])
+    for remark in found["remarks"] if not ended else ():
+        say(_line(remark), "yellow")
+    if number := len(found["patterns"]):
+        patterns = f"{number} pattern{'s' if number != 1 else ''}"
+        of = f" of {found['points']} points" if found["points"] is not None else ""
+        looked = f"{patterns} that ended by" if ended else f"{patterns}{of} in the {found['lookback_days']} days to"
+        say(f"\n{looked} {found['day']}; `memory friction ID` explains one.")
+
+
+def _facts(pattern: dict[str, Any]) -> Iterator[str]:
+    """What is to be said of a pattern in the list, one after the other."""
+    yield pattern["kind_in_words"]
+    if where := told(pattern["projects"]):
+        yield where
+    yield f"{_times(pattern['occurrences'])} in {_sessions(pattern['sessions'])}"
+    if pattern["minutes"]:
+        yield f"{_duration(pattern['minutes'])} lost"
+    if len(counts := [week["occurrences"] for week in pattern["by_week"]]) > 1:
+        yield f"by week {sparkline(counts)} {' '.join(map(str, counts))}"
+    if pattern["ended_on"]:
+        yield f"ended on {pattern['ended_on']}"
+    if pattern["fix"]:
+        yield f"fix {pattern['fix']}"
+
+
+def _print_one(pattern: dict[str, Any]) -> None:
+    say(f"{pattern['id']}  {_line(pattern['title'])}", "bold")
+    say(" · ".join(_facts({**pattern, "by_week": [], "fix": None})))
+    say(
+        f"severity {pattern['severity']:.1f}, confidence {pattern['confidence']:.2f}; first on {pattern['first_day']}, "
+        f"last on {pattern['last_day']}",
+        "dim",
+    )
+    section = f", section {_line(pattern['section'])}" if pattern["section"] else ""
+    say(f"\nChange in {_line(pattern['target_file'])}{section}:", "cyan")
+    for sign, name in (("-", "replaces"), ("+", "adds")):
+        if pattern[name]:
+            say(f"  {sign} {_line(pattern[name])}")
+    for line in pattern["change"].splitlines():
+        say(f"  {_visible(line)}")
+    _print_history(pattern)
+    say("\nWhat was said:", "cyan")
+    for said in pattern["said"]:
+        _print_words(said)
+    if not pattern["said"]:
+        say("  nothing that is on record", "yellow")
+
+
+def _print_history(pattern: dict[str, Any]) -> None:
+    if weeks := pattern["by_week"]:
+        say(f"\nBy week, from its Monday: {sparkline(week['occurrences'] for week in weeks)}", "cyan")
+        for week in weeks:
+            say(f"  {week['week']}  {week['occurrences']}")
+    say("\nDays:", "cyan")
+    for day in pattern["days"]:
+        lost = f", {_duration(day['minutes'])} lost" if day["minutes"] else ""
+        state = "ended" if day["ended_on"] else f"{_times(day['occurrences'])} in {_sessions(day['sessions'])}{lost}"
+        say(f"  {day['day']}  {state}")
+    if pattern["ended_on"] and not any(day["ended_on"] for day in pattern["days"]):
+        say(f"  {pattern['ended_on']}  nothing of it for so many days")
+    for event in pattern["history"]:
+        say(f"  {str(event['moment'] or 'now')[:16]}  fix {event['event']} ({_line(event['detail'])})")
+
+
+def _print_words(said: dict[str, Any]) -> None:
+    if said.get("missing"):
+        say(f"  message {said['message_id']} is no longer in the tables", "yellow")
+        return
+    name = f" “{_line(said['session'])}”" if said["session"] else ""
+    project = f" · {_line(said['project'])}" if said["project"] else ""
+    place = f" {said['untimed']}" if said["untimed"] else ""
+    say(f"  {str(said['said_at'])[:16]}{place}  {said['role']} in {said['harness']}{name}{project}", "dim")
+    say(f"    “{clip(one_line(said['quote']), MAX_QUOTE)}”")
+    say(f"    {_line(said['session_id'])} · {said['source']}", "dim")
+
+
+def _line(text: str | None, length: int | None = None) -> str:
+    """On one line, without what a terminal would obey or nobody would see."""
+    line = one_line(text or "")
+    return clip(line, length) if length else line
+
+
+def _visible(line: str) -> str:
+    return without_hidden(line)[0]
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _sessions(number: int) -> str:
+    return f"{number} session{'s' if number != 1 else ''}"
+
+
+def _duration(minutes: float) -> str:
+    """Of minutes, to the minute; less than one is said so."""
+    if minutes < 1:
+        return "less than a minute"
+    hours, rest = divmod(round(minutes), 60)
+    return f"{hours} h {rest:02} min" if hours else f"{rest} min"

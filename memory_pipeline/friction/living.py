@@ -1,0 +1,132 @@
+"""Which patterns live and which have ended, as the rows of `friction_clusters` tell, and why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from memory_pipeline.days import lookback
+from memory_pipeline.lake.rows import FrictionDayRow, FrictionRow, typed_rows
+from memory_pipeline.lake.store import Lake
+
+KINDS = {
+    "repeated_correction": "repeated correction",
+    "recurring_failure": "recurring failure",
+    "tool_misuse": "tool misuse",
+    "configuration_drift": "configuration drift",
+    "missing_skill": "missing skill",
+    "stale_memory": "stale memory",
+    "rule_violated": "rule exists, still violated",
+}
+"""As they are stored, and as they are told."""
+_BARS = "▁▂▃▄▅▆▇█"
+MAX_WEEKS = 12
+"""Weeks that are told of how often something happened; the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A friction pattern as its newest row has it."""
+
+    row: FrictionRow
+    ended_on: date | None
+    """None while it lives. Where no row has closed it, the day on which nothing of it had happened for as long as is
+    looked back."""
+
+    @property
+    def kind(self) -> str:
+        """In plain words."""
+        return KINDS.get(self.row["kind"], self.row["kind"].replace("_", " "))
+
+    @property
+    def first_day(self) -> date:
+        return self.row["first_day"] or self.row["day"]
+
+    @property
+    def last_day(self) -> date:
+        """Of what happened last."""
+        return self.row["last_day"] or self.row["day"]
+
+    def weeks(self, until: date) -> list[tuple[date, int]]:
+        """The Mondays of the last weeks of its life with how often it happened in each, the weeks without it too."""
+        counted = {week["week"]: week["occurrences"] for week in self.row["by_week"] or ()}
+        if not counted:
+            return []
+        end = max(*counted, _monday(self.ended_on or until))
+        first = max(min(counted), end - timedelta(weeks=MAX_WEEKS - 1))
+        return [(week, counted.get(week, 0)) for week in _weeks(first, end)]
+
+
+def last_day_looked_at(lake: Lake) -> date | None:
+    """The newest day on which friction was looked for; None before the first one."""
+    return next(reversed(lake.days("friction_clusters")), None)
+
+
+def living(lake: Lake, day: date, lookback_days: int) -> list[Pattern]:
+    """Those that had not ended on this day, the most severe first."""
+    rows = typed_rows(lake.read("friction_clusters", lookback(day, lookback_days)), FrictionRow)
+    return [pattern for pattern in _newest(rows, day, lookback_days) if pattern.ended_on is None]
+
+
+def ended(lake: Lake, day: date, lookback_days: int) -> list[Pattern]:
+    """Those that had ended by this day, the last to end first."""
+    days = [one for one in lake.days("friction_clusters") if one <= day]
+    rows = typed_rows(lake.read("friction_clusters", days), FrictionRow)
+    over = [(p.ended_on, p) for p in _newest(rows, day, lookback_days) if p.ended_on is not None]
+    return [pattern for _, pattern in sorted(over, key=lambda each: each[0], reverse=True)]
+
+
+def the_pattern(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> Pattern:
+    """The pattern that these rows are of, as it was on the day."""
+    return _newest(rows, day, lookback_days)[0]
+
+
+def looked_at(lake: Lake, day: date) -> FrictionDayRow | None:
+    """What the search of the day had before it, where it was recorded."""
+    return next(iter(typed_rows(lake.read("friction_days", [day]), FrictionDayRow)), None)
+
+
+def why_none(lake: Lake, lookback_days: int, day: date | None = None) -> str:
+    """Why no pattern lives, in one sentence: on the day, or on the newest that was looked at."""
+    last = last_day_looked_at(lake)
+    if last is None:
+        return "No day was looked at yet: `memory run`."
+    if day is not None and day not in lake.days("friction_clusters"):
+        return f"{day} was not looked at yet: `memory run`."
+    day = day or last
+    days = f"in the last {lookback_days} days" if lookback_days > 1 else "on the last day"
+    search = looked_at(lake, day)
+    if search and search["points"] < search["points_needed"]:
+        return f"Not enough yet: {search['points']} of {search['points_needed']} points {days} (to {day})."
+    return f"Nothing recurs {days} (to {day})."
+
+
+def sparkline(counts: Iterable[int]) -> str:
+    """A bar for each number, the highest for the greatest."""
+    numbers = list(counts)
+    most = max(numbers, default=0)
+    return "".join(_BARS[round(number / most * (len(_BARS) - 1))] if most else _BARS[0] for number in numbers)
+
+
+def _newest(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> list[Pattern]:
+    newest: dict[str, FrictionRow] = {}
+    for row in rows:
+        if (old := newest.get(row["pattern_id"])) is None or old["day"] < row["day"]:
+            newest[row["pattern_id"]] = row
+    found = [Pattern(row, row["ended_on"] or _silent_since(row, day, lookback_days)) for row in newest.values()]
+    return sorted(found, key=lambda pattern: (-pattern.row["severity"], pattern.row["pattern_id"]))
+
+
+def _silent_since(row: FrictionRow, day: date, lookback_days: int) -> date | None:
+    """The day on which it was over though nobody closed it: the run of that day never came, or was an older one's."""
+    over = (row["last_day"] or row["day"]) + timedelta(days=lookback_days)
+    return over if over <= day else None
+
+
+def _monday(day: date) -> date:
+    return day - timedelta(days=day.weekday())
+
+
+def _weeks(first: date, last: date) -> list[date]:
+    return [first + timedelta(weeks=n) for n in range((last - first).days // 7 + 1)]

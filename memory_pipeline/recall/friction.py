@@ -1,0 +1,153 @@
+"""What is told of friction: which patterns there are, and one with all that it rests on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.friction.living import (
+    Pattern,
+    ended,
+    last_day_looked_at,
+    living,
+    looked_at,
+    the_pattern,
+    why_none,
+)
+from memory_pipeline.lake.rows import FrictionRow, typed_rows
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
+
+_ID = re.compile(r"f-\d{8}-\d{3,}")
+
+
+class NoSuchPatternError(MemoryPipelineError):
+    """No friction pattern has that id."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which patterns are asked for."""
+
+    projects: Collection[str | None] = ()
+    """By name, None for those of no project; empty for all."""
+    kinds: Collection[str] = ()
+    """As they are stored; empty for all."""
+    since: date | None = None
+    """Only those of which something happened on this day or later."""
+    ended: bool = False
+    """Those that have ended instead of those that live."""
+
+    def takes(self, pattern: Pattern) -> bool:
+        own: set[str | None] = {*(pattern.row["projects"] or ())} or {None}
+        return (
+            (not self.projects or bool(own & set(self.projects)))
+            and (not self.kinds or pattern.row["kind"] in self.kinds)
+            and (self.since is None or pattern.last_day >= self.since)
+        )
+
+
+def is_pattern(identifier: str) -> bool:
+    """Whether it has the form of a friction pattern's id."""
+    return bool(_ID.fullmatch(identifier))
+
+
+def listed(settings: Settings, asked: Asked) -> dict[str, Any]:
+    """The patterns that are asked for, the most severe first (of those that ended the last first), with the day that
+    was looked at last, `points` of its search, what is to be known of it (`remarks`) and, where there is none, `why`.
+    """
+    lake, days = Lake(settings.lake_dir), settings.lookback_days
+    day = last_day_looked_at(lake)
+    search = looked_at(lake, day) if day else None
+    every = (ended if asked.ended else living)(lake, day, days) if day else []
+    found = [pattern for pattern in every if asked.takes(pattern)]
+    status = ProposalLog(lake).status if found else {}
+    return {
+        "day": day,
+        "lookback_days": days,
+        "points": search["points"] if search else None,
+        "points_needed": search["points_needed"] if search else None,
+        "remarks": list(search["remarks"] or []) if search else [],
+        "patterns": [_told(pattern, day, status) for pattern in found if day],
+        "why": None if found else _why(lake, settings, asked, every),
+    }
+
+
+def explained(settings: Settings, identifier: str) -> dict[str, Any]:
+    """A pattern as `listed` has it, with what it was on each of its days, what became of its fix (`history`), and the
+    words of every occurrence (`said`), oldest first. Raises `NoSuchPatternError`."""
+    from memory_pipeline.proposals.history import history
+    from memory_pipeline.recall.origin import words_of
+
+    lake = Lake(settings.lake_dir)
+    frame = lake.read("friction_clusters").filter(pl.col("pattern_id") == identifier).sort("day")
+    if frame.is_empty():
+        raise NoSuchPatternError(
+            f"There is no friction pattern {identifier}; `memory friction` lists those that live, "
+            "`memory friction --ended` those that have ended."
+        )
+    day = last_day_looked_at(lake) or frame["day"][-1]
+    pattern = the_pattern(typed_rows(frame, FrictionRow), day, settings.lookback_days)
+    days = frame.select("day", "sessions", "occurrences", "minutes", "severity", "ended_on").to_dicts()
+    spans = {tuple(span.values()): span for evidence in frame["evidence"].to_list() for span in evidence or ()}
+    said = words_of(settings, list(spans.values()))
+    log = ProposalLog(lake)
+    return {
+        **_told(pattern, day, log.status),
+        "days": days,
+        "history": history(Workspace(settings, lake), identifier),
+        "said": sorted(said, key=lambda each: f"{each.get('said_at', '')}"),
+    }
+
+
+def summed_up(settings: Settings, day: date | None = None) -> dict[str, Any]:
+    """In short the patterns that lived on the day, or on the last that was looked at (`friction`), or why there is none
+    (`no_friction`)."""
+    lake = Lake(settings.lake_dir)
+    day = day or last_day_looked_at(lake)
+    found = living(lake, day, settings.lookback_days) if day else []
+    keys = ("sessions", "occurrences", "severity")
+    return {
+        "friction": [
+            {"id": p.row["pattern_id"], "title": p.row["title"], "kind": p.row["kind"]}
+            | {key: p.row[key] for key in keys}  # type: ignore[literal-required]
+            for p in found
+        ],
+        "no_friction": None if found else why_none(lake, settings.lookback_days, day),
+    }
+
+
+def _why(lake: Lake, settings: Settings, asked: Asked, every: list[Pattern]) -> str:
+    if every:
+        number = len(every)
+        if number == 1:
+            return f"1 pattern {'has ended' if asked.ended else 'lives'}, and it is not what was asked for."
+        return f"{number} patterns {'have ended' if asked.ended else 'live'}, and none of them is what was asked for."
+    if asked.ended and last_day_looked_at(lake):
+        return "No pattern has ended."
+    return why_none(lake, settings.lookback_days)
+
+
+def _told(pattern: Pattern, until: date, status: Any) -> dict[str, Any]:
+    row: dict[str, Any] = dict(pattern.row)
+    as_stored = ("title", "kind", "projects", "sessions", "occurrences", "turns", "minutes", "severity", "confidence")
+    change = ("target_file", "section", "adds", "replaces", "change", "low_risk")
+    return {
+        "id": row["pattern_id"],
+        **{name: row[name] for name in as_stored},
+        "kind_in_words": pattern.kind,
+        "first_day": pattern.first_day,
+        "last_day": pattern.last_day,
+        "ended_on": pattern.ended_on,
+        "by_week": [{"week": week, "occurrences": n} for week, n in pattern.weeks(until)],
+        **{name: row[name] for name in change},
+        "fix": status.get(row["pattern_id"]),
+    }
