@@ -1,0 +1,87 @@
+"""The pipeline over a week, as plain functions: reading, observing, embedding, friction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+
+from benchmarks.planted_friction.model import Place, Week
+from benchmarks.planted_friction.scoring import Found
+from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
+from memory_pipeline.embeddings.stage import EmbeddingsStage
+from memory_pipeline.friction.stage import FrictionStage
+from memory_pipeline.observations.stage import ObservationsStage
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.stage import SessionsStage
+from memory_pipeline.settings import Settings
+from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.workspace import Workspace
+
+NOW = datetime(2026, 3, 10, tzinfo=UTC)
+"""When every session of the week has been idle for long."""
+
+
+class Remembering(Encoder):
+    """An encoder that keeps what it encoded: the weeks share most of their ordinary talk."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.known: dict[str, list[float]] = {}
+
+    def encode(self, texts: Sequence[str]) -> list[list[float]]:
+        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        self.known.update(zip(new, super().encode(new), strict=True))
+        return [self.known[text] for text in texts]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a week: the rows of its messages and observations, and the patterns."""
+
+    workspace: Workspace
+    messages: pl.DataFrame
+    observations: pl.DataFrame
+    patterns: list[Found]
+    rows: list[dict[str, Any]]
+    """Of `friction_clusters`, the last of each pattern."""
+
+    @property
+    def points(self) -> int:
+        """Observations and what people said."""
+        return self.observations.height + self.messages.filter(pl.col("role") == "user").height
+
+    def place_of(self) -> Mapping[str, Place]:
+        rows = self.messages.select("message_id", "source_file", "source_line").iter_rows()
+        return {message_id: (source_file, source_line) for message_id, source_file, source_line in rows}
+
+
+def run(week: Week, encoder: Encoder) -> Ran:
+    """Every stage for every day, each day's friction after the days before it, as they would have come."""
+    settings = Settings(
+        workspace=week.workspace, session_dirs=[week.sessions_dir], default_session_dirs=False, timezone="UTC"
+    )
+    workspace = Workspace.open(settings)
+    lake = workspace.lake
+    sessions = SessionsStage(workspace, Catalogue(lake, settings), NOW)
+    sessions.look()
+    for day in week.days:
+        bring_up_to_date(sessions, lake, day)
+    observing = ObservationsStage.from_workspace(workspace)
+    for day in week.days:
+        for stage in (observing, EmbeddingsStage(workspace, encoder), MessageEmbeddingsStage(workspace, encoder)):
+            bring_up_to_date(stage, lake, day)
+        bring_up_to_date(FrictionStage(workspace, encoder), lake, day)
+    messages, observations = lake.read("messages", week.days), lake.read("observations", week.days)
+    rows = lake.read("friction_clusters", week.days).sort("day", "pattern_id").to_dicts()
+    last = {row["pattern_id"]: row for row in rows if not row["ended_on"]}
+    ran = Ran(workspace, messages, observations, [], list(last.values()))
+    places = ran.place_of()
+    for row in ran.rows:
+        lies = frozenset(places[span["message_id"]] for span in row["evidence"] if span["message_id"] in places)
+        ran.patterns.append(Found(row["pattern_id"], row["kind"], lies, row["title"]))
+    return ran

@@ -1,0 +1,285 @@
+"""Weeks with planted friction: the same for the same seed, read by every harness, true; and the score of a week."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from benchmarks.planted_friction.bank import BANKS, LANGUAGES, bank_of
+from benchmarks.planted_friction.baselines import Points, clusters
+from benchmarks.planted_friction.model import (
+    CLAUDE_CODE,
+    HARNESSES,
+    KINDS,
+    MISSING_SKILL,
+    RULE_VIOLATED,
+    STALE_MEMORY,
+    Occurrence,
+    Place,
+    Plant,
+    Week,
+)
+from benchmarks.planted_friction.scoring import (
+    MISSED,
+    MIXED,
+    ORDINARY,
+    Found,
+    Scored,
+    Tally,
+    confusion,
+    interval,
+    score,
+    wrongly_taken,
+)
+from benchmarks.planted_friction.weeks import DAYS, WRITTEN, make_week
+from memory_pipeline.sessions.model import ParsedSession
+from memory_pipeline.sessions.reading import parse_file
+
+SEEDS = (1, 2, 3)
+Read = dict[Path, ParsedSession]
+
+
+@pytest.fixture(scope="module", params=[(b, s) for b in BANKS for s in SEEDS], ids=lambda p: f"{p[0]}-{p[1]}")
+def week(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Week:
+    bank, seed = request.param
+    return make_week(seed, bank_of(bank), tmp_path_factory.mktemp(f"{bank}-{seed}"))
+
+
+@pytest.fixture(scope="module")
+def read(week: Week) -> Read:
+    return {path: parse_file(path) for path in week.files}
+
+
+def contents(folder: Path) -> dict[str, tuple[str, float]]:
+    """Every file with its time, wherever the folder is."""
+    names = {f"{folder}".strip("/").replace("/", "-"), re.sub(r"\W|_", "-", f"{folder}".strip("/"))}
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            text = path.read_text("utf-8").replace(f"{folder}", "FOLDER")
+            own = re.sub("|".join(names), "FOLDER", f"{path.relative_to(folder)}")
+            found[own] = text, path.stat().st_mtime
+    return found
+
+
+@pytest.mark.parametrize("bank", BANKS)
+def test_a_seed_gives_the_same_week_again(bank: str, tmp_path: Path) -> None:
+    one, same, other = (tmp_path / name for name in ("1", "2", "3"))
+    weeks = [make_week(seed, bank_of(bank), folder) for seed, folder in ((7, one), (7, same), (8, other))]
+    assert contents(one) == contents(same)
+    assert contents(one) != contents(other)
+    told = [[(p.name, p.kind, p.why, [o.texts for o in p.occurrences]) for p in week.plants] for week in weeks]
+    assert told[0] == told[1] != told[2]
+
+
+def test_every_harness_reads_its_files_without_a_problem(week: Week, read: Read) -> None:
+    assert {session.harness for session in read.values()} == set(HARNESSES)
+    for path, session in read.items():
+        assert session.problems == (), path
+        assert session.unknown_records == {}, path
+        assert session.excluded is None
+        assert f"{path}".find(session.session_id) > 0
+        assert Path(session.cwd).is_dir()
+
+
+def test_a_week_is_large_enough(week: Week, read: Read) -> None:
+    assert 20 <= len(read) <= 40
+    messages = [message for session in read.values() for message in session.messages]
+    assert {message.said_at.date() for message in messages} >= set(DAYS)
+    assert sum(message.role == "user" for message in messages) >= 100
+    assert len({session.cwd for session in read.values()}) > 1
+
+
+def test_the_truth_lies_in_the_messages(week: Week, read: Read) -> None:
+    """Each text that tells of an occurrence is in a message of its session, at one of its places."""
+    for plant in week.plants:
+        for occurrence in plant.occurrences:
+            path, session = next((p, s) for p, s in read.items() if s.session_id == occurrence.session_id)
+            there = [m for m in session.messages if (f"{path}", m.line) in occurrence.places]
+            for text in occurrence.texts:
+                assert any(text in message.text for message in there), (plant.name, text)
+            assert {message.said_at.date() for message in there} >= {occurrence.day}
+
+
+def test_nothing_is_planted_in_the_same_place_twice(week: Week) -> None:
+    places = Counter(place for plant in week.plants for place in plant.places)
+    assert set(places.values()) == {1}
+    names = Counter(plant.name for plant in week.plants)
+    assert set(names.values()) == {1}
+    subjects = Counter(plant.name.partition("/")[2] for plant in week.plants)
+    assert set(subjects.values()) == {1}, "a topic is friction and decoy in one week"
+
+
+def test_friction_spans_sessions_and_a_repetition_within_one_is_a_decoy(week: Week) -> None:
+    for plant in week.friction:
+        assert len(plant.sessions) >= (3 if plant.kind == MISSING_SKILL else 2), plant.name
+    for plant in week.decoys:
+        assert plant.why
+        assert plant.occurrences
+        if plant.sort in ("one session", "looked up once", "failed once"):
+            assert len(plant.sessions) == 1
+
+
+def test_what_the_rules_say_was_written_before(week: Week, read: Read) -> None:
+    """A rule that is broken, or a line that holds no longer, is in a file that its sessions see."""
+    files = [week.workspace / "MEMORY.md", *(week.workspace.parent / "projects").rglob("*.md")]
+    assert {path.stat().st_mtime for path in files} == {WRITTEN.timestamp()}
+    for plant in (p for p in week.friction if p.kind in (RULE_VIOLATED, STALE_MEMORY)):
+        lines = [line for topic in _topics(plant) for line in topic["line"].values()]
+        where = [path for path in files if any(line in path.read_text("utf-8") for line in lines)]
+        assert len(where) == 1, plant.name
+        for session in (s for s in read.values() if s.session_id in plant.sessions):
+            assert where[0].name == "MEMORY.md" or f"{where[0].parent}" == session.cwd
+            assert where[0].name != "CLAUDE.md" or session.harness == CLAUDE_CODE
+
+
+def _topics(plant: Plant) -> list[dict[str, dict[str, str]]]:
+    name = plant.name.partition("/")[2]
+    return [dict(t) for bank in BANKS for t in bank_of(bank).topics(plant.kind) if t["name"] == name]
+
+
+@pytest.mark.parametrize("bank", BANKS)
+def test_a_bank_has_every_kind_in_every_language(bank: str) -> None:
+    for kind in KINDS:
+        topics = bank_of(bank).topics(kind)
+        assert len({topic["name"] for topic in topics}) == len(topics) >= 12
+        for topic in topics:
+            said = topic.get("says") or topic.get("refusals")
+            for language in LANGUAGES if said else ():
+                assert len(set(said[language])) == len(said[language]) >= 2, (kind, topic["name"], language)
+
+
+def test_fifty_weeks_have_every_kind_and_every_sort_of_decoy(tmp_path: Path) -> None:
+    weeks = [make_week(seed, bank_of(BANKS[0]), tmp_path / f"{seed}") for seed in range(1, 13)]
+    kinds = Counter(plant.kind for week in weeks for plant in week.friction)
+    assert set(kinds) == set(KINDS)
+    sorts = {plant.sort for week in weeks for plant in week.decoys}
+    assert sorts >= {
+        *("same topic", "one session", "politeness", "similar errors", "rule obeyed", "quoted", "changed mind"),
+        *("tdd", "grep", "approval"),
+    }
+
+
+# the score
+
+
+def places(session: str, *lines: int) -> frozenset[Place]:
+    return frozenset((session, line) for line in lines)
+
+
+def plant(name: str, kind: str, *sessions: str, sort: str = "") -> Plant:
+    """It happens in these sessions, in their lines 1 to 3."""
+    occurrences = [Occurrence(session, date(2026, 3, 2), places(session, 1, 2, 3), ()) for session in sessions]
+    return Plant(name, kind, sort or kind, "" if kind else "for a reason", occurrences)
+
+
+UV = plant("uv", "repeated_correction", "a", "b")
+LOCK = plant("lock", "recurring_failure", "c", "d")
+THANKS = plant("thanks", "", "e", "f", sort="politeness")
+PLANTS = (UV, LOCK, THANKS)
+
+
+def found(kind: str, *lies: frozenset[Place]) -> Found:
+    return Found(f"f-{kind}-{len(lies)}", kind, frozenset().union(*lies))
+
+
+def counts(scored: Scored, kind: str) -> tuple[int, int, int, int]:
+    tally = scored.count(kind)
+    return tally.planted, tally.recalled, tally.found, tally.right
+
+
+def test_all_found_is_perfect() -> None:
+    scored = score(
+        [
+            found("repeated_correction", places("a", 2), places("b", 1, 2)),
+            found("recurring_failure", places("c", 1), places("d", 1)),
+        ],
+        PLANTS,
+    )
+    assert counts(scored, "repeated_correction") == (1, 1, 1, 1)
+    assert counts(scored, "recurring_failure") == (1, 1, 1, 1)
+    tally = scored.count("recurring_failure")
+    assert (tally.recall, tally.precision) == (1.0, 1.0)
+    assert confusion([scored]) == {(kind, kind): 1 for kind in ("repeated_correction", "recurring_failure")}
+    assert wrongly_taken([scored]) == {}
+
+
+def test_nothing_found_is_missed_and_has_no_precision() -> None:
+    scored = score([], PLANTS)
+    assert counts(scored, "repeated_correction") == (1, 0, 0, 0)
+    tally = scored.count("repeated_correction")
+    assert (tally.recall, tally.precision) == (0.0, None)
+    assert scored.count("missing_skill").recall is None
+    assert confusion([scored]) == {(kind, MISSED): 1 for kind in ("repeated_correction", "recurring_failure")}
+
+
+def test_a_wrong_kind_is_no_recall_and_no_precision() -> None:
+    scored = score([found("tool_misuse", places("c", 1), places("d", 1))], PLANTS)
+    assert counts(scored, "recurring_failure") == (1, 0, 0, 0)
+    assert counts(scored, "tool_misuse") == (0, 0, 1, 0)
+    assert confusion([scored])["recurring_failure", "tool_misuse"] == 1
+    assert wrongly_taken([scored]) == {"really recurring_failure": Counter(tool_misuse=1)}
+
+
+def test_a_decoy_that_is_taken_costs_precision_and_is_named() -> None:
+    scored = score([found("repeated_correction", places("e", 1), places("f", 1))], PLANTS)
+    assert counts(scored, "repeated_correction") == (1, 0, 1, 0)
+    assert wrongly_taken([scored]) == {"politeness": Counter(repeated_correction=1)}
+
+
+@pytest.mark.parametrize(
+    ("lies", "what"),
+    [
+        (places("z", 1, 2), ORDINARY),
+        (places("a", 1) | places("e", 1), MIXED),
+        (places("a", 1, 2), "one session of repeated_correction"),
+        (places("a", 1) | places("b", 1) | places("z", 1, 2, 3, 4), ORDINARY),
+        (frozenset(), "no evidence"),
+    ],
+)
+def test_what_is_not_most_of_a_plant_over_two_sessions_is_wrong(lies: frozenset[Place], what: str) -> None:
+    scored = score([found("repeated_correction", lies)], PLANTS)
+    assert counts(scored, "repeated_correction") == (1, 0, 1, 0)
+    assert wrongly_taken([scored]) == {what: Counter(repeated_correction=1)}
+
+
+def test_a_second_pattern_of_one_plant_is_not_right_again() -> None:
+    one = found("repeated_correction", places("a", 1), places("b", 1))
+    scored = score([one, found("repeated_correction", places("a", 2), places("b", 2))], PLANTS)
+    assert counts(scored, "repeated_correction") == (1, 1, 2, 1)
+    assert scored.count("repeated_correction").again == 1
+    assert wrongly_taken([scored]) == {"found before": Counter(repeated_correction=1)}
+
+
+def test_the_kind_may_be_given() -> None:
+    scored = score([found("repeated_correction", places("c", 1), places("d", 1))], PLANTS, any_kind=True)
+    assert counts(scored, "recurring_failure") == (1, 1, 1, 1)
+    assert counts(scored, "repeated_correction") == (1, 0, 0, 0)
+
+
+def test_an_interval_is_around_its_value_and_is_a_point_where_weeks_agree() -> None:
+    differ = interval([Tally(2, 2), Tally(2, 0), Tally(2, 1)], lambda tally: tally.recall)
+    assert differ.value == 0.5
+    assert differ.low is not None
+    assert differ.high is not None
+    assert 0 <= differ.low < 0.5 < differ.high <= 1
+    assert f"{interval([Tally(1, 1)] * 3, lambda tally: tally.recall)}" == "1.00 [1.00, 1.00]"
+    assert f"{interval([Tally()], lambda tally: tally.recall)}" == "–"
+
+
+def test_a_baseline_puts_together_what_is_near_and_spans_sessions() -> None:
+    import numpy as np
+
+    near = np.eye(4)
+    for a, b in ((0, 1), (1, 2)):
+        near[a, b] = near[b, a] = 0.8
+    at = [("f", line) for line in range(4)]
+    points = Points(at, ["a", "a", "b", "c"], [True, True, False, False], near, near)
+    (one,) = clusters(points, near, 0.8)
+    assert (one.kind, one.places) == ("recurring_failure", frozenset(at[:3]))
+    assert clusters(points, near, 0.9) == []
+    assert datetime(2026, 3, 2, tzinfo=UTC) > WRITTEN
