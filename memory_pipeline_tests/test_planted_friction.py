@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planted_friction.bank import BANKS, LANGUAGES, bank_of
+from benchmarks.planted_friction.bank import BANKS, LANGUAGES, REPORTING, TUNING, bank_of
 from benchmarks.planted_friction.baselines import Points, clusters
 from benchmarks.planted_friction.model import (
     CLAUDE_CODE,
@@ -153,7 +153,24 @@ def test_a_bank_has_every_kind_in_every_language(bank: str) -> None:
                 assert len(set(said[language])) == len(said[language]) >= 2, (kind, topic["name"], language)
 
 
-def test_fifty_weeks_have_every_kind_and_every_sort_of_decoy(tmp_path: Path) -> None:
+def test_the_banks_share_no_topic_and_no_wording() -> None:
+    """Neither as it stands, nor with few words changed."""
+    tuning, reporting = (bank_of(name) for name in (TUNING, REPORTING))
+    names = [{topic["name"] for kind in KINDS for topic in bank.topics(kind)} for bank in (tuning, reporting)]
+    assert not names[0] & names[1]
+    bags = [{frozenset(re.findall(r"\w+", text.lower())) for text in bank.phrases()} for bank in (tuning, reporting)]
+    near = [
+        (one, other)
+        for one in bags[0]
+        for other in bags[1]
+        if len(one) > 3 and len(one & other) >= 0.67 * len(one | other)
+    ]
+    assert near == []
+    commands = [{text for text in bank.phrases() if " " in text} for bank in (tuning, reporting)]
+    assert not commands[0] & commands[1]
+
+
+def test_a_dozen_weeks_have_every_kind_and_every_sort_of_decoy(tmp_path: Path) -> None:
     weeks = [make_week(seed, bank_of(BANKS[0]), tmp_path / f"{seed}") for seed in range(1, 13)]
     kinds = Counter(plant.kind for week in weeks for plant in week.friction)
     assert set(kinds) == set(KINDS)

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.planted_friction.model import Call
 
 TUNING, REPORTING = "tuning", "reporting"
-BANKS = (TUNING,)
+BANKS = (TUNING, REPORTING)
 LANGUAGES = ("en", "de", "es")
 Topic = Mapping[str, Any]
 Phrases = Mapping[str, list[str]]

@@ -21,8 +21,8 @@ from benchmarks.planted_friction.running import Ran
 from benchmarks.planted_friction.scoring import Found
 from memory_pipeline.text.encoder import Encoder
 
-COSINES = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
-OVERLAPS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7)
+COSINES = (0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
+OVERLAPS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7)
 MOST = 1000
 """Characters of a text that are compared."""
 _WORD = re.compile(r"\w+")
