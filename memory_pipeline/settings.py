@@ -294,6 +294,10 @@ class Settings(BaseSettings):
     auto_promote: Annotated[Literal["off", "shadow", "on"], FRONT] = Field(
         "off", description="Whether a section's lines are promoted unasked once it has earned it; shadow: only noted."
     )
+    auto_fix: bool = Field(
+        False,
+        description="Whether low-risk friction fixes in the workspace are applied unasked, after a dry run of a day.",
+    )
     archive_after_days: int = Field(
         0, ge=0, description="Age in days from which a daily log is archived, once its day is reflected on; 0: never."
     )

@@ -354,3 +354,31 @@ def record_showings(workspace: Workspace, shown: dict[str, str | None], now: dat
 def record_decisions(workspace: Workspace, decisions: list[Decision], now: datetime) -> None:
     with OpenLog.open(workspace) as log:
         log.record_decisions(decisions, now)
+
+
+def fixable(number: int, title: str, *, day: date = DAY, **other: Any) -> Row:
+    """Likewise, of two sessions of kiln, of which the fix is a change of the project's AGENTS.md."""
+    own = {
+        "target_file": "AGENTS.md",
+        "change": f"Say in AGENTS.md how to avoid this: {title}",
+        "section": None,
+        "adds": None,
+        "replaces": None,
+        "low_risk": False,
+        "sessions": 2,
+        "session_ids": ["s1", "s2"],
+        "occurrences": 3,
+        "minutes": 12.4,
+        "severity": 8.0,
+        "first_day": day,
+        "last_day": day,
+        "evidence": [{"message_id": f"s1-{day:%d}-09:00-0", "start": 0, "end": 400}],
+        "projects": ["kiln"],
+    }
+    return pattern(number, title, day=day, **(own | other))
+
+
+def rule_pattern(number: int, line: str, **other: Any) -> Row:
+    """Likewise, of which the fix is a line of MEMORY.md."""
+    own = {"target_file": "MEMORY.md", "section": "Hard Rules", "adds": line, "change": f"Add “{line}”."}
+    return fixable(number, f"You keep asking for it: {line}", **(own | other))

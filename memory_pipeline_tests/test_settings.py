@@ -64,6 +64,7 @@ EVERY = [
     ("pending_limit", "MEMORY_PENDING_LIMIT", "3", 3),
     ("proposal_expiry_days", "MEMORY_PROPOSAL_EXPIRY_DAYS", "3", 3),
     ("auto_promote", "MEMORY_AUTO_PROMOTE", "shadow", "shadow"),
+    ("auto_fix", "MEMORY_AUTO_FIX", "true", True),
     ("todoist.enabled", "MEMORY_TODOIST", "true", True),
     ("todoist.api_token", "TODOIST_API_TOKEN", "t-1", "t-1"),
     ("brief.tokens", "MEMORY_BRIEF_TOKENS", "900", 900),

@@ -35,6 +35,9 @@ OF_TABLE: dict[str, Any] = {
     "promotions": rows.PromotionRow,
     "auto_promotions": rows.AutoPromotionRow,
     "friction_clusters": rows.FrictionRow,
+    "friction_fixes": rows.FixRow,
+    "applied_fixes": rows.AppliedFixRow,
+    "auto_fixes": rows.AutoFixRow,
     "friction_days": rows.FrictionDayRow,
 }
 

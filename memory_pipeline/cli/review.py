@@ -12,6 +12,7 @@ from memory_pipeline.cli.keys import Keys
 from memory_pipeline.cli.review_by_keys import Review
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.auto_fix import HOW_TO_UNDO
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK
 from memory_pipeline.proposals.events import (
     APPROVED,
@@ -22,7 +23,9 @@ from memory_pipeline.proposals.events import (
     SUPERSEDED,
     OpenLog,
     ProposalLog,
+    is_fix,
 )
+from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.review import Reconciled, as_offered, now_utc, on_display, reconcile
 from memory_pipeline.recall.kept_briefing import refresh_kept
 from memory_pipeline.settings import Settings
@@ -71,6 +74,7 @@ def review(
                 "text": r["text"],
                 "evidence": (line := offered[r["proposal_id"]]).evidence,
                 "expires_on": line.expires_on,
+                **({"title": line.change.headline, "change": list(line.change.lines)} if line.change else {}),
             }
             for r in rows
         ]
@@ -78,6 +82,8 @@ def review(
             {
                 "promoted": reconciled.promoted,
                 "decided": decided,
+                "applied": reconciled.applied,
+                "to_make": reconciled.to_make,
                 "invalid": reconciled.invalid,
                 "not_understood": reconciled.ignored,
                 "decided_before": reconciled.already,
@@ -94,7 +100,9 @@ def review(
     refresh_kept(settings)
     for row in rows:
         say(f"\n{row['proposal_id']} {settings.marks[row['priority']]} {row['section']}", "bold")
-        say(f"  {row['text']}")
+        change = offered[row["proposal_id"]].change
+        for shown_line in (change.headline, *change.lines) if change else (row["text"],):
+            say(f"  {visible(shown_line)}")
         say(f"  {offered[row['proposal_id']].evidence_line}", "dim")
     say(f"\n{len(rows)} pending. `memory review --approve ID`, `--reject ID`, or edit {settings.review_file}")
 
@@ -110,6 +118,10 @@ def _say_damaged(reconciled: Reconciled) -> None:
 def _say_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -> None:
     for proposal_id in promoted:
         say(f"{proposal_id} is in {settings.memory_file}")
+    for proposal_id in reconciled.applied:
+        say(f"{proposal_id} is applied; `memory why {proposal_id}` shows it")
+    for how in reconciled.to_make.values():
+        say(visible(how), "cyan")
     for state in (REJECTED, EXPIRED, SUPERSEDED):
         for proposal_id in getattr(reconciled, state):
             say(f"{proposal_id} {state}")
@@ -118,9 +130,12 @@ def _say_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -
     for proposal_id, reason in reconciled.invalid.items():
         say(f"{proposal_id} is not promoted: {reason}", "yellow")
     for proposal_id in reconciled.automatic:
-        say(f"{proposal_id} is {HOW_TO_TAKE_BACK}")
+        say(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}")
     for proposal_id in reconciled.too_late:
-        say(f"{proposal_id} was decided on too late: it is {HOW_TO_TAKE_BACK}", "yellow")
+        say(
+            f"{proposal_id} was decided on too late: it is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}",
+            "yellow",
+        )
     for proposal_id, state in reconciled.late.items():
         say(f"{proposal_id} was {state} before it was approved; it is not promoted", "yellow")
     for state in (APPROVED, REJECTED):

@@ -24,7 +24,7 @@ from memory_pipeline.proposals.review import UnknownProposalError, decide, now_u
 from memory_pipeline.workspace import Workspace
 
 KEYS = {
-    "a": "approve: the line goes to MEMORY.md",
+    "a": "approve: the line goes to MEMORY.md, or a fix where its target says",
     "e": "edit the line, then approve it",
     "r": "reject: it is not proposed again",
     "l": "later: it stays pending",
@@ -198,7 +198,8 @@ class Review:
             raise
         if problem:
             with suppress(NoMoreKeysError), _printing():
-                show(problem, "yellow")
+                for line in problem.split("\n"):
+                    show(line, "yellow")
 
     def _record(self, step: _Step) -> str | None:
         """One decision, with the text as edited and the section as chosen; a sentence when it does not hold."""
@@ -214,9 +215,13 @@ class Review:
             self.outcome.invalid.append(proposal_id)
             return f"{proposal_id} is not promoted: {reasons[proposal_id]}"
         (self.outcome.approved if decision == APPROVED else self.outcome.rejected).append(proposal_id)
-        return None
+        return step.card.to_make or None if decision == APPROVED else None
 
     def _edited(self, card: Card) -> str | None:
+        if card.change and card.change.edits != "line":
+            with _printing():
+                show("A change of this kind is edited in REVIEW.md, below its line.", "yellow")
+            return None
         with _printing():
             filled = can_prefill(card.text)
             show("Edit the line; Enter approves it" if filled else "Type the whole line; Enter approves it", "cyan")
@@ -230,6 +235,10 @@ class Review:
 
     def _choose_section(self, card: Card) -> None:
         """By its number; any other key leaves it as it is."""
+        if card.change and card.change.edits != "line":
+            with _printing():
+                show("It goes where its target says.", "yellow")
+            return
         with _printing():
             for number, name in enumerate(self.settings.sections, 1):
                 show(f"{number}  {one_line(name)}", indent=2)

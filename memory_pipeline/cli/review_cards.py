@@ -11,10 +11,13 @@ import polars as pl
 from rich.text import Text
 
 from memory_pipeline.cli.console import out
+from memory_pipeline.days import day_of
 from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.context import Context, contexts, told_before
 from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.fixes import to_make
+from memory_pipeline.proposals.quoted_change import Change, shown_lines
 from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace import Workspace
@@ -42,6 +45,10 @@ class Card:
     """Where that day is near."""
     contexts: tuple[Context, ...] = ()
     """What was said before and after each quote."""
+    change: Change | None = None
+    """Of a friction fix."""
+    to_make: str = ""
+    """Of one that the user, or their agent, makes: what there is to do once it is approved."""
 
 
 class _Said(TypedDict):
@@ -55,8 +62,10 @@ class _Said(TypedDict):
 
 def cards_of(workspace: Workspace, rows: Sequence[ProposalState]) -> list[Card]:
     """The cards of these rows of `proposals`, in their order; each table is read once."""
-    offered = {p.proposal_id: p for p in as_offered(workspace, ProposalLog(workspace.lake), rows)}
+    log = ProposalLog(workspace.lake)
+    offered, fixes = {p.proposal_id: p for p in as_offered(workspace, log, rows)}, log.fixes
     days = {row["day"] - timedelta(days=back) for row in rows for back in range(workspace.settings.lookback_days)}
+    days |= {day_of(fixes[p]["said_at"], workspace.settings.zone) for row in rows if (p := row["proposal_id"]) in fixes}
     wanted = {span["message_id"] for row in rows for span in row["evidence"] or []}
     columns = ["message_id", "text", "source_file", "source_line"]
     messages = workspace.lake.read("messages", days, columns).filter(pl.col("message_id").is_in(list(wanted)))
@@ -69,16 +78,18 @@ def cards_of(workspace: Workspace, rows: Sequence[ProposalState]) -> list[Card]:
             row["proposal_id"],
             workspace.settings.marks[row["priority"]],
             one_line(row["section"]),
-            one_line(row["text"]),
+            row["text"] if row["proposal_id"] in fixes else one_line(row["text"]),
             one_line(offered[row["proposal_id"]].evidence),
             _quotes(row, said),
-            len(row["evidence"] or []),
+            fixes[p]["occurrences"] if (p := row["proposal_id"]) in fixes else len(row["evidence"] or []),
             offered[row["proposal_id"]].expires_on,
             tuple(
                 around[span["message_id"]]
                 for span in (row["evidence"] or [])[:QUOTES_SHOWN]
                 if span["message_id"] in around
             ),
+            offered[p].change,
+            to_make(fixes[p], row["text"]) if p in fixes and not fixes[p]["place"] else "",
         )
         for row in rows
     ]
@@ -103,7 +114,10 @@ def show_card(card: Card, progress: str) -> None:
     show(f"{progress} · {card.proposal_id} · {card.mark} {card.section}", "bold")
     if card.expires_on:
         show(f"expires on {card.expires_on}", "yellow")
-    show(card.text, "bold green", indent=2)
+    if card.change:
+        show(card.change.headline, "bold", indent=2)
+    for line in shown_lines(card.change) if card.change else [card.text]:
+        show(line, "bold green", indent=2)
     show(card.evidence, "dim", indent=2)
     for words, place in card.quotes:
         show(words, indent=2)

@@ -8,6 +8,7 @@ import polars as pl
 from memory_pipeline.cli.console import say
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.events import (
     APPROVED,
     AUTO_SURFACE,
@@ -18,6 +19,7 @@ from memory_pipeline.proposals.events import (
     SUPERSEDED,
     ProposalLog,
 )
+from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.review import not_understood, now_utc
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
@@ -34,8 +36,11 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
         lake.read("decisions").filter(pl.col("decided_at").is_between(began, now)).sort("decided_at", "proposal_id")
     )
     again = lake.read("reoffers").filter(pl.col("reoffered_at").is_between(began, now))
-    offered = dict(ProposalLog(lake).table("proposals").select("proposal_id", "text").iter_rows())
+    log = ProposalLog(lake)
+    offered = dict(log.table("proposals").select("proposal_id", "text").iter_rows())
     promoted = set(lake.read("promotions", columns=["proposal_id"])["proposal_id"])
+    promoted |= set(log.table("applied_fixes")["proposal_id"])
+    left = left_to_the_user(log)
     read, other = recent.filter(pl.col("surface") == REVIEW_SURFACE), recent.filter(pl.col("surface") != REVIEW_SURFACE)
     approved = dict(read.filter(pl.col("decision") == APPROVED).select("proposal_id", "text").iter_rows())
     ended = {end: other.filter(pl.col("decision") == end)["proposal_id"].to_list() for end in (EXPIRED, SUPERSEDED)}
@@ -43,6 +48,7 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
         "approved": list(approved),
         "edited": [p for p, text in approved.items() if one_line(text) != one_line(offered.get(p, ""))],
         "in_memory": [p for p in approved if p in promoted],
+        "to_make": {p: how for p, how in left.items() if p in set(recent["proposal_id"])},
         "rejected": read.filter(pl.col("decision") == REJECTED)["proposal_id"].to_list(),
         "invalid": dict(read.filter(pl.col("decision") == INVALID).select("proposal_id", "reason").iter_rows()),
         "not_understood": not_understood(Workspace(settings, lake)),
@@ -56,6 +62,8 @@ def print_settled(settled: dict[str, Any]) -> None:
     """A line each; none where there is nothing to say."""
     if read := "; ".join(part for part in (_read(settled), _unclear(settled)) if part):
         say(f"REVIEW.md: {read}", "yellow" if settled["not_understood"] or settled["invalid"] else "")
+    for how in settled["to_make"].values():
+        say(visible(how), "cyan")
     if again := settled["reoffered"]:
         say(f"Offered again: {len(again)} that expired before, though runs showed them on few days")
     names = {"expired": "expired", "superseded": "superseded by newer ones", "automatic": "promoted automatically"}
@@ -68,7 +76,7 @@ def _read(settled: dict[str, Any]) -> str:
     parts = []
     if count["approved"]:
         edited = f", {count['edited']} of them edited" if count["edited"] else ""
-        missing = count["approved"] - count["in_memory"]
+        missing = len([p for p in settled["approved"] if p not in {*settled["in_memory"], *settled["to_make"]}])
         place = f"{missing} not yet in MEMORY.md" if missing else "in MEMORY.md"
         parts.append(f"{count['approved']} approved{edited} ({place})")
     if count["rejected"]:

@@ -20,11 +20,15 @@ from memory_pipeline.embeddings.health import days_by_words, lexical_only, set_a
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.llm.quality import NO_MODEL
+from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.silence import silences
 from memory_pipeline.planning import Stages
+from memory_pipeline.proposals.applying import left_to_the_user
+from memory_pipeline.proposals.auto_fix import report as report_of_fixes
 from memory_pipeline.proposals.auto_promotion import report
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
+from memory_pipeline.proposals.review import now_utc
 from memory_pipeline.recall.friction import summed_up
 from memory_pipeline.recall.unused import UNUSED_DAYS, approved_lines, unused_lines
 from memory_pipeline.recall.usage import uses
@@ -70,7 +74,10 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         **_silent(lake, catalogue),
         "reflections_waiting": _waiting(lake),
         "days_to_distil": _days_to_distil(Workspace(settings, planning)),
-        "proposals": dict(log.frame.group_by("status").len().sort("status").iter_rows()),
+        "proposals": _states(log, fixes=False),
+        "friction_fixes": _states(log, fixes=True),
+        "fixes_to_make": left_to_the_user(log, now_utc() - timedelta(days=settings.proposal_expiry_days)),
+        "auto_fix": report_of_fixes(Workspace(settings, lake), log, now_utc()),
         **summed_up(settings),
         "auto_promotion": report(Workspace(settings, lake), log),
         **_used(settings, lake),
@@ -81,6 +88,12 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         print_json(data)
     else:
         _print(data)
+
+
+def _states(log: ProposalLog, *, fixes: bool) -> dict[str, int]:
+    """How many proposals, or friction fixes among them, there are in each state."""
+    of_kind = log.frame.filter(pl.col("proposal_id").str.starts_with("f-") == fixes)
+    return dict(of_kind.group_by("status").len().sort("status").iter_rows())
 
 
 def _days_to_distil(workspace: Workspace) -> list[str]:
@@ -237,6 +250,12 @@ def _print(data: dict[str, Any]) -> None:
             say_pair("", f"{stage}: ${of['usd']:.2f}, {of['tokens']:,} tokens, {of['calls']:,} calls")
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
     say_friction(data)
+    if fixes := data["friction_fixes"]:
+        say_pair("friction fixes", ", ".join(f"{n} {state}" for state, n in fixes.items()))
+    for how in data["fixes_to_make"].values():
+        say_pair("", one_line(how.partition("\n")[0]).removesuffix(":") + "; `memory why ID` shows it")
+    for sentence in data["auto_fix"]:
+        say_pair("auto-fix", one_line(sentence))
     agents = "; ".join(f"{name}: {how}" if name else how for name, how in data["agents"].items())
     say_pair("agents shown it", agents or "none; `memory connect` lists them")
     for sentence in data["auto_promotion"]:

@@ -38,7 +38,8 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
     left = observed.filter(~observed.is_in(segments["dedupe_key"].implode())).len()
     calls = lake.read("ledger").filter(pl.col("for_day").is_in(days), ~pl.col("cached"))
     observations = lake.read("observations", days, ["priority"])
-    status = ProposalLog(lake).frame["status"]
+    decided = ProposalLog(lake).frame.filter(~pl.col("proposal_id").str.starts_with("f-"))
+    status = decided["status"]
     checks = check_results(settings, instance, set(days))
     files = lake.read("files", columns=["reason"])
     return {

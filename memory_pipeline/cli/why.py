@@ -7,6 +7,7 @@ import typer
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.recall.origin import NoSuchLineError, is_line, origin
 from memory_pipeline.text.sentences import clip
 
@@ -53,7 +54,10 @@ def _print(found: dict[str, Any]) -> None:
     say("  ".join(f"{name} {value}" for name, value in details.items()), "dim")
     for event in found["history"]:
         moment = str(event["moment"] or "now")[:16]
-        say(f"{moment:<16}  {event['event']} ({one_line(event['detail'])})")
+        detail, *lines = event["detail"].split("\n")
+        say(f"{moment:<16}  {event['event']} ({one_line(detail)})")
+        for line in lines:  # of the change of a fix
+            say(f"{'':<18}{visible(line)}")
     for trace in found["traces"]:
         say(f"trace: {one_line(trace)}", "dim")
     if not found["said"]:

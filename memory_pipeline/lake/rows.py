@@ -519,6 +519,64 @@ class FrictionRow(TypedDict):
     owner: str | None
 
 
+class NewFix(TypedDict):
+    """A row of `friction_fixes` that has no day yet: it gets that of the moment at which it is stored."""
+
+    proposal_id: str
+    kind: str
+    title: str
+    text: str
+    target_file: str
+    section: str | None
+    place: str | None
+    adds: str | None
+    replaces: str | None
+    change: str
+    low_risk: bool
+    supersedes: list[str]
+    sessions: int
+    session_ids: list[str]
+    occurrences: int
+    minutes: float | None
+    worth: float
+    first_day: date
+    last_day: date
+    said_at: datetime
+    evidence: list[EvidenceRow]
+    content_hash: str
+    cwds: list[str] | None
+    projects: list[str] | None
+    owner: str
+
+
+class FixRow(NewFix):
+    """A row of `friction_fixes`."""
+
+    day: date
+
+
+class AppliedFixRow(TypedDict):
+    """A row of `applied_fixes`."""
+
+    day: date
+    proposal_id: str
+    place: str
+    applied_at: datetime
+
+
+class NewAutoFix(TypedDict):
+    """A row of `auto_fixes` without its day."""
+
+    proposal_id: str
+    would_apply_at: datetime
+
+
+class AutoFixRow(NewAutoFix):
+    """A row of `auto_fixes`."""
+
+    day: date
+
+
 class FrictionDayRow(TypedDict):
     """A row of `friction_days`: one per day on which friction was looked for."""
 

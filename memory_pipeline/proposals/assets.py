@@ -18,8 +18,9 @@ from memory_pipeline.orchestration import (
     run_stage,
     table_spec,
 )
+from memory_pipeline.proposals.auto_fix import HOW_TO_UNDO
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, in_shadow, report
-from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.events import ProposalLog, is_fix
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import Reconciled, reconcile
 from memory_pipeline.proposals.stage import VERSION, ProposalsStage
@@ -82,6 +83,8 @@ def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource)
         metadata={
             "promoted": len(reconciled.promoted),
             "promoted_automatically": len(reconciled.automatic),
+            "fixes_applied": len(reconciled.applied),
+            "fixes_offered_now": len(reconciled.offered),
             "approved_now": len(reconciled.approved),
             "rejected_now": len(reconciled.rejected),
             "expired_now": len(reconciled.expired),
@@ -124,10 +127,13 @@ def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
         context.log.info(f"{proposal_id} is {state} already, so its line in an older copy of REVIEW.md was not read.")
     for proposal_id, reason in reconciled.invalid.items():
         context.log.warning(f"{proposal_id} was approved and is not in MEMORY.md: {reason}.")
+    for how in reconciled.to_make.values():
+        context.log.info(f"Approved. {how}")
     for proposal_id in reconciled.automatic:
-        context.log.info(f"{proposal_id} is {HOW_TO_TAKE_BACK}.")
+        context.log.info(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}.")
     for proposal_id in reconciled.too_late:
-        context.log.warning(f"{proposal_id} was decided on too late: it is {HOW_TO_TAKE_BACK}.")
+        how = HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK
+        context.log.warning(f"{proposal_id} was decided on too late: it is {how}.")
     for proposal_id, state in reconciled.late.items():
         context.log.warning(
             f"{proposal_id} is {state} already, so its line in REVIEW.md was not read; if it is to stay, write "

@@ -51,6 +51,8 @@ TAKEN, EDITED, REFUSED, IGNORED, TAKEN_BACK = "approved", "edited", "rejected", 
 BY_PERSON = (TAKEN, EDITED, REFUSED, IGNORED, TAKEN_BACK)
 STANDING = "stands"
 """Promoted automatically and not taken back, which says nothing: nobody may have looked."""
+_IS_FIX = pl.col("proposal_id").str.starts_with("f-")
+"""What a user makes of friction fixes says nothing of a section's lines; see `auto_fix` for those."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def standings(workspace: Workspace, log: ProposalLog) -> dict[str, Standing]:
     would else be taken for somebody who approves all. Superseded and invalid ones say nothing of the user.
     """
     back = retracted(workspace, log)
-    ended = log.frame.filter(pl.col("status") != PENDING).sort("decided_at", "proposal_id")
+    ended = log.frame.filter(pl.col("status") != PENDING, ~_IS_FIX).sort("decided_at", "proposal_id")
     said: dict[str, list[bool]] = {}
     ends: dict[str, str] = {}
     for row in typed_rows(ended, ProposalState):
@@ -212,6 +214,7 @@ def _candidates(
     trusted = [section for section, standing in earned.items() if standing.acceptance.is_trusted]
     waiting = log.frame.filter(
         pl.col("status") == PENDING,
+        ~_IS_FIX,
         pl.col("section").is_in(trusted),
         pl.col("priority") == HIGH,
         pl.col("supersedes").list.len().fill_null(0) == 0,

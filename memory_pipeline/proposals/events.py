@@ -18,11 +18,12 @@ from filelock import FileLock
 
 from memory_pipeline.daily_log.render import LogDecision, write_decisions
 from memory_pipeline.days import day_of
-from memory_pipeline.lake.rows import DecisionRow, ProposalState, typed_rows
+from memory_pipeline.lake.rows import DecisionRow, FixRow, ProposalState, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
 from memory_pipeline.proposals.score import OF_PRIORITY, with_sessions
+from memory_pipeline.text.priorities import MEDIUM
 from memory_pipeline.workspace import Workspace
 
 PENDING = "pending"
@@ -41,6 +42,9 @@ KEYS = {
     "displacements": ["proposal_id", "surface", "displaced_at"],
     "shown_days": ["proposal_id", "surface", "day"],
     "reoffers": ["proposal_id"],
+    "friction_fixes": ["proposal_id"],
+    "applied_fixes": ["proposal_id"],
+    "auto_fixes": ["proposal_id"],
 }
 """Of what each table keeps one row for ever, the first."""
 FIRST_REMEMBERED = 10_001
@@ -71,11 +75,13 @@ class ProposalLog:
         self._frame: pl.DataFrame | None = None
 
     def table(self, name: str) -> pl.DataFrame:
-        """All rows of an event table, with those that were added since; of `proposals` also those of `remembered`."""
+        """All rows of an event table, with those that were added since; of `proposals` also those of `remembered`
+        and of `friction_fixes`."""
         if name not in self._tables:
             rows = self.lake.read(name)
             if name == "proposals":
-                rows = pl.concat([rows, _as_proposals(self.table("remembered"))])
+                fixes = _fixes_as_proposals(self.table("friction_fixes"))
+                rows = pl.concat([rows, _as_proposals(self.table("remembered")), fixes])
             self._tables[name] = rows
         return self._tables[name]
 
@@ -94,6 +100,11 @@ class ProposalLog:
         return self._frame
 
     @property
+    def fixes(self) -> dict[str, FixRow]:
+        """The friction fixes among the proposals, by id."""
+        return {row["proposal_id"]: row for row in typed_rows(self.table("friction_fixes"), FixRow)}
+
+    @property
     def decisions(self) -> pl.DataFrame:
         """The rows of `decisions` that count: of what was offered again, those since."""
         again = pl.col("proposal_id").is_in(self.table("reoffers")["proposal_id"].to_list())
@@ -110,7 +121,8 @@ class ProposalLog:
         return {row["proposal_id"]: row for row in typed_rows(found, ProposalState)}
 
     def pending(self) -> list[ProposalState]:
-        """By score: the line's own and its sessions, then its support, then what was said last."""
+        """By score: the line's own and its sessions, then its support, then what was said last. Fixes come last, the
+        most severe first."""
         return sorted(typed_rows(self.frame.filter(pl.col("status") == PENDING), ProposalState), key=sort_key)
 
     def after(self, decisions: Sequence[Decision], now: datetime) -> ProposalLog:
@@ -164,11 +176,17 @@ def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> dict[date, int
     return found
 
 
-def sort_key(row: ProposalState) -> tuple[float, int, float, str]:
+def is_fix(proposal_id: str) -> bool:
+    """Whether the id is a friction fix's."""
+    return proposal_id.startswith("f-")
+
+
+def sort_key(row: ProposalState) -> tuple[bool, float, int, float, str]:
     """Sorts the row of `ProposalLog.frame` that has most for the reviewer to the front."""
-    seen = row["last_seen"] or _BEFORE_ALL
+    seen, fix = row["last_seen"] or _BEFORE_ALL, is_fix(row["proposal_id"])
     own = OF_PRIORITY[row["priority"]] if row["worth"] is None else row["worth"]
-    return -with_sessions(own, row["sessions"]), -row["support"], -seen.timestamp(), row["proposal_id"]
+    score = own if fix else with_sessions(own, row["sessions"])
+    return fix, -score, -row["support"], -seen.timestamp(), row["proposal_id"]
 
 
 class OpenLog(ProposalLog):
@@ -199,6 +217,8 @@ class OpenLog(ProposalLog):
             return
         self._tables[table] = pl.concat([known, fresh])
         self._frame = None
+        if table == "friction_fixes":
+            self._tables.pop("proposals", None)
         self.lake.replace(table, self._tables[table].filter(pl.col("day") == day), [day])
 
     def record_decisions(self, decisions: Sequence[Decision], now: datetime) -> None:
@@ -291,6 +311,22 @@ def _as_proposals(remembered: pl.DataFrame) -> pl.DataFrame:
     }
     columns = TABLES["proposals"].columns
     return remembered.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
+
+
+def _fixes_as_proposals(fixes: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `friction_fixes` as rows of `proposals`. The section of what no line of ours can be is its file."""
+    last = pl.col("last_day").cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    given = {
+        "section": pl.when(pl.col("place").is_null())
+        .then("target_file")
+        .otherwise(pl.coalesce("section", "target_file")),
+        "priority": pl.lit(MEDIUM),
+        "sources": pl.lit([], dtype=pl.List(pl.String)),
+        "support": pl.col("occurrences"),
+        "last_seen": last,
+    }
+    columns = TABLES["proposals"].columns
+    return fixes.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
 
 
 def _shown_since(showings: pl.DataFrame, displacements: pl.DataFrame) -> pl.DataFrame:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 import polars as pl
 
 from memory_pipeline.daily_log.notes import SESSION, notes_in
-from memory_pipeline.lake.rows import ObservationRow, ProposalState, RememberedRow, SessionRow, SourceRow, typed_rows
+from memory_pipeline.days import day_of
+from memory_pipeline.lake.rows import (
+    FixRow,
+    ObservationRow,
+    ProposalState,
+    RememberedRow,
+    SessionRow,
+    SourceRow,
+    typed_rows,
+)
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.context import Context, contexts, told_before
+from memory_pipeline.proposals.events import is_fix
 from memory_pipeline.proposals.remembering import told_by
 from memory_pipeline.scope import told
 from memory_pipeline.settings import Settings
@@ -36,6 +46,10 @@ def evidence_lines(
 
     ``replaced`` has the texts of the lines that the proposals name in `supersedes`.
     """
+    fixes = {p["proposal_id"] for p in proposals if is_fix(p["proposal_id"])}
+    if fixes:
+        others = [p for p in proposals if p["proposal_id"] not in fixes]
+        return _of_fixes(workspace, fixes) | evidence_lines(workspace, others, replaced)
     days = {p["day"] - timedelta(days=back) for p in proposals for back in range(workspace.settings.lookback_days)}
     wanted = {source for p in proposals for source in p["sources"]}
     observations = workspace.lake.read("observations", days).filter(pl.col("observation_id").is_in(list(wanted)))
@@ -58,6 +72,31 @@ def evidence_lines(
         + _replaces(p, replaced or {})
         for p in proposals
     }
+
+
+def _of_fixes(workspace: Workspace, wanted: Collection[str]) -> dict[str, str]:
+    """Of friction fixes: the first place where it happened, and when it did last."""
+    zone, rows = workspace.settings.zone, typed_rows(workspace.lake.read("friction_fixes"), FixRow)
+    fixes = [row for row in rows if row["proposal_id"] in wanted]
+    days = {day_of(fix["said_at"], zone) for fix in fixes}
+    ids = [span["message_id"] for fix in fixes for span in fix["evidence"]]
+    columns = ["message_id", "session_id", "role", "text"]
+    messages = workspace.lake.read("messages", days, columns).filter(pl.col("message_id").is_in(ids))
+    said = {m["message_id"]: m for m in messages.iter_rows(named=True)}
+    names = dict(workspace.lake.read("sessions", days, ["session_id", "name"]).iter_rows())
+    found = {}
+    for fix in fixes:
+        span = fix["evidence"][0] if fix["evidence"] else None
+        message = said.get(span["message_id"]) if span else None
+        moment = f"{fix['said_at'].astimezone(zone):%Y-%m-%d %H:%M}" if message else f"{fix['first_day']}"
+        parts = [moment]
+        if message:
+            parts.append(f"{WHO[message['role']]} in “{clip(names.get(message['session_id']) or '', 50)}”")
+        parts += [where] if (where := told(fix["projects"])) else []
+        quote = squeeze(message["text"][span["start"] : span["end"]]) if message and span else ""
+        line = " · ".join(parts) + (f": “{clip(quote, QUOTED)}”" if quote else "")
+        found[fix["proposal_id"]] = f"{line} · last on {fix['last_day']}"
+    return found
 
 
 def _lead(proposal: ProposalState, observed: Mapping[str, SourceRow]) -> SourceRow | None:

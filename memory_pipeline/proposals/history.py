@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from memory_pipeline.lake.rows import (
+    AppliedFixRow,
     AutoPromotionRow,
     DisplacementRow,
     PromotionRow,
@@ -22,6 +23,7 @@ from memory_pipeline.lake.rows import (
 )
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog
+from memory_pipeline.proposals.fixes import to_make
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.proposals.remembering import told_by
 from memory_pipeline.settings import Settings
@@ -52,7 +54,7 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     promotions = {r["proposal_id"]: r for r in typed_rows(log.table("promotions"), PromotionRow)}
     newer = [r for r in typed_rows(status, ProposalState) if proposal_id in (r["supersedes"] or [])]
     before = _before(log, proposal_id, workspace.settings.zone)
-    told = [*before, *_decided(row), *_promoted(promotions.get(proposal_id))]
+    told = [*before, *_decided(row), *_promoted(promotions.get(proposal_id)), *_applied(log, proposal_id)]
     by = None
     for other in newer:
         over = promotions.get(other["proposal_id"])
@@ -71,7 +73,19 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
             event["moment"] = moment.date() if event["moment"] in untimed else moment
     asked = typed_rows(log.table("remembered").filter(pl.col("proposal_id") == proposal_id), RememberedRow)
     offered = f"{row['section']}{takes}" + "".join(f", asked for by {told_by(r)}" for r in asked)
-    return [_event(row["day"], "offered", offered), *told, *now]
+    return [_event(row["day"], "offered", offered), *told, *now, *_left_to_do(log, row)]
+
+
+def _applied(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
+    for done in typed_rows(log.table("applied_fixes").filter(proposal_id=proposal_id), AppliedFixRow):
+        yield _event(done["applied_at"], "applied", done["place"])
+
+
+def _left_to_do(log: ProposalLog, row: ProposalState) -> Iterator[Event]:
+    """Of a friction fix that is approved and that we do not write."""
+    fix = log.fixes.get(row["proposal_id"])
+    if fix and not fix["place"] and row["status"] == APPROVED:
+        yield _event(None, "to be made by you", to_make(fix, row["decided_text"] or row["text"]))
 
 
 def _before(log: ProposalLog, proposal_id: str, zone: ZoneInfo) -> Iterator[Event]:

@@ -27,12 +27,17 @@ class ProposalIntegrity:
     decided: Mapping[str, list[str]]
     promoted: Mapping[str, int]
     there: frozenset[str]
+    applied: frozenset[str]
+    """Friction fixes that are written into a file otherwise than as a new line of MEMORY.md, or left to the user."""
     loss: str | None
     """That MEMORY.md is missing, says nothing or has none of many lines."""
 
     @classmethod
     def from_lake(cls, lake: Lake, memory_file: Path) -> Self:
-        decided = ProposalLog(lake).decisions.sort("decided_at").group_by("proposal_id").agg("decision").iter_rows()
+        log = ProposalLog(lake)
+        elsewhere = {p for p, fix in log.fixes.items() if fix["place"] != str(memory_file)}
+        applied = frozenset(elsewhere.union(log.table("applied_fixes")["proposal_id"]))
+        decided = log.decisions.sort("decided_at").group_by("proposal_id").agg("decision").iter_rows()
         promotions = lake.read("promotions")
         promoted = dict(promotions.group_by("proposal_id").len().iter_rows())
         lines = lines_of(memory_file.read_bytes() if memory_file.exists() else None)
@@ -41,7 +46,7 @@ class ProposalIntegrity:
         loss = memory_loss(lake, memory_file)
         if not loss and len(promoted) >= MANY and not ours:
             loss = f"MEMORY.md has none of the {len(promoted)} lines that were promoted"
-        return cls(lake, dict(decided), promoted, frozenset(ours | without_comment), loss)
+        return cls(lake, dict(decided), promoted, frozenset(ours | without_comment), applied, loss)
 
     def judge(self) -> Verdict:
         """Over all proposals, each violation with its day."""
@@ -74,6 +79,6 @@ class ProposalIntegrity:
             found.append(f"{proposal_id} was promoted {promotions} times")
         if promotions and APPROVED not in ends:
             found.append(f"{proposal_id} was promoted and never approved")
-        if ends == [APPROVED] and not promotions:
+        if ends == [APPROVED] and not promotions and proposal_id not in self.applied:
             found.append(f"{proposal_id} is approved and was not promoted")
         return found

@@ -17,7 +17,7 @@ from memory_pipeline.markdown.safe_write import decode, encode
 from memory_pipeline.scope import noted, with_note, without_note
 from memory_pipeline.text.spaces import run_together
 
-PROPOSAL_ID = re.compile(r"p-\d{8}-\d{3,}")
+PROPOSAL_ID = re.compile(r"[pf]-\d{8}-\d{3,}")
 _COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
 _HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<title>[ \t].*|\s*)$")
 _UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})\s*$")
@@ -298,7 +298,7 @@ def strike_lines(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> by
     lines = split_lines(decode(current))
     hidden = hidden_lines(lines)
     for index, line in enumerate(lines):
-        comment = re.search(r"<!--[^>]*?\b(?P<id>p-\d{8}-\d{3,})(?!\d)[^>]*?-->", line)
+        comment = re.search(r"<!--[^>]*?\b(?P<id>[pf]-\d{8}-\d{3,})(?!\d)[^>]*?-->", line)
         if comment is None or index in hidden or comment["id"] not in replaced:
             continue
         first = _first_of_item(lines, index)
@@ -308,6 +308,32 @@ def strike_lines(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> by
         for part in range(first, index):
             lines[part] = _struck(lines[part], len(lines[part].rstrip()), "")
         lines[index] = _struck(line, comment.start(), f" (superseded by {by}, {day.isoformat()})")
+    return encode("".join(lines))
+
+
+def strike_words(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> bytes:
+    """The bytes with lines struck through that are known by their words alone, as `normalised` has them.
+
+    Of several that say the same, the first. One that is not there, or struck through already, changes nothing.
+    """
+    lines, left = split_lines(decode(current)), dict(replaced)
+    found = [line for line in _memory_lines(lines) if not line.is_struck] if left else []
+    hidden = hidden_lines(lines)
+    starts = {heading.start for heading in _headings(lines, hidden)}
+    for line in found:
+        by, day = left.pop(normalised(line.text), ("", None))
+        if day is None:
+            continue
+        first = last = line.line_number - 1
+        while last + 1 < len(lines) and lines[last + 1].strip() and not _BULLET.match(lines[last + 1]):
+            if last + 1 in starts | hidden or _RULE.match(lines[last + 1]):
+                break
+            last += 1
+        for part in range(first, last):
+            lines[part] = _struck(lines[part], len(lines[part].rstrip()), "")
+        comment = _COMMENT.search(lines[last])
+        end = comment.start() if comment else len(lines[last].rstrip())
+        lines[last] = _struck(lines[last], end, f" (superseded by {by}, {day.isoformat()})")
     return encode("".join(lines))
 
 

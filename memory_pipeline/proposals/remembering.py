@@ -147,18 +147,20 @@ def _known(
     there = {x.proposal_id for x in lines}
     promoted = set(log.table("promotions")["proposal_id"])
     mine, known = content_words(line), list[Remembered]()
+    no_lines = {p for p, fix in log.fixes.items() if fix["place"] != str(path) or not fix["adds"]}
     for row in typed_rows(log.frame, ProposalState):
         own = row["proposal_id"]
         waits_or_holds = row["status"] == PENDING or (
             row["status"] == APPROVED and (own in there or own not in promoted)  # else the user has taken it out since
         )
         is_over = not waits_or_holds and not (is_agent and row["status"] == REJECTED)
+        is_over |= own in no_lines
         if not is_over and not are_apart([project] if project else [], row["projects"]):
             known.append(Remembered(own, row["decided_text"] or row["text"], known=row["status"]))
     known += [Remembered(None, x.text, known="in MEMORY.md") for x in lines]
-    return next((k for k in known if _says(line, mine, k.text)), None)
+    return next((k for k in known if says_same(line, mine, k.text)), None)
 
 
-def _says(line: str, mine: frozenset[str], text: str) -> bool:
+def says_same(line: str, mine: frozenset[str], text: str) -> bool:
     """Whether they are the same but for a word. Stricter than for what was found in sessions: somebody asks for it."""
     return IN_MEMORY.by_words(mine, content_words(text)) and not (differ_in_numbers(line, text) or opposes(line, text))

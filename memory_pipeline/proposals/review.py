@@ -19,6 +19,8 @@ from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, keep_copy, update_file, write_atomically
 from memory_pipeline.markdown.strays import remove_strays
+from memory_pipeline.proposals.applying import apply_fixes, left_to_the_user, struck_by_fixes
+from memory_pipeline.proposals.auto_fix import automatic_fixes
 from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, OFF, automatic_promotions, recently_promoted
 from memory_pipeline.proposals.events import (
     APPROVED,
@@ -32,11 +34,14 @@ from memory_pipeline.proposals.events import (
     Decision,
     OpenLog,
     ProposalLog,
+    is_fix,
 )
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.expiry import expired_unseen, expiries, expiring_on
+from memory_pipeline.proposals.fixes import MAX_SHOWN, adds_to_memory, change_of, new_fixes
 from memory_pipeline.proposals.memory_copies import MemoryCopies, is_gone
-from memory_pipeline.proposals.memory_file import PROPOSAL_ID, Promotion, add_lines, strike_lines
+from memory_pipeline.proposals.memory_file import PROPOSAL_ID, Promotion, add_lines, strike_lines, strike_words
+from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.review_file import (
     Proposal,
     ReviewReading,
@@ -91,6 +96,12 @@ class Reconciled:
     """Why the decisions of the command line were not taken."""
     promoted: list[str] = field(default_factory=list)
     """New in MEMORY.md."""
+    offered: list[str] = field(default_factory=list)
+    """Friction fixes that are new."""
+    applied: list[str] = field(default_factory=list)
+    """Fixes that changed a file of the workspace otherwise."""
+    to_make: dict[str, str] = field(default_factory=dict)
+    """Fixes that were approved now and that the user, or their agent, makes: with what there is to do."""
     not_refreshed: list[str] = field(default_factory=list)
     """Why an agent that is connected is not shown the lines as they are now."""
     pending: int = 0
@@ -116,6 +127,9 @@ def reconcile(
     with OpenLog.open(workspace, wait=wait) as log:
         unseen = expired_unseen(workspace, log, now)
         log.append("reoffers", unseen, now)
+        log.append("friction_fixes", fixes := new_fixes(workspace, log, now), now)
+        result.offered = [row["proposal_id"] for row in fixes]
+        left_before = left_to_the_user(log).keys()
         result.reoffered = [row["proposal_id"] for row in unseen]
 
         def edit(current: bytes | None) -> bytes:
@@ -126,7 +140,7 @@ def reconcile(
             status = log.status
             kept = None if result.damaged or text is None else without_notices(text)
             pending, on_file = log.pending(), offered_in(kept or "")
-            waiting = _best(pending, _touched(log, text or ""), settings.pending_limit)
+            waiting = _best(pending, _touched(log, text or ""), settings)
             offered = _offered(workspace, log, waiting, on_file, now)
             out = status.keys() - {row["proposal_id"] for row in waiting}  # decided, or displaced by better ones
             new = update_review(kept, offered, out, day=day_of(now, settings.zone), now=now)
@@ -148,6 +162,8 @@ def reconcile(
         else:
             log.record_decisions(_commanded(workspace, log, decisions or {}, result), now)
         result.promoted = _promote(workspace, log, now)
+        result.applied = apply_fixes(workspace, log, now)
+        result.to_make = {p: how for p, how in left_to_the_user(log).items() if p not in left_before}
         result.pending = len(log.pending())
     result.not_refreshed = refresh_agents(settings)
     return result
@@ -189,7 +205,7 @@ def on_display(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
     """The pending proposals that a user is shown now, best first: those in REVIEW.md, then up to the limit."""
     path = workspace.settings.review_file
     on_file = offered_in(decode(path.read_bytes())) if path.exists() else {}
-    return _best(log.pending(), on_file, workspace.settings.pending_limit)
+    return _best(log.pending(), on_file, workspace.settings)
 
 
 def as_offered(
@@ -202,8 +218,14 @@ def as_offered(
     olds = {old for r in rows for old in r["supersedes"] or []}
     texts = log.table("promotions").select("proposal_id", "text") if olds else pl.DataFrame()
     lines = evidence_lines(workspace, rows, {p: t for p, t in texts.iter_rows() if p in olds})
-    expires = {r["proposal_id"]: expiring_on(workspace.settings, r, now) for r in rows}
-    return [Proposal(p := r["proposal_id"], r["section"], r["text"], lines[p], expires[p]) for r in rows]
+    return [_proposal(workspace.settings, log, r, lines[r["proposal_id"]], now) for r in rows]
+
+
+def _proposal(settings: Settings, log: ProposalLog, row: ProposalState, evidence: str, now: datetime) -> Proposal:
+    fix = log.fixes.get(row["proposal_id"]) if is_fix(row["proposal_id"]) else None
+    expires_on = expiring_on(settings, row, now)
+    change = change_of(fix) if fix else None
+    return Proposal(row["proposal_id"], row["section"], row["text"], evidence, expires_on, change)
 
 
 def _offered(
@@ -212,19 +234,17 @@ def _offered(
     """Likewise, without evidence for those that stand in the file: theirs is there, and may be the user's by now."""
     new = as_offered(workspace, log, [r for r in rows if r["proposal_id"] not in on_file], now=now)
     evidence = {proposal.proposal_id: proposal.evidence for proposal in new}
-    return [
-        Proposal(
-            p := r["proposal_id"], r["section"], r["text"], evidence.get(p, ""), expiring_on(workspace.settings, r, now)
-        )
-        for r in rows
-    ]
+    return [_proposal(workspace.settings, log, r, evidence.get(r["proposal_id"], ""), now) for r in rows]
 
 
-def _best(waiting: list[ProposalState], kept: Collection[str], limit: int) -> list[ProposalState]:
-    """What is kept, and the best of the others up to the limit, best first."""
-    fixed = {row["proposal_id"] for row in waiting if row["proposal_id"] in kept}
-    others = [row["proposal_id"] for row in waiting if row["proposal_id"] not in fixed]
-    chosen = fixed.union(others[: max(0, limit - len(fixed))])
+def _best(waiting: list[ProposalState], kept: Collection[str], settings: Settings) -> list[ProposalState]:
+    """What is kept, and the best of the others up to the limit, best first; fixes have a limit of their own."""
+    chosen: set[str] = set()
+    for limit, fixes in ((settings.pending_limit, False), (min(MAX_SHOWN, settings.pending_limit), True)):
+        of_kind = [row["proposal_id"] for row in waiting if is_fix(row["proposal_id"]) == fixes]
+        stays = [p for p in of_kind if p in kept]
+        others = [p for p in of_kind if p not in kept]
+        chosen.update(stays, others[: max(0, limit - len(stays))])
     return [row for row in waiting if row["proposal_id"] in chosen]
 
 
@@ -254,11 +274,12 @@ def _reading(settings: Settings, log: ProposalLog, text: str | None) -> tuple[Re
     if text is None and base_text is None:
         return ReviewReading({}, [], None, []), {}  # the first time: nothing was ever shown
     known = log.rows(offered_in(base_text if base_text is not None else text or ""))
-    shown = {p: Proposal(p, r["section"], r["text"], "") for p, r in known.items()}
     stamp = last_updated_in(base_text) if base_text is not None else None
     displaced = log.table("displacements").filter(pl.col("surface") == REVIEW_SURFACE)["proposal_id"]
     earlier = log.rows(set(displaced) & set(offered_in(text or "")) - known.keys())
-    return read_decisions(text, shown, earlier=earlier, last_updated=stamp), known | earlier
+    now = now_utc()  # of no matter here
+    shown, before = ({p: _proposal(settings, log, r, "", now) for p, r in rows.items()} for rows in (known, earlier))
+    return read_decisions(text, shown, earlier=before, last_updated=stamp), known | earlier
 
 
 def _undecided(status: Mapping[str, str], ids: Iterable[str]) -> list[str]:
@@ -278,8 +299,15 @@ def _new_decisions(
     made = _read_back(workspace, log, text, result)
     made += _commanded(workspace, log.after(made, now), commanded, result)
     made += _ended(workspace, log.after(made, now), now, result, tasks_are_read=tasks_are_read)
-    if not result.damaged and workspace.settings.auto_promote != OFF:
-        unread = _unread(workspace, log, tasks_are_read)
+    if result.damaged:
+        return made
+    unread = _unread(workspace, log, tasks_are_read)
+    if workspace.settings.auto_fix:
+        fixes = automatic_fixes(workspace, log.after(made, now), now, unread=unread)
+        log.append("auto_fixes", fixes.rows, now)
+        result.automatic += [d.proposal_id for d in fixes.decisions]
+        made += fixes.decisions
+    if workspace.settings.auto_promote != OFF:
         found = automatic_promotions(workspace, log.after(made, now), now, unread=unread)
         log.append("auto_promotions", found.rows, now)  # before the decisions: what has one is not looked at again
         result.automatic += [d.proposal_id for d in found.decisions]
@@ -336,14 +364,19 @@ def _taken(log: ProposalLog, decisions: Mapping[str, str], surface: str, texts: 
         if state is None:
             raise UnknownProposalError(f"There is no proposal {proposal_id}; `memory review` lists the pending ones.")
         if state == APPROVED != decision and rows[proposal_id]["surface"] == AUTO_SURFACE:
-            raise UnknownProposalError(f"{proposal_id} was {HOW_TO_TAKE_BACK}.")
+            raise UnknownProposalError(f"{proposal_id} was {rows[proposal_id]['reason'] or HOW_TO_TAKE_BACK}.")
         if state not in (PENDING, decision):
             raise UnknownProposalError(f"{proposal_id} is {state} already; a decision is taken once. {_way_out(state)}")
     return [
-        Decision(p, decision, surface, one_line(texts.get(p) or rows[p]["text"]))
+        Decision(p, decision, surface, _visible(texts.get(p) or rows[p]["text"], p))
         for p, decision in decisions.items()
         if status[p] == PENDING
     ]
+
+
+def _visible(text: str, proposal_id: str) -> str:
+    """A line on one line; the change of a fix may have several."""
+    return visible(text) if is_fix(proposal_id) else one_line(text)
 
 
 def _checked(workspace: Workspace, log: ProposalLog, decisions: Sequence[Decision]) -> list[Decision]:
@@ -385,6 +418,9 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     settings = workspace.settings
     done = dict(log.table("promotions").select("proposal_id", "already_there").iter_rows())
     approved = typed_rows(log.frame.filter(pl.col("status") == APPROVED), ProposalState)
+    fixes = log.fixes
+    lines_of_memory = {p for p, fix in fixes.items() if adds_to_memory(settings, fix)}
+    approved = [r for r in approved if (p := r["proposal_id"]) not in fixes or p in lines_of_memory]
     rows = [r for r in approved if r["proposal_id"] not in done]
     if not rows:
         keep_copy(settings.memory_file, settings.backups)
@@ -392,6 +428,7 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     promotions = [_promotion(settings, r) for r in rows]
     today = day_of(now, settings.zone)
     replaced = {old: (r["proposal_id"], today) for r in rows for old in r["supersedes"] or []}
+    by_hand = struck_by_fixes(log, rows, today)
     present: list[str] = []
     put_back: list[str] = []
 
@@ -407,7 +444,7 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
             put_back.append(f"{copies.newest}" if copies.newest else "what is on record")
         result = add_lines(current, lines, settings.sections)
         present[:] = result.present
-        return strike_lines(result.data, struck)
+        return strike_words(strike_lines(result.data, struck), by_hand)
 
     update_file(settings.memory_file, edit, backups=settings.backups)
     keep_copy(settings.memory_file, settings.backups)  # before they are on record: without it they are added once more

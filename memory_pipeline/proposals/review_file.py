@@ -5,6 +5,7 @@ A proposal is one list item with its evidence below it::
     - [ ] `p-20260305-001` text
       _2026-03-05 · session name · “quote”_
 
+A friction fix, under a heading of its own behind the others, has its change quoted in between: see `quoted_change`.
 `read_decisions` says what the user decided, `lines_by_id` what stands of each proposal, `update_review` makes the next
 version of the text, `with_notices` adds the lines that name what was promoted without asking and how many more wait.
 None touches a file. All go by lines; a line that is not ours in every respect belongs to the user.
@@ -16,19 +17,29 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from memory_pipeline.markdown.blocks import insert_lines, newline_of, one_line, split_lines
+from memory_pipeline.proposals.quoted_change import (
+    Change,
+    is_block,
+    is_quoted,
+    quoted,
+    text_as_edited,
+    unboxed,
+    unquoted,
+)
 
 _TITLE = re.compile(r"\ufeff?#[ \t]+\S")
 _COUNT = re.compile(r"_Last updated: (?P<stamp>\S+) \| (?P<count>\d+)(?P<of> shown of \d+)? proposals? pending_\s*$")
 _DAY_LINE = re.compile(r"_Offered on (?P<day>\d{4}-\d{2}-\d{2})\.")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\r?\n?$)")
 _GROUP = re.compile(r"##[ \t]+Proposed for:[ \t]*(?P<section>.*?)\s*$", re.IGNORECASE)
-_ITEM = re.compile(r"\s*[-*+][ \t]+\[(?P<mark>[^\[\]]*)\][ \t]*`?(?P<id>p-\d{8}-\d{3,})(?!\d)`?(?P<text>.*)")
+FIXES = "Friction Fixes"
+_FIXES = re.compile(rf"##[ \t]+{FIXES}\b.*$", re.IGNORECASE)
+_ITEM = re.compile(r"\s*[-*+][ \t]+\[(?P<mark>[^\[\]]*)\][ \t]*`?(?P<id>[pf]-\d{8}-\d{3,})(?!\d)`?(?P<text>.*)")
+_FIX_ID = re.compile(r"\bf-\d{8}-\d{3,}")
 _EVIDENCE = re.compile(r"  _\d{4}-\d{2}-\d{2}\b.*_\r?\n?")
 _EXPIRES = re.compile(r" · expires on \d{4}-\d{2}-\d{2}_$")
 _LIST = re.compile(r"\s*[-*+][ \t]")
 _INDENTED_TEXT = re.compile(r"[ \t]+(?![-*+][ \t]|\d+[.)][ \t]|_|#)\S")
-# a box with an id behind it, in the middle of a line: no proposal to us, but it looks like one when it is wrapped
-_FAKE = re.compile(r"\[([ xX-]?)\](?=\s*`?p-\d)")
 
 _HEADER = """\
 # Pending Memory Proposals
@@ -52,6 +63,13 @@ class Proposal:
     text: str
     evidence: str
     expires_on: date | None = None
+    change: Change | None = None
+    """Of a friction fix."""
+
+    @property
+    def first_line(self) -> str:
+        """What stands beside its id."""
+        return self.change.headline if self.change else self.text
 
     @property
     def evidence_line(self) -> str:
@@ -83,13 +101,14 @@ class _Item:
     text: str
     lines: list[int]
     evidence: int | None
+    quoted: tuple[str, ...] = ()
 
 
 def read_decisions(
     current: str | None,
     shown: Mapping[str, Proposal],
     *,
-    earlier: Collection[str] = (),
+    earlier: Mapping[str, Proposal] | None = None,
     last_updated: str | None = None,
 ) -> ReviewReading:
     """Read the marks; ``shown`` are the proposals that were in the file when we last wrote it.
@@ -107,24 +126,27 @@ def read_decisions(
     approved: dict[str, str] = {}
     rejected: list[str] = []
     ignored: list[str] = []
-    items: dict[str, set[tuple[str, str]]] = {}
+    items: dict[str, set[tuple[str, str, tuple[str, ...]]]] = {}
+    known = {**(earlier or {}), **shown}
     for item in _items(lines):
-        items.setdefault(item.proposal_id, set()).add((item.mark, item.text))
+        items.setdefault(item.proposal_id, set()).add((item.mark, item.text, item.quoted))
     for proposal_id, versions in items.items():
-        mark, text = next(iter(versions))
-        is_ours = proposal_id in shown or proposal_id in earlier
-        if not is_ours or len(versions) > 1 or mark not in ("", "x", "-") or (mark == "x" and not text):
+        mark, first_line, read = next(iter(versions))
+        proposal = known.get(proposal_id)
+        change = proposal.change if proposal else None
+        text = text_as_edited(change, proposal.text, read) if proposal and change else first_line
+        if proposal is None or len(versions) > 1 or mark not in ("", "x", "-") or (mark == "x" and not text):
             ignored.append(proposal_id)
-        elif mark == "x":
+        elif mark == "x" and text:
             approved[proposal_id] = text
         elif mark == "-":
             rejected.append(proposal_id)
-    strange = [text for proposal_id, versions in items.items() if proposal_id not in shown for _, text in versions]
+    strange = [text for proposal_id, versions in items.items() if proposal_id not in shown for _, text, _ in versions]
     count = _last_count(lines)
     ours = count is not None and int(count["count"]) == len(shown) and last_updated in (None, count["stamp"])
     for proposal_id in shown:
         if proposal_id not in items:
-            renamed = any(_plain(text) == _plain(shown[proposal_id].text) for text in strange)
+            renamed = any(_is_text_of(shown[proposal_id], text) for text in strange)
             gone = ours and not renamed and not _is_bent(lines, shown[proposal_id])
             (rejected if gone else ignored).append(proposal_id)
     return ReviewReading(approved, rejected, None, ignored)
@@ -213,12 +235,19 @@ def _items(lines: Sequence[str]) -> Iterator[_Item]:
         found = _ITEM.match(line)
         if found is None:
             continue
-        own = [start]
-        while own[-1] + 1 < len(lines) and _INDENTED_TEXT.match(lines[own[-1] + 1]):
+        own, quote = [start], list[int]()
+        is_fix = found["id"].startswith("f-")
+        while own[-1] + 1 < len(lines) and _INDENTED_TEXT.match(line := lines[own[-1] + 1]):
+            if is_fix and is_quoted(line):
+                break
             own.append(own[-1] + 1)
         text = " ".join([found["text"].strip(), *(lines[index].strip() for index in own[1:])]).strip()
         text = re.sub(r"[\ud800-\udfff]", "\ufffd", text)  # bytes that are no UTF-8 must not reach a table
-        yield _Item(found["id"], found["mark"].strip().lower(), text, own, _evidence_after(lines, own[-1]))
+        while is_fix and (below := [*own, *quote][-1] + 1) < len(lines) and is_quoted(lines[below]):
+            quote.append(below)
+        own += quote
+        change = unquoted([lines[index] for index in quote])
+        yield _Item(found["id"], found["mark"].strip().lower(), text, own, _evidence_after(lines, own[-1]), change)
 
 
 def _section_of(lines: Sequence[str], index: int) -> str | None:
@@ -245,16 +274,24 @@ def _last_count(lines: Sequence[str]) -> re.Match[str] | None:
 def _is_bent(lines: Sequence[str], proposal: Proposal) -> bool:
     """Whether a line that we cannot read as a proposal carries this one's id, or is a list item with its text."""
     mention = re.compile(rf"{re.escape(proposal.proposal_id)}(?!\d)")
-    unread = [line for line in lines if not (_ITEM.match(line) or _EVIDENCE.fullmatch(line) or _GROUP.match(line))]
-    text = _plain(proposal.text)
+    ours = (_ITEM.match, _EVIDENCE.fullmatch, _GROUP.match, is_quoted)  # what a change quotes may name any id
+    unread = [line for line in lines if not any(is_one(line) for is_one in ours)]
+    text = _plain(proposal.first_line)
     return any(mention.search(line) or (_LIST.match(line) and text and line.strip().endswith(text)) for line in unread)
 
 
+def _is_text_of(proposal: Proposal, text: str) -> bool:
+    """Whether an item with another id has its words; below those of a fix its change may stand."""
+    own, read = _plain(proposal.first_line), _plain(text)
+    return read == own or (proposal.change is not None and read.startswith(own))
+
+
 def _without(lines: Sequence[str], decided: Collection[str]) -> list[str]:
-    """The lines without decided proposals, and without evidence whose proposal a user has deleted."""
+    """The lines without decided proposals, and without what stands below one that a user has deleted."""
     items = list(_items(lines))
-    owned = {item.evidence for item in items}
+    owned = {index for item in items for index in (*item.lines, item.evidence)}
     drop = {index for index, line in enumerate(lines) if _EVIDENCE.fullmatch(line) and index not in owned}
+    drop |= {index for above in sorted(drop) for index in _left_over(lines, above, owned)}
     for item in items:
         if item.proposal_id in decided:
             drop.update(item.lines)
@@ -262,14 +299,24 @@ def _without(lines: Sequence[str], decided: Collection[str]) -> list[str]:
     return [line for index, line in enumerate(lines) if index not in drop]
 
 
+def _left_over(lines: Sequence[str], evidence: int, owned: Collection[int | None]) -> Sequence[int]:
+    """The change that we quoted above evidence without a fix; nothing below a line that names one: it is bent."""
+    start = evidence
+    while start > 0 and start - 1 not in owned and is_quoted(lines[start - 1]):
+        start -= 1
+    whole = range(start, evidence)
+    bent = start > 0 and _FIX_ID.search(lines[start - 1])
+    return whole if not bent and is_block([lines[index] for index in whole]) else ()
+
+
 def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
     section = _plain(proposal.section)
-    new = [f"- [ ] `{proposal.proposal_id}` {_plain(proposal.text)}".rstrip()]
+    new = [f"- [ ] `{proposal.proposal_id}` {_plain(proposal.first_line)}".rstrip()]
+    new += quoted(proposal.change) if proposal.change else []
     if evidence := _plain(proposal.evidence_line):
         new.append(f"  _{evidence}_")
     for index, line in enumerate(lines):
-        group = _GROUP.match(line)
-        if group and group["section"].casefold().split() == section.casefold().split():
+        if _is_group_of(line, proposal, section):
             end = index + 1
             while end < len(lines) and not (_HEADING.match(lines[end]) or _COUNT.match(lines[end])):
                 end += 1
@@ -278,8 +325,18 @@ def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
             insert_lines(lines, end, new, newline)
             return
     place = max(index for index, line in enumerate(lines) if _COUNT.match(line))
+    if not proposal.change:  # fixes come last
+        place = next((index for index, line in enumerate(lines[:place]) if _FIXES.match(line)), place)
     gap = [""] if place and lines[place - 1].strip() else []
-    insert_lines(lines, place, [*gap, f"## Proposed for: {section}", *new, ""], newline)
+    heading = f"## {FIXES}" if proposal.change else f"## Proposed for: {section}"
+    insert_lines(lines, place, [*gap, heading, *new, ""], newline)
+
+
+def _is_group_of(line: str, proposal: Proposal, section: str) -> bool:
+    if proposal.change:
+        return _FIXES.match(line) is not None
+    group = _GROUP.match(line)
+    return group is not None and group["section"].casefold().split() == section.casefold().split()
 
 
 def _warn(lines: list[str], expiring: Mapping[str, date]) -> None:
@@ -297,7 +354,7 @@ def _without_expiry(line: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return _FAKE.sub(r"\\[\1\\]", one_line(text))
+    return unboxed(one_line(text))
 
 
 def _without_empty_groups(lines: list[str]) -> list[str]:
@@ -306,7 +363,8 @@ def _without_empty_groups(lines: list[str]) -> list[str]:
     index = 0
     while index < len(lines):
         below = next((line for line in lines[index + 1 :] if line.strip()), "")
-        if _GROUP.match(lines[index]) and (not below or _HEADING.match(below) or _COUNT.match(below)):
+        is_group = _GROUP.match(lines[index]) or _FIXES.match(lines[index])
+        if is_group and (not below or _HEADING.match(below) or _COUNT.match(below)):
             index += 1 if index + 1 < len(lines) and lines[index + 1].strip() else 2
         else:
             kept.append(lines[index])
@@ -329,24 +387,30 @@ _ALL = (
     "`memory review` goes through all, and "
     '`memory sql "FROM proposals ANTI JOIN decisions USING (proposal_id)"` lists them.'
 )
+_FIX_ENDING = "To take one back, undo its change in the file; `memory why ID` shows it."
 _NOTICES = (
+    re.compile(rf"_Fixed automatically: (?:`f-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_FIX_ENDING)}_\s*$"),
     re.compile(rf"_Promoted automatically: (?:`p-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_ENDING)}_\s*$"),
     re.compile(rf"_The best \d+ of \d+ pending proposals are shown here; the other \d+ wait\. {re.escape(_ALL)}_\s*$"),
     re.compile(rf"_\d+ more are pending: the best are shown here\. {re.escape(_ALL)}_\s*$"),  # as 0.2.0 put it
 )
 
 
-def with_notices(text: str, promoted: Sequence[str], waiting: int) -> str:
+def with_notices(text: str, automatic: Sequence[str], waiting: int) -> str:
     """The text with these lines above its last count line, which tells how many proposals there are in all; as it is
-    when nothing was promoted and nothing waits."""
+    when nothing was promoted or fixed and nothing waits."""
     lines = split_lines(text)
     count = _last_count(lines)
     if count is None:
         return text
     place = len(lines) - 1 - lines[::-1].index(count.string)
     notices = []
-    if promoted:
-        notices.append(f"_Promoted automatically: {', '.join(f'`{p}`' for p in promoted)}. {_ENDING}_")
+    for done, ending, names in (
+        ("Promoted", _ENDING, [p for p in automatic if p.startswith("p-")]),
+        ("Fixed", _FIX_ENDING, [p for p in automatic if p.startswith("f-")]),
+    ):
+        if names:
+            notices.append(f"_{done} automatically: {', '.join(f'`{p}`' for p in names)}. {ending}_")
     if waiting > 0:
         shown, total = int(count["count"]), int(count["count"]) + waiting
         notices.append(

@@ -29,6 +29,7 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog, last_numbers, proposal_id
+from memory_pipeline.proposals.fixes import adds_to_memory
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered, is_quoted
 from memory_pipeline.proposals.score import line_score, use_score, why_left_out, with_sessions
@@ -186,9 +187,11 @@ class ProposalsStage:
             self._known = KnownLines()
             log = ProposalLog(self.lake)
             first = dict(log.table("proposals").select("proposal_id", "last_seen").iter_rows())
+            fixes = {p: adds_to_memory(self.settings, fix) for p, fix in log.fixes.items()}
             self._made = {
                 row["proposal_id"]: row | {"last_seen": first[row["proposal_id"]]}
                 for row in typed_rows(log.frame, ProposalState)
+                if fixes.get(row["proposal_id"], True)
             }
             for again in log.table("supports").select("proposal_id", "day", "said_at").iter_rows():
                 self._again.setdefault(again[0], []).append(again[1:])
@@ -198,7 +201,7 @@ class ProposalsStage:
                 projects = tuple(row["projects"] or ())
                 self._known.add(Known(proposal_id, row["text"], projects), row["sources"], vector)
             path = self.settings.memory_file
-            decided = log.table("decisions").filter(~pl.col("proposal_id").is_in(list(self._made)))
+            decided = log.table("decisions").filter(~pl.col("proposal_id").is_in([*self._made, *fixes]))
             for text in decided["text"]:  # of proposals whose rows are lost: what a user decided is not asked again
                 self._known.add(Known(None, text))
             lines = lines_of(path.read_bytes() if path.exists() else None)

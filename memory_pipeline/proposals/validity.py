@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from memory_pipeline.days import lookback
-from memory_pipeline.lake.rows import ProposalState, typed_rows
+from memory_pipeline.lake.rows import FixRow, ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.flags import ENDED
 from memory_pipeline.proposals.events import (
@@ -18,6 +18,7 @@ from memory_pipeline.proposals.events import (
     SUPERSESSION_SURFACE,
     Decision,
     ProposalLog,
+    is_fix,
 )
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.scope import may_end
@@ -48,14 +49,17 @@ def invalid(workspace: Workspace, log: ProposalLog, approvals: Mapping[str, str]
     gone = _retracted(workspace, rows)
     path = workspace.settings.memory_file
     lines = [line for line in lines_of(path.read_bytes() if path.exists() else None) if not line.is_struck]
-    newer, known = _taking(log, lines), _Lines(lines)
+    newer, known, fixes = _taking(log, lines), _Lines(lines), log.fixes
     found = {}
     for proposal_id, row in rows.items():
         text = approvals[proposal_id]
         if not one_line(text):
             found[proposal_id] = "nothing that can be seen is left of its text"
             continue
-        reason = gone.get(proposal_id) or _there(row, text, known) or _contradicted(row, text, newer)
+        if fix := fixes.get(proposal_id):
+            reason = _unfit(workspace, fix, row, text, known)
+        else:
+            reason = gone.get(proposal_id) or _there(row, text, known) or _contradicted(row, text, newer)
         if reason:
             found[proposal_id] = reason
     return found
@@ -78,10 +82,24 @@ class _Lines:
         return [self.lines[i] for i in sorted({i for w in words[: missing + 1] for i in self._having.get(w, ())})]
 
 
-def _there(row: ProposalState, text: str, known: _Lines) -> str | None:
+def _unfit(workspace: Workspace, fix: FixRow, row: ProposalState, text: str, known: _Lines) -> str | None:
+    """Of a friction fix, where it changes MEMORY.md; what to make of another file its user knows."""
+    if fix["place"] != str(workspace.settings.memory_file):
+        return None
+    over = normalised(fix["replaces"] or "")
+    if fix["adds"]:
+        return _there(row, text, known, over)
+    is_there = any(said == over for _, said, _ in known.lines)
+    return None if is_there else "MEMORY.md no longer has the line that it would strike out"
+
+
+def _there(row: ProposalState, text: str, known: _Lines, over: str = "") -> str | None:
+    """That MEMORY.md has the text, in another line than those that it takes the place of; ``over`` by its words."""
     replaced = set(row["supersedes"] or [])
     wanted, mine = normalised(text), content_words(text)
     for line, said, words in known.near(text):
+        if said == over:
+            continue
         same = said == wanted or (text == row["text"] and IN_MEMORY.by_words(mine, words))
         if same and line.proposal_id not in replaced:
             return f"MEMORY.md says it already, in line {line.line_number}"
@@ -115,6 +133,7 @@ def _retracted(workspace: Workspace, rows: Mapping[str, ProposalState]) -> dict[
     Days of which there are no tables any more say nothing, and neither do observations with other ids: another
     observer may have seen the same words.
     """
+    rows = {p: row for p, row in rows.items() if not is_fix(p)}
     days = {d for row in rows.values() for d in lookback(row["day"], workspace.settings.lookback_days)}
     kept = [d for d in workspace.lake.days("messages") if d in days]
     messages = workspace.lake.read("messages", kept, ["message_id", "voided"])

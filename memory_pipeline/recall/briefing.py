@@ -23,7 +23,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.flags import COMPLETED, DOUBTED
 from memory_pipeline.observations.model import EXTRACTIVE
-from memory_pipeline.proposals.events import PENDING, ProposalLog
+from memory_pipeline.proposals.events import PENDING, ProposalLog, is_fix
 from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.proposals.score import USER
@@ -326,13 +326,15 @@ class _Sources:
 
     def _pending(self) -> list[ProposalState]:
         """Of this project, or of no single one, best first. What an agent asked to be remembered is told to no other
-        agent before the user has seen it: it may have been told to ask."""
+        agent before the user has seen it: it may have been told to ask. Friction fixes are the user's to see."""
         asked = pl.col("trust") != USER
         of_agents = set(self.log.table("remembered").filter(asked)["proposal_id"])
         pending = [
             row
             for row in self.log.pending()
-            if row["proposal_id"] not in of_agents and nearness(row["projects"], self.project) != OTHER
+            if not is_fix(row["proposal_id"])
+            and row["proposal_id"] not in of_agents
+            and nearness(row["projects"], self.project) != OTHER
         ]
         return sorted(pending, key=lambda row: nearness(row["projects"], self.project))
 

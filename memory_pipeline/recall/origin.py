@@ -71,6 +71,9 @@ def _found(settings: Settings, lake: Lake, identifier: str) -> dict[str, Any]:
     if row is None and table == "proposals":
         table = "remembered"
         row = _one(connection, f'SELECT * FROM "{table}" WHERE "{column}" = ?', identifier)
+    if row is None and table == "friction_clusters":  # its days were made anew; what was offered is on record
+        table = "friction_fixes"
+        row = _one(connection, f'SELECT * FROM "{table}" WHERE proposal_id = ?', identifier)
     if row is None:
         raise NoSuchLineError(
             f"There is no {identifier} in {TABLE_OF[identifier[0]][0]}; `memory sql` can look for it."

@@ -20,7 +20,7 @@ OWN, GENERAL, OTHER = 0, 1, 2
 """Said in the project of the session, in several or none, or in another one only."""
 _DAY = re.compile(r"\((\d{4}-\d{2}-\d{2})\)")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_REJECTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[-\]|.*\(superseded by p-")
+_REJECTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[-\]|.*\(superseded by [pf]-")
 _STRUCK = re.compile(r"~~.*?~~")
 _TAG = re.compile(r"<(?=/?memory\b)", re.I)
 

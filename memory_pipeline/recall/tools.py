@@ -22,6 +22,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.remembering import AGENT, remember
 from memory_pipeline.proposals.review import as_offered
+from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.recall.answer import extractive_answer, source_of
 from memory_pipeline.recall.around import messages_around
 from memory_pipeline.recall.folders import place_of_folder, project_named, project_of_place
@@ -160,10 +161,16 @@ def pending(asked: Asked) -> str:
         return "Nothing is pending."
     log_use(settings, "mcp", shown=[row["proposal_id"] for row in rows])
     lines = [
-        f"{p.proposal_id} · {safe(p.section)}\n    {safe(p.text)}\n    {safe(p.evidence)}"
+        f"{p.proposal_id} · {safe(p.section)}\n    {safe(_told(p))}\n    {safe(p.evidence)}"
         for p in as_offered(workspace, log, rows)
     ]
     return within(settings.mcp.tokens, lines, "The user decides on them, with `memory review` or in REVIEW.md.")
+
+
+def _told(proposal: Proposal) -> str:
+    """Its line; of a friction fix what happened and the change."""
+    change = proposal.change
+    return f"{change.headline} {' / '.join(change.lines)}" if change else proposal.text
 
 
 def note(asked: Asked, text: str, section: str | None = None, project: str | None = None) -> str:

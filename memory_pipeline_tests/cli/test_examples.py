@@ -243,7 +243,11 @@ def test_a_review_by_hand_and_by_command_ends_in_memory_md_once(home: Path) -> N
         assert text in memory_md
     for proposal_id in (rejected, deleted, against):
         assert proposal_id not in memory_md
-    assert memory_json(home, "status")["proposals"] == {"approved": 3, "pending": len(pending) - 6, "rejected": 3}
+    fixes = [p for p in texts if p.startswith("f-")]
+    assert fixes
+    status = memory_json(home, "status")
+    assert status["friction_fixes"] == {"pending": len(fixes)}
+    assert status["proposals"] == {"approved": 3, "pending": len(pending) - len(fixes) - 6, "rejected": 3}
 
     before = files(root)
     again = memory(home, "run", "--all")

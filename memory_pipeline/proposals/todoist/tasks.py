@@ -20,6 +20,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.proposals.events import TODOIST_SURFACE, OpenLog
+from memory_pipeline.proposals.quoted_change import quoted
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.proposals.todoist.client import REJECTED_LABEL, ReviewTask
 from memory_pipeline.settings import Settings
@@ -29,7 +30,7 @@ from memory_pipeline.workspace import Workspace
 SURFACE = TODOIST_SURFACE
 MAX_CHARACTERS = 500
 """Of a task's content; Todoist takes no more."""
-_MARK = re.compile(r"memory-review:(?P<workspace>[0-9a-f]{8})/(?P<id>p-\d{8}-\d{3,})(?!\d)")
+_MARK = re.compile(r"memory-review:(?P<workspace>[0-9a-f]{8})/(?P<id>[pf]-\d{8}-\d{3,})(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -63,16 +64,26 @@ def keep_account(settings: Settings, inbox: str, now: datetime) -> Account:
 
 
 def content_of(proposal: Proposal) -> str:
-    """The line. A task that begins with an asterisk could not be completed."""
-    return clip(re.sub(r"^(\*\s+)+", "", one_line(proposal.text)), MAX_CHARACTERS)
+    """The line, or what a fix that is no line is about. A task that begins with an asterisk could not be completed."""
+    text = proposal.text if is_line(proposal) else proposal.first_line.replace("**", "")
+    return clip(re.sub(r"^(\*\s+)+", "", one_line(text)), MAX_CHARACTERS)
+
+
+def is_line(proposal: Proposal) -> bool:
+    """Whether the task's content is what is approved; a change of several lines is in its description."""
+    return proposal.change is None or proposal.change.edits == "line"
 
 
 def description_of(proposal: Proposal, account: Account) -> str:
-    whole = one_line(proposal.text)
+    whole = one_line(proposal.text) if is_line(proposal) else ""
+    change = proposal.change
+    shown = [line.removeprefix("  >").removeprefix(" ") for line in quoted(change)] if change else []
+    what = "the line, as you edited it" if is_line(proposal) else "the fix"
     lines = [
         *([whole] if len(whole) > MAX_CHARACTERS else []),
+        *([change.headline, "\n".join(shown)] if change else []),
         proposal.evidence,
-        f"For: {proposal.section}. Complete it to approve the line, as you edited it; delete it or add the label "
+        f"For: {proposal.section}. Complete it to approve {what}; delete it or add the label "
         f"@{REJECTED_LABEL} to reject it.",
         f"memory-review:{account.workspace}/{proposal.proposal_id}",
     ]
@@ -82,7 +93,7 @@ def description_of(proposal: Proposal, account: Account) -> str:
 def edited_text(task: ReviewTask, proposal: Proposal) -> str | None:
     """The line as a user changed it; None while it is as it was offered."""
     now = one_line(task.content)
-    return now if now and now != one_line(content_of(proposal)) else None
+    return now if is_line(proposal) and now and now != one_line(content_of(proposal)) else None
 
 
 def request_id(account: Account, proposal_id: str) -> str:

@@ -1,0 +1,72 @@
+"""Approved friction fixes that change a file of the workspace otherwise than by a new line of MEMORY.md.
+
+Lines are added and struck through as in MEMORY.md: nothing that a user wrote is lost, the file as it was is in
+`backups/`, and what was applied once is on record, so that a user who undoes it has the last word.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+
+from memory_pipeline.days import day_of
+from memory_pipeline.lake.rows import FixRow, ProposalState, typed_rows
+from memory_pipeline.markdown.safe_write import update_file
+from memory_pipeline.proposals.events import APPROVED, OpenLog, ProposalLog
+from memory_pipeline.proposals.fixes import adds_to_memory, to_make
+from memory_pipeline.proposals.memory_file import Promotion, add_lines, normalised, strike_words
+from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
+
+
+def apply_fixes(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
+    """Make the changes that are approved and not made yet; returns the ids. What no file is there for waits for it."""
+    settings, fixes = workspace.settings, log.fixes
+    if not fixes:
+        return []
+    done, applied = set(log.table("applied_fixes")["proposal_id"]), list[str]()
+    for row in typed_rows(log.frame, ProposalState):
+        proposal_id = row["proposal_id"]
+        fix = fixes.get(proposal_id)
+        if fix is None or row["status"] != APPROVED or proposal_id in done or adds_to_memory(settings, fix):
+            continue
+        path = Path(fix["place"]) if fix["place"] else None
+        if path is None or not path.is_file():
+            continue
+        text = row["decided_text"] or row["text"]
+        section = row["decided_section"] or fix["section"] or settings.sections[1]
+        _apply(settings, path, fix, Promotion(proposal_id, section, text, row["day"]), day_of(now, settings.zone))
+        log.append("applied_fixes", [{"proposal_id": proposal_id, "place": str(path), "applied_at": now}], now)
+        applied.append(proposal_id)
+    return applied
+
+
+def struck_by_fixes(log: ProposalLog, approved: list[ProposalState], today: date) -> dict[str, tuple[str, date]]:
+    """The lines of MEMORY.md that these take the place of, by their words, with the fix that does and the day."""
+    fixes = log.fixes
+    rows = [(fixes[p], row) for row in approved if (p := row["proposal_id"]) in fixes]
+    return {normalised(fix["replaces"]): (fix["proposal_id"], today) for fix, _ in rows if fix["replaces"]}
+
+
+def left_to_the_user(log: ProposalLog, since: datetime | None = None) -> dict[str, str]:
+    """Fixes that are approved, since then, and that we do not write, by id, with what there is to do."""
+    fixes = log.fixes
+    rows = log.rows(fixes) if fixes else {}
+    return {
+        p: to_make(fixes[p], row["decided_text"] or row["text"])
+        for p, row in rows.items()
+        if row["status"] == APPROVED and not fixes[p]["place"]
+        if since is None or (row["decided_at"] and row["decided_at"] >= since)
+    }
+
+
+def _apply(settings: Settings, path: Path, fix: FixRow, line: Promotion, today: date) -> None:
+    over = {normalised(fix["replaces"]): (line.proposal_id, today)} if fix["replaces"] else {}
+
+    def edit(current: bytes | None) -> bytes:
+        data = current or b""
+        if fix["adds"]:
+            data = add_lines(data or b"\n", [line], ()).data
+        return strike_words(data, over)
+
+    update_file(path, edit, backups=settings.backups)

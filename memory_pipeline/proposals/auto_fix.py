@@ -1,0 +1,90 @@
+"""Applying low-risk friction fixes without asking: off unless asked for, and a dry run first.
+
+What qualifies the friction search says (`low_risk`): a rule that the user stated themselves and that no file has, a
+line of MEMORY.md that is stale. Only what changes a file of the workspace is applied. While the setting is off, and for
+a day after it first found something, nothing happens: `memory status` says what would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from memory_pipeline.lake.rows import NewAutoFix, ProposalState
+from memory_pipeline.proposals.events import APPROVED, AUTO_SURFACE, Decision, ProposalLog, is_fix
+from memory_pipeline.proposals.fixes import where
+from memory_pipeline.proposals.validity import invalid
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.workspace import Workspace
+
+DRY_RUN = timedelta(days=1)
+"""From the first fix that would be applied: time to read what would happen, and to switch it off."""
+HOW_TO_UNDO = "applied automatically; undo its change in the file to take it back"
+SHOWN = 60
+"""Characters of a line that is named."""
+
+
+@dataclass(frozen=True)
+class AutoFixes:
+    """`rows` of `auto_fixes`: what would be applied without asking. `decisions`: what is."""
+
+    rows: list[NewAutoFix] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+
+
+def automatic_fixes(
+    workspace: Workspace, log: ProposalLog, now: datetime, *, unread: Collection[str] = ()
+) -> AutoFixes:
+    """What would be applied without asking, and the decisions to take now.
+
+    ``unread`` may have been decided on a surface that nobody has looked at yet.
+    """
+    if not workspace.settings.auto_fix:
+        return AutoFixes()
+    found = [row for row in candidates(workspace, log) if row["proposal_id"] not in unread]
+    rows: list[NewAutoFix] = [{"proposal_id": row["proposal_id"], "would_apply_at": now} for row in found]
+    if _dry_until(log, now) is not None:
+        return AutoFixes(rows)
+    return AutoFixes(
+        rows,
+        [Decision(r["proposal_id"], APPROVED, AUTO_SURFACE, r["text"], reason=HOW_TO_UNDO) for r in found],
+    )
+
+
+def candidates(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
+    """Pending fixes of low risk for a file of the workspace that still hold."""
+    fixes = {p: fix for p, fix in log.fixes.items() if fix["low_risk"] and fix["place"]}
+    rows = [row for row in log.pending() if row["proposal_id"] in fixes] if fixes else []
+    unfit = invalid(workspace, log, {row["proposal_id"]: row["text"] for row in rows})
+    return [row for row in rows if row["proposal_id"] not in unfit]
+
+
+def report(workspace: Workspace, log: ProposalLog, now: datetime) -> list[str]:
+    """What was applied lately, and what would be; nothing where there is neither."""
+    is_on, dry = workspace.settings.auto_fix, _dry_until(log, now)
+    since = now - timedelta(days=workspace.settings.proposal_expiry_days)
+    recent = log.frame.filter(pl.col("surface") == AUTO_SURFACE, pl.col("decided_at").is_between(since, now))
+    done = [p for p in recent.sort("decided_at", "proposal_id")["proposal_id"] if is_fix(p)]
+    told = (
+        [f"applied {', '.join(done)}; `memory why ID` shows what, undo it in the file to take it back"] if done else []
+    )
+    rows, fixes = candidates(workspace, log), log.fixes
+    if rows:
+        named = "; ".join(
+            f"{p} in {where(fixes[p])}: “{clip(row['text'], SHOWN)}”" for row in rows if (p := row["proposal_id"])
+        )
+        when = "off (MEMORY_AUTO_FIX=true switches it on)"
+        if is_on:
+            when = f"dry run until {dry:%Y-%m-%d %H:%M}" if dry else "on, with the next run"
+        told.append(f"{when}: would apply {named}")
+    return told
+
+
+def _dry_until(log: ProposalLog, now: datetime) -> datetime | None:
+    """When the dry run ends; None once it is over. A moment that is in the future is of a clock that was wrong."""
+    first = log.table("auto_fixes").filter(pl.col("would_apply_at") <= now)["would_apply_at"].min()
+    end = (first if isinstance(first, datetime) else now) + DRY_RUN
+    return end if end > now else None

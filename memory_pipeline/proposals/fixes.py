@@ -1,0 +1,174 @@
+"""Friction fixes: patterns of `friction_clusters` that a user decides on like on proposals.
+
+A pattern that lives and was never offered becomes a row of `friction_fixes`, a snapshot of it under its own id, which
+`ProposalLog` reads as a proposal. So it is offered once: what was decided on it holds, however often the pattern is
+found again. What approval does depends on where the change belongs. A line of a file in the workspace is written by us
+(`applying`); any other change is kept for the user, or their agent, to make.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import date, datetime, time
+from pathlib import Path
+
+import polars as pl
+
+from memory_pipeline.days import day_of, lookback
+from memory_pipeline.friction.living import last_day_looked_at, living
+from memory_pipeline.lake.rows import FixRow, FrictionRow, NewFix
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.events import EXPIRED, INVALID, SUPERSEDED, ProposalLog
+from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
+from memory_pipeline.proposals.quoted_change import ADDS, REMOVES, Change
+from memory_pipeline.proposals.remembering import says_same
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.similarity import content_words
+from memory_pipeline.workspace import Workspace
+
+MAX_A_DAY = 10
+"""New fixes; the others wait for the next day, while their patterns live."""
+MAX_SHOWN = 10
+"""Fixes in REVIEW.md at once, beside the proposals."""
+MAX_TITLE = 120
+"""Characters."""
+MEMORY_FILE = "MEMORY.md"
+
+
+def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[NewFix]:
+    """What is to be offered: the living patterns that never were, the most severe first, as many as today may have."""
+    known = log.table("friction_fixes")
+    today = known.filter(pl.col("day") == day_of(now, workspace.settings.zone)).height
+    fresh = [p for p in living_patterns(workspace) if p["pattern_id"] not in set(known["proposal_id"])]
+    if today >= MAX_A_DAY or not fresh:
+        return []
+    memory = workspace.settings.memory_file
+    lines = lines_of(memory.read_bytes() if memory.exists() else None)
+    made = [_row(workspace.settings, pattern, lines) for pattern in fresh]
+    made = [row for row in made if row["text"]]
+    told = [row for row in made if not _is_proposed(log, workspace.settings, row)]
+    chosen = told[: MAX_A_DAY - today]
+    said = _said_at(workspace, {p["pattern_id"]: p for p in fresh}, [row["proposal_id"] for row in chosen])
+    return [row | {"said_at": said.get(row["proposal_id"], row["said_at"])} for row in chosen]
+
+
+def living_patterns(workspace: Workspace) -> list[FrictionRow]:
+    """The newest row of each pattern that lives on the newest day there is, the most severe first."""
+    lake = workspace.lake
+    looked_at = last_day_looked_at(lake)
+    if looked_at is None:
+        return []
+    newest = max([looked_at, *lake.days("sessions")[-1:]])  # friction may not have been looked for since
+    return [pattern.row for pattern in living(lake, newest, workspace.settings.lookback_days)]
+
+
+def file_in_workspace(settings: Settings, target: str) -> Path | None:
+    """The file that a fix may change itself: MEMORY.md, or a Markdown file that agents read, given by its whole path,
+    at the top of the workspace or among the identity files there. None for every other."""
+    if target == MEMORY_FILE:
+        return settings.memory_file
+    path = Path(target).expanduser() if target.startswith(("/", "~")) else None
+    if path is None or path.suffix != ".md" or not path.is_file():
+        return None
+    real, top = path.resolve(), settings.workspace.resolve()
+    folders = {top, *([settings.identity.directory.resolve()] if settings.identity.directory else [])}
+    is_own = real.parent in folders and real.is_relative_to(top) and real != settings.review_file.resolve()
+    return real if is_own else None
+
+
+def change_of(fix: FixRow) -> Change:
+    """The fix as it is shown."""
+    times = "once" if fix["occurrences"] == 1 else f"{fix['occurrences']} times"
+    sessions = "1 session" if fix["sessions"] == 1 else f"{fix['sessions']} sessions"
+    cost = f", about {max(1, round(fix['minutes']))} minutes" if fix["minutes"] else ""
+    what = f"{times} in {sessions} since {fix['first_day']}{cost}"
+    headline = f"**{clip(one_line(fix['title']), MAX_TITLE)}** — {what}. Target: {where(fix)}."
+    if fix["place"]:
+        return Change(headline, tuple(_diff(fix)), "line" if fix["adds"] else "none")
+    lines = fix["change"].split("\n")
+    exact = [line for line in _diff(fix) if line[2:] not in fix["change"]]
+    return Change(headline, (*lines, *exact), "all")
+
+
+def where(fix: FixRow) -> str:
+    """`AGENTS.md, Hard Rules`"""
+    return ", ".join(one_line(part) for part in (fix["target_file"], fix["section"]) if part)
+
+
+def to_make(fix: FixRow, text: str) -> str:
+    """What the user is told of a fix that they approved and that we do not write: its change, as they approved it."""
+    change = "\n".join(f"  {line}" for line in text.split("\n"))
+    return f"{fix['proposal_id']}: make this change in {where(fix)}, or have your agent make it:\n{change}"
+
+
+def adds_to_memory(settings: Settings, fix: FixRow) -> bool:
+    """Whether approval writes a new line into MEMORY.md, like that of any proposal."""
+    return bool(fix["adds"]) and fix["place"] == str(settings.memory_file)
+
+
+def _diff(fix: FixRow | NewFix) -> list[str]:
+    return [f"{mark}{one_line(text)}" for mark, text in ((REMOVES, fix["replaces"]), (ADDS, fix["adds"])) if text]
+
+
+def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine]) -> NewFix:
+    adds, replaces = one_line(pattern["adds"] or "") or None, one_line(pattern["replaces"] or "") or None
+    target = MEMORY_FILE if pattern["target_file"] == str(settings.memory_file) else pattern["target_file"]
+    path = file_in_workspace(settings, target) if adds or replaces else None
+    section = pattern["section"] or (settings.sections[1] if path else None)
+    over = normalised(replaces) if replaces and path == settings.memory_file else None
+    first, last = pattern["first_day"] or pattern["day"], pattern["last_day"] or pattern["day"]
+    made: NewFix = {
+        "proposal_id": pattern["pattern_id"],
+        "kind": pattern["kind"],
+        "title": pattern["title"],
+        "text": "",
+        "target_file": target,
+        "section": section,
+        "place": str(path) if path else None,
+        "adds": adds,
+        "replaces": replaces,
+        "change": pattern["change"],
+        "low_risk": bool(pattern["low_risk"]),
+        "supersedes": [m.proposal_id for m in memory if over and m.proposal_id and normalised(m.text) == over],
+        "sessions": pattern["sessions"],
+        "session_ids": pattern["session_ids"] or [],
+        "occurrences": pattern["occurrences"],
+        "minutes": pattern["minutes"],
+        "worth": pattern["severity"],
+        "first_day": first,
+        "last_day": last,
+        "said_at": datetime.combine(first, time.min, settings.zone),
+        "evidence": pattern["evidence"][:1],
+        "content_hash": "",
+        "cwds": pattern["cwds"],
+        "projects": pattern["projects"],
+        "owner": pattern["owner"] or settings.owner,
+    }
+    text = (adds or replaces or "") if path else "\n".join(change_of({**made, "day": last}).lines).strip()
+    of = "\n".join((target, section or "", replaces or "", text))
+    return {**made, "text": text, "content_hash": hashlib.sha256(of.encode()).hexdigest()}
+
+
+def _is_proposed(log: ProposalLog, settings: Settings, row: NewFix) -> bool:
+    """Whether a line that says the same waits for the user, or was decided on: nobody is asked the same twice."""
+    if not row["adds"] or row["place"] != str(settings.memory_file):
+        return False
+    mine = content_words(row["adds"])
+    asked = log.frame.filter(~pl.col("status").is_in([EXPIRED, INVALID, SUPERSEDED]))
+    return any(says_same(row["adds"], mine, text) for text in asked["text"])
+
+
+def _said_at(workspace: Workspace, patterns: dict[str, FrictionRow], chosen: Sequence[str]) -> dict[str, datetime]:
+    """When the first place of each was said, where its message is among those of the days looked at."""
+    wanted = {p: patterns[p]["evidence"][0]["message_id"] for p in chosen if patterns[p]["evidence"]}
+    days = {day for p in wanted for day in _days_of(workspace.settings, patterns[p])}
+    messages = workspace.lake.read("messages", days, ["message_id", "said_at"]) if wanted else pl.DataFrame()
+    said = dict(messages.filter(pl.col("message_id").is_in(list(wanted.values()))).iter_rows()) if wanted else {}
+    return {p: said[message] for p, message in wanted.items() if message in said}
+
+
+def _days_of(settings: Settings, pattern: FrictionRow) -> list[date]:
+    """Its first day, and those that the search looked at last: a pattern may live for months."""
+    return [pattern["first_day"] or pattern["day"], *lookback(pattern["day"], settings.lookback_days)]
