@@ -1,6 +1,7 @@
 """How much planted friction is found, and how much is found that is none: recall and precision of every kind.
 
     python -m benchmarks.friction [--bank tuning|reporting] [--seeds N] [--first N] [--keep DIR]
+    python -m benchmarks.friction --growth
 
 Each seed is a week of 20 to 40 sessions of pi, Claude Code and Codex in English, German and Spanish, with friction of
 seven kinds planted in ordinary talk, beside decoys that only look like it. The pipeline reads, observes and embeds it
@@ -14,6 +15,10 @@ words they share, over two sessions or more, each at the threshold that is best 
 measured first when another is asked for). The kind is given to them wherever they lie in planted friction.
 
 The bank `reporting` shares no topic, phrase, command or error with `tuning`: figures that count are of it.
+
+`--growth`: seconds and peak memory of the last day of windows of 1,000 to 50,000 points (what the index has of them,
+observations and passages), each in a process of its own and without what is cached; and how much more that is than for
+the window before. The window is made of four weeks, copied under other names.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from pathlib import Path
 from benchmarks.common import parser
 from benchmarks.planted_friction.bank import BANKS, REPORTING, TUNING, bank_of
 from benchmarks.planted_friction.baselines import COSINES, OVERLAPS, clusters, points_of
+from benchmarks.planted_friction.growth import Window, grow
 from benchmarks.planted_friction.model import KINDS, Week
 from benchmarks.planted_friction.running import Ran, Remembering, run
 from benchmarks.planted_friction.scoring import MISSED, Scored, Table, confusion, score, wrongly_taken
@@ -37,6 +43,9 @@ from memory_pipeline.settings import BUNDLED_MODEL
 Tables = dict[str, dict[float, Table]]
 """Of each baseline by threshold."""
 BAR = 0.85
+SIZES = (1_000, 3_000, 10_000, 30_000, 50_000)
+SECONDS, MB = 60, 2_048
+"""What the largest window may take."""
 IN_MEMORY = Path("/dev/shm")
 """Where there is one, the weeks are kept in memory: their indexes are opened so often that a disk takes most of the
 time."""
@@ -49,7 +58,11 @@ def main() -> None:
     options.add_argument("--first", type=int, default=1, metavar="N", help="number of the first seed")
     options.add_argument("--keep", type=Path, metavar="DIR", help="write every pattern and every plant there")
     options.add_argument("--no-baselines", action="store_true", help="measure the pipeline alone")
+    options.add_argument("--growth", action="store_true", help="measure time and memory of windows that grow instead")
     arguments = options.parse_args()
+    if arguments.growth:
+        growth()
+        return
     seeds = range(arguments.first, arguments.first + arguments.seeds)
     encoder = Remembering(BUNDLED_MODEL)
     thresholds = None
@@ -63,6 +76,22 @@ def main() -> None:
     show_taken(ours.weeks)
     for name, at in (thresholds or best(baselines)).items():
         show(f"{name} >= {at:.2f}, kinds given", baselines[name][at])
+
+
+def growth() -> None:
+    """Time and memory of one day, by the number of points in its window."""
+    encoder = Remembering(BUNDLED_MODEL)
+    print(f"{'points':>8}{'seconds':>10}{'ratio':>8}{'of points':>11}{'peak MB':>10}{'patterns':>10}")
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
+        before: Window | None = None
+        for window in grow(bank_of(TUNING), SIZES, encoder, Path(folder)):
+            ratios = (
+                f"{window.seconds / before.seconds:8.1f}{window.points / before.points:11.1f}" if before else " " * 19
+            )
+            above = "  ABOVE THE BAR" if window.seconds > SECONDS or window.megabytes > MB else ""
+            took = f"{window.points:>8,}{window.seconds:>10.2f}{ratios}{window.megabytes:>10,.0f}{window.patterns:>10}"
+            print(f"{took}{above}", flush=True)
+            before = window
 
 
 def measure(

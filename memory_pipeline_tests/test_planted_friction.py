@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+import tempfile
+import zlib
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from benchmarks.friction import IN_MEMORY
 from benchmarks.planted_friction.bank import BANKS, LANGUAGES, REPORTING, TUNING, bank_of
 from benchmarks.planted_friction.baselines import Points, clusters
+from benchmarks.planted_friction.growth import Respelling, fill
 from benchmarks.planted_friction.model import (
     CLAUDE_CODE,
     HARNESSES,
@@ -23,6 +29,7 @@ from benchmarks.planted_friction.model import (
     Plant,
     Week,
 )
+from benchmarks.planted_friction.running import POINTS, Ran, Remembering, run
 from benchmarks.planted_friction.scoring import (
     MISSED,
     MIXED,
@@ -36,6 +43,7 @@ from benchmarks.planted_friction.scoring import (
     wrongly_taken,
 )
 from benchmarks.planted_friction.weeks import DAYS, WRITTEN, make_week
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.model import ParsedSession
 from memory_pipeline.sessions.reading import parse_file
 
@@ -291,8 +299,6 @@ def test_an_interval_is_around_its_value_and_is_a_point_where_weeks_agree() -> N
 
 
 def test_a_baseline_puts_together_what_is_near_and_spans_sessions() -> None:
-    import numpy as np
-
     near = np.eye(4)
     for a, b in ((0, 1), (1, 2)):
         near[a, b] = near[b, a] = 0.8
@@ -302,3 +308,80 @@ def test_a_baseline_puts_together_what_is_near_and_spans_sessions() -> None:
     assert (one.kind, one.places) == ("recurring_failure", frozenset(at[:3]))
     assert clusters(points, near, 0.9) == []
     assert datetime(2026, 3, 2, tzinfo=UTC) > WRITTEN
+
+
+# the pipeline over a week, and its copies
+
+
+class ByWords(Remembering):
+    """A place of the vector for each word, since loading the model takes longer than the week."""
+
+    def encode(self, texts: Sequence[str]) -> list[list[float]]:
+        for text in texts:
+            vector = np.full(self.dimension, 1e-3)
+            for word in text.lower().split():
+                vector[zlib.crc32(word.encode()) % self.dimension] += 1
+            self.known[text] = (vector / np.linalg.norm(vector)).tolist()
+        return [self.known[text] for text in texts]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> ByWords:
+    return ByWords("all-MiniLM-L6-v2")
+
+
+@pytest.fixture(scope="module")
+def in_memory() -> Iterator[Path]:
+    """A folder where the index is opened within milliseconds, where there is one."""
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def ran(encoder: ByWords, in_memory: Path) -> tuple[Week, Ran]:
+    week = make_week(1, bank_of(TUNING), in_memory)
+    return week, run(week, encoder)
+
+
+def test_the_pipeline_runs_over_a_week_and_its_evidence_has_places(ran: tuple[Week, Ran]) -> None:
+    week, came = ran
+    assert came.points >= 100
+    assert set(came.observations["day"]) == set(DAYS)
+    assert {row["kind"] for row in came.rows} <= set(KINDS)
+    assert [pattern.name for pattern in came.patterns] == [row["pattern_id"] for row in came.rows]
+    files = {f"{path}" for path in week.files}
+    assert all(pattern.places and {file for file, _ in pattern.places} <= files for pattern in came.patterns)
+
+
+def test_copies_of_a_week_are_strangers_that_keep_their_evidence(
+    ran: tuple[Week, Ran], encoder: ByWords, in_memory: Path
+) -> None:
+    came, respelling = ran[1], Respelling.of(bank_of(TUNING))
+    vectors = fill(in_memory / "copies", [came], respelling, encoder, 2 * came.points)
+    lake = Lake(in_memory / "copies/lake")
+    assert sum(lake.read(table, DAYS).height for table in POINTS) == 2 * came.points
+    messages = lake.read("messages", DAYS)
+    assert messages["message_id"].n_unique() == messages.height == 2 * came.messages.height
+    texts = dict(messages.select("message_id", "text").iter_rows())
+    told = {o["observation_id"]: o for o in came.observations.to_dicts()}
+    moved = 0
+    for row in lake.read("observations", DAYS).to_dicts():
+        original = told[row["observation_id"].removesuffix("~1")]
+        copy = int(row["observation_id"].endswith("~1"))
+        moved += row["text"] != original["text"]
+        for span, old in zip(row["evidence"], original["evidence"], strict=True):
+            assert (span["start"], span["end"]) == (old["start"], old["end"])
+            old_text = dict(came.messages.select("message_id", "text").iter_rows())[old["message_id"]]
+            assert texts[span["message_id"]] == respelling.spelled(old_text, copy)
+    assert moved
+    one, other = (text for text in list(came.observations["text"])[:2])
+    near = [np.dot(vectors[respelling.spelled(one, c)], vectors[respelling.spelled(other, c)]) for c in (0, 1)]
+    assert near[0] == pytest.approx(near[1], abs=1e-3)
+
+
+def test_a_topic_is_spelled_otherwise_and_as_long_as_before() -> None:
+    respelling = Respelling.of(bank_of(TUNING))
+    text = "please use Zulip, not Slack"
+    assert respelling.spelled(text, 0) == text
+    assert respelling.spelled(text, 1) == "please use Avmjq, not Tmbdl"
+    assert len({respelling.spelled(text, copy) for copy in range(20)}) == 20

@@ -25,7 +25,7 @@ COSINES = (0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
 OVERLAPS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7)
 MOST = 1000
 """Characters of a text that are compared."""
-_WORD = re.compile(r"\w+")
+WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def points_of(ran: Ran, encoder: Encoder) -> Points:
 
 def _overlaps(texts: Sequence[str]) -> Any:
     """Shared words of all words, for each pair."""
-    bags = [set(_WORD.findall(text.lower())) for text in texts]
+    bags = [set(WORD.findall(text.lower())) for text in texts]
     numbers = {word: number for number, word in enumerate(sorted(set().union(*bags)))}
     has = np.zeros((len(bags), len(numbers)), dtype=np.float32)
     for row, bag in enumerate(bags):

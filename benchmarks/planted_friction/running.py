@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -22,6 +23,7 @@ from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.workspace import Workspace
 
+POINTS = ("embeddings", "message_embeddings")
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
 """When every session of the week has been idle for long."""
 
@@ -50,21 +52,22 @@ class Ran:
     rows: list[dict[str, Any]]
     """Of `friction_clusters`, the last of each pattern."""
 
-    @property
-    def points(self) -> int:
-        """Observations and what people said."""
-        return self.observations.height + self.messages.filter(pl.col("role") == "user").height
+    points: int
+    """What the index has of the week: observations, and passages of what people and models said."""
 
     def place_of(self) -> Mapping[str, Place]:
         rows = self.messages.select("message_id", "source_file", "source_line").iter_rows()
         return {message_id: (source_file, source_line) for message_id, source_file, source_line in rows}
 
 
+def settings_of(workspace: Path, sessions: Path) -> Settings:
+    """Of a workspace that sees nothing of this machine."""
+    return Settings(workspace=workspace, session_dirs=[sessions], default_session_dirs=False, timezone="UTC")
+
+
 def run(week: Week, encoder: Encoder) -> Ran:
     """Every stage for every day, each day's friction after the days before it, as they would have come."""
-    settings = Settings(
-        workspace=week.workspace, session_dirs=[week.sessions_dir], default_session_dirs=False, timezone="UTC"
-    )
+    settings = settings_of(week.workspace, week.sessions_dir)
     workspace = Workspace.open(settings)
     lake = workspace.lake
     sessions = SessionsStage(workspace, Catalogue(lake, settings), NOW)
@@ -79,7 +82,8 @@ def run(week: Week, encoder: Encoder) -> Ran:
     messages, observations = lake.read("messages", week.days), lake.read("observations", week.days)
     rows = lake.read("friction_clusters", week.days).sort("day", "pattern_id").to_dicts()
     last = {row["pattern_id"]: row for row in rows if not row["ended_on"]}
-    ran = Ran(workspace, messages, observations, [], list(last.values()))
+    points = sum(lake.read(table, week.days).height for table in POINTS)
+    ran = Ran(workspace, messages, observations, [], list(last.values()), points)
     places = ran.place_of()
     for row in ran.rows:
         lies = frozenset(places[span["message_id"]] for span in row["evidence"] if span["message_id"] in places)
