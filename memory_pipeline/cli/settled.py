@@ -74,11 +74,14 @@ def print_settled(settled: dict[str, Any]) -> None:
 def _read(settled: dict[str, Any]) -> str:
     count = {name: len(found) for name, found in settled.items()}
     parts = []
-    if count["approved"]:
+    left = [p for p in settled["approved"] if p in settled["to_make"]]
+    if lines := count["approved"] - len(left):
         edited = f", {count['edited']} of them edited" if count["edited"] else ""
-        missing = len([p for p in settled["approved"] if p not in {*settled["in_memory"], *settled["to_make"]}])
+        missing = lines - count["in_memory"]
         place = f"{missing} not yet in MEMORY.md" if missing else "in MEMORY.md"
-        parts.append(f"{count['approved']} approved{edited} ({place})")
+        parts.append(f"{lines} approved{edited} ({place})")
+    if left:
+        parts.append(f"{len(left)} approved (to be made by you)")
     if count["rejected"]:
         parts.append(f"{count['rejected']} rejected")
     if settled["invalid"]:

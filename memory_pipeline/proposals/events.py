@@ -73,6 +73,7 @@ class ProposalLog:
         self.lake = lake
         self._tables: dict[str, pl.DataFrame] = {}
         self._frame: pl.DataFrame | None = None
+        self._fixes: dict[str, FixRow] | None = None
 
     def table(self, name: str) -> pl.DataFrame:
         """All rows of an event table, with those that were added since; of `proposals` also those of `remembered`
@@ -102,7 +103,9 @@ class ProposalLog:
     @property
     def fixes(self) -> dict[str, FixRow]:
         """The friction fixes among the proposals, by id."""
-        return {row["proposal_id"]: row for row in typed_rows(self.table("friction_fixes"), FixRow)}
+        if self._fixes is None:
+            self._fixes = {row["proposal_id"]: row for row in typed_rows(self.table("friction_fixes"), FixRow)}
+        return self._fixes
 
     @property
     def decisions(self) -> pl.DataFrame:
@@ -218,6 +221,7 @@ class OpenLog(ProposalLog):
         self._tables[table] = pl.concat([known, fresh])
         self._frame = None
         if table == "friction_fixes":
+            self._fixes = None
             self._tables.pop("proposals", None)
         self.lake.replace(table, self._tables[table].filter(pl.col("day") == day), [day])
 

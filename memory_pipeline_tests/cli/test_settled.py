@@ -9,7 +9,7 @@ from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
-from memory_pipeline_tests.rows import at, proposal, put, workspace
+from memory_pipeline_tests.rows import at, fixable, proposal, put, rule_pattern, workspace
 
 BEGAN = at("18:00")
 A, B, C, D, E = (f"p-20250305-00{n}" for n in range(1, 6))
@@ -67,3 +67,17 @@ def test_what_ended_without_a_person_is_said(settings: Settings, capsys: pytest.
     mark(settings, E="x")
     out = told(settings, capsys, minutes=60 * 24 * 8)
     assert out == "REVIEW.md: 1 approved (in MEMORY.md)\nWithout you: 4 expired\n"
+
+
+def test_of_a_fix_that_a_person_makes_it_says_what_there_is_to_do(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, lake = workspace(settings.workspace)
+    put(lake, "friction_clusters", fixable(1, "Slow tests", change="+pytest -x"), rule_pattern(2, "Fire at cone six."))
+    reconcile(Workspace(settings, lake), BEGAN - timedelta(hours=1))
+    text = settings.review_file.read_text("utf-8")
+    settings.review_file.write_text(text.replace("- [ ] `f-", "- [x] `f-"), "utf-8")
+    assert told(settings, capsys) == (
+        "REVIEW.md: 1 approved (in MEMORY.md), 1 approved (to be made by you)\n"
+        "f-20250305-001: make this change in AGENTS.md, or have your agent make it:\n  +pytest -x\n"
+    )

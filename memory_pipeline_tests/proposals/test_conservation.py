@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from memory_pipeline.proposals.events import APPROVED, EXPIRED, PENDING, REJECTED, ProposalLog
+from memory_pipeline.proposals.events import APPROVED, EXPIRED, PENDING, REJECTED, ProposalLog, is_fix
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import UnknownProposalError, decide, on_display, reconcile
@@ -19,12 +19,13 @@ from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.examples import times
-from memory_pipeline_tests.rows import at, day_after, observation, put, reflection, workspace
+from memory_pipeline_tests.rows import at, day_after, fixable, observation, put, reflection, workspace
 
 TOOLS = ("uv", "poetry", "conda", "hatch")
 TEXTS = [f"Use {tool} for packages." for tool in TOOLS]
 TEXTS += ["Use poetry instead of uv.", "Use uv instead of poetry.", "Use hatch, not conda."]
 TEXTS += ["Never deploy on a Friday.", "Indent Makefiles with tabs.", "Store every time in UTC.", "Is it red?"]
+BY_HAND = ["Fire at noon.", "The kiln runs from ~/old."]
 LIMIT = 3
 
 
@@ -34,12 +35,14 @@ class Life(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.settings, self.lake = workspace(Path(self.folder.name), pending_limit=LIMIT)
+        self.settings, self.lake = workspace(Path(self.folder.name), pending_limit=LIMIT, auto_fix=True)
         self.workspace = Workspace(self.settings, self.lake)
         self.day = 0
         self.minutes = 0
         self.ended: dict[str, str] = {}
         self.made: set[str] = set()
+        self.written = 0
+        """Times that the person wrote their lines into MEMORY.md by hand."""
 
     def teardown(self) -> None:
         self.folder.cleanup()
@@ -62,6 +65,25 @@ class Life(RuleBasedStateMachine):
             put(self.lake, "observations", source)
             put(self.lake, "reflections", reflection(text, day=day, sources=[source["observation_id"]]))
         bring_up_to_date(ProposalsStage(self.workspace), self.lake, day)
+
+    @rule(
+        text=st.sampled_from([*TEXTS, None]),
+        replaces=st.sampled_from([*TEXTS, *BY_HAND, None]),
+        file=st.sampled_from(["MEMORY.md", "AGENTS.md"]),
+        low_risk=st.booleans(),
+    )
+    def find_friction(self, text: str | None, replaces: str | None, file: str, low_risk: bool) -> None:
+        day = day_after(self.day)
+        number = self.lake.read("friction_clusters", [day]).height + 1
+        wanted = {"adds": text, "replaces": replaces, "target_file": file, "low_risk": low_risk}
+        put(self.lake, "friction_clusters", fixable(number, f"friction of {day}", day=day, **wanted))
+
+    @rule()
+    def write_into_memory(self) -> None:
+        path = self.settings.memory_file
+        if path.exists():
+            self.written += 1
+            path.write_text(path.read_text("utf-8") + "".join(f"- {line}\n" for line in BY_HAND), "utf-8")
 
     @rule(days=st.sampled_from([1, 3, 8]))
     def wait(self, days: int) -> None:
@@ -101,7 +123,7 @@ class Life(RuleBasedStateMachine):
     @rule(which=st.integers(0, 9))
     def remove_from_memory(self, which: int) -> None:
         lines = self.settings.memory_file.read_text("utf-8").splitlines(keepends=True)
-        ours = [line for line in lines if "<!-- p-" in line]
+        ours = [line for line in lines if "<!-- p-" in line or "<!-- f-" in line]
         if ours:
             lines.remove(ours[which % len(ours)])
             self.settings.memory_file.write_text("".join(lines), "utf-8")
@@ -126,12 +148,21 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def memory_says_nothing_twice(self) -> None:
         path = self.settings.memory_file
-        ids = [line.proposal_id for line in lines_of(path.read_bytes() if path.exists() else None)]
+        lines = lines_of(path.read_bytes() if path.exists() else None)
+        ids = [line.proposal_id for line in lines if line.proposal_id]
         assert len(ids) == len(set(ids))
 
     @invariant()
     def the_reviewer_is_not_buried(self) -> None:
-        assert len(on_display(self.workspace, ProposalLog(self.lake))) <= LIMIT
+        shown = [is_fix(row["proposal_id"]) for row in on_display(self.workspace, ProposalLog(self.lake))]
+        assert shown.count(False) <= LIMIT
+        assert shown.count(True) <= LIMIT
+
+    @invariant()
+    def no_line_of_a_person_is_lost(self) -> None:
+        path = self.settings.memory_file
+        text = path.read_text("utf-8") if path.exists() else ""
+        assert {line: text.count(line) >= self.written for line in BY_HAND} == dict.fromkeys(BY_HAND, True)
 
     @rule()
     def check(self) -> None:
@@ -140,7 +171,7 @@ class Life(RuleBasedStateMachine):
         assert [o for o in ends.judge().offenders if not o.startswith("MEMORY.md has none")] == []
         text = self.settings.review_file.read_text("utf-8", "replace") if self.settings.review_file.exists() else ""
         waiting = set(ProposalLog(self.lake).frame.filter(status=PENDING)["proposal_id"])
-        assert set(re.findall(r"^- \[ \] `(p-[\d-]+)`", text, re.MULTILINE)) <= waiting
+        assert set(re.findall(r"^- \[ \] `([pf]-[\d-]+)`", text, re.MULTILINE)) <= waiting
 
 
 TestLife = Life.TestCase

@@ -21,7 +21,7 @@ from memory_pipeline.proposals.todoist.review import Reviewed, sync
 from memory_pipeline.proposals.todoist.tasks import account_file, add_showing, shown_tasks
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.proposals.todoist_server import TOKEN, Garbled, Lost, Refuse, TodoistServer, todoist_server
-from memory_pipeline_tests.rows import DAY, bytes_of, changed, decision, proposal, put, workspace
+from memory_pipeline_tests.rows import DAY, bytes_of, changed, decision, fixable, proposal, put, rule_pattern, workspace
 
 MADE = "POST /tasks"
 
@@ -522,3 +522,39 @@ def test_the_day_of_a_showing_is_the_day_it_was_shown(desk: Desk) -> None:
     desk.go()
     rows = desk.lake.read("showings").filter(surface="todoist")
     assert set(rows["day"]) == {datetime.now(UTC).date()} and DAY not in set(rows["day"])
+
+
+# --- friction fixes ---
+
+
+def test_a_fix_is_a_task_with_its_exact_change(tmp_path: Path, server: TodoistServer) -> None:
+    desk = Desk(tmp_path, server)
+    put(desk.lake, "friction_clusters", fixable(1, "Slow tests", change="--- AGENTS.md\n+    pytest -x"))
+    put(desk.lake, "friction_clusters", rule_pattern(2, "Never use npm.", severity=9.0))
+    reconcile(desk.workspace, datetime.now(UTC))
+    desk.go()
+    line, change = desk.server.open()
+    assert line == "Never use npm."
+    assert change.startswith("Slow tests — 3 times in 2 sessions since 2025-03-05")
+    task = desk.server.task(change)
+    assert "```diff\n--- AGENTS.md\n+    pytest -x\n```" in task["description"]
+    assert "Complete it to approve the fix;" in task["description"]
+    desk.server.complete(line, edited="Never use npm, use pnpm.")
+    desk.server.complete(change, edited="Nobody reads this")
+    desk.go()
+    assert desk.decided() == {
+        "002": ("approved", "todoist", "Never use npm, use pnpm."),
+        "001": ("approved", "todoist", "--- AGENTS.md\n+    pytest -x"),
+    }
+    assert desk.memory() == ["Never use npm, use pnpm. (project: kiln)"]
+    assert desk.go() == Reviewed()
+
+
+def test_a_fix_whose_task_is_deleted_is_rejected(tmp_path: Path, server: TodoistServer) -> None:
+    desk = Desk(tmp_path, server)
+    put(desk.lake, "friction_clusters", fixable(1, "Slow tests"))
+    reconcile(desk.workspace, datetime.now(UTC))
+    desk.go()
+    desk.server.delete(desk.server.open()[0])
+    assert desk.go().rejected == ["f-20250305-001"]
+    assert "f-2025" not in desk.settings.review_file.read_text("utf-8")
