@@ -38,7 +38,6 @@ OF_TABLE: dict[str, Any] = {
     "friction_fixes": rows.FixRow,
     "applied_fixes": rows.AppliedFixRow,
     "auto_fixes": rows.AutoFixRow,
-    "friction_days": rows.FrictionDayRow,
 }
 
 

@@ -118,11 +118,11 @@ def _print_list(found: dict[str, Any], ended: bool) -> None:
     if found["why"]:
         say(found["why"])
     for remark in found["remarks"] if not ended else ():
-        say(_line(remark), "yellow")
+        say(_line(remark), "dim")
     if number := len(found["patterns"]):
         patterns = f"{number} pattern{'s' if number != 1 else ''}"
-        of = f" of {found['points']} points" if found["points"] is not None else ""
-        looked = f"{patterns} that ended by" if ended else f"{patterns}{of} in the {found['lookback_days']} days to"
+        window = f"among {found['points']} points in the {found['lookback_days']} days to"
+        looked = f"{patterns} that ended by" if ended else f"{patterns} {window}"
         say(f"\n{looked} {found['day']}; `memory friction ID` explains one.")
 
 

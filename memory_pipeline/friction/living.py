@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import Self
 
 from memory_pipeline.days import lookback
-from memory_pipeline.lake.rows import FrictionDayRow, FrictionRow, typed_rows
+from memory_pipeline.embeddings.opening import index_folder
+from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.workspace import Workspace
 
 KINDS = {
     "repeated_correction": "repeated correction",
@@ -20,6 +23,12 @@ KINDS = {
     "rule_violated": "rule exists, still violated",
 }
 """As they are stored, and as they are told."""
+POINTS = ("embeddings", "summary_embeddings", "message_embeddings")
+"""Tables with a row for each point of the index."""
+POINTS_NEEDED = 100
+"""Below that many in its days a search finds nothing."""
+MAX_NAMED = 3
+"""Days without a session that are named; of more, how many there are."""
 _BARS = "▁▂▃▄▅▆▇█"
 MAX_WEEKS = 12
 """Weeks that are told of how often something happened; the newest."""
@@ -82,24 +91,18 @@ def the_pattern(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> P
     return _newest(rows, day, lookback_days)[0]
 
 
-def looked_at(lake: Lake, day: date) -> FrictionDayRow | None:
-    """What the search of the day had before it, where it was recorded."""
-    return next(iter(typed_rows(lake.read("friction_days", [day]), FrictionDayRow)), None)
-
-
-def why_none(lake: Lake, lookback_days: int, day: date | None = None) -> str:
+def why_none(workspace: Workspace, day: date | None = None) -> str:
     """Why no pattern lives, in one sentence: on the day, or on the newest that was looked at."""
-    last = last_day_looked_at(lake)
+    last = last_day_looked_at(workspace.lake)
     if last is None:
         return "No day was looked at yet: `memory run`."
-    if day is not None and day not in lake.days("friction_clusters"):
+    if day is not None and day not in workspace.lake.days("friction_clusters"):
         return f"{day} was not looked at yet: `memory run`."
-    day = day or last
-    days = f"in the last {lookback_days} days" if lookback_days > 1 else "on the last day"
-    search = looked_at(lake, day)
-    if search and search["points"] < search["points_needed"]:
-        return f"Not enough yet: {search['points']} of {search['points_needed']} points {days} (to {day})."
-    return f"Nothing recurs {days} (to {day})."
+    window = Window.of(workspace, day or last)
+    days = f"in the last {len(window.days)} days (to {day or last})"
+    if window.points < POINTS_NEEDED:
+        return f"Not enough yet: {window.points} of {POINTS_NEEDED} points {days}."
+    return f"Nothing recurs {days}."
 
 
 def sparkline(counts: Iterable[int]) -> str:
@@ -107,6 +110,44 @@ def sparkline(counts: Iterable[int]) -> str:
     numbers = list(counts)
     most = max(numbers, default=0)
     return "".join(_BARS[round(number / most * (len(_BARS) - 1))] if most else _BARS[0] for number in numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the search of a day has before it."""
+
+    days: Sequence[date]
+    points: int
+    """Points of the index in these days."""
+    remarks: Sequence[str]
+    """What is missing, in sentences."""
+
+    @classmethod
+    def of(cls, workspace: Workspace, day: date) -> Self:
+        days = lookback(day, workspace.settings.lookback_days)
+        points = sum(workspace.lake.read(table, days, ["day"]).height for table in POINTS)
+        return cls(days, points, list(_missing(workspace, days)))
+
+
+def _missing(workspace: Workspace, days: Sequence[date]) -> Iterator[str]:
+    lake, settings = workspace.lake, workspace.settings
+    empty = [day for day in days if lake.read("messages", [day], ["day"]).is_empty()]
+    if empty:
+        named = f": {', '.join(map(str, empty))}" if len(empty) <= MAX_NAMED else ""
+        yield f"{len(empty)} of these {len(days)} days have no session{named}."
+    observed = lake.read("observations", days, ["observation_id"])["observation_id"]
+    vectors = lake.read("embeddings", days, ["source_id", "model", "dimension"])
+    own = vectors.filter(vectors["model"] == settings.embedding_model)
+    without = (~observed.is_in(own["source_id"].implode())).sum()
+    if without:
+        of_others = vectors.filter(vectors["model"] != settings.embedding_model)["model"].unique().sort()
+        other = f" ({', '.join(of_others)} made theirs)" if of_others.len() else ""
+        yield (
+            f"{without} of {observed.len()} observations have no vector of {settings.embedding_model}{other} and are "
+            "compared by their words alone; `memory run --all` makes them."
+        )
+    if own.height and not settings.qdrant.url and not index_folder(settings, own["dimension"][-1]).is_dir():
+        yield "The index is gone, and lines are compared by their words alone; `memory run --all` makes it anew."
 
 
 def _newest(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> list[Pattern]:

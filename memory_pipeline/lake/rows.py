@@ -575,13 +575,3 @@ class AutoFixRow(NewAutoFix):
     """A row of `auto_fixes`."""
 
     day: date
-
-
-class FrictionDayRow(TypedDict):
-    """A row of `friction_days`: one per day on which friction was looked for."""
-
-    day: date
-    points: int
-    points_needed: int
-    with_vectors: int
-    remarks: list[str]

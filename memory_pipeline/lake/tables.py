@@ -503,17 +503,6 @@ TABLES: dict[str, Table] = {
         },
         ("pattern_id",),
     ),
-    "friction_days": Table(
-        "what the search for friction of a day had before it",
-        {
-            "day": pl.Date(),
-            "points": pl.Int64(),
-            "points_needed": pl.Int64(),
-            "with_vectors": pl.Int64(),
-            "remarks": TEXTS,
-        },
-        ("day",),
-    ),
     "friction_fixes": Table(
         "a friction pattern as it was offered: the user decides on it like on a proposal; never changed once made",
         {
@@ -753,10 +742,6 @@ COLUMN_NOTES = {
     "confidence": "that it is a pattern and no accident, 0 to 1",
     "project": "the repository or folder that the session worked on, by name; empty where there is none",
     "branch": "branch of the repository when the session began",
-    "points": "observations and words of users in the days that were looked at",
-    "points_needed": "how many it takes to look for patterns at all",
-    "with_vectors": "how many of them could be compared by their vectors, the others by their words alone",
-    "remarks": "what is to be known of it, in sentences: why nothing was found, what was missing",
     "repository": "owner and name of the repository's remote",
     "begins_with_plan": "whether a plan that the user approved is the first that was said in it",
     "cwds": "folders of the sessions that it comes from",

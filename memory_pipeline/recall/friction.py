@@ -12,11 +12,12 @@ import polars as pl
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.friction.living import (
+    POINTS_NEEDED,
     Pattern,
+    Window,
     ended,
     last_day_looked_at,
     living,
-    looked_at,
     the_pattern,
     why_none,
 )
@@ -64,20 +65,21 @@ def listed(settings: Settings, asked: Asked) -> dict[str, Any]:
     """The patterns that are asked for, the most severe first (of those that ended the last first), with the day that
     was looked at last, `points` of its search, what is to be known of it (`remarks`) and, where there is none, `why`.
     """
-    lake, days = Lake(settings.lake_dir), settings.lookback_days
+    workspace = Workspace(settings, Lake(settings.lake_dir))
+    lake, days = workspace.lake, settings.lookback_days
     day = last_day_looked_at(lake)
-    search = looked_at(lake, day) if day else None
+    window = Window.of(workspace, day) if day else None
     every = (ended if asked.ended else living)(lake, day, days) if day else []
     found = [pattern for pattern in every if asked.takes(pattern)]
     status = ProposalLog(lake).status if found else {}
     return {
         "day": day,
         "lookback_days": days,
-        "points": search["points"] if search else None,
-        "points_needed": search["points_needed"] if search else None,
-        "remarks": list(search["remarks"] or []) if search else [],
+        "points": window.points if window else None,
+        "points_needed": POINTS_NEEDED,
+        "remarks": window.remarks if window else [],
         "patterns": [_told(pattern, day, status) for pattern in found if day],
-        "why": None if found else _why(lake, settings, asked, every),
+        "why": None if found else _why(workspace, asked, every),
     }
 
 
@@ -121,19 +123,19 @@ def summed_up(settings: Settings, day: date | None = None) -> dict[str, Any]:
             | {key: p.row[key] for key in keys}  # type: ignore[literal-required]
             for p in found
         ],
-        "no_friction": None if found else why_none(lake, settings.lookback_days, day),
+        "no_friction": None if found else why_none(Workspace(settings, lake), day),
     }
 
 
-def _why(lake: Lake, settings: Settings, asked: Asked, every: list[Pattern]) -> str:
+def _why(workspace: Workspace, asked: Asked, every: list[Pattern]) -> str:
     if every:
         number = len(every)
         if number == 1:
             return f"1 pattern {'has ended' if asked.ended else 'lives'}, and it is not what was asked for."
         return f"{number} patterns {'have ended' if asked.ended else 'live'}, and none of them is what was asked for."
-    if asked.ended and last_day_looked_at(lake):
+    if asked.ended and last_day_looked_at(workspace.lake):
         return "No pattern has ended."
-    return why_none(lake, settings.lookback_days)
+    return why_none(workspace)
 
 
 def _told(pattern: Pattern, until: date, status: Any) -> dict[str, Any]:

@@ -17,9 +17,10 @@ from memory_pipeline.cli.main import app
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.recall.friction import summed_up
 from memory_pipeline.settings import load_settings
-from memory_pipeline_tests.rows import DAY, Row, day_after, decision, pattern, proposal, put, say
+from memory_pipeline_tests.rows import DAY, Row, day_after, decision, observation, pattern, proposal, put, say
 
 UV, NPM = "No, use uv, not pip.", "Never use npm in the shop."
+FIVE = "5 of these 7 days have no session."
 EVIL = "use uv\x1b]52;c;ZXZpbA==\x07\x1b[2J not pip \u202egnp.exe\r\nf-20990101-001  a line of nobody"
 
 
@@ -94,7 +95,8 @@ def test_the_patterns_that_live_are_told_with_all_that_says_how_bad_they_are(pat
         f"f-20250305-001  {NPM}",
         "rule exists, still violated · project: shop · 2 times in 2 sessions · less than a minute lost",
         f"MEMORY.md: Add under Hard Rules: “{NPM}”",
-        "2 patterns in the 7 days to 2025-03-05; `memory friction ID` explains one.",
+        FIVE,
+        "2 patterns among 0 points in the 7 days to 2025-03-05; `memory friction ID` explains one.",
     ]
 
 
@@ -181,7 +183,9 @@ def test_nothing_of_what_was_said_reaches_the_terminal_as_an_order(lake: Lake) -
     said = say(lake, "s1", f"user: {EVIL}")
     row = pattern(1, EVIL, target_file=EVIL, replaces=EVIL, projects=[EVIL], section=EVIL, evidence=spans(*said))
     put(lake, "friction_clusters", row)
-    put(lake, "friction_days", {"day": DAY, "points": 1, "points_needed": 1, "with_vectors": 0, "remarks": [EVIL]})
+    vector = {"day": DAY, "source_id": "o-1", "point_id": "1", "model": EVIL, "dimension": 384}
+    put(lake, "embeddings", vector)
+    put(lake, "observations", observation("Use uv."))
     for args in ((), (U.replace("04", "05", 1),), ("--json",), (row["pattern_id"], "--json")):
         done = run(*args)
         out = done.stdout + done.stderr
@@ -209,19 +213,19 @@ def test_where_there_is_nothing_one_sentence_says_why(lake: Lake) -> None:
     assert shown() == ["No day was looked at yet: `memory run`."]
     assert shown("--ended") == ["No day was looked at yet: `memory run`."]
     lake.replace("friction_clusters", lake.read("friction_clusters"), [DAY])
-    assert shown() == ["Nothing recurs in the last 7 days (to 2025-03-05)."]
+    few = "Not enough yet: 12 of 100 points in the last 7 days (to 2025-03-05)."
+    put(lake, "message_embeddings", *({"day": DAY, "point_id": f"{n}"} for n in range(12)))
+    assert shown() == [few, "7 of these 7 days have no session."]
     assert shown("--ended") == ["No pattern has ended."]
-    remark = "Of 2 days in the window there is no session."
-    search = {"day": DAY, "points": 12, "points_needed": 100, "with_vectors": 0, "remarks": [remark]}
-    put(lake, "friction_days", search)
-    assert shown() == ["Not enough yet: 12 of 100 points in the last 7 days (to 2025-03-05).", remark]
     found = as_json()
-    assert (found["points"], found["points_needed"], found["patterns"]) == (12, 100, [])
+    assert (found["points"], found["points_needed"], found["patterns"], found["why"]) == (12, 100, [], few)
+    put(lake, "message_embeddings", *({"day": DAY, "point_id": f"more-{n}"} for n in range(88)))
+    assert shown()[0] == "Nothing recurs in the last 7 days (to 2025-03-05)."
 
 
 def test_what_was_asked_for_may_be_none_of_those_that_live(patterns: Lake) -> None:
     asked = ("--kind", "missing_skill")
-    assert shown(*asked) == ["2 patterns live, and none of them is what was asked for."]
+    assert shown(*asked) == ["2 patterns live, and none of them is what was asked for.", FIVE]
     assert shown("--ended", *asked) == ["1 pattern has ended, and it is not what was asked for."]
 
 

@@ -1,21 +1,34 @@
 """Which patterns live on a day, which have ended, and what is said where there is none."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
-from memory_pipeline.friction.living import ended, last_day_looked_at, living, sparkline, why_none
+from memory_pipeline.friction.living import (
+    Window,
+    ended,
+    last_day_looked_at,
+    living,
+    sparkline,
+    why_none,
+)
 from memory_pipeline.lake.store import Lake
-from memory_pipeline_tests.rows import DAY, day_after, pattern, put, workspace
+from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.rows import DAY, day_after, observation, pattern, put, say, workspace
 
 WEEK = 7
 MONDAY = day_after(-DAY.weekday())
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return workspace(tmp_path)[1]
+def work(tmp_path: Path) -> Workspace:
+    return Workspace(*workspace(tmp_path))
+
+
+@pytest.fixture
+def lake(work: Workspace) -> Lake:
+    return work.lake
 
 
 def look(lake: Lake, days: int) -> None:
@@ -86,15 +99,60 @@ def test_bars_are_as_high_as_the_numbers(numbers: tuple[int, ...], bars: str) ->
     assert sparkline(numbers) == bars
 
 
-def test_why_there_is_none(lake: Lake) -> None:
+def points(lake: Lake, number: int, day: date = DAY) -> None:
+    put(lake, "message_embeddings", *({"day": day, "point_id": f"{day}-{n}"} for n in range(number)))
+
+
+def test_why_there_is_none(work: Workspace) -> None:
+    lake = work.lake
     assert last_day_looked_at(lake) is None
-    assert why_none(lake, WEEK) == "No day was looked at yet: `memory run`."
-    look(lake, 0)
-    assert why_none(lake, WEEK) == "Nothing recurs in the last 7 days (to 2025-03-05)."
-    few = {"day": DAY, "points": 12, "points_needed": 100, "with_vectors": 0, "remarks": []}
-    put(lake, "friction_days", few)
-    assert why_none(lake, WEEK) == "Not enough yet: 12 of 100 points in the last 7 days (to 2025-03-05)."
-    put(lake, "friction_days", few | {"day": day_after(1), "points": 100})
+    assert why_none(work) == "No day was looked at yet: `memory run`."
+    points(lake, 12)
     look(lake, 1)
-    assert why_none(lake, WEEK) == "Nothing recurs in the last 7 days (to 2025-03-06)."
-    assert why_none(lake, WEEK, DAY).startswith("Not enough yet")
+    assert why_none(work) == "Not enough yet: 12 of 100 points in the last 7 days (to 2025-03-06)."
+    put(lake, "embeddings", *({"day": day_after(1), "point_id": f"o-{n}"} for n in range(88)))
+    assert why_none(work) == "Nothing recurs in the last 7 days (to 2025-03-06)."
+    assert why_none(work, DAY) == "Not enough yet: 12 of 100 points in the last 7 days (to 2025-03-05)."
+    assert why_none(work, day_after(2)) == "2025-03-07 was not looked at yet: `memory run`."
+
+
+def test_points_outside_of_the_lookback_do_not_count(work: Workspace) -> None:
+    for back in (0, 6, 7):
+        points(work.lake, 10, day_after(-back))
+    assert Window.of(work, DAY).points == 20
+
+
+NO_SESSION = "6 of these 7 days have no session."
+MODEL = "of all-MiniLM-L6-v2"
+WITHOUT = "and are compared by their words alone; `memory run --all` makes them."
+
+
+@pytest.mark.parametrize(
+    ("model", "remark"),
+    [
+        (None, f"1 of 1 observations have no vector {MODEL} {WITHOUT}"),
+        ("another", f"1 of 1 observations have no vector {MODEL} (another made theirs) {WITHOUT}"),
+        (
+            "all-MiniLM-L6-v2",
+            "The index is gone, and lines are compared by their words alone; `memory run --all` makes",
+        ),
+    ],
+)
+def test_what_is_missing_is_told(work: Workspace, model: str | None, remark: str) -> None:
+    row = observation("Use uv.")
+    say(work.lake, "s1", "user: Use uv.")
+    put(work.lake, "observations", row)
+    if model:
+        vector = {"day": DAY, "source_id": row["observation_id"], "point_id": "1", "model": model, "dimension": 384}
+        put(work.lake, "embeddings", vector)
+    first, second = Window.of(work, DAY).remarks
+    assert first == NO_SESSION and second.startswith(remark)
+
+
+def test_where_nothing_is_missing_nothing_is_said(work: Workspace) -> None:
+    for back in (0, 1, 2, 4, 5):
+        say(work.lake, f"s{back}", "user: Hello.", day=day_after(-back))
+    assert list(Window.of(work, DAY).remarks) == ["2 of these 7 days have no session: 2025-02-27, 2025-03-02."]
+    for back in (3, 6):
+        say(work.lake, f"s{back}", "user: Hello.", day=day_after(-back))
+    assert list(Window.of(work, DAY).remarks) == []
