@@ -19,7 +19,6 @@ from benchmarks.planted_friction.model import (
     REPEATED_CORRECTION,
     RULE_VIOLATED,
     STALE_MEMORY,
-    TOOL_MISUSE,
     Occurrence,
     Plant,
     Said,
@@ -30,13 +29,14 @@ from benchmarks.planted_friction.model import (
     agent,
     user,
 )
-from benchmarks.planted_friction.scenes import OCCURRENCE, correction, failure, looking_up, misuse, ordinary
+from benchmarks.planted_friction.scenes import OCCURRENCE, correction, failure, ordinary
 from benchmarks.planted_friction.writers import told_in, write_session
 
 MONDAY = date(2026, 3, 2)
 DAYS = tuple(MONDAY + timedelta(days=number) for number in range(7))
 WRITTEN = datetime(2026, 2, 16, 9, tzinfo=UTC)
 """When MEMORY.md and the files of the projects were last changed: before the week."""
+SECTIONS = ("User", "Hard Rules", "System Architecture", "Patterns")
 MOST_SPECIAL = 3
 """Scenes of a session that are more than ordinary talk."""
 SPOKEN = (REPEATED_CORRECTION, RULE_VIOLATED, STALE_MEMORY, MISSING_SKILL)
@@ -208,7 +208,7 @@ class _Making:
         self._failures(plant, [[command, ""] for command in commands])
 
     def decoy_different_refusals(self) -> None:
-        plant = self.plant("once each", "", "different refusals", "each call is refused once, for a reason of its own")
+        plant = self.plant("no, thanks", "", "different refusals", "each call is refused once, for a reason of its own")
         sessions: list[Session] = []
         for told in self.chance.sample(self.bank.decoys["refused"], 3):
             language = told["language"]
@@ -281,24 +281,22 @@ class _Making:
             steps += [self.bank.call({"tool": "read"} | told, self.chance)]
             self.casting.play(session, plant.name, [*steps, agent(self.bank.one("replies", language, self.chance))])
 
-    def decoy_only_looked_up(self) -> None:
-        """A how-to looked up in one session only."""
-        topic = self.topic(MISSING_SKILL)
-        if topic:
-            plant = self.plant(topic["name"], "", "looked up once", "looked up once, and in no other session")
+    def decoy_once_each(self) -> None:
+        """Things that happen in one session each, as in any week: they have nothing to do with each other."""
+        plant = self.plant("once each", "", "once each", "each in one session only, and no two of them alike")
+        kinds = [kind for kind in KINDS if kind not in (STALE_MEMORY, RULE_VIOLATED)]
+        sessions: list[Session] = []
+        for kind in self.chance.choices(kinds, (4, 2, 2, 1, 2), k=self.chance.randint(4, 7)):
+            topic = self.topic(kind)
+            if topic is None:
+                continue
             language = self.chance.choice(LANGUAGES)
-            phrase = self.chance.choice(topic["says"][language])
-            steps = looking_up(self.bank, topic, language, phrase, self.chance)
-            self.casting.play(self.casting.find(language=language), plant.name, steps)
-
-    def decoy_failed_once(self) -> None:
-        """A tool that fails once, with another used instead."""
-        topic = self.topic(TOOL_MISUSE)
-        if topic and "error" in topic:
-            plant = self.plant(topic["name"], "", "failed once", "it failed in one session only")
-            language = self.chance.choice(LANGUAGES)
-            session = self.casting.find(language=language, harnesses=topic.get("harnesses", HARNESSES))
-            self.casting.play(session, plant.name, misuse(self.bank, topic, language, "", self.chance))
+            session = self.casting.find(language=language, harnesses=topic.get("harnesses", HARNESSES), but=sessions)
+            sessions.append(session)
+            words = topic.get("says") or ({} if "error" in topic else topic["refusals"])
+            phrase = self.chance.choice(words[language]) if words else ""
+            steps = OCCURRENCE[kind](self.bank, topic, language, phrase, self.chance)
+            self.casting.play(session, plant.name, steps)
 
     def _failures(self, plant: Plant, failures: Iterable[Sequence[str]]) -> None:
         sessions: list[Session] = []
@@ -413,9 +411,9 @@ def _project(folder: Path, project: str, making: _Making) -> str:
 
 
 def _memory(workspace: Path, bank: Bank, making: _Making) -> None:
-    sections: dict[str, list[str]] = {name: [] for name in ("Hard Rules", "System Architecture", "Patterns")}
+    sections: dict[str, list[str]] = {name: [] for name in SECTIONS}
     own = making.chance.sample(bank.talk["memory"], 4)
-    for section, line in [*making.memory, *((making.chance.choice(list(sections)), line) for line in own)]:
+    for section, line in [*making.memory, *((making.chance.choice(SECTIONS), line) for line in own)]:
         dated = f"({WRITTEN:%Y-%m-%d}) " if making.chance.random() < 0.5 else ""
         sections[section].append(f"- {dated}{line}\n")
     text = "# Memory\n" + "".join(f"\n## {name}\n" + "".join(lines) for name, lines in sections.items() if lines)
