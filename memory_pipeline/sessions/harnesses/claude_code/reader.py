@@ -14,6 +14,7 @@ import msgspec
 
 from memory_pipeline.sessions.harnesses.answers import REFUSED, Answer
 from memory_pipeline.sessions.harnesses.claude_code.answers import Call, heard
+from memory_pipeline.sessions.harnesses.claude_code.queued import Queue
 from memory_pipeline.sessions.harnesses.claude_code.records import (
     Attachment,
     Compaction,
@@ -32,9 +33,9 @@ from memory_pipeline.sessions.harnesses.speakers import Passage, split_by_speake
 from memory_pipeline.sessions.harnesses.transcript import Transcript
 from memory_pipeline.sessions.model import Image, ParsedSession, Role
 
-# State of the program and copies of what other records say. A queued prompt comes again as a message when it is sent.
+# State of the program and copies of what other records say.
 _IGNORED = words(
-    "progress queue-operation file-history-snapshot agent-name last-prompt permission-mode mode pr-link "
+    "progress file-history-snapshot agent-name last-prompt permission-mode mode pr-link "
     "bridge-session worktree-state relocated started result frame-link"
 )
 _IGNORED_SYSTEM = words(
@@ -50,6 +51,7 @@ _IGNORED_ATTACHMENTS = words(
 )
 _READS = {"Read": "file_path"}
 _CHANGES = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
+_QUEUE = "queue-operation"
 _CHAIN_TYPES = frozenset(("user", "assistant", "system", "attachment", "progress"))
 
 
@@ -64,7 +66,7 @@ class ClaudeCode(Harness[Record]):
         """A record of the chain, or one of the small records that only Claude Code writes at the top of a file."""
         kind = record.get("type")
         return isinstance(kind, str) and (
-            (isinstance(record.get("sessionId"), str) and (kind in _CHAIN_TYPES or kind in _IGNORED))
+            (isinstance(record.get("sessionId"), str) and (kind in _CHAIN_TYPES or kind in _IGNORED or kind == _QUEUE))
             or (kind == "summary" and "leafUuid" in record)
             or (kind == "file-history-snapshot" and "messageId" in record)
         )
@@ -90,14 +92,21 @@ class Reader:
         self.parents: dict[str, str] = {}
         self.prompts: dict[str, list[str]] = {}
         self.said: set[str] = set()
+        self.queue = Queue()
+        self.has_attachments = False
         self.identity = ""
         self.part = 0
         self.answers = 0
 
     def finish(self) -> ParsedSession:
-        return self.transcript.finish(
-            self._session_id(), self._title(), self.cwd, voided=self._rewound(), branch=self.branch
-        )
+        transcript, voided = self.transcript.copy(), self._rewound()
+        # a sub-agent's prompts are a model's
+        for prompt in self.queue.kept_nowhere_else() if self.has_main_chain else ():
+            transcript.place = prompt.place
+            transcript.add("user", prompt.typed, prompt.identity)
+            if prompt.after in voided:
+                voided.add(prompt.place.record)
+        return transcript.finish(self._session_id(), self._title(), self.cwd, voided=voided, branch=self.branch)
 
     def _session_id(self) -> str:
         """That of the file's name, if its records have it, else of most records; a sub-agent's with its own."""
@@ -131,6 +140,8 @@ class Reader:
         self.transcript.next_record(line, record.timestamp)
         if kind in _CHAIN_TYPES:
             self._chain_record(record, kind)
+        elif kind == _QUEUE:
+            self._queue_operation(record, text_of(record.operation))
         elif kind == "summary":
             self.summaries.append((text_of(record.leafUuid), text_of(record.summary)))
         elif kind in ("custom-title", "ai-title"):
@@ -146,14 +157,26 @@ class Reader:
                 return
             self.identity = uuid
         else:
-            identity = f"{record.timestamp}\x1f{kind}\x1f{self.transcript.digest(msgspec.json.encode(record.message))}"
-            self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
+            self.identity = self._identity(record, kind, record.message)
         self.part = self.answers = 0
         self._envelope(record, kind)
         said = self._say(record, kind)
         # a damaged copy of a record, with nothing in it, must not hide the whole one
         if said and isinstance(uuid, str):
             self.said.add(uuid)
+
+    def _identity(self, record: Record, kind: str, content: object) -> str:
+        """Of a record without an id of its own."""
+        identity = f"{record.timestamp}\x1f{kind}\x1f{self.transcript.digest(msgspec.json.encode(content))}"
+        return f"{identity}\x1f{self.transcript.occurrence(identity)}"
+
+    def _queue_operation(self, record: Record, operation: str) -> None:
+        if operation == "enqueue":
+            after = next(reversed(self.positions.values()), -1)
+            identity = self._identity(record, _QUEUE, record.content)
+            self.queue.enqueue(record.content, identity, self.transcript.place, after)
+        else:
+            self.queue.move(operation, record.content, is_kept=self.has_attachments)
 
     def _envelope(self, record: Record, kind: str) -> None:
         if isinstance(record.sessionId, str):
@@ -173,6 +196,7 @@ class Reader:
         elif kind == "assistant":
             self._assistant(record, content)
         elif kind == "attachment":
+            self.has_attachments = True
             self._attachment(record, record.attachment)
         else:
             return self._system(record, text_of(record.subtype))
@@ -328,6 +352,8 @@ class Reader:
     ) -> int | None:
         if not text or text.isspace():
             return None
+        if role == "user":
+            self.queue.told(text, self.transcript.record)
         identity = f"{self.identity}\x1f{self.part}"
         self.part += 1
         return self.transcript.add(

@@ -78,5 +78,6 @@ class Record(Fields):
     content: Content = None
     summary: Any = None
     leafUuid: Any = None
+    operation: Any = None
     customTitle: Any = None
     aiTitle: Any = None
