@@ -704,7 +704,7 @@ COLUMN_NOTES = {
     "left_out": "ids of observations that were looked at with these and not kept",
     "reflected_at": "when it was condensed, UTC",
     "proposal_id": "id of the proposal; of a friction fix that of its pattern",
-    "place": "path of the file in the workspace that approval changes; empty where the user makes the change",
+    "place": "the file in the workspace that approval changes, from its top; empty where the user makes the change",
     "applied_at": "when the file was changed, UTC",
     "would_apply_at": "when it was first found that it would be applied without asking, UTC",
     "client": "the program through which an agent asked for it, as it calls itself; empty where a user did",

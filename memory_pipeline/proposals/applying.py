@@ -13,7 +13,7 @@ from memory_pipeline.days import day_of
 from memory_pipeline.lake.rows import FixRow, ProposalState, typed_rows
 from memory_pipeline.markdown.safe_write import update_file
 from memory_pipeline.proposals.events import APPROVED, OpenLog, ProposalLog
-from memory_pipeline.proposals.fixes import adds_to_memory, to_make
+from memory_pipeline.proposals.fixes import adds_to_memory, file_of, to_make
 from memory_pipeline.proposals.memory_file import Promotion, add_lines, normalised, strike_words
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
@@ -28,15 +28,15 @@ def apply_fixes(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     for row in typed_rows(log.frame, ProposalState):
         proposal_id = row["proposal_id"]
         fix = fixes.get(proposal_id)
-        if fix is None or row["status"] != APPROVED or proposal_id in done or adds_to_memory(settings, fix):
+        if fix is None or row["status"] != APPROVED or proposal_id in done or adds_to_memory(fix):
             continue
-        path = Path(fix["place"]) if fix["place"] else None
+        path = file_of(settings, fix)
         if path is None or not path.is_file():
             continue
         text = row["decided_text"] or row["text"]
         section = row["decided_section"] or fix["section"] or settings.sections[1]
         _apply(settings, path, fix, Promotion(proposal_id, section, text, row["day"]), day_of(now, settings.zone))
-        log.append("applied_fixes", [{"proposal_id": proposal_id, "place": str(path), "applied_at": now}], now)
+        log.append("applied_fixes", [{"proposal_id": proposal_id, "place": fix["place"], "applied_at": now}], now)
         applied.append(proposal_id)
     return applied
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import date, datetime, time
+from itertools import islice
 from pathlib import Path
 
 import polars as pl
@@ -24,6 +25,7 @@ from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalis
 from memory_pipeline.proposals.quoted_change import ADDS, REMOVES, Change
 from memory_pipeline.proposals.remembering import says_same
 from memory_pipeline.settings import Settings
+from memory_pipeline.text.sameness import IN_MEMORY
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.workspace import Workspace
@@ -48,8 +50,9 @@ def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[New
     lines = lines_of(memory.read_bytes() if memory.exists() else None)
     made = [_row(workspace.settings, pattern, lines) for pattern in fresh]
     made = [row for row in made if row["text"]]
-    told = [row for row in made if not _is_proposed(log, workspace.settings, row)]
-    chosen = told[: MAX_A_DAY - today]
+    said_before = _Proposed(log)
+    told = (row for row in made if not (adds_to_memory(row) and said_before.has(row["adds"] or "")))
+    chosen = list(islice(told, MAX_A_DAY - today))
     said = _said_at(workspace, {p["pattern_id"]: p for p in fresh}, [row["proposal_id"] for row in chosen])
     return [row | {"said_at": said.get(row["proposal_id"], row["said_at"])} for row in chosen]
 
@@ -78,6 +81,15 @@ def file_in_workspace(settings: Settings, target: str) -> Path | None:
     return real if is_own else None
 
 
+def file_of(settings: Settings, fix: FixRow) -> Path | None:
+    """The file that approval changes, where it is still one that may be."""
+    return file_in_workspace(settings, _target(settings, fix["place"])) if fix["place"] else None
+
+
+def _target(settings: Settings, place: str) -> str:
+    return place if place == MEMORY_FILE else f"{settings.workspace / place}"
+
+
 def change_of(fix: FixRow) -> Change:
     """The fix as it is shown."""
     times = "once" if fix["occurrences"] == 1 else f"{fix['occurrences']} times"
@@ -103,9 +115,14 @@ def to_make(fix: FixRow, text: str) -> str:
     return f"{fix['proposal_id']}: make this change in {where(fix)}, or have your agent make it:\n{change}"
 
 
-def adds_to_memory(settings: Settings, fix: FixRow) -> bool:
+def adds_to_memory(fix: FixRow | NewFix) -> bool:
     """Whether approval writes a new line into MEMORY.md, like that of any proposal."""
-    return bool(fix["adds"]) and fix["place"] == str(settings.memory_file)
+    return bool(fix["adds"]) and fix["place"] == MEMORY_FILE
+
+
+def _place(settings: Settings, path: Path) -> str:
+    """A workspace may be moved."""
+    return MEMORY_FILE if path == settings.memory_file else f"{path.relative_to(settings.workspace.resolve())}"
 
 
 def _diff(fix: FixRow | NewFix) -> list[str]:
@@ -126,7 +143,7 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
         "text": "",
         "target_file": target,
         "section": section,
-        "place": str(path) if path else None,
+        "place": _place(settings, path) if path else None,
         "adds": adds,
         "replaces": replaces,
         "change": pattern["change"],
@@ -151,13 +168,20 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
     return {**made, "text": text, "content_hash": hashlib.sha256(of.encode()).hexdigest()}
 
 
-def _is_proposed(log: ProposalLog, settings: Settings, row: NewFix) -> bool:
-    """Whether a line that says the same waits for the user, or was decided on: nobody is asked the same twice."""
-    if not row["adds"] or row["place"] != str(settings.memory_file):
-        return False
-    mine = content_words(row["adds"])
-    asked = log.frame.filter(~pl.col("status").is_in([EXPIRED, INVALID, SUPERSEDED]))
-    return any(says_same(row["adds"], mine, text) for text in asked["text"])
+class _Proposed:
+    """The lines that wait for the user, or were decided on: nobody is asked the same twice."""
+
+    def __init__(self, log: ProposalLog) -> None:
+        self._log = log
+        self._lines: list[tuple[str, frozenset[str]]] | None = None
+
+    def has(self, line: str) -> bool:
+        """Whether one says the same."""
+        if self._lines is None:  # thousands, and most runs have no line to look for
+            asked = self._log.frame.filter(~pl.col("status").is_in([EXPIRED, INVALID, SUPERSEDED]))
+            self._lines = [(text, content_words(text)) for text in asked["text"]]
+        mine = content_words(line)
+        return any(IN_MEMORY.by_words(mine, words) and says_same(line, mine, text) for text, words in self._lines)
 
 
 def _said_at(workspace: Workspace, patterns: dict[str, FrictionRow], chosen: Sequence[str]) -> dict[str, datetime]:

@@ -35,7 +35,7 @@ class ProposalIntegrity:
     @classmethod
     def from_lake(cls, lake: Lake, memory_file: Path) -> Self:
         log = ProposalLog(lake)
-        elsewhere = {p for p, fix in log.fixes.items() if fix["place"] != str(memory_file)}
+        elsewhere = {p for p, fix in log.fixes.items() if fix["place"] != memory_file.name}
         applied = frozenset(elsewhere.union(log.table("applied_fixes")["proposal_id"]))
         decided = log.decisions.sort("decided_at").group_by("proposal_id").agg("decision").iter_rows()
         promotions = lake.read("promotions")

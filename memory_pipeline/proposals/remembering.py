@@ -147,7 +147,7 @@ def _known(
     there = {x.proposal_id for x in lines}
     promoted = set(log.table("promotions")["proposal_id"])
     mine, known = content_words(line), list[Remembered]()
-    no_lines = {p for p, fix in log.fixes.items() if fix["place"] != str(path) or not fix["adds"]}
+    no_lines = {p for p, fix in log.fixes.items() if fix["place"] != path.name or not fix["adds"]}
     for row in typed_rows(log.frame, ProposalState):
         own = row["proposal_id"]
         waits_or_holds = row["status"] == PENDING or (

@@ -419,7 +419,7 @@ def _promote(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:
     done = dict(log.table("promotions").select("proposal_id", "already_there").iter_rows())
     approved = typed_rows(log.frame.filter(pl.col("status") == APPROVED), ProposalState)
     fixes = log.fixes
-    lines_of_memory = {p for p, fix in fixes.items() if adds_to_memory(settings, fix)}
+    lines_of_memory = {p for p, fix in fixes.items() if adds_to_memory(fix)}
     approved = [r for r in approved if (p := r["proposal_id"]) not in fixes or p in lines_of_memory]
     rows = [r for r in approved if r["proposal_id"] not in done]
     if not rows:

@@ -187,7 +187,7 @@ class ProposalsStage:
             self._known = KnownLines()
             log = ProposalLog(self.lake)
             first = dict(log.table("proposals").select("proposal_id", "last_seen").iter_rows())
-            fixes = {p: adds_to_memory(self.settings, fix) for p, fix in log.fixes.items()}
+            fixes = {p: adds_to_memory(fix) for p, fix in log.fixes.items()}
             self._made = {
                 row["proposal_id"]: row | {"last_seen": first[row["proposal_id"]]}
                 for row in typed_rows(log.frame, ProposalState)

@@ -84,7 +84,7 @@ class _Lines:
 
 def _unfit(workspace: Workspace, fix: FixRow, row: ProposalState, text: str, known: _Lines) -> str | None:
     """Of a friction fix, where it changes MEMORY.md; what to make of another file its user knows."""
-    if fix["place"] != str(workspace.settings.memory_file):
+    if fix["place"] != workspace.settings.memory_file.name:
         return None
     over = normalised(fix["replaces"] or "")
     if fix["adds"]:

@@ -27,6 +27,7 @@ from memory_pipeline.recall.briefing import brief_of_folder
 from memory_pipeline.recall.origin import origin
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.proposals.test_crashes import Killed, die_at
 from memory_pipeline_tests.rows import (
     DAY,
     Row,
@@ -526,3 +527,59 @@ def test_agents_are_not_told_of_a_fix_before_a_person_took_it(rule: Work, tmp_pa
     told = brief_of_folder(rule.settings, tmp_path).text
     assert "cone six" in told
     assert RULE not in told
+
+
+# crashes --------------------------------------------------------------------------------------------------------------
+
+
+def marked(folder: Path) -> Work:
+    """A line that takes the place of one written by hand, a stale one, and a change of another file, all approved."""
+    line = rule_pattern(1, NEW, section="System Architecture", replaces=OLD)
+    stale = fixable(2, "noon", target_file="MEMORY.md", section="Patterns", replaces="Fire at noon.")
+    work = Work(folder, line, stale, fixable(3, "Slow tests"))
+    work.memory.write_text(f"# Memory\n\n## System Architecture\n- {OLD}\n\n## Patterns\n- Fire at noon.\n- Be kind.\n")
+    reconcile(work.workspace, NOW)
+    work.review.write_text(work.text().replace("- [ ] `f-", "- [x] `f-"), "utf-8")
+    return work
+
+
+def test_a_crash_at_any_write_changes_nothing_about_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = NOW + timedelta(minutes=1)
+    whole = marked(tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        seen = die_at(patch, 0, before=True)
+        assert reconcile(whole.workspace, later).applied == [TWO]
+    assert seen.count("MEMORY.md") == 2
+    wanted = state_of(whole)
+    for number in range(1, len(seen) + 1):
+        for before in (True, False):
+            work = marked(tmp_path / f"{number}{before}")
+            with monkeypatch.context() as patch:
+                die_at(patch, number, before=before)
+                with pytest.raises(Killed):
+                    reconcile(work.workspace, later)
+            assert "- Be kind.\n" in work.remembered()
+            reconcile(work.workspace, later)
+            assert state_of(work) == wanted, f"killed {'before' if before else 'after'} {seen[number - 1]} ({number})"
+
+
+def state_of(work: Work) -> dict[str, bytes]:
+    """All files, but for backups, of which a crash may leave more."""
+    return {k: v for k, v in bytes_of(work.settings.workspace).items() if not k.startswith("backups/")}
+
+
+def test_the_check_finds_an_approved_line_that_never_came(rule: Work) -> None:
+    rule.run()
+    rule.run(**{ONE.replace("-", "_"): APPROVED})
+    rule.lake.replace("promotions", rule.lake.read("promotions")[:0], [DAY])
+    assert f"{DAY}: {ONE} is approved and was not promoted" in rule.judge()
+
+
+def test_a_workspace_may_be_moved(tmp_path: Path) -> None:
+    old = marked(tmp_path / "old")
+    (tmp_path / "old").rename(tmp_path / "new")
+    moved = Work(tmp_path / "new")
+    assert moved.run().applied == [TWO]
+    assert NEW in moved.remembered()
+    assert not old.settings.workspace.exists()
+    assert moved.judge() == []

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memory_pipeline.proposals.quoted_change import Change
 from memory_pipeline.proposals.review_file import Proposal, last_updated_in, read_decisions, update_review
 from memory_pipeline_tests.examples import times
 
@@ -18,6 +19,14 @@ UV = Proposal("p-20260305-001", "Hard Rules", "Use **uv** for Python", "2026-03-
 PAST = Proposal("p-20260305-002", "Hard Rules", "Events are past tense", "2026-03-05 · events · “renamed”")
 TIERS = Proposal("p-20260305-003", "System Architecture", "Memory has three tiers", "2026-03-04 · memory · “tiers”")
 ALL = [UV, PAST, TIERS]
+UV_FIX = Proposal(
+    *("f-20260305-001", "Hard Rules", "Use uv", "2026-03-05 · you · “uv, please”"),
+    change=Change("**pip is used** — 3 times. Target: MEMORY.md, Hard Rules.", ("- Use pip", "+ Use uv"), "line"),
+)
+SLOW_FIX = Proposal(
+    *("f-20260305-002", "AGENTS.md", "--- a\n+## Tests\n+    pytest -x", "2026-03-05 · you · “too slow”"),
+    change=Change("**Slow tests** — twice. Target: AGENTS.md.", ("--- a", "+## Tests", "+    pytest -x"), "all"),
+)
 
 FRESH = """\
 # Pending Memory Proposals
@@ -271,7 +280,13 @@ LINES = st.sampled_from(
         "- [x] `p-20260305-001` Use uv",
         "- [-] `p-20260305-002` x",
         "* [ ] `p-20260305-003` y",
+        "- [x] `f-20260305-001` **pip is used**",
+        "- [-] `f-20260305-002` x",
+        "  > + Use poetry",
+        "  > mine",
+        "## Friction Fixes",
         "`p-20260305-001`",
+        "`f-20260305-002`",
         "  _2026-03-05 · s · “q”_",
         "  _mine_",
         "```",
@@ -283,7 +298,7 @@ PERSONS_LINES = st.lists(
     st.tuples(LINES | st.text(max_size=8).filter(lambda text: "\n" not in text), st.sampled_from(["\n", "\r\n"])),
     max_size=8,
 ).map(lambda pairs: "".join(line + end for line, end in pairs))
-SUBSETS = st.lists(st.sampled_from(ALL), unique=True)
+SUBSETS = st.lists(st.sampled_from([*ALL, UV_FIX, SLOW_FIX]), unique=True)
 
 
 @st.composite
@@ -305,6 +320,10 @@ def is_ours(line: str) -> bool:
         "- [x] `p-",
         "- [-] `p-",
         "* [ ] `p-",
+        "## Friction Fixes",
+        "- [ ] `f-",
+        "- [x] `f-",
+        "- [-] `f-",
     )
     return line.startswith(ours)
 
@@ -323,14 +342,14 @@ def test_updating_keeps_foreign_lines_and_happens_once(
         assert all(line in updated.split("\n") for line in continued)
     assert update_review(updated, pending, list(by_id(*decided)), day=DAY, now=LATER + timedelta(1)) == updated
     reading = read_decisions(updated, by_id(*pending))
-    assert not set(reading.rejected) - {PAST.proposal_id}, "only the line that a person marked [-]"
+    assert not set(reading.rejected) - {PAST.proposal_id, SLOW_FIX.proposal_id}, "only what a person marked [-]"
 
 
 @settings(max_examples=times(1.5))
 @given(persons_files(), st.data())
 def test_a_damaged_file_never_decides(current: str, data: st.DataObject) -> None:
     cut = current[: data.draw(st.integers(0, len(current)))]
-    reading = read_decisions(cut, by_id(*ALL))
+    reading = read_decisions(cut, by_id(*ALL, UV_FIX, SLOW_FIX))
     if "proposals pending_" not in cut or "# " not in cut:
         assert reading.damaged is not None
     if reading.damaged is not None:
