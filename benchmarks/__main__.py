@@ -52,6 +52,8 @@ LONG = (
     Benchmark("small_encoder", needs=(GOLD, FIXTURES, SHARED / "more-sessions")),
     Benchmark("answer_words", needs=(BENCH,)),
     Benchmark("distillation", needs=(BENCH,)),
+    Benchmark("friction"),
+    Benchmark("friction", ("--growth",)),
     Benchmark("proposals"),
     Benchmark("promoted", needs=(GOLD, FIXTURES)),
     Benchmark("promoted", ("--unseen",), (GOLD, FIXTURES)),

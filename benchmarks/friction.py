@@ -74,6 +74,8 @@ def main() -> None:
     show(f"the pipeline, bank {arguments.bank}, {len(seeds)} weeks", ours)
     show_confusion(ours.weeks)
     show_taken(ours.weeks)
+    if arguments.no_baselines:
+        return
     for name, at in (thresholds or best(baselines)).items():
         show(f"{name} >= {at:.2f}, kinds given", baselines[name][at])
 
