@@ -19,11 +19,14 @@ from benchmarks.planted_friction.baselines import Points, clusters
 from benchmarks.planted_friction.growth import Respelling, fill
 from benchmarks.planted_friction.model import (
     CLAUDE_CODE,
+    CONFIGURATION_DRIFT,
     HARNESSES,
     KINDS,
     MISSING_SKILL,
+    RECURRING_FAILURE,
     RULE_VIOLATED,
     STALE_MEMORY,
+    TOOL_MISUSE,
     Occurrence,
     Place,
     Plant,
@@ -113,6 +116,21 @@ def test_the_truth_lies_in_the_messages(week: Week, read: Read) -> None:
             for text in occurrence.texts:
                 assert any(text in message.text for message in there), (plant.name, text)
             assert {message.said_at.date() for message in there} >= {occurrence.day}
+
+
+def test_what_fails_or_is_refused_is_so_in_every_harness(week: Week, read: Read) -> None:
+    for plant in week.friction:
+        for path, session in read.items():
+            own = [m for m in session.messages if (f"{path}", m.line) in plant.places]
+            said = [m.text for m in own if m.role == "user"]
+            if plant.kind in (RECURRING_FAILURE, CONFIGURATION_DRIFT) and own:
+                assert any(m.is_error for m in own), plant.name
+                assert not said
+            elif plant.kind == TOOL_MISUSE and own:
+                # refused with words, or failed
+                assert bool(said) != any(m.is_error for m in own), plant.name
+            elif own:
+                assert said, plant.name
 
 
 def test_nothing_is_planted_in_the_same_place_twice(week: Week) -> None:
