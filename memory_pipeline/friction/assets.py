@@ -97,7 +97,7 @@ def _table(patterns: Sequence[Pattern], day: date) -> dg.MarkdownMetadataValue:
                 "project": told(p.row["projects"]),
                 "times": p.row["occurrences"],
                 "sessions": p.row["sessions"],
-                "minutes": round(p.row["minutes"] or 0.0, 1),
+                "minutes": "" if p.row["minutes"] is None else f"{p.row['minutes']:.1f}",
                 "severity": round(p.row["severity"], 1),
                 "by week": " ".join(f"{n}" for _, n in p.weeks(day)),
                 "since": p.first_day,

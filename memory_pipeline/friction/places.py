@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
+from typing import TypeVar
 
 import polars as pl
 
@@ -16,8 +18,9 @@ from memory_pipeline.lake.rows import ObservationRow, typed_rows
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.workspace import Workspace
 
-MAX_POINTS = 2_000
-"""That are drawn: of more, every so many, and all that belong to a pattern. They would lie upon each other."""
+Item = TypeVar("Item")
+MAX_POINTS, MAX_OF_PATTERN = 2_000, 100
+"""That are drawn of all observations, and of one pattern: of more, every so many. They would lie upon each other."""
 _COLUMNS = ("observation_id", "session_id", "observed_at", "evidence")
 
 
@@ -28,7 +31,7 @@ def draw(workspace: Workspace, encoder: Encoder, day: date, patterns: Sequence[P
         return None, "There is no pattern to draw."
     days = lookback(day, workspace.settings.lookback_days)
     observations = typed_rows(workspace.lake.read("observations", days, _COLUMNS), ObservationRow)
-    places = _places(workspace, days, observations, patterns)
+    places = places_of(workspace, days, observations, patterns)
     chosen = _chosen([o["observation_id"] for o in observations], places)
     vectors = vectors_of(workspace.settings, encoder, chosen)
     if not vectors:
@@ -41,12 +44,12 @@ def draw(workspace: Workspace, encoder: Encoder, day: date, patterns: Sequence[P
     return drawn, said + (f"; without a vector near them: {', '.join(absent)}" if absent else "")
 
 
-def _places(
+def places_of(
     workspace: Workspace, days: Sequence[date], observations: Sequence[ObservationRow], patterns: Sequence[Pattern]
 ) -> dict[str, list[Place]]:
     """By pattern: the observations of what happened, and where there is none, the last of the session before it."""
     of_message: dict[str, list[str]] = defaultdict(list)
-    of_session: dict[str, list[ObservationRow]] = defaultdict(list)
+    of_session: dict[str, list[ObservationRow]] = defaultdict(list)  # in order
     for observation in sorted(observations, key=lambda o: (o["observed_at"], o["observation_id"])):
         of_session[observation["session_id"]].append(observation)
         for message_id in {span["message_id"] for span in observation["evidence"]}:
@@ -55,16 +58,21 @@ def _places(
     said = workspace.lake.read("messages", days, ["message_id", "session_id", "said_at"])
     for message_id, session_id, said_at in said.filter(pl.col("message_id").is_in(list(wanted))).iter_rows():
         if inside := of_session.get(session_id):
-            before = [o for o in inside if o["observed_at"] <= said_at]
-            of_message[message_id].append((before or inside[:1])[-1]["observation_id"])
+            before = bisect_right(inside, said_at, key=lambda o: o["observed_at"])
+            of_message[message_id].append(inside[max(before - 1, 0)]["observation_id"])
     found = {}
     for pattern in patterns:
         messages = {span["message_id"] for span in pattern.row["evidence"]}
         marks = {Place(point, m not in wanted) for m in messages for point in of_message.get(m, ())}
-        found[pattern.row["pattern_id"]] = sorted(marks, key=lambda place: (place.point, place.is_own))
+        ordered = sorted(marks, key=lambda place: (place.point, place.is_own))
+        found[pattern.row["pattern_id"]] = every_nth(ordered, MAX_OF_PATTERN)
     return found
 
 
 def _chosen(ids: Sequence[str], places: Mapping[str, Sequence[Place]]) -> list[str]:
-    every = -(-len(ids) // MAX_POINTS) or 1
-    return sorted({*sorted(ids)[::every], *(place.point for of in places.values() for place in of)})
+    return sorted({*every_nth(sorted(ids), MAX_POINTS), *(place.point for of in places.values() for place in of)})
+
+
+def every_nth(items: Sequence[Item], limit: int) -> list[Item]:
+    """At most so many of them, at equal distances."""
+    return list(items[:: -(-len(items) // limit) or 1])

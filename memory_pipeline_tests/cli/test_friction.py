@@ -15,9 +15,11 @@ from typer.testing import CliRunner, Result
 from memory_pipeline.cli.console import FAILED, MISUSED
 from memory_pipeline.cli.main import app
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.recall.friction import summed_up
 from memory_pipeline.settings import load_settings
-from memory_pipeline_tests.rows import DAY, Row, day_after, decision, observation, pattern, proposal, put, say
+from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.rows import DAY, Row, at, day_after, observation, pattern, put, say
 
 UV, NPM = "No, use uv, not pip.", "Never use npm in the shop."
 FIVE = "5 of these 7 days have no session."
@@ -60,8 +62,7 @@ def patterns(lake: Lake) -> Lake:
     npm = pattern(1, NPM, kind="rule_violated", projects=["shop"], minutes=0.5, evidence=spans(second[1]))
     old = pattern(1, "Old.", day=day_after(-9), ended_on=day_after(-2), last_day=day_after(-9))
     put(lake, "friction_clusters", uv, uv | again, npm, old | {"day": day_after(-2)})
-    fix = proposal(1, UV) | {"proposal_id": uv["pattern_id"]}
-    put(lake, "proposals", fix)
+    reconcile(Workspace(load_settings(), lake), at("18:00"))  # offers what would end them
     return lake
 
 
@@ -93,7 +94,7 @@ def test_the_patterns_that_live_are_told_with_all_that_says_how_bad_they_are(pat
         "by week ▅▁█ 1 0 2 · fix pending",
         f"MEMORY.md: Add under Hard Rules: “{UV}”",
         f"f-20250305-001  {NPM}",
-        "rule exists, still violated · project: shop · 2 times in 2 sessions · less than a minute lost",
+        "rule exists, still violated · project: shop · 2 times in 2 sessions · less than a minute lost · fix pending",
         f"MEMORY.md: Add under Hard Rules: “{NPM}”",
         FIVE,
         "2 patterns among 0 points in the 7 days to 2025-03-05; `memory friction ID` explains one.",
@@ -132,7 +133,7 @@ def test_the_list_can_be_narrowed(patterns: Lake, tmp_path: Path, args: tuple[st
 
 
 def test_one_is_explained_with_its_change_its_days_and_every_word(patterns: Lake) -> None:
-    put(patterns, "decisions", decision(U, text=UV))
+    decide(Workspace(load_settings(), patterns), {U: "approved"}, at("19:00"))
     lines = shown(U)
     assert lines[0] == f"{U}  {UV}"
     assert "severity 30.0, confidence 0.50; first on 2025-03-04, last on 2025-03-05" in lines

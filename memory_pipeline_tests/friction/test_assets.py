@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,10 +14,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.assets import describe
 from memory_pipeline.friction.living import living
-from memory_pipeline.friction.places import MAX_POINTS, draw
+from memory_pipeline.friction.picture import Place
+from memory_pipeline.friction.places import MAX_POINTS, draw, every_nth, places_of
+from memory_pipeline.lake.rows import ObservationRow, typed_rows
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline_tests.rows import (
     DAY,
@@ -26,6 +30,7 @@ from memory_pipeline_tests.rows import (
     Row,
     day_after,
     observation,
+    observation_id,
     pattern,
     put,
     say,
@@ -113,6 +118,12 @@ def test_the_output_of_a_tool_stands_beside_what_was_said_before_it(work: Work) 
     first = work.drawn()[0]
     only = living(work.lake, DAY, 7)[:1]
     assert first != draw(work.workspace, ENCODER, DAY, only)[0]
+    (failure,) = (p for p in living(work.lake, DAY, 7) if p.row["kind"] == "recurring_failure")
+    corrected = [observation_id("No, use uv, not pip.", day, s) for day, s in ((day_after(-1), "s0"), (DAY, "s1"))]
+    days = lookback(DAY, 7)
+    rows = typed_rows(work.lake.read("observations", days), ObservationRow)
+    found = places_of(work.workspace, days, rows, [failure])
+    assert found == {"f-20250305-001": [Place(point, is_own=False) for point in sorted(corrected)]}
     assert work.drawn()[1] == "7 of 7 observations of 7 days"
 
 
@@ -158,3 +169,9 @@ def test_a_day_without_patterns_says_why(tmp_path: Path) -> None:
     assert told["picture"] == "There is no pattern to draw."
     assert told["remarks"].value == "- 7 of these 7 days have no session."
     assert (told["living"], told["worst_severity"]) == (0, 0.0)
+
+
+@pytest.mark.parametrize(("number", "limit", "kept"), [(0, 5, 0), (5, 5, 5), (6, 5, 3), (50_000, 2_000, 2_000)])
+def test_of_too_many_some_are_kept_at_equal_distances(number: int, limit: int, kept: int) -> None:
+    found = every_nth(range(number), limit)
+    assert len(found) == kept and len({b - a for a, b in itertools.pairwise(found)}) <= 1
