@@ -51,6 +51,7 @@ FIRST_REMEMBERED = 10_001
 """Number of a day's first proposal that was asked for by `memory remember`. Those that the stage makes have numbers
 below: a run counts on from what it found when it began, and must not give a number that was given meanwhile."""
 _ID = re.compile(r"p-(\d{8})-(\d+)")
+_FIX_ID = re.compile(r"f-\d{8}-\d{3,}")
 _BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -181,7 +182,7 @@ def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> dict[date, int
 
 def is_fix(proposal_id: str) -> bool:
     """Whether the id is a friction fix's."""
-    return proposal_id.startswith("f-")
+    return _FIX_ID.fullmatch(proposal_id) is not None
 
 
 def sort_key(row: ProposalState) -> tuple[bool, float, int, float, str]:

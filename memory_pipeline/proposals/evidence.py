@@ -80,7 +80,7 @@ def _of_fixes(workspace: Workspace, wanted: Collection[str]) -> dict[str, str]:
     fixes = [row for row in rows if row["proposal_id"] in wanted]
     days = {day_of(fix["said_at"], zone) for fix in fixes}
     ids = [span["message_id"] for fix in fixes for span in fix["evidence"]]
-    columns = ["message_id", "session_id", "role", "text"]
+    columns = ["message_id", "session_id", "role", "text", "untimed"]
     messages = workspace.lake.read("messages", days, columns).filter(pl.col("message_id").is_in(ids))
     said = {m["message_id"]: m for m in messages.iter_rows(named=True)}
     names = dict(workspace.lake.read("sessions", days, ["session_id", "name"]).iter_rows())
@@ -88,9 +88,10 @@ def _of_fixes(workspace: Workspace, wanted: Collection[str]) -> dict[str, str]:
     for fix in fixes:
         span = fix["evidence"][0] if fix["evidence"] else None
         message = said.get(span["message_id"]) if span else None
-        moment = f"{fix['said_at'].astimezone(zone):%Y-%m-%d %H:%M}" if message else f"{fix['first_day']}"
-        parts = [moment]
+        parts = [f"{fix['first_day']}"]
         if message:
+            said_at = fix["said_at"].astimezone(zone)
+            parts = [f"{said_at:%Y-%m-%d} {message['untimed'] or f'{said_at:%H:%M}'}"]
             parts.append(f"{WHO[message['role']]} in “{clip(names.get(message['session_id']) or '', 50)}”")
         parts += [where] if (where := told(fix["projects"])) else []
         quote = squeeze(message["text"][span["start"] : span["end"]]) if message and span else ""

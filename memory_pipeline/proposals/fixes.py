@@ -20,7 +20,7 @@ from memory_pipeline.days import day_of, lookback
 from memory_pipeline.friction.living import last_day_looked_at, living
 from memory_pipeline.lake.rows import FixRow, FrictionRow, NewFix
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.events import EXPIRED, INVALID, SUPERSEDED, ProposalLog
+from memory_pipeline.proposals.events import EXPIRED, INVALID, SUPERSEDED, ProposalLog, is_fix
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.proposals.quoted_change import ADDS, REMOVES, Change
 from memory_pipeline.proposals.remembering import says_same
@@ -43,8 +43,11 @@ def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[New
     """What is to be offered: the living patterns that never were, the most severe first, as many as today may have."""
     known = log.table("friction_fixes")
     today = known.filter(pl.col("day") == day_of(now, workspace.settings.zone)).height
-    fresh = [p for p in living_patterns(workspace) if p["pattern_id"] not in set(known["proposal_id"])]
-    if today >= MAX_A_DAY or not fresh:
+    if today >= MAX_A_DAY:
+        return []
+    offered = set(known["proposal_id"])
+    fresh = [p for p in living_patterns(workspace) if is_fix(p["pattern_id"]) and p["pattern_id"] not in offered]
+    if not fresh:
         return []
     memory = workspace.settings.memory_file
     lines = lines_of(memory.read_bytes() if memory.exists() else None)
@@ -92,7 +95,7 @@ def _target(settings: Settings, place: str) -> str:
 
 def change_of(fix: FixRow) -> Change:
     """The fix as it is shown."""
-    times = "once" if fix["occurrences"] == 1 else f"{fix['occurrences']} times"
+    times = {1: "once", 2: "twice"}.get(fix["occurrences"], f"{fix['occurrences']} times")
     sessions = "1 session" if fix["sessions"] == 1 else f"{fix['sessions']} sessions"
     cost = f", about {max(1, round(fix['minutes']))} minutes" if fix["minutes"] else ""
     what = f"{times} in {sessions} since {fix['first_day']}{cost}"

@@ -60,7 +60,8 @@ def quoted(change: Change) -> list[str]:
     lines = shown_lines(change)
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
-    return [f"  > {line}".rstrip() for line in (f"{fence}diff", *lines, fence)]
+    kind = "diff" if any(line.startswith(("+", "-", "@@")) for line in lines) else "text"
+    return [f"  > {line}".rstrip() for line in (f"{fence}{kind}", *lines, fence)]
 
 
 def is_quoted(line: str) -> bool:
@@ -70,7 +71,11 @@ def is_quoted(line: str) -> bool:
 def is_block(lines: Sequence[str]) -> bool:
     """Whether they are a whole change as `quoted` puts it."""
     texts = [found["text"].rstrip() if (found := _QUOTED.match(line)) else "" for line in lines]
-    return len(texts) > 2 and texts[0].endswith("`diff") and all(_FENCE.match(text) for text in (texts[0], texts[-1]))
+    return (
+        len(texts) > 2
+        and texts[0].endswith(("`diff", "`text"))
+        and all(_FENCE.match(text) for text in (texts[0], texts[-1]))
+    )
 
 
 def unquoted(lines: Sequence[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from memory_pipeline.proposals.events import (
@@ -25,6 +26,7 @@ from memory_pipeline.proposals.review import Reconciled, decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.recall.briefing import brief_of_folder
 from memory_pipeline.recall.origin import origin
+from memory_pipeline.recall.tools import Asked, pending
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.proposals.test_crashes import Killed, die_at
@@ -110,7 +112,7 @@ FRESH = """\
   > ```
   _2025-03-05 09:00 · you in “session s1” · project: kiln: “No, glaze after the first firing!” · last on 2025-03-05_
 - [ ] `f-20250305-001` **Slow tests** — once in 2 sessions since 2025-03-05. Target: AGENTS.md.
-  > ```diff
+  > ```text
   > Say in AGENTS.md how to avoid this: Slow tests
   > ```
   _2025-03-05 09:00 · you in “session s1” · project: kiln: “No, glaze after the first firing!” · last on 2025-03-05_
@@ -583,3 +585,25 @@ def test_a_workspace_may_be_moved(tmp_path: Path) -> None:
     assert NEW in moved.remembered()
     assert not old.settings.workspace.exists()
     assert moved.judge() == []
+
+
+def test_no_clock_is_told_where_nobody_recorded_it(rule: Work) -> None:
+    say(rule.lake, "s1", "user: No, glaze after the first firing!")
+    messages = rule.lake.read("messages").with_columns(untimed=pl.lit("turn 1 of 1"))
+    rule.lake.replace("messages", messages, [DAY])
+    rule.run()
+    assert "_2025-03-05 turn 1 of 1 · you in “session s1”" in rule.text()
+
+
+def test_an_id_that_is_no_patterns_is_not_offered(tmp_path: Path) -> None:
+    work = Work(
+        tmp_path, fixable(1, "odd") | {"pattern_id": "f-1"}, fixable(1, "odd") | {"pattern_id": "p-20250305-001"}
+    )
+    assert work.run().offered == []
+
+
+def test_an_agent_that_asks_what_is_pending_is_told_the_change(elsewhere: Work, tmp_path: Path) -> None:
+    elsewhere.run()
+    told = pending(Asked(elsewhere.settings, tmp_path))
+    assert "The tests run too long" in told
+    assert "+    pytest -x" in re.sub(r" \+ *", " +    ", told)
