@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Self
 
+import polars as pl
+
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.opening import index_folder
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
@@ -23,8 +25,6 @@ KINDS = {
     "rule_violated": "rule exists, still violated",
 }
 """As they are stored, and as they are told."""
-POINTS = ("embeddings", "summary_embeddings", "message_embeddings")
-"""Tables with a row for each point of the index."""
 POINTS_NEEDED = 100
 """Below that many in its days a search finds nothing."""
 MAX_NAMED = 3
@@ -118,15 +118,21 @@ class Window:
 
     days: Sequence[date]
     points: int
-    """Points of the index in these days."""
+    """See `points_in`."""
     remarks: Sequence[str]
     """What is missing, in sentences."""
 
     @classmethod
     def of(cls, workspace: Workspace, day: date) -> Self:
         days = lookback(day, workspace.settings.lookback_days)
-        points = sum(workspace.lake.read(table, days, ["day"]).height for table in POINTS)
-        return cls(days, points, list(_missing(workspace, days)))
+        return cls(days, points_in(workspace.lake, days), list(_missing(workspace, days)))
+
+
+def points_in(lake: Lake, days: Sequence[date]) -> int:
+    """Observations and messages of users in these days: what the index makes of them may come later."""
+    messages = lake.read("messages", days, ["role", "voided"])
+    said = messages.filter((pl.col("role") == "user") & ~pl.col("voided").fill_null(False))
+    return lake.read("observations", days, ["day"]).height + said.height
 
 
 def _missing(workspace: Workspace, days: Sequence[date]) -> Iterator[str]:

@@ -97,7 +97,7 @@ def test_the_patterns_that_live_are_told_with_all_that_says_how_bad_they_are(pat
         "rule exists, still violated · project: shop · 2 times in 2 sessions · less than a minute lost · fix pending",
         f"MEMORY.md: Add under Hard Rules: “{NPM}”",
         FIVE,
-        "2 patterns among 0 points in the 7 days to 2025-03-05; `memory friction ID` explains one.",
+        "2 patterns among 3 points in the 7 days to 2025-03-05; `memory friction ID` explains one.",
     ]
 
 
@@ -215,12 +215,12 @@ def test_where_there_is_nothing_one_sentence_says_why(lake: Lake) -> None:
     assert shown("--ended") == ["No day was looked at yet: `memory run`."]
     lake.replace("friction_clusters", lake.read("friction_clusters"), [DAY])
     few = "Not enough yet: 12 of 100 points in the last 7 days (to 2025-03-05)."
-    put(lake, "message_embeddings", *({"day": DAY, "point_id": f"{n}"} for n in range(12)))
-    assert shown() == [few, "7 of these 7 days have no session."]
+    say(lake, "s1", *["user: Hello."] * 12)
+    assert shown() == [few, "6 of these 7 days have no session."]
     assert shown("--ended") == ["No pattern has ended."]
     found = as_json()
     assert (found["points"], found["points_needed"], found["patterns"], found["why"]) == (12, 100, [], few)
-    put(lake, "message_embeddings", *({"day": DAY, "point_id": f"more-{n}"} for n in range(88)))
+    say(lake, "s2", *["user: Hello."] * 88)
     assert shown()[0] == "Nothing recurs in the last 7 days (to 2025-03-05)."
 
 

@@ -85,7 +85,7 @@ def test_the_numbers_plot(work: Work) -> None:
     told = work.told()
     numbers = {k: v for k, v in told.items() if isinstance(v, (int, float))}
     assert numbers == {
-        "points": 0,
+        "points": 9,
         "living": 2,
         "new": 1,
         "ended": 1,

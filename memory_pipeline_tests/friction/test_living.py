@@ -100,7 +100,9 @@ def test_bars_are_as_high_as_the_numbers(numbers: tuple[int, ...], bars: str) ->
 
 
 def points(lake: Lake, number: int, day: date = DAY) -> None:
-    put(lake, "message_embeddings", *({"day": day, "point_id": f"{day}-{n}"} for n in range(number)))
+    row = {"day": day, "session_id": "s1", "role": "user", "text": "Hello."}
+    others = [row | {"role": "tool"}, row | {"role": "assistant"}, row | {"voided": True}]
+    put(lake, "messages", *[row] * number, *others)
 
 
 def test_why_there_is_none(work: Workspace) -> None:
@@ -110,7 +112,7 @@ def test_why_there_is_none(work: Workspace) -> None:
     points(lake, 12)
     look(lake, 1)
     assert why_none(work) == "Not enough yet: 12 of 100 points in the last 7 days (to 2025-03-06)."
-    put(lake, "embeddings", *({"day": day_after(1), "point_id": f"o-{n}"} for n in range(88)))
+    put(lake, "observations", *(observation(f"Line {n}.", day=day_after(1)) for n in range(88)))
     assert why_none(work) == "Nothing recurs in the last 7 days (to 2025-03-06)."
     assert why_none(work, DAY) == "Not enough yet: 12 of 100 points in the last 7 days (to 2025-03-05)."
     assert why_none(work, day_after(2)) == "2025-03-07 was not looked at yet: `memory run`."
