@@ -2,8 +2,10 @@
 
 A pattern that lives and was never offered becomes a row of `friction_fixes`, a snapshot of it under its own id, which
 `ProposalLog` reads as a proposal. So it is offered once: what was decided on it holds, however often the pattern is
-found again. What approval does depends on where the change belongs. A line of a file in the workspace is written by us
-(`applying`); any other change is kept for the user, or their agent, to make.
+found again. A pending proposal that says the same as its line gives way to it.
+
+What approval does depends on where the change belongs. A line of a file in the workspace is written by us (`applying`);
+any other change is kept for the user, or their agent, to make.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from memory_pipeline.days import day_of, lookback
 from memory_pipeline.friction.living import last_day_looked_at, living
 from memory_pipeline.lake.rows import FixRow, FrictionRow, NewFix
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.events import EXPIRED, INVALID, SUPERSEDED, ProposalLog, is_fix
+from memory_pipeline.proposals.events import EXPIRED, INVALID, PENDING, SUPERSEDED, ProposalLog, is_fix
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.proposals.quoted_change import ADDS, REMOVES, Change
 from memory_pipeline.proposals.remembering import says_same
@@ -53,8 +55,8 @@ def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[New
     lines = lines_of(memory.read_bytes() if memory.exists() else None)
     made = [_row(workspace.settings, pattern, lines) for pattern in fresh]
     made = [row for row in made if row["text"]]
-    said_before = _Proposed(log)
-    told = (row for row in made if not (adds_to_memory(row) and said_before.has(row["adds"] or "")))
+    proposed = _Proposed(log)
+    told = (row for each in made if (row := proposed.asked_once(each)))
     chosen = list(islice(told, MAX_A_DAY - today))
     said = _said_at(workspace, {p["pattern_id"]: p for p in fresh}, [row["proposal_id"] for row in chosen])
     return [row | {"said_at": said.get(row["proposal_id"], row["said_at"])} for row in chosen]
@@ -176,15 +178,29 @@ class _Proposed:
 
     def __init__(self, log: ProposalLog) -> None:
         self._log = log
-        self._lines: list[tuple[str, frozenset[str]]] | None = None
+        self._lines: list[tuple[str, str, frozenset[str]]] | None = None
 
-    def has(self, line: str) -> bool:
-        """Whether one says the same."""
+    def asked_once(self, row: NewFix) -> NewFix | None:
+        """The fix, in the place of pending proposals that say the same as its line; None where a user decided on such a
+        line, asked for it themselves, or has another fix for it before them."""
+        line = row["adds"]
+        if line is None or not adds_to_memory(row):
+            return row
+        same = self._saying(line)
+        asked_for = set(self._log.table("remembered")["proposal_id"]) if same else set()
+        if any(is_fix(p) or p in asked_for or self._log.status[p] != PENDING for p in same):
+            return None
+        self._lines = [*(self._lines or []), (row["proposal_id"], line, content_words(line))]
+        return {**row, "supersedes": [*row["supersedes"], *same]}
+
+    def _saying(self, line: str) -> list[str]:
         if self._lines is None:  # thousands, and most runs have no line to look for
             asked = self._log.frame.filter(~pl.col("status").is_in([EXPIRED, INVALID, SUPERSEDED]))
-            self._lines = [(text, content_words(text)) for text in asked["text"]]
+            known = asked.select("proposal_id", "text").iter_rows()
+            self._lines = [(p, text, content_words(text)) for p, text in known]
         mine = content_words(line)
-        return any(IN_MEMORY.by_words(mine, words) and says_same(line, mine, text) for text, words in self._lines)
+        near = [(p, text) for p, text, words in self._lines if IN_MEMORY.by_words(mine, words)]
+        return [p for p, text in near if says_same(line, mine, text)]
 
 
 def _said_at(workspace: Workspace, patterns: dict[str, FrictionRow], chosen: Sequence[str]) -> dict[str, datetime]:

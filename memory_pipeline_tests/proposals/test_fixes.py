@@ -179,10 +179,38 @@ def test_what_was_decided_is_not_offered_again_under_its_id(rule: Work) -> None:
     assert "f-2025" not in rule.text()
 
 
-@pytest.mark.parametrize("decision", [None, APPROVED, REJECTED])
-def test_nobody_is_asked_for_a_line_twice(rule: Work, decision: str | None) -> None:
-    put(rule.lake, "proposals", proposal(1, RULE))
-    assert rule.run(**({"p_20250305_001": decision} if decision else {})).offered == []
+@pytest.mark.parametrize("decision", [APPROVED, REJECTED])
+def test_nobody_is_asked_for_a_line_twice(tmp_path: Path, decision: str) -> None:
+    work = Work(tmp_path)
+    put(work.lake, "proposals", proposal(1, RULE))
+    work.run(p_20250305_001=decision)
+    put(work.lake, "friction_clusters", rule_pattern(1, RULE))
+    assert work.run().offered == []
+    assert work.run().offered == []
+
+
+def test_a_pending_proposal_that_says_the_same_gives_way_to_the_fix(rule: Work) -> None:
+    put(rule.lake, "proposals", proposal(1, RULE), proposal(2, "Fire at cone six."))
+    settled = rule.run()
+    assert (settled.offered, settled.superseded) == ([ONE], ["p-20250305-001"])
+    assert rule.text().count(RULE[:-1]) == 2  # in the title of the pattern and in the change
+    assert rule.status() == {ONE: PENDING, "p-20250305-001": SUPERSEDED, "p-20250305-002": PENDING}
+    rule.mark(ONE, "x")
+    assert rule.run().promoted == [ONE]
+    assert rule.remembered().count(RULE) == 1
+    assert rule.judge() == []
+
+
+def test_a_line_that_a_person_asked_for_stays_theirs(rule: Work) -> None:
+    remember(rule.workspace, RULE, NOW)
+    assert rule.run().offered == []
+    assert rule.status() == {"p-20250305-10001": PENDING}
+
+
+def test_of_fixes_with_one_line_the_most_severe_is_offered(rule: Work) -> None:
+    put(rule.lake, "friction_clusters", rule_pattern(2, RULE, severity=9.0))
+    assert rule.run().offered == [TWO]
+    put(rule.lake, "friction_clusters", rule_pattern(3, RULE, severity=99.0))
     assert rule.run().offered == []
 
 
