@@ -14,7 +14,7 @@ from memory_pipeline.lake.rows import FixRow, ProposalState, typed_rows
 from memory_pipeline.markdown.safe_write import update_file
 from memory_pipeline.proposals.events import APPROVED, OpenLog, ProposalLog
 from memory_pipeline.proposals.fixes import adds_to_memory, file_of, to_make
-from memory_pipeline.proposals.memory_file import Promotion, add_lines, normalised, strike_words
+from memory_pipeline.proposals.memory_file import Promotion, add_lines, strike_words
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
@@ -45,7 +45,7 @@ def struck_by_fixes(log: ProposalLog, approved: list[ProposalState], today: date
     """The lines of MEMORY.md that these take the place of, by their words, with the fix that does and the day."""
     fixes = log.fixes
     rows = [(fixes[p], row) for row in approved if (p := row["proposal_id"]) in fixes]
-    return {normalised(fix["replaces"]): (fix["proposal_id"], today) for fix, _ in rows if fix["replaces"]}
+    return {fix["replaces"]: (fix["proposal_id"], today) for fix, _ in rows if fix["replaces"]}
 
 
 def left_to_the_user(log: ProposalLog, since: datetime | None = None) -> dict[str, str]:
@@ -61,7 +61,7 @@ def left_to_the_user(log: ProposalLog, since: datetime | None = None) -> dict[st
 
 
 def _apply(settings: Settings, path: Path, fix: FixRow, line: Promotion, today: date) -> None:
-    over = {normalised(fix["replaces"]): (line.proposal_id, today)} if fix["replaces"] else {}
+    over = {fix["replaces"]: (line.proposal_id, today)} if fix["replaces"] else {}
 
     def edit(current: bytes | None) -> bytes:
         data = current or b""

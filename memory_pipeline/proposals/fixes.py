@@ -26,6 +26,7 @@ from memory_pipeline.proposals.events import EXPIRED, INVALID, PENDING, SUPERSED
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.proposals.quoted_change import ADDS, REMOVES, Change
 from memory_pipeline.proposals.remembering import says_same
+from memory_pipeline.scope import without_note
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sameness import IN_MEMORY
 from memory_pipeline.text.sentences import clip
@@ -138,8 +139,11 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
     adds, replaces = one_line(pattern["adds"] or "") or None, one_line(pattern["replaces"] or "") or None
     target = MEMORY_FILE if pattern["target_file"] == str(settings.memory_file) else pattern["target_file"]
     path = file_in_workspace(settings, target) if adds or replaces else None
-    section = pattern["section"] or (settings.sections[1] if path else None)
     over = normalised(replaces) if replaces and path == settings.memory_file else None
+    there = next((line.section for line in memory if over and over in normalised(line.text)), None)
+    section = pattern["section"] or there or (settings.sections[1] if path else None)
+    if adds and path == settings.memory_file:
+        adds = without_note(adds)  # the line gets a note as the setting says
     first, last = pattern["first_day"] or pattern["day"], pattern["last_day"] or pattern["day"]
     made: NewFix = {
         "proposal_id": pattern["pattern_id"],

@@ -312,11 +312,15 @@ def strike_lines(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> by
 
 
 def strike_words(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> bytes:
-    """The bytes with lines struck through that are known by their words alone, as `normalised` has them.
+    """The bytes with lines struck through that are known by their words alone.
 
-    Of several that say the same, the first. One that is not there, or struck through already, changes nothing.
+    Of several that say the same, the first; where none does, the words within a longer line. What is not there, or
+    struck through already, changes nothing.
     """
-    lines, left = split_lines(decode(current)), dict(replaced)
+    lines = split_lines(decode(current))
+    done = set(re.findall(r"\(superseded by ([pf]-\d{8}-\d{3,}), ", "".join(lines)))  # before its process died
+    replaced = {text: by for text, by in replaced.items() if by[0] not in done}
+    left = {normalised(text): by for text, by in replaced.items()}
     found = [line for line in _memory_lines(lines) if not line.is_struck] if left else []
     hidden = hidden_lines(lines)
     starts = {heading.start for heading in _headings(lines, hidden)}
@@ -334,7 +338,20 @@ def strike_words(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> by
         comment = _COMMENT.search(lines[last])
         end = comment.start() if comment else len(lines[last].rstrip())
         lines[last] = _struck(lines[last], end, f" (superseded by {by}, {day.isoformat()})")
+    for text, (by, day) in replaced.items():
+        if normalised(text) in left and text.strip():
+            _strike_within(lines, hidden, text, f" (superseded by {by}, {day.isoformat()})")
     return encode("".join(lines))
+
+
+def _strike_within(lines: list[str], hidden: Collection[int], text: str, note: str) -> None:
+    """Strike a sentence through where it stands first in a line that holds others too."""
+    words = re.compile(r"(?<!~~)" + r"\s+".join(map(re.escape, text.split())))
+    for index, line in enumerate(lines):
+        place = words.search(line) if index not in hidden else None
+        if place and "<!--" not in line[: place.start()]:
+            lines[index] = f"{line[: place.start()]}~~{place[0]}~~{note}{line[place.end() :]}"
+            return
 
 
 def _first_of_item(lines: list[str], index: int) -> int:

@@ -635,3 +635,29 @@ def test_an_agent_that_asks_what_is_pending_is_told_the_change(elsewhere: Work, 
     told = pending(Asked(elsewhere.settings, tmp_path))
     assert "The tests run too long" in told
     assert "+    pytest -x" in re.sub(r" \+ *", " +    ", told)
+
+
+def test_a_stale_sentence_of_a_longer_line_is_struck_where_it_stands(tmp_path: Path) -> None:
+    stale = rule_pattern(1, NEW, section=None, replaces=OLD)
+    work = Work(tmp_path, stale)
+    work.memory.write_text(f"## Where things are\n\n- Glazes dry here. {OLD} Ask Ines.\n- Be kind.\n\n## Hard Rules\n")
+    work.run()
+    assert "Target: MEMORY.md, Where things are." in work.text()
+    work.mark(ONE, "x")
+    work.run()
+    assert work.remembered() == (
+        f"## Where things are\n\n- Glazes dry here. ~~{OLD}~~ (superseded by {ONE}, 2025-03-05) Ask Ines.\n- Be kind.\n"
+        f"- (2025-03-05) {NEW} (project: kiln) <!-- {ONE} -->\n\n## Hard Rules\n"
+    )
+    before = work.remembered()
+    work.run()
+    assert work.remembered() == before
+
+
+def test_a_note_of_the_project_is_told_once_and_hides_no_line_that_says_the_same(tmp_path: Path) -> None:
+    rule = Work(tmp_path, rule_pattern(1, f"{RULE} (project: kiln)"))
+    put(rule.lake, "proposals", proposal(1, RULE))
+    assert rule.run().superseded == ["p-20250305-001"]
+    rule.mark(ONE, "x")
+    rule.run()
+    assert rule.remembered().count("(project: kiln)") == 1

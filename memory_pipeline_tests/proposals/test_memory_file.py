@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.proposals.memory_file import MemoryLine, Promotion, add_lines, lines_of, normalised
+from memory_pipeline.proposals.memory_file import MemoryLine, Promotion, add_lines, lines_of, normalised, strike_words
 from memory_pipeline_tests.examples import times
 
 DAY = date(2026, 3, 5)
@@ -254,3 +254,19 @@ def test_any_file_can_be_read_as_lines(current: bytes) -> None:
     for line in lines:
         assert "\n" not in line.text and line.text.encode("utf-8")
         assert normalised(line.text) == normalised(f"- {line.text}."[2:])
+
+
+def test_words_are_struck_once_whatever_says_the_same() -> None:
+    text = "- (2025-01-02) Fire at\n  noon. <!-- mine -->\n- fire at noon\n\n```\nFire at noon.\n```\n"
+    text += "Rest. Fire at noon. Go on.\n"
+    over = {"Fire at noon.": ("f-20250305-001", date(2025, 3, 5))}
+    struck = strike_words(text.encode(), over)
+    note = " (superseded by f-20250305-001, 2025-03-05)"
+    assert struck.decode() == text.replace(
+        "(2025-01-02) Fire at\n  noon. <!--", f"~~(2025-01-02) Fire at~~\n  ~~noon.~~{note} <!--"
+    )
+    assert strike_words(struck, over) == struck
+    within = strike_words(b"Rest. Fire at noon. Go on.\r\n", over)
+    assert within.decode() == f"Rest. ~~Fire at noon.~~{note} Go on.\r\n"
+    assert strike_words(within, over) == within
+    assert strike_words(b"Fire at dawn.\n", over) == b"Fire at dawn.\n"
