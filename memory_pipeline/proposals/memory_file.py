@@ -318,7 +318,9 @@ def strike_words(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> by
     struck through already, changes nothing.
     """
     lines = split_lines(decode(current))
-    done = set(re.findall(r"\(superseded by ([pf]-\d{8}-\d{3,}), ", "".join(lines)))  # before its process died
+    done = set(
+        re.findall(r"\((?:superseded by )?([pf]-\d{8}-\d{3,}), \d{4}-", "".join(lines))
+    )  # before its process died
     replaced = {text: by for text, by in replaced.items() if by[0] not in done}
     left = {normalised(text): by for text, by in replaced.items()}
     found = [line for line in _memory_lines(lines) if not line.is_struck] if left else []
@@ -340,17 +342,17 @@ def strike_words(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> by
         lines[last] = _struck(lines[last], end, f" (superseded by {by}, {day.isoformat()})")
     for text, (by, day) in replaced.items():
         if normalised(text) in left and text.strip():
-            _strike_within(lines, hidden, text, f" (superseded by {by}, {day.isoformat()})")
+            _strike_within(lines, hidden, text, f" ({by}, {day.isoformat()})")
     return encode("".join(lines))
 
 
 def _strike_within(lines: list[str], hidden: Collection[int], text: str, note: str) -> None:
-    """Strike a sentence through where it stands first in a line that holds others too."""
+    """Strike a sentence through, with its note, where it stands first in a line: the others there hold."""
     words = re.compile(r"(?<!~~)" + r"\s+".join(map(re.escape, text.split())))
     for index, line in enumerate(lines):
         place = words.search(line) if index not in hidden else None
         if place and "<!--" not in line[: place.start()]:
-            lines[index] = f"{line[: place.start()]}~~{place[0]}~~{note}{line[place.end() :]}"
+            lines[index] = f"{line[: place.start()]}~~{place[0]}{note}~~{line[place.end() :]}"
             return
 
 

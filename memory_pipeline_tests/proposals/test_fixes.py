@@ -26,6 +26,7 @@ from memory_pipeline.proposals.review import Reconciled, decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.recall.briefing import brief_of_folder
 from memory_pipeline.recall.origin import origin
+from memory_pipeline.recall.remembered import remembered
 from memory_pipeline.recall.tools import Asked, pending
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.workspace import Workspace
@@ -646,9 +647,11 @@ def test_a_stale_sentence_of_a_longer_line_is_struck_where_it_stands(tmp_path: P
     work.mark(ONE, "x")
     work.run()
     assert work.remembered() == (
-        f"## Where things are\n\n- Glazes dry here. ~~{OLD}~~ (superseded by {ONE}, 2025-03-05) Ask Ines.\n- Be kind.\n"
+        f"## Where things are\n\n- Glazes dry here. ~~{OLD} ({ONE}, 2025-03-05)~~ Ask Ines.\n- Be kind.\n"
         f"- (2025-03-05) {NEW} (project: kiln) <!-- {ONE} -->\n\n## Hard Rules\n"
     )
+    told = [line.text for line in remembered(work.memory.read_bytes(), {}, None, work.settings.sections)]
+    assert told == ["Glazes dry here. Ask Ines.", "Be kind.", NEW]  # the rest of the line holds
     before = work.remembered()
     work.run()
     assert work.remembered() == before
