@@ -190,7 +190,7 @@ def _print_words(said: dict[str, Any]) -> None:
     place = f" {said['untimed']}" if said["untimed"] else ""
     say(f"  {str(said['said_at'])[:16]}{place}  {said['role']} in {said['harness']}{name}{project}", "dim")
     say(f"    “{clip(one_line(said['quote']), MAX_QUOTE)}”")
-    say(f"    {_line(said['session_id'])} · {said['source']}", "dim")
+    say(f"    {_line(said['session_id'])} · {_line(said['source'])}", "dim")
 
 
 def _line(text: str | None, length: int | None = None) -> str:

@@ -54,7 +54,7 @@ def places_of(
         of_session[observation["session_id"]].append(observation)
         for message_id in {span["message_id"] for span in observation["evidence"]}:
             of_message[message_id].append(observation["observation_id"])
-    wanted = {span["message_id"] for p in patterns for span in p.row["evidence"]} - of_message.keys()
+    wanted = {span["message_id"] for p in patterns for span in p.row["evidence"] or ()} - of_message.keys()
     said = workspace.lake.read("messages", days, ["message_id", "session_id", "said_at"])
     for message_id, session_id, said_at in said.filter(pl.col("message_id").is_in(list(wanted))).iter_rows():
         if inside := of_session.get(session_id):
@@ -62,7 +62,7 @@ def places_of(
             of_message[message_id].append(inside[max(before - 1, 0)]["observation_id"])
     found = {}
     for pattern in patterns:
-        messages = {span["message_id"] for span in pattern.row["evidence"]}
+        messages = {span["message_id"] for span in pattern.row["evidence"] or ()}
         marks = {Place(point, m not in wanted) for m in messages for point in of_message.get(m, ())}
         ordered = sorted(marks, key=lambda place: (place.point, place.is_own))
         found[pattern.row["pattern_id"]] = every_nth(ordered, MAX_OF_PATTERN)
