@@ -11,7 +11,7 @@ from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavaila
 from memory_pipeline.embeddings.opening import (
     collection_name,
     left_over,
-    open_collection,
+    open_to_search,
     remove_collections,
     searched_collection,
 )
@@ -91,11 +91,9 @@ def _row(settings: Settings, base: str) -> dict[str, object]:
     row |= {"searched": found.name, "model": found.model}
     folder = settings.index_dir / found.name
     if not settings.qdrant.url:
-        if not folder.is_dir():
-            return row | {"problem": f"{folder} is gone: `memory run --all` makes it anew"}
         row["megabytes"] = _bytes(folder) // 10**6
     try:
-        opened = open_collection(settings, found.name, found.dimension, LOOK_SECONDS)
+        opened = open_to_search(settings, found.name, found.dimension, LOOK_SECONDS)
         row["points"] = opened.count()
         opened.close()
     except IndexUnavailableError as error:

@@ -5,11 +5,10 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.cli import asking
-from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json, say
+from memory_pipeline.cli.console import err, print_json, say
 from memory_pipeline.cli.search import hit_fields, print_hits
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.recall.answer import Answer, extractive_answer, source_of, written_answer
-from memory_pipeline.recall.search import QueryError, search
 from memory_pipeline.recall.usage import log_use
 
 NEAREST = 3
@@ -34,10 +33,9 @@ def recall(
     In quotes, the newest first where several answer it; in the words of the reflector's model where one is set, each
     sentence with its sources.
     """
-    filters = asking.filters_of(first, last, project, harness, session, priority, kind)
     settings = active_settings()
-    with one_sentence(QueryError, code=MISUSED):
-        found = search(settings, " ".join(query), filters, limit=limit)
+    filters = asking.filters_of(settings, first, last, project, harness, session, priority, kind)
+    found = asking.found_for(settings, query, filters, limit)
     answer = extractive_answer(found)
     if settings.reflector.model and answer.quotes and not quotes:
         from memory_pipeline.workspace import Workspace  # with it polars, which quotes do not need
@@ -52,7 +50,7 @@ def recall(
         return
     if not answer.quotes:
         say(
-            f"Nothing found{asking.what_matches(filters)}."
+            f"Nothing found{asking.what_matches(settings, filters)}."
             + (" The nearest, for you to judge:\n" if found.hits else "")
         )
         print_hits(found.hits[:NEAREST])

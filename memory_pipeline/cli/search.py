@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from memory_pipeline.cli import asking
-from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json, say
+from memory_pipeline.cli.console import err, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.recall.answer import source_of
-from memory_pipeline.recall.search import Found, QueryError
-from memory_pipeline.recall.search import search as find
+from memory_pipeline.recall.search import Found
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.text.sentences import clip
 
@@ -32,10 +31,9 @@ def search(
     By words and by meaning, over all sessions, also those too short to be observed. `memory show ID` prints what stands
     around a hit.
     """
-    filters = asking.filters_of(first, last, project, harness, session, priority, kind)
     settings = active_settings()
-    with one_sentence(QueryError, code=MISUSED):
-        found = find(settings, " ".join(query), filters, limit=limit)
+    filters = asking.filters_of(settings, first, last, project, harness, session, priority, kind)
+    found = asking.found_for(settings, query, filters, limit)
     log_use(settings, "search", query=found.query, shown=[hit.source_id for hit in found.hits])
     for note in found.notes:
         err.print(note, style="yellow", soft_wrap=True)
@@ -44,7 +42,7 @@ def search(
         return
     print_hits(found.hits)
     if not found.hits:
-        say(f"Nothing found{asking.what_matches(filters)}.")
+        say(f"Nothing found{asking.what_matches(settings, filters)}.")
 
 
 def print_hits(hits: Sequence[Found]) -> None:

@@ -8,6 +8,7 @@ from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.recall.around import messages_around
+from memory_pipeline.recall.folders import MAX_NAME
 from memory_pipeline.text.sentences import clip
 
 MAX_TEXT, MAX_NEIGHBOUR = 4_000, 600
@@ -31,7 +32,8 @@ def show(
         return
     found = messages_around(Lake(active_settings().lake_dir), identifier, around)
     if not found:
-        raise fail(f"There is no message and no session {identifier!r}; `memory search` prints their ids.", MISUSED)
+        name = clip(identifier, MAX_NAME)
+        raise fail(f"There is no message and no session {name!r}; `memory search` prints their ids.", MISUSED)
     if as_json:
         print_json(found)
         return

@@ -33,7 +33,9 @@ from memory_pipeline.embeddings.index import (
     shown_payload,
     stored_payload,
 )
+from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import aside
+from memory_pipeline.text.sentences import clip
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard, Filter
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 _PAGE = 1000
 _RETRY_SECONDS = 0.05
 _NEVER = 1_000_000_000
+_MAX_REASON = 200
+_MAX_COSINE = 1.01
 _SETTLED_FROM_KB = 4_000
 """Of dense vectors: some 2,700 of 384 numbers. Fewer are read in a tenth of a second."""
 
@@ -61,7 +65,7 @@ class EdgeIndex:
         self._shard: EdgeShard | None = None
         self._busy = (
             f"The vector index in {folder} is in use by another process and did not become free within "
-            f"{lock_timeout:g} s. Wait for the other run to end, or stop it, then try again."
+            f"{lock_timeout:.2g} s; wait for the other run to end, or stop it, then try again."
         )
         # The engine locks its folder too, but says so only in the text of a bare Exception, and it does not protect
         # the renaming of a broken folder. A lock of our own covers both. Not thread-local: close() may come from
@@ -170,7 +174,12 @@ class EdgeIndex:
             with_payload=fields is None or (list(fields) or False),
         )
         with self._engine() as shard:
-            return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in shard.query(request)]
+            hits = [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in shard.query(request)]
+        if using == DENSE and not all(abs(hit.score) <= _MAX_COSINE for hit in hits):
+            raise IndexUnavailableError(
+                f"The vectors in {self.folder} are damaged; `memory index rebuild` makes them anew."
+            )
+        return hits
 
     def term_numbers(self, point_ids: Collection[str], using: str) -> dict[str, set[int]]:
         """The numbers of the terms in the sparse vector of that name, by id."""
@@ -208,8 +217,8 @@ class EdgeIndex:
             if not _engine_failed(error):
                 raise
             raise IndexUnavailableError(
-                f"The vector index in {self.folder} failed: {error}. Check the disk; if it is sound, delete the folder "
-                "and embed again: the index is rebuilt from the lake."
+                f"The vector index in {self.folder} failed ({clip(one_line(str(error)), _MAX_REASON)}); if the disk is "
+                "sound, `memory index rebuild` makes it anew."
             ) from error
 
     def _open(self, deadline: float) -> EdgeShard:

@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +28,7 @@ WAIT_SECONDS = 30.0
 """For an embedded index that another process has open."""
 DOWN_SECONDS = 60.0
 """An index that was out of reach is not tried again for so long: each stage of each day would wait for it anew."""
+MAKE_ANEW = "`memory run --all` makes it anew"
 _down: dict[str, tuple[float, IndexUnavailableError]] = {}
 """By server or folder: until when it counts as out of reach in this process, and why."""
 
@@ -69,6 +70,9 @@ def open_index(
     if reason and time.monotonic() < until:
         raise reason
     try:
+        if not settings.qdrant.url:
+            with suppress(OSError):  # what opens the folder tells of a disk that cannot be written
+                generation(settings, base)  # another one where the folder is gone, which opening it would hide
         index = open_collection(settings, name, encoder.dimension, wait)
         if index.set_aside:
             new_generation(settings, base)
@@ -86,7 +90,7 @@ def open_index(
 
 
 def open_collection(settings: Settings, name: str, dimension: int, wait: float) -> VectorIndex:
-    """A collection by its name; close it when done."""
+    """A collection by its name, made where there is none; close it when done."""
     if settings.qdrant.url:
         from memory_pipeline.embeddings.server import ServerIndex
 
@@ -94,6 +98,19 @@ def open_collection(settings: Settings, name: str, dimension: int, wait: float) 
     from memory_pipeline.embeddings.edge import EdgeIndex
 
     return EdgeIndex(settings.index_dir / name, dimension, lock_timeout=wait)
+
+
+def open_to_search(settings: Settings, name: str, dimension: int, wait: float) -> VectorIndex:
+    """A collection that is there; a server has as long to answer as another user of a folder has to end. Raises
+    `IndexUnavailableError` also where there is none: an empty one would find nothing and say nothing."""
+    if settings.qdrant.url:
+        from memory_pipeline.embeddings.server import ServerIndex
+
+        url, key = settings.qdrant.url, settings.qdrant.api_key
+        return ServerIndex(url, dimension, api_key=key, collection=name, create=False, seconds=wait)
+    if not (settings.index_dir / name).is_dir():
+        raise IndexUnavailableError(f"{name} is gone from index/; {MAKE_ANEW}.")
+    return open_collection(settings, name, dimension, wait)
 
 
 def generation(settings: Settings, base: str = COLLECTION) -> str:
@@ -109,8 +126,11 @@ def generation(settings: Settings, base: str = COLLECTION) -> str:
 
 
 def new_generation(settings: Settings, base: str = COLLECTION) -> str:
-    """Every day has its vectors made anew by the next run."""
+    """Every day has its vectors made anew by the next run, and until then the collection does not pass for whole."""
     name = uuid4().hex
+    found = searched_collection(settings, base)
+    if found and found.is_complete and found.model == settings.embedding_model:
+        _complete(settings, base).unlink(missing_ok=True)
     mark = _mark(settings, base)
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.write_text(name, "utf-8")
@@ -124,6 +144,8 @@ class Collection:
     name: str
     model: str
     dimension: int
+    is_complete: bool = True
+    """Whether all days that a run has done are in it."""
 
 
 def mark_complete(settings: Settings, dimension: int, base: str) -> None:
@@ -142,9 +164,13 @@ def searched_collection(settings: Settings, base: str) -> Collection | None:
     """The collection that was complete last, which may be another model's while a new one is being filled; before the
     first the one that is being filled, None where there is none."""
     try:
-        return Collection(**json.loads(_complete(settings, base).read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
+        found = json.loads(_complete(settings, base).read_text("utf-8"))
+        name, model, dimension = f"{found['name']}", f"{found['model']}", int(found["dimension"])
+    except (OSError, ValueError, TypeError, KeyError):
         return _being_filled(settings, base)
+    # opened with a dimension that is not its own, a sound folder would be set aside
+    is_its_own = re.search(rf"-{dimension}-v\d+$", name)
+    return Collection(name, model, dimension) if is_its_own else _being_filled(settings, base)
 
 
 def remove_collections(settings: Settings, base: str) -> None:
@@ -159,7 +185,7 @@ def remove_collections(settings: Settings, base: str) -> None:
             except Timeout:
                 raise IndexBusyError(f"{folder} is in use by another process; wait for it to end.") from None
     new_generation(settings, base)
-    _complete(settings, base).unlink(missing_ok=True)
+    _complete(settings, base).unlink(missing_ok=True)  # also one that names another model's
 
 
 def left_over(settings: Settings) -> list[Path]:
@@ -178,7 +204,7 @@ def _being_filled(settings: Settings, base: str) -> Collection | None:
         return None
     name = collection_name(settings, base, settings.embedding_model, dimension)
     is_there = (settings.index_dir / name).is_dir()
-    return Collection(name, settings.embedding_model, int(dimension)) if is_there else None
+    return Collection(name, settings.embedding_model, int(dimension), is_complete=False) if is_there else None
 
 
 def _note_dimension(settings: Settings, base: str, dimension: int) -> None:

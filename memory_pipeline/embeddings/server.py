@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
+from json import JSONDecodeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,20 +30,24 @@ from memory_pipeline.embeddings.index import (
     shown_payload,
     stored_payload,
 )
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.text.sentences import clip
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
     from qdrant_client.models import Filter
 
 _PAGE = 1000
-_TIMEOUT_SECONDS = 8  # for one request, connecting included
+_TIMEOUT_SECONDS = 8.0  # for one request, connecting included
+_MAX_REASON = 200
 
 
 class ServerIndex:
     """A `VectorIndex` in one collection of a Qdrant server; the collection is made when it is missing.
 
     Raises `IndexUnavailableError` when the server cannot be reached or refuses, or when the collection holds vectors of
-    another dimension or distance. A `client` that is handed in is used as it is and left open by `close`.
+    another dimension or distance, or is not there and ``create`` is not wanted. A `client` that is handed in is used as
+    it is and left open by `close`.
     """
 
     def __init__(
@@ -51,6 +58,8 @@ class ServerIndex:
         api_key: str | None = None,
         collection: str = COLLECTION,
         client: QdrantClient | None = None,
+        create: bool = True,
+        seconds: float = _TIMEOUT_SECONDS,
     ) -> None:
         from qdrant_client import QdrantClient
 
@@ -62,12 +71,14 @@ class ServerIndex:
         self._api_key = (api_key or "").strip()
         self._owns_client = client is None
         self._client: QdrantClient | None = client
+        # The client says so with the path of this file, for whatever address; the setting's description says it once.
+        warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
         if client is None:
             try:
                 self._client = QdrantClient(
                     url=url,
                     api_key=self._api_key or None,
-                    timeout=_TIMEOUT_SECONDS,
+                    timeout=math.ceil(seconds),
                     check_compatibility=False,  # would ask the server from a second thread and only print a warning
                 )
             except ValueError:  # its text may quote the whole address
@@ -76,7 +87,7 @@ class ServerIndex:
                     "http://127.0.0.1:6333) and QDRANT_API_KEY (plain characters only)."
                 ) from None
         try:
-            self._prepare_collection()
+            self._prepare_collection(create)
         except BaseException:
             self.close()
             raise
@@ -191,7 +202,7 @@ class ServerIndex:
         if client is not None and self._owns_client:
             client.close()
 
-    def _prepare_collection(self) -> None:
+    def _prepare_collection(self, create: bool) -> None:
         from qdrant_client.http.exceptions import UnexpectedResponse
         from qdrant_client.models import Distance, Modifier, PayloadSchemaType, SparseVectorParams, VectorParams
 
@@ -199,6 +210,11 @@ class ServerIndex:
         words = {name: SparseVectorParams(modifier=Modifier.IDF) for name in SPARSE}
         with self._server() as client:
             if not client.collection_exists(self.collection):
+                if not create:
+                    raise IndexUnavailableError(
+                        f"There is no collection {self.collection!r} on the Qdrant server at {self._shown_url}; "
+                        "`memory run --all` makes it."
+                    )
                 try:
                     client.create_collection(
                         self.collection, vectors_config={DENSE: wanted}, sparse_vectors_config=words
@@ -230,14 +246,19 @@ class ServerIndex:
             raise IndexUnavailableError(f"The connection to {self._shown_url} is closed. Open the index again.")
         try:
             yield self._client
-        except (ApiException, QdrantException) as error:
+        except (
+            ApiException,
+            QdrantException,
+            AssertionError,
+            JSONDecodeError,
+        ) as error:  # the last two are the client's
             if isinstance(error, UnexpectedResponse) and error.status_code in (401, 403):
-                message = f"The Qdrant server at {self._shown_url} refuses the API key. Check QDRANT_API_KEY."
+                message = f"The Qdrant server at {self._shown_url} refuses the API key; check QDRANT_API_KEY."
             else:
                 message = (
-                    f"The Qdrant server at {self._shown_url} does not answer as it should: "
-                    f"{self._redact(str(error)) or type(error).__name__}. Start it, or check QDRANT_URL; without "
-                    "QDRANT_URL the embedded index is used."
+                    f"The Qdrant server at {self._shown_url} does not answer as it should "
+                    f"({self._redact(_reason(error))}); start it, or check QDRANT_URL, without which the embedded "
+                    "index is used."
                 )
             # The cause may quote a header with the key: it stays out of the traceback.
             raise IndexUnavailableError(message) from None
@@ -245,6 +266,18 @@ class ServerIndex:
     def _redact(self, text: str) -> str:
         # A key with a line break in it is quoted escaped.
         return text.replace(self._api_key, "***").replace(repr(self._api_key)[1:-1], "***") if self._api_key else text
+
+
+def _reason(error: Exception) -> str:
+    """What failed, in a few words of one line."""
+    from pydantic import ValidationError
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    if isinstance(error, UnexpectedResponse):
+        return f"{error.status_code} {error.reason_phrase}"
+    if isinstance(getattr(error, "source", error), (ValidationError, AssertionError, JSONDecodeError)):
+        return "what answers there speaks another protocol"
+    return clip(one_line(str(error)), _MAX_REASON) or type(error).__name__
 
 
 def _vectors(point: Point) -> dict[str, Any]:

@@ -25,11 +25,13 @@ from memory_pipeline.embeddings.index import (
 )
 from memory_pipeline.embeddings.opening import (
     WAIT_SECONDS,
+    collection_name,
     generation,
     mark_complete,
     new_generation,
     open_collection,
     open_index,
+    open_to_search,
     searched_collection,
 )
 from memory_pipeline.embeddings.sparse import weigh
@@ -258,9 +260,27 @@ def switch_when_complete(workspace: Workspace) -> None:
     """Search the configured model's collections from now on, each once every row has its vector there."""
     settings = workspace.settings
     for table, base in (("embeddings", COLLECTION), ("message_embeddings", MESSAGES)):
-        rows = workspace.lake.read(table, columns=["model", "dimension"]).filter(pl.col("dimension") > 0)
+        every = workspace.lake.read(table, columns=["model", "dimension"])
+        rows = every.filter(pl.col("dimension") > 0)
         if rows.height and bool((rows["model"] == settings.embedding_model).all()):
-            mark_complete(settings, int(rows["dimension"][-1]), base)
+            dimension = int(rows["dimension"][-1])
+            name = collection_name(settings, base, settings.embedding_model, dimension)
+            known = searched_collection(settings, base)
+            is_marked = known and known.is_complete and known.name == name
+            if is_marked or _holds(settings, name, dimension, every.height):
+                mark_complete(settings, dimension, base)
+
+
+def _holds(settings: Settings, name: str, dimension: int, points: int) -> bool:
+    """Whether a collection has so many. After a damage the tables still have rows of days that are not made anew."""
+    try:
+        index = open_to_search(settings, name, dimension, WAIT_SECONDS)
+        try:
+            return index.count() >= points
+        finally:
+            index.close()
+    except IndexUnavailableError:
+        return False
 
 
 def settle_collections(workspace: Workspace) -> None:

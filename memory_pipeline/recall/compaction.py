@@ -7,6 +7,7 @@ and the harness makes its own summary where that is nothing.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ import orjson
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Context, Fact, Segment, WindowMessage, observation_id
+from memory_pipeline.recall.folders import MAX_NAME
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Message, NotASessionError, ParsedSession, Source
 from memory_pipeline.sessions.quoting import quoted_spans
@@ -85,9 +87,8 @@ def session_file(settings: Settings, session: str) -> Path:
 
 def session_source(settings: Settings, session: str) -> Source:
     """Likewise; of a file that holds several sessions, as OpenCode's, the one with this id."""
-    path = Path(session).expanduser()
-    if path.is_file():
-        return source_of(path)
+    if file := _existing_file(session):
+        return source_of(file)
     if "/" not in session and session.strip():
         found = [s for s in find_sources(roots(settings)) if session == s.session or session in Path(s.path).name]
         if found:
@@ -95,8 +96,16 @@ def session_source(settings: Settings, session: str) -> Source:
         if source := _read_before(settings, session):
             return source
     raise NotASessionError(
-        f"{session!r} is no file, no session file of this machine has it in its name, and none was read by that id."
+        f"{clip(session, MAX_NAME)!r} is no file, no session file of this machine has it in its name, and none was "
+        "read by that id."
     )
+
+
+def _existing_file(given: str) -> Path | None:
+    with contextlib.suppress(OSError, RuntimeError, ValueError):  # no path is so long or has a NUL, or `~` of nobody
+        file = Path(given).expanduser()
+        return file if file.is_file() else None
+    return None
 
 
 def _read_before(settings: Settings, session: str) -> Source | None:

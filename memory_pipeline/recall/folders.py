@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.sessions.projects import Place, Projects, repository_of
+from memory_pipeline.text.sentences import clip
 
 if TYPE_CHECKING:
     from memory_pipeline.lake.store import Lake
 
+MAX_NAME = 80
+"""Characters of a name that nothing has, as it is told."""
 MAX_NAMED = 10
 """Projects that are named where another was asked for."""
 
@@ -43,7 +46,7 @@ def project_of_place(lake: Lake, place: Place) -> str | None:
 
 def existing_folder(given: str) -> Path | None:
     """The folder of this path; None where there is none."""
-    with contextlib.suppress(OSError, RuntimeError):  # no path can be that long, or `~` of nobody
+    with contextlib.suppress(OSError, RuntimeError, ValueError):  # no path is so long or has a NUL, or `~` of nobody
         folder = Path(given).expanduser()
         return folder if folder.is_dir() else None
     return None
@@ -61,12 +64,14 @@ def places_of_project(lake: Lake, given: str) -> list[Place]:
     try:
         name = project_named(lake, given)
     except UnknownProjectError as error:
-        raise UnknownProjectError(f"There is no folder {given!r}. {error}") from None
+        raise UnknownProjectError(f"There is no folder {clip(given, MAX_NAME)!r}. {error}") from None
     known = _places(lake)
     projects = Projects(known)
     own = [place for place in known if name and projects.of(place) == name]
     if not own:
-        raise UnknownProjectError(f"No session says where the project {given!r} is; name its folder instead.")
+        raise UnknownProjectError(
+            f"No session says where the project {clip(given, MAX_NAME)!r} is; name its folder instead."
+        )
     return sorted(own, key=lambda place: (place.began_at is not None, place.began_at, place), reverse=True)
 
 
@@ -79,7 +84,7 @@ def project_named(lake: Lake, name: str) -> str | None:
     if found is None:
         told = f"known are {', '.join(known[:MAX_NAMED])}" if known else "none is known"
         more = f" and {len(known) - MAX_NAMED} more" if len(known) > MAX_NAMED else ""
-        raise UnknownProjectError(f"No session of a project {name!r} was read; {told}{more}.")
+        raise UnknownProjectError(f"No session of a project {clip(name, MAX_NAME)!r} was read; {told}{more}.")
     return found
 
 

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from memory_pipeline.embeddings.index import CONTEXT, DENSE, SESSION, WORDS, Hit, Sparse, VectorIndex
+from memory_pipeline.embeddings.index import (
+    CONTEXT,
+    DENSE,
+    SESSION,
+    WORDS,
+    Hit,
+    IndexUnavailableError,
+    Sparse,
+    VectorIndex,
+)
 from memory_pipeline.embeddings.sparse import weigh_query
 
 SUBSTANTIAL, SHORTEST, QUESTION = 300, 0.7, 0.7
@@ -160,8 +169,9 @@ def _stretched(hits: Sequence[Hit]) -> dict[str, float]:
 
 
 def _search(index: VectorIndex, vector: Sequence[float] | Sparse, using: str, filters: Filters) -> list[Hit]:
-    """Whole sessions have a vector of their own name and no other, so each name finds one kind of point only."""
-    return index.search(
+    """Whole sessions have a vector of their own name and no other, so each name finds one kind of point only. Raises
+    `IndexUnavailableError` also for other points, which a damaged index may hold."""
+    hits = index.search(
         vector,
         CANDIDATES,
         using=using,
@@ -170,6 +180,10 @@ def _search(index: VectorIndex, vector: Sequence[float] | Sparse, using: str, fi
         equals=filters.equals,
         fields=FIELDS,
     )
+    needed = FIELDS[:2] if using == SESSION else FIELDS
+    if not all(hit.payload.keys() >= set(needed) for hit in hits):
+        raise IndexUnavailableError("the index holds points that are none of it; `memory index rebuild` makes it anew.")
+    return hits
 
 
 def _normalised(hits: Sequence[Hit]) -> dict[str, float]:

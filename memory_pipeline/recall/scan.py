@@ -9,74 +9,111 @@ from typing import Any
 
 import polars as pl
 
+from memory_pipeline.embeddings.index import OBSERVATION, PASSAGE
 from memory_pipeline.embeddings.passages import SPEAKERS
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.settings import Settings
+from memory_pipeline.text.similarity import CJK
 
 MAX_SHOWN = 1_000
 """Characters of a message that a hit holds, around its first word that was asked for."""
+_FOLDED = {"a": "[aàáâä]", "e": "[eèéêë]", "i": "[iìíîï]", "o": "[oòóôö]", "u": "[uùúûü]", "ss": "(?:ss|ß)"}
+"""What stemmers write as these, and some do not: two stems of one word are one here."""
+_FOLD = re.compile("|".join(("ß", *_FOLDED, *(v for v in _FOLDED.values() if v[0] == "["))))
 
 
 def scan(settings: Settings, wanted: Sequence[str], filters: Filters, limit: int) -> list[dict[str, Any]]:
-    """The messages with the rarest of these terms, as fields of a `Found`. A stem counts where a word begins with it;
-    filters on what only the index knows (priority, kind) find nothing."""
+    """The messages with the rarest of these terms, as fields of a `Found`; scores are the share of the terms, by
+    rarity. A stem counts where a word begins with it. Filters on what messages do not have find none."""
+    if filters.equals.keys() - {"session_id", "project", "harness"}:
+        return []
+    columns = ["day", "session_id", "message_id", "role", "said_at", "text", "voided"]
+    said = _of_days(settings, "messages", columns, filters)
+    said = said.filter(pl.col("role").is_in(SPEAKERS) & ~pl.col("voided").fill_null(False))
+    return [_message(row, wanted) for row in _best(said, wanted, filters, limit, "said_at")]
+
+
+def scan_observations(settings: Settings, wanted: Sequence[str], filters: Filters, limit: int) -> list[dict[str, Any]]:
+    """The same of observations."""
+    if filters.equals.keys() - {"session_id", "project", "harness", "priority", "kind"}:
+        return []
+    columns = ["day", "session_id", "observation_id", "observed_at", "text", "priority", "kind"]
+    observed = _of_days(settings, "observations", columns, filters)
+    return [
+        {"record": OBSERVATION, "source_id": row["observation_id"], "text": row["text"]}
+        | {"priority": row["priority"], "kind": row["kind"]}
+        | _shared(row, "observed_at")
+        for row in _best(observed, wanted, filters, limit, "observed_at")
+    ]
+
+
+def _of_days(settings: Settings, table: str, columns: list[str], filters: Filters) -> pl.DataFrame:
+    """The rows of the days that are asked for, with what their sessions say of themselves."""
     lake = Lake(settings.lake_dir)
-    days = [d for d in lake.days("messages") if _is_within(d, filters)]
-    known = {"session_id", "project", "harness", "owner", "record"}
-    if not days or not wanted or filters.equals.keys() - known:
-        return []
+    first, last = filters.first_day, filters.last_day
+    days = [d for d in lake.days(table) if (first is None or d >= first) and (last is None or d <= last)]
     sessions = lake.read("sessions", days, columns=["session_id", "harness", "project", "name"])
-    sessions = sessions.unique("session_id", keep="first")
-    said = lake.read(
-        "messages", days, columns=["day", "session_id", "message_id", "role", "said_at", "text", "voided"]
-    ).filter(pl.col("role").is_in(SPEAKERS) & ~pl.col("voided").fill_null(False))
-    said = said.join(sessions, on="session_id", how="left")
-    for name, values in filters.equals.items():
-        if name in said.columns:
-            said = said.filter(pl.col(name).is_in(list(values)))
-    if said.is_empty():
-        return []
-    has = said.select(
-        pl.col("text").str.contains(rf"(?i)(?:^|[^\p{{L}}\d]){re.escape(term)}").alias(f"{i}")
-        for i, term in enumerate(wanted)
+    return lake.read(table, days, columns=columns).join(
+        sessions.unique("session_id", keep="first", maintain_order=True), on="session_id", how="left"
     )
-    counts = has.sum().row(0)
-    rarity = [math.log(1 + said.height / (1 + n)) for n in counts]
-    total = sum(rarity)
-    score = sum((pl.col(f"{i}") * weight for i, weight in enumerate(rarity)), pl.lit(0.0)) / total
+
+
+def _best(
+    frame: pl.DataFrame, wanted: Sequence[str], filters: Filters, limit: int, moment: str
+) -> list[dict[str, Any]]:
+    for name, values in filters.equals.items():
+        frame = frame.filter(pl.col(name).is_in(list(values)))
+    if frame.is_empty() or not wanted:
+        return []
+    patterns = dict.fromkeys(_pattern(term) for term in wanted)
+    has = frame.select(pl.col("text").str.contains(pattern).alias(f"{i}") for i, pattern in enumerate(patterns))
+    rarity = [math.log(1 + frame.height / (1 + n)) for n in has.sum().row(0)]
+    score = sum((pl.col(f"{i}") * weight for i, weight in enumerate(rarity)), pl.lit(0.0)) / sum(rarity)
     best = (
-        said.with_columns(has.select(score.alias("score")))
+        frame.with_columns(has.select(score.alias("score")))
         .filter(pl.col("score") > 0)
-        .sort(["score", "said_at"], descending=[True, True])
+        .sort(["score", moment], descending=[True, True])
         .head(limit)
     )
-    return [_fields(row, wanted) for row in best.iter_rows(named=True)]
+    return best.to_dicts()
 
 
-def _is_within(day: Any, filters: Filters) -> bool:
-    return (filters.first_day is None or day >= filters.first_day) and (
-        filters.last_day is None or day <= filters.last_day
-    )
+def _pattern(term: str) -> str:
+    """Where words of this stem begin; Chinese and the like mark no beginnings."""
+    return _stem(term) if CJK.search(term) else rf"(?i)(?:^|[^\p{{L}}\d]){_stem(term)}"
 
 
-def _fields(row: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
-    lowered = row["text"].lower()
-    first = min((at for term in wanted if (at := lowered.find(term)) >= 0), default=0)
+def _stem(term: str) -> str:
+    """As it may be written: `empti` is of `empty`, `pruf` of `Prüfung`."""
+    head, tail = (term[:-1], "[iyíï]") if len(term) > 3 and term.endswith("i") else (term, "")
+    parts, at = [], 0
+    for found in _FOLD.finditer(head):
+        parts += [re.escape(head[at : found.start()]), _of_letter(found[0])]
+        at = found.end()
+    return "".join([*parts, re.escape(head[at:]), tail])
+
+
+def _of_letter(written: str) -> str:
+    return _FOLDED.get(written) or next(letters for letters in _FOLDED.values() if written in letters)
+
+
+def _message(row: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
+    found = [m.start() for term in wanted if (m := re.search(_stem(term), row["text"], re.IGNORECASE))]
+    first = min(found, default=0)
     start = max(0, first - MAX_SHOWN // 4) if len(row["text"]) > MAX_SHOWN else 0
     end = min(len(row["text"]), start + MAX_SHOWN)
+    place = {"source_id": row["message_id"], "text": row["text"][start:end], "start": start, "end": end}
+    return {"record": PASSAGE, "role": row["role"]} | place | _shared(row, "said_at")
+
+
+def _shared(row: dict[str, Any], moment: str) -> dict[str, Any]:
     return {
-        "record": "message",
-        "source_id": row["message_id"],
         "score": row["score"],
-        "text": row["text"][start:end],
         "day": f"{row['day']}",
-        "timestamp": row["said_at"].isoformat(),
+        "timestamp": row[moment].isoformat(),
         "session_id": row["session_id"],
         "session_name": row["name"] or "",
         "project": row["project"] or "",
         "harness": row["harness"] or "",
-        "role": row["role"],
-        "start": start,
-        "end": end,
     }

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import time
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from memory_pipeline.embeddings.index import (
@@ -19,10 +20,18 @@ from memory_pipeline.embeddings.index import (
     MESSAGES,
     OBSERVATION,
     WORDS,
+    IndexBusyError,
     IndexUnavailableError,
     VectorIndex,
 )
-from memory_pipeline.embeddings.opening import Collection, new_generation, open_collection, searched_collection
+from memory_pipeline.embeddings.opening import (
+    MAKE_ANEW,
+    Collection,
+    collection_name,
+    new_generation,
+    open_to_search,
+    searched_collection,
+)
 from memory_pipeline.embeddings.sparse import numbers_of, weigh_query
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.recall.approved import approved_lines
@@ -37,6 +46,8 @@ WAIT_SECONDS = 1.5
 """For the index while a run has it open; what is left of two seconds is for opening it, or the tables."""
 MAX_QUERY = 2_000
 """Characters of a query that are looked for: more than the model reads, and than anybody asks."""
+MAX_ODD = 0.25
+"""Share of a query's characters that no text has: bytes that are no UTF-8, control characters."""
 MEMORY_LINE = "memory_line"
 """What a hit is that is no point of the index."""
 OBSERVATION_FACTOR = 0.8
@@ -57,7 +68,7 @@ FIELDS_SHOWN = (
 
 
 class QueryError(MemoryPipelineError):
-    """A query that says nothing to look for."""
+    """A query that says nothing to look for; the message says what to ask."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +118,10 @@ class _Open:
     model: str = ""
     dimension: int = 0
     notes: list[str] = field(default_factory=list)
+    partly: str = ""
+    """That there is a collection, and a better one is being filled."""
+    without_observations: str = ""
+    """Why that collection cannot be asked."""
 
 
 def search(
@@ -116,7 +131,8 @@ def search(
     *,
     limit: int = 8,
 ) -> Results:
-    """The best hits for a query. Raises `QueryError` for one without words; all else is answered as well as can be."""
+    """The best hits for a query. Raises `QueryError` for one without words, or that is no text; all else is answered as
+    well as can be."""
     with searcher(settings) as ask:
         return ask.search(query, filters, limit=limit)
 
@@ -148,35 +164,42 @@ class Searcher:
 
     def search(self, query: str, filters: Filters = EVERYTHING, *, limit: int = 8) -> Results:
         """See `search`."""
-        text = query.strip()[:MAX_QUERY]
+        text, cut = _asked(query)
         wanted = query_terms(text)
-        if not any(character.isalnum() for character in text):
-            raise QueryError("There is nothing to look for: ask with at least one word.")
         opened = self._collections()
-        notes = list(opened.notes)
-        if opened.messages is None:
-            from memory_pipeline.recall.scan import scan  # with it polars, which the index does not need
+        found: Results | None = None
+        if opened.messages is not None:
+            try:
+                found = self._by_index(opened.messages, opened, text, wanted, filters, limit)
+            except IndexUnavailableError as error:  # damaged in a way that only shows once it is asked
+                opened.messages.close()
+                opened.messages = None
+                opened.notes.append(f"Answered by words from the tables: {_told(error)}")
+        found = found or self._by_words(opened, text, wanted, filters, limit)
+        return replace(found, notes=(*cut, *found.notes))
 
-            found = [Found(**fields) for fields in scan(self.settings, wanted, filters, limit)]
-            lines = self._memory_lines(dict.fromkeys(wanted, 1.0), None, "", filters)
-            best = sorted([*found, *lines], key=lambda hit: -hit.score)[:limit]
-            return Results(
-                text, tuple(best), _sessions_of(best), bool(best), tuple(notes), weights=dict.fromkeys(wanted, 1.0)
-            )
+    def _by_index(
+        self,
+        messages: VectorIndex,
+        opened: _Open,
+        text: str,
+        wanted: Sequence[str],
+        filters: Filters,
+        limit: int,
+    ) -> Results:
         vector, note = self._vector(text, opened)
-        notes += [note] if note else []
-        ranked = rank(opened.messages, wanted, vector, filters)
-        weight = _weights_of_terms(opened.messages, wanted)
+        ranked = rank(messages, wanted, vector, filters)
+        weight = _weights_of_terms(messages, wanted)
         best_passages = ranked.passages[: limit * 4]
-        payloads = opened.messages.payloads([name for name, _ in best_passages])
+        payloads = messages.payloads([name for name, _ in best_passages])
         said = [
             _hit(name, score * substance(payloads[name]), payloads[name])
             for name, score in best_passages
             if name in payloads
         ]
-        observed = self._observations(opened, wanted, vector, filters, limit)
+        observed, without = self._observations(opened, wanted, vector, filters, limit)
         lines = self._memory_lines(weight, vector, opened.model, filters)
-        coverage = _coverage(opened.messages, ranked, weight)
+        coverage = _coverage(messages, ranked, weight)
         cosines = [ranked.meaning.get(name, 0.0) for name, _ in ranked.passages[:AMONG_THE_BEST]]
         likeness = max(cosines, default=0.0) if vector is not None and opened.model == BUNDLED_MODEL else None
         hits = _merged([*said, *observed, *lines])[:limit]
@@ -185,11 +208,30 @@ class Searcher:
             tuple(hits),
             tuple(session for session, _ in ranked.sessions[: max(limit, 10)]),
             bool(lines) or (bool(hits) and is_likely(coverage, likeness)),
-            tuple(notes),
+            tuple(filter(None, (*opened.notes, note or opened.partly, without))),
             coverage,
             likeness,
             weight,
         )
+
+    def _by_words(self, opened: _Open, text: str, wanted: Sequence[str], filters: Filters, limit: int) -> Results:
+        """From the tables, which are there without any index."""
+        from memory_pipeline.recall.scan import scan  # with it polars, which the index does not need
+
+        said = [Found(**fields) for fields in scan(self.settings, wanted, filters, limit)]
+        observed = self._observed_by_words(wanted, filters, limit)
+        weights = dict.fromkeys(wanted, 1.0)
+        lines = self._memory_lines(weights, None, "", filters)
+        best = _merged([*said, *observed, *lines])[:limit]
+        coverage = max((hit.score for hit in best), default=0.0)
+        likely = bool(lines) or (bool(best) and is_likely(coverage, None))
+        return Results(text, tuple(best), _sessions_of(best), likely, tuple(opened.notes), coverage, weights=weights)
+
+    def _observed_by_words(self, wanted: Sequence[str], filters: Filters, limit: int) -> list[Found]:
+        from memory_pipeline.recall.scan import scan_observations
+
+        found = [Found(**fields) for fields in scan_observations(self.settings, wanted, filters, limit)]
+        return [replace(hit, score=hit.score * OBSERVATION_FACTOR) for hit in found]
 
     def close(self) -> None:
         """Let others have the index."""
@@ -200,40 +242,63 @@ class Searcher:
 
     def _collections(self) -> _Open:
         if self._open is None:
-            opened = _Open()
-            known = searched_collection(self.settings, MESSAGES)
-            if known is None:
-                opened.notes.append("Nothing is indexed yet: `memory run` does it. Answered by words from the tables.")
-                return opened
-            deadline = time.monotonic() + self._wait  # for both
-            try:
-                opened.messages = self._one(known, MESSAGES, deadline)
-            except IndexUnavailableError as error:
-                opened.notes.append(f"Answered by words from the tables: {error}")
-                return opened
-            opened.model, opened.dimension = known.model, known.dimension
-            try:
-                if observations := searched_collection(self.settings, COLLECTION):
-                    opened.observations = self._one(observations, COLLECTION, deadline)
-            except IndexUnavailableError as error:
-                opened.notes.append(f"Without observations: {error}")
-            self._open = opened
+            self._open = self._opened()
         return self._open
 
-    def _one(self, collection: Collection, base: str, deadline: float) -> VectorIndex:
-        """Raises `IndexUnavailableError` also for one that is gone or damaged: an empty one would find nothing."""
-        if not self.settings.qdrant.url and not (self.settings.index_dir / collection.name).is_dir():
-            raise IndexUnavailableError(f"{collection.name} is gone from index/; `memory run --all` makes it anew.")
-        index = open_collection(
-            self.settings, collection.name, collection.dimension, max(deadline - time.monotonic(), 0.0)
-        )
-        if index.set_aside:
-            index.close()
-            new_generation(self.settings, base)
-            raise IndexUnavailableError(
-                f"the index was damaged and lies in {index.set_aside} now; `memory run --all` makes it anew."
+    def _opened(self) -> _Open:
+        opened = _Open()
+        deadline = time.monotonic() + self._wait  # for both
+        try:
+            known = searched_collection(self.settings, MESSAGES) or self._unknown(deadline)
+            opened.messages = self._one(known, MESSAGES, deadline)
+        except IndexUnavailableError as error:
+            opened.notes.append(f"Answered by words from the tables: {_told(error)}")
+            return opened
+        opened.model, opened.dimension = known.model, known.dimension
+        if not known.is_complete:
+            opened.partly = "Only a part of what was said is indexed yet; `memory run --all` does the rest."
+        elif known.model != self.settings.embedding_model:
+            opened.partly = (
+                f"By the vectors of {known.model}, since those of {self.settings.embedding_model} are not complete; "
+                "`memory run --all` makes them."
             )
+        try:
+            if observations := searched_collection(self.settings, COLLECTION):
+                opened.observations = self._one(observations, COLLECTION, deadline)
+        except IndexUnavailableError as error:
+            opened.without_observations = _told(error)
+        return opened
+
+    def _unknown(self, deadline: float) -> Collection:
+        """Where nothing was indexed: raises why. A server may never have been reached, or have refused the key."""
+        if self.settings.qdrant.url:
+            name = collection_name(self.settings, MESSAGES, self.settings.embedding_model, "*")
+            open_to_search(self.settings, name, 1, max(deadline - time.monotonic(), 0.0)).close()
+        if self._has_rows(MESSAGES):
+            raise IndexUnavailableError(f"the index is not there; {MAKE_ANEW}.")
+        raise IndexUnavailableError("nothing is indexed yet; `memory run` does it.")
+
+    def _one(self, collection: Collection, base: str, deadline: float) -> VectorIndex:
+        """Raises `IndexUnavailableError` also for one that is gone, damaged or empty though there is what it should
+        hold: it would find nothing and say nothing."""
+        wait = max(deadline - time.monotonic(), 0.0)
+        index = open_to_search(self.settings, collection.name, collection.dimension, wait)
+        try:
+            if index.set_aside:
+                new_generation(self.settings, base)
+                raise IndexUnavailableError(f"the index was damaged and lies in {index.set_aside} now; {MAKE_ANEW}.")
+            if not index.count() and self._has_rows(base):
+                raise IndexUnavailableError(f"there is nothing in {collection.name}; {MAKE_ANEW}.")
+        except IndexUnavailableError:
+            index.close()
+            raise
         return index
+
+    def _has_rows(self, base: str) -> bool:
+        from memory_pipeline.lake.store import Lake
+
+        table = "message_embeddings" if base == MESSAGES else "embeddings"
+        return self.settings.lake_dir.is_dir() and Lake(self.settings.lake_dir).read(table, columns=["day"]).height > 0
 
     def _vector(self, text: str, opened: _Open) -> tuple[list[float] | None, str]:
         model = opened.model
@@ -251,10 +316,27 @@ class Searcher:
 
     def _observations(
         self, opened: _Open, wanted: Sequence[str], vector: Sequence[float] | None, filters: Filters, limit: int
+    ) -> tuple[list[Found], str]:
+        """The observations that fit, and where they could not be asked of the index the reason."""
+        if opened.observations is not None:
+            try:
+                return self._near_observations(opened.observations, wanted, vector, filters, limit), ""
+            except IndexUnavailableError as error:
+                opened.observations.close()
+                opened.observations, opened.without_observations = None, _told(error)
+        if not opened.without_observations:
+            return [], ""
+        note = f"Observations by words from the tables: {opened.without_observations}"
+        return self._observed_by_words(wanted, filters, limit), note
+
+    def _near_observations(
+        self,
+        index: VectorIndex,
+        wanted: Sequence[str],
+        vector: Sequence[float] | None,
+        filters: Filters,
+        limit: int,
     ) -> list[Found]:
-        index = opened.observations
-        if index is None:
-            return []
         days = {"first_day": filters.first_day, "last_day": filters.last_day}
         scores: dict[str, float] = {}
         queries = [(WORDS, weigh_query(wanted), 0.6)] if wanted else []
@@ -279,6 +361,26 @@ class Searcher:
     ) -> list[Found]:
         found = approved_lines(self.settings, weights, vector, encoder_of(model) if model else None, filters)
         return [_line(line, score) for line, score in found]
+
+
+def _asked(query: str) -> tuple[str, list[str]]:
+    """What is looked for, and that it is not all of the query. Raises `QueryError`."""
+    text = query.strip()
+    cut = [f"Only the first {MAX_QUERY:,} characters of the query are looked for."] if len(text) > MAX_QUERY else []
+    text = text[:MAX_QUERY]
+    if not any(character.isalnum() for character in text):
+        raise QueryError("There is nothing to look for: ask with at least one word.")
+    odd = sum(unicodedata.category(c) in ("Cc", "Cs", "Cn", "Co") and not c.isspace() for c in text)
+    if odd > MAX_ODD * len(text):
+        raise QueryError("The query is not text: ask in words.")
+    return text, cut
+
+
+def _told(error: IndexUnavailableError) -> str:
+    """For whoever waits for an answer."""
+    if isinstance(error, IndexBusyError):
+        return "the index is in use by another process; ask again in a moment."
+    return f"{error}"
 
 
 def is_likely(coverage: float, likeness: float | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -13,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
+from memory_pipeline.embeddings.edge import EdgeIndex
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, Hit, IndexUnavailableError, Point
 from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 from memory_pipeline.embeddings.opening import index_folder, open_index, searched_collection
 from memory_pipeline.embeddings.stage import EmbeddingsStage, SummaryEmbeddingsStage, switch_when_complete
@@ -151,6 +153,17 @@ def test_a_query_without_words_is_an_error(opened: Workspace, query: str) -> Non
         search(opened.settings, query)
 
 
+@pytest.mark.parametrize("query", ["a\udc80\udcff\udc9c", "\x00\x01\x02b \x03", "r\ue000\ue001\ufffe"])
+def test_what_is_no_text_is_an_error(opened: Workspace, query: str) -> None:
+    with pytest.raises(QueryError, match="not text"):
+        search(opened.settings, query * 1_000)
+
+
+def test_of_a_long_query_is_said_how_much_is_looked_for(opened: Workspace) -> None:
+    results = search(opened.settings, "redis " * 20_000)
+    assert results.notes == ("Only the first 2,000 characters of the query are looked for.",)
+
+
 @pytest.mark.parametrize(
     "query", ["redis " * 20_000, "redis \udce4\x00 keys", "redis" + "é" * 5_000, "redis\n\n> keys"]
 )
@@ -190,6 +203,38 @@ def test_without_an_index_the_tables_answer(opened: Workspace) -> None:
     assert not index_folder(opened.settings, 384, MESSAGES).exists()  # a search makes none
 
 
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("is a reply to an empty party stored in repositories?", "Replies of empty parties go to the repository."),
+        ("Läuft eine Prüfung vor dem Commit?", GERMAN),
+        ("提交代码", CHINESE),
+        ("config/admin.toml", PORT),
+    ],
+)
+def test_words_of_every_language_are_found_in_the_tables(opened: Workspace, query: str, wanted: str) -> None:
+    say(opened.lake, "s5", "user: Replies of empty parties go to the repository.", day=day_after(2))
+    shutil.rmtree(opened.settings.index_dir)
+    results = search(opened.settings, query)
+    assert results.hits[0].text == wanted and results.is_likely
+    assert "the index is not there; `memory run --all` makes it anew." in results.notes[0]
+
+
+def test_what_hardly_fits_in_words_is_unlikely(opened: Workspace) -> None:
+    shutil.rmtree(opened.settings.index_dir)
+    results = search(opened.settings, "which bakery bakes the cart of the quarterly declaration")
+    assert results.hits and not results.is_likely
+
+
+def test_with_filters_on_observations_the_tables_answer_too(opened: Workspace) -> None:
+    shutil.rmtree(opened.settings.index_dir)
+    found = {"priority": {"high": 1, "low": 0}, "session_id": {"s1": 1, "s2": 0}, "kind": {"nothing": 0}}
+    for name, values in found.items():
+        for value, hits in values.items():
+            results = search(opened.settings, "redis keys expire", Filters(equals={name: [value]}))
+            assert len([hit for hit in results.hits if hit.text == TTL]) == hits, (name, value)
+
+
 def test_a_damaged_index_is_set_aside_and_told_with_its_path(opened: Workspace, encoder: FakeEncoder) -> None:
     stage = index(opened, encoder)
     folder = index_folder(opened.settings, 384, MESSAGES)
@@ -199,10 +244,95 @@ def test_a_damaged_index_is_set_aside_and_told_with_its_path(opened: Workspace, 
     results = search(opened.settings, "redis keys expire")
     assert results.hits[0].text == TTL
     assert f"{folder}.broken-1" in results.notes[0]
+    after = search(opened.settings, "redis keys expire")  # what took its place is empty
+    assert after.hits[0].text == TTL
+    assert after.notes == (
+        "Answered by words from the tables: the index is not there; `memory run --all` makes it anew.",
+    )
     assert not is_current(stage, opened.lake, DAY)
     index(opened, encoder)
     again = search(opened.settings, "redis keys expire")
     assert again.hits[0].text == TTL and again.notes == ()
+
+
+@pytest.mark.parametrize("base", [MESSAGES, COLLECTION])
+def test_a_collection_that_was_emptied_is_told(opened: Workspace, encoder: FakeEncoder, base: str) -> None:
+    """As the engine opens one whose list of points is lost."""
+    with open_index(opened.settings, encoder, base) as index:
+        index.delete(index.ids())
+    results = search(opened.settings, "redis keys expire")
+    assert results.hits[0].text == TTL
+    (note,) = results.notes
+    assert f"by words from the tables: there is nothing in {base}-" in note
+
+
+@pytest.mark.parametrize("base", [MESSAGES, COLLECTION])
+def test_damage_that_shows_late_is_answered_by_words(
+    opened: Workspace, monkeypatch: pytest.MonkeyPatch, base: str
+) -> None:
+    """The engine opens a collection whose texts or vectors are gone, and fails when it is asked."""
+    real = EdgeIndex.search
+
+    def fails(self: EdgeIndex, *args: object, **more: object) -> list[Hit]:
+        if self.folder.name.startswith(base):
+            raise IndexUnavailableError("The vector index failed (out of bounds).")
+        return real(self, *args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(EdgeIndex, "search", fails)
+    results = search(opened.settings, "redis keys expire")
+    assert results.hits[0].text == TTL
+    (note,) = results.notes
+    assert note.endswith("by words from the tables: The vector index failed (out of bounds).")
+
+
+def test_vectors_that_are_noise_are_told(opened: Workspace, encoder: FakeEncoder) -> None:
+    """Of a file that was written over."""
+    folder = index_folder(opened.settings, 384, MESSAGES)
+    for path in folder.rglob("vector_storage-dense/vectors/chunk_*.mmap"):
+        whole = path.read_bytes()
+        path.write_bytes(struct.pack("<f", 3e8) * 5_000 + whole[20_000:])
+    results = search(opened.settings, "redis keys of the cart")
+    assert results.hits[0].text == TTL
+    assert results.notes == (
+        f"Answered by words from the tables: The vectors in {folder} are damaged; "
+        "`memory index rebuild` makes them anew.",
+    )
+
+
+def test_points_that_are_none_of_ours_are_told(opened: Workspace, encoder: FakeEncoder) -> None:
+    with open_index(opened.settings, encoder, MESSAGES) as index:
+        ids = index.ids()
+        index.upsert([Point(i, encoder.encode_query("cart"), {"date": f"{DAY}"}) for i in ids])
+    results = search(opened.settings, "redis keys of the cart")
+    assert results.hits[0].text == TTL
+    assert results.notes[0].startswith("Answered by words from the tables: ")
+
+
+@pytest.mark.parametrize(
+    "mark", ["", "[", "[]", '{"name": 5}', '{"name": "memory_messages-x-384-v3", "model": "x", "dimension": 12}']
+)
+def test_a_mark_that_cannot_be_read_costs_no_index(opened: Workspace, mark: str) -> None:
+    (opened.settings.index_dir / f"{MESSAGES}.searched.json").write_text(mark)
+    results = search(opened.settings, "redis keys expire")
+    assert results.hits[0].text == TTL
+    assert results.notes == ("Only a part of what was said is indexed yet; `memory run --all` does the rest.",)
+    assert not list(opened.settings.index_dir.glob("*.broken-*"))
+
+
+def test_an_index_that_is_filled_in_part_is_told(opened: Workspace, encoder: FakeEncoder) -> None:
+    shutil.rmtree(index_folder(opened.settings, 384, MESSAGES))
+    with open_index(opened.settings, encoder, MESSAGES):
+        pass  # as `memory status` looks at it
+    stage = MessageEmbeddingsStage(opened, encoder)  # type: ignore[arg-type]
+    assert not is_current(stage, opened.lake, DAY)
+    bring_up_to_date(stage, opened.lake, DAY)
+    switch_when_complete(opened)
+    results = search(opened.settings, "redis keys expire")
+    assert results.hits[0].text == TTL
+    assert results.notes == ("Only a part of what was said is indexed yet; `memory run --all` does the rest.",)
+    bring_up_to_date(stage, opened.lake, day_after(1))
+    switch_when_complete(opened)
+    assert search(opened.settings, "redis keys expire").notes == ()
 
 
 def test_a_workspace_without_anything_says_what_to_do(tmp_path: Path, encoder: FakeEncoder) -> None:
@@ -220,11 +350,15 @@ def test_while_a_run_holds_the_index_the_tables_answer(opened: Workspace, encode
     assert time.monotonic() - began < 10 * searching.WAIT_SECONDS
 
 
-def test_observations_that_a_run_holds_are_left_out(opened: Workspace, encoder: FakeEncoder) -> None:
+def test_observations_that_a_run_holds_are_found_by_words(opened: Workspace, encoder: FakeEncoder) -> None:
     with open_index(opened.settings, encoder, COLLECTION):
         results = search(opened.settings, "redis keys expire")
-    assert results.hits[0].text == TTL and results.hits[0].record == "message"
-    assert results.notes[0].startswith("Without observations: ")
+        (high,) = search(opened.settings, "redis keys expire", Filters(equals={"priority": ["high"]})).hits
+    assert results.hits[0].text == high.text == TTL
+    assert (high.record, high.priority, high.session_id, high.day) == ("observation", "high", "s1", f"{DAY}")
+    assert results.notes == (
+        "Observations by words from the tables: the index is in use by another process; ask again in a moment.",
+    )
 
 
 def test_a_day_that_is_written_is_seen_whole_or_not_at_all(opened: Workspace, encoder: FakeEncoder) -> None:

@@ -1,0 +1,335 @@
+"""What `memory recall`, `search`, `show`, `brief` and `pack` do with a bad question or a bad index: one sentence each,
+an answer by words where there can be one, and the right exit code."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import polars as pl
+import pytest
+from filelock import FileLock
+
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
+from memory_pipeline.embeddings.opening import SCHEMA
+from memory_pipeline.embeddings.stage import rebuild
+from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.prepared import copied, made_once
+from memory_pipeline_tests.rows import DAY, observation, put, say
+from memory_pipeline_tests.rows import workspace as new_workspace
+
+RULE = "The kiln must never be fired above cone six, since the shelves warp."
+OTHER = "The studio opens at nine on weekdays."
+BINARY = bytes(range(1, 256)).decode("utf-8", "surrogateescape") * 300
+LONG = "kiln shelves " * 8_000
+ANSWERING = ("recall", "search")
+MODEL = "all-MiniLM-L6-v2"
+NAMES = {base: f"{base}-{MODEL}-384-v{SCHEMA}" for base in (MESSAGES, COLLECTION)}
+
+
+@pytest.fixture
+def home(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose workspace has two sessions and an observation in both collections."""
+    made = made_once(tmp_path_factory, "asked", _make)
+    return copied(made, tmp_path / "home")
+
+
+def _make(home: Path) -> None:
+    settings, lake = new_workspace(home / ".memory-pipeline")
+    for session, project, line in (("s1", "pottery", RULE), ("s2", "studio", OTHER)):
+        say(lake, session, f"user: {line}", "assistant: I will keep to it.")
+        put(lake, "observations", observation(line, session=session, project=project, kind="rule", priority="high"))
+    sessions = lake.read("sessions", [DAY])
+    projects = pl.col("session_id").replace_strict({"s1": "pottery", "s2": "studio"})
+    lake.replace("sessions", sessions.with_columns(project=projects), [DAY])
+    rebuild(Workspace(settings, lake), [DAY], lambda day: None)
+
+
+def index_of(home: Path) -> Path:
+    return home / ".memory-pipeline" / "index"
+
+
+def damage(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"broken")
+
+
+def told(home: Path, *args: str, code: int = 0, **env: str) -> tuple[str, str]:
+    """What the command writes to stdout, and its one line on stderr, without the line's end."""
+    done = memory(home, *args, env=env)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.count("\n") == (1 if done.stderr else 0), done.stderr
+    assert "Traceback" not in done.stdout
+    return done.stdout, done.stderr.rstrip("\n")
+
+
+# --- questions ---
+
+
+@pytest.mark.parametrize("command", ANSWERING)
+def test_a_sound_index_answers_without_a_word_on_stderr(home: Path, command: str) -> None:
+    out, err = told(home, command, "how hot may the kiln be fired?")
+    assert RULE in out and err == ""
+
+
+@pytest.mark.parametrize("command", ANSWERING)
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("", "There is nothing to look for: ask with at least one word."),
+        (" \t", "There is nothing to look for: ask with at least one word."),
+        ("?!…", "There is nothing to look for: ask with at least one word."),
+        (BINARY, "The query is not text: ask in words."),
+    ],
+    ids=["empty", "blank", "signs", "binary"],
+)
+def test_what_cannot_be_looked_for(home: Path, command: str, query: str, sentence: str) -> None:
+    assert told(home, command, query, code=2) == ("", sentence)
+
+
+@pytest.mark.parametrize("command", ANSWERING)
+def test_what_is_too_long_or_in_another_language(home: Path, command: str) -> None:
+    out, err = told(home, command, LONG)
+    assert RULE in out
+    assert err == "Only the first 2,000 characters of the query are looked for."
+    for query in ("Wie heiß darf der Ofen werden?", "窑炉能烧到多高？", "печь полка"):
+        out, err = told(home, command, query)
+        assert out and err == ""
+
+
+@pytest.mark.parametrize("command", ANSWERING)
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--from", "2026-02-30"], "'2026-02-30' is not a day; write it as YYYY-MM-DD."),
+        (["--from", "2026-02-05", "--to", "2026-02-01"], "--from 2026-02-05 is after --to 2026-02-01; no day lies"),
+        (["--project", "oven"], "No session of a project 'oven' was read; known are pottery, studio."),
+        (["--session", "s9"], "No session 's9' was read; `memory search --json` has their ids."),
+        (["--session", "s" * 90_000], f"No session '{'s' * 79}…' was read;"),
+        (["--harness", "cursor"], "'cursor' is no agent whose sessions were read; there are pi."),
+        (["--priority", "urgent"], "'urgent' is no priority; there are high, medium, low."),
+        (["--kind", "joke"], "'joke' is no kind; there are rule, preference, decision,"),
+    ],
+)
+def test_filters_that_nothing_can_match_are_a_mistake(
+    home: Path, command: str, options: list[str], sentence: str
+) -> None:
+    out, err = told(home, command, "kiln", *options, code=2)
+    assert out == ""
+    assert err.startswith(sentence)
+
+
+@pytest.mark.parametrize("command", ANSWERING)
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--from", "2999-01-01"], "Nothing found (from 2999-01-01); that day is in the future.\n"),
+        (["--to", "1999-01-01"], "Nothing found (to 1999-01-01).\n"),
+        (["--kind", "decision"], "Nothing found (kind decision).\n"),
+        (["--priority", "LOW", "--project", "Pottery"], "Nothing found (project pottery, priority low).\n"),
+        (["--session", "s2", "--priority", "medium"], "Nothing found (session s2, priority medium).\n"),
+    ],
+)
+def test_filters_that_match_nothing_are_named(home: Path, command: str, options: list[str], sentence: str) -> None:
+    assert told(home, command, "kiln", *options) == (sentence, "")
+
+
+@pytest.mark.parametrize("command", ANSWERING)
+def test_filters_take_names_as_they_are_written(home: Path, command: str) -> None:
+    for options in (["--project", "POTTERY"], ["--priority", "High", "--kind", "rule"], ["--harness", "PI"]):
+        assert RULE in told(home, command, "may the kiln be fired above cone six", *options)[0]
+
+
+@pytest.mark.parametrize("name", ["", "nonsense", "../../etc/passwd", "n" * 90_000, BINARY])
+def test_show_of_what_is_not_there(home: Path, name: str) -> None:
+    out, err = told(home, "show", name, code=2)
+    assert out == ""
+    assert err.startswith("There is no message and no session '") and err.endswith("`memory search` prints their ids.")
+    assert len(err) < 700
+
+
+@pytest.mark.parametrize("name", ["nowhere", "/nowhere", "n" * 90_000, BINARY])
+def test_brief_and_pack_of_what_is_not_there(home: Path, name: str) -> None:
+    for args, code in ((["brief", "--project"], 0), (["pack", "--project"], 2), (["pack", "--session"], 1)):
+        out, err = told(home, *args, name, code=code)
+        assert (out == "" and name[:5] in err.replace("'", "")) or name == BINARY
+        assert len(err) < 1_500
+
+
+# --- the index ---
+
+
+def test_of_an_empty_workspace_both_say_what_to_do(tmp_path: Path) -> None:
+    for command in ANSWERING:
+        assert told(tmp_path, command, "kiln") == (
+            "Nothing found.\n",
+            "Answered by words from the tables: nothing is indexed yet; `memory run` does it.",
+        )
+
+
+@pytest.mark.parametrize("command", ANSWERING)
+def test_without_an_index_words_answer(home: Path, command: str) -> None:
+    shutil.rmtree(index_of(home))
+    out, err = told(home, command, "how hot may the kiln be fired?")
+    assert RULE in out
+    assert err == "Answered by words from the tables: the index is not there; `memory run --all` makes it anew."
+    assert RULE in told(home, command, "kiln fired", "--priority", "high")[0]
+    assert not index_of(home).exists()
+
+
+MISSING = {MESSAGES: "Answered by words from the tables", COLLECTION: "Observations by words from the tables"}
+
+
+@pytest.mark.parametrize("base", NAMES)
+def test_without_one_of_the_collections_words_answer(home: Path, base: str) -> None:
+    shutil.rmtree(index_of(home) / NAMES[base])
+    for command in ANSWERING:
+        out, err = told(home, command, "how hot may the kiln be fired?")
+        assert RULE in out
+        assert err == f"{MISSING[base]}: {NAMES[base]} is gone from index/; `memory run --all` makes it anew."
+    assert RULE in told(home, "recall", "kiln fired", "--priority", "high")[0]
+
+
+@pytest.mark.parametrize("base", NAMES)
+def test_a_damaged_collection_is_told_also_by_the_next_question(home: Path, base: str) -> None:
+    folder = index_of(home) / NAMES[base]
+    damage(folder)
+    out, err = told(home, "recall", "how hot may the kiln be fired?")
+    assert RULE in out
+    anew = "`memory run --all` makes it anew."
+    assert err == f"{MISSING[base]}: the index was damaged and lies in {folder}.broken-1 now; {anew}"
+    for command in ANSWERING:
+        out, err = told(home, command, "how hot may the kiln be fired?")
+        assert RULE in out
+        if base == MESSAGES:
+            assert err == f"{MISSING[base]}: the index is not there; {anew}"
+
+
+def test_a_panic_of_the_engine_leaves_no_trace(home: Path) -> None:
+    for path in (index_of(home) / NAMES[MESSAGES]).rglob("vector_storage-dense/*/status.dat"):
+        path.write_bytes(b"")
+    out, err = told(home, "search", "how hot may the kiln be fired?")
+    assert RULE in out
+    assert err.startswith("Answered by words from the tables: the index was damaged")
+
+
+@pytest.mark.parametrize("base", NAMES)
+def test_a_collection_in_use_is_told(home: Path, base: str) -> None:
+    with FileLock(index_of(home) / f"{NAMES[base]}.lock"):
+        out, err = told(home, "recall", "how hot may the kiln be fired?")
+    assert RULE in out
+    assert err == f"{MISSING[base]}: the index is in use by another process; ask again in a moment."
+
+
+def test_vectors_of_another_model_are_searched_by_it_or_by_words(home: Path) -> None:
+    out, err = told(home, "recall", "how hot may the kiln be fired?", EMBEDDING_MODEL="nobody/no-such-model")
+    assert RULE in out
+    assert err.startswith(f"By the vectors of {MODEL}, since those of nobody/no-such-model are not complete;")
+    mark = index_of(home) / f"{MESSAGES}.searched.json"
+    mark.write_text(json.dumps(json.loads(mark.read_text()) | {"model": "nobody/no-such-model"}))
+    for command in ANSWERING:
+        out, err = told(home, command, "how hot may the kiln be fired?")
+        assert RULE in out
+        assert err.startswith("By words only: EMBEDDING_MODEL='nobody/no-such-model' cannot be loaded")
+
+
+# --- a server ---
+
+
+class Played(BaseHTTPRequestHandler):
+    """A Qdrant server that answers everything with `status` and `body`."""
+
+    status, body = 200, b"{}"
+
+    def do_GET(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        self.send_response(self.status)
+        self.send_header("content-length", str(len(self.body)))
+        self.send_header("content-type", "application/json")
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    do_PUT = do_POST = do_DELETE = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def played(status: int, body: bytes = b'{"status": {"error": "no"}}') -> Iterator[str]:
+    """The address of a server that answers so."""
+    handler = type("Answers", (Played,), {"status": status, "body": body})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@contextmanager
+def nobody() -> Iterator[str]:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+EMBEDDED = "start it, or check QDRANT_URL, without which the embedded index is used."
+NOT_THERE = b'{"result": {"exists": false}, "status": "ok", "time": 0.1}'
+
+
+@pytest.mark.parametrize("is_marked", [True, False], ids=["was indexed", "never indexed"])
+@pytest.mark.parametrize(
+    ("server", "sentence"),
+    [
+        (nobody, "The Qdrant server at {} does not answer as it should ([Errno 111] Connection refused); " + EMBEDDED),
+        (lambda: played(401), "The Qdrant server at {} refuses the API key; check QDRANT_API_KEY."),
+        (lambda: played(403), "The Qdrant server at {} refuses the API key; check QDRANT_API_KEY."),
+        (
+            lambda: played(500),
+            "The Qdrant server at {} does not answer as it should (500 Internal Server Error); " + EMBEDDED,
+        ),
+        (
+            lambda: played(200, b'{"hello": ["world"]}'),
+            "The Qdrant server at {} does not answer as it should (what answers there speaks another protocol); "
+            + EMBEDDED,
+        ),
+        (
+            lambda: played(200, b"<html>Hello.</html>"),
+            "The Qdrant server at {} does not answer as it should (what answers there speaks another protocol); "
+            + EMBEDDED,
+        ),
+        (lambda: played(200, NOT_THERE), "There is no collection '{name}' on the Qdrant server at {}; `memory run"),
+    ],
+    ids=["unreachable", "401", "403", "500", "other JSON", "no JSON", "without the collection"],
+)
+def test_a_server_that_does_not_help_is_told_and_words_answer(
+    home: Path, server: Callable[[], object], sentence: str, is_marked: bool
+) -> None:
+    if is_marked:
+        for base, name in NAMES.items():
+            mark = {"name": name, "model": MODEL, "dimension": 384}
+            (index_of(home) / f"{base}.server.searched.json").write_text(json.dumps(mark))
+    name = NAMES[MESSAGES] if is_marked else NAMES[MESSAGES].replace("384", "*")
+    with server() as url:  # type: ignore[attr-defined]
+        for command in ANSWERING:
+            env = {"QDRANT_URL": url, "QDRANT_API_KEY": "a-key-of-the-kiln"}
+            out, err = told(home, command, "how hot may the kiln be fired?", **env)
+            assert RULE in out
+            assert err.startswith("Answered by words from the tables: " + sentence.format(url, name=name))
+            assert "a-key-of-the-kiln" not in out + err
+
+
+def test_what_needs_no_index_asks_no_server(home: Path) -> None:
+    with nobody() as url:
+        message = memory_json(home, "search", RULE, env={"QDRANT_URL": url})["hits"][0]["source_id"]
+        for args in (["show", message], ["brief", "--project", str(home)], ["pack", "--project", str(home)]):
+            done = memory(home, *args, env={"QDRANT_URL": url})
+            assert done.returncode == 0
+            assert url not in done.stderr
