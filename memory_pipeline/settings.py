@@ -149,7 +149,9 @@ class QdrantSettings(_Group):
 
     url: str | None = Field(None, description="A Qdrant server instead of the embedded index.")
     collection: str = Field("memory_observations", min_length=1, description="Collection on the Qdrant server.")
-    api_key: str | None = Field(None, repr=False, description="Key for the Qdrant server; over http:// it goes unencrypted.")
+    api_key: str | None = Field(
+        None, repr=False, description="Key for the Qdrant server; over http:// it goes unencrypted."
+    )
 
 
 class IdentitySettings(_Group):

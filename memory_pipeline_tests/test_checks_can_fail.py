@@ -154,6 +154,13 @@ def short_windows_of_highs(bad: Bad) -> None:
     bad.observed_extractively()
 
 
+def a_passage_is_lost(bad: Bad) -> None:
+    """Without the table's row, as of a copy of the tables that is older than the index."""
+    rows = bad.lake.read("message_embeddings", [DAY])
+    assert rows.height > 1
+    bad.replace("message_embeddings", rows[1:])
+
+
 def the_index_is_gone(bad: Bad) -> None:
     shutil.rmtree(bad.settings.index_dir)
 
@@ -221,6 +228,8 @@ CASES: dict[str, Callable[[Bad], None]] = {
     "observations:regurgitation": a_listing_is_copied,
     "observations:high_is_rare": short_windows_of_highs,
     "embeddings:points_equal_rows": the_index_is_gone,
+    "summary_embeddings:points_equal_rows": the_index_is_gone,
+    "message_embeddings:points_equal_rows": a_passage_is_lost,
     "reflections:compression_ratio": nothing_can_be_left_out,
     "reflections:no_silent_zero": a_reflector_of_no_use,
     "day_distillations:recall_loss": lines_are_lost(1),

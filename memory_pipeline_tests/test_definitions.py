@@ -51,6 +51,8 @@ CHECKS = {
     "observations:regurgitation",
     "observations:high_is_rare",
     "embeddings:points_equal_rows",
+    "summary_embeddings:points_equal_rows",
+    "message_embeddings:points_equal_rows",
     "reflections:compression_ratio",
     "reflections:no_silent_zero",
     "day_distillations:recall_loss",

@@ -1,22 +1,27 @@
-"""The check on the index: it holds what the table says, no more and no less."""
+"""The checks on the index: it holds what the tables say, no more and no less."""
 
+from collections.abc import Callable
 from datetime import date
 
 import dagster as dg
 
-from memory_pipeline.embeddings.index import IndexUnavailableError
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavailableError
+from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 from memory_pipeline.embeddings.opening import open_index
-from memory_pipeline.embeddings.stage import EmbeddingsStage
+from memory_pipeline.embeddings.stage import EmbeddingsStage, LineStage, SummaryEmbeddingsStage
 from memory_pipeline.orchestration import WorkspaceResource, daily_partitions, days_of, report_by_day
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of
 from memory_pipeline.verdict import Verdict
+from memory_pipeline.workspace import Workspace
 
 PARITY = "points_equal_rows"
 
 
 def embedding_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
-    @dg.asset_check(asset="embeddings", name=PARITY, partitions_def=daily_partitions(settings))
+    partitions = daily_partitions(settings)
+
+    @dg.asset_check(asset="embeddings", name=PARITY, partitions_def=partitions)
     def points_equal_rows(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> dg.AssetCheckResult:
         """Every observation of the day has its row and its point in the index, and no point is left over.
 
@@ -24,29 +29,73 @@ def embedding_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
         another copy than the tables.
         """
         opened = workspace.open()
-        points: dict[date, set[str]] = {}
-        unavailable: Exception | None = None
-        try:
-            with open_index(opened.settings, encoder_of(opened.settings.embedding_model)) as index:
-                points = {day: index.ids(day, EmbeddingsStage.records) for day in days_of(context)}
-        except (EncoderUnavailableError, IndexUnavailableError) as error:
-            unavailable = error
-            context.log.warning(f"Nobody can say what the index holds: {error}")
+        lines = EmbeddingsStage.from_workspace(opened)
+        return _parity(context, opened, "observations", lines, COLLECTION, lambda day: len(lines.items(day)))
 
-        def judge(day: date) -> Verdict:
-            if unavailable:
-                return Verdict(False, offenders=[f"Nobody can say what the index holds: {unavailable}"])
-            rows = set(opened.lake.read("embeddings", [day])["point_id"])
-            return judge_parity(opened.lake.read("observations", [day]).height, rows, points.get(day, set()))
+    @dg.asset_check(asset="summary_embeddings", name=PARITY, partitions_def=partitions)
+    def summary_points_equal_rows(
+        context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource
+    ) -> dg.AssetCheckResult:
+        """Every segment with a title or narrative and every reflection of the day has its row and its point in the
+        index, and no point is left over.
 
-        return report_by_day(context, "embeddings", PARITY, judge, dg.AssetCheckSeverity.WARN)
+        Fails when the embedding model is missing, and when the index was deleted, set aside as damaged or put back from
+        another copy than the tables.
+        """
+        opened = workspace.open()
+        lines = SummaryEmbeddingsStage.from_workspace(opened)
+        return _parity(
+            context, opened, "segments and reflections", lines, COLLECTION, lambda day: len(lines.items(day))
+        )
 
-    return [points_equal_rows]
+    @dg.asset_check(asset="message_embeddings", name=PARITY, partitions_def=partitions)
+    def message_points_equal_rows(
+        context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource
+    ) -> dg.AssetCheckResult:
+        """Every passage that people or models said on the day, and every session with one, has its row and its point in
+        the index, and no point is left over.
+
+        Fails when the embedding model is missing, and when the index was deleted, set aside as damaged or put back from
+        another copy than the tables.
+        """
+        opened = workspace.open()
+        stage = MessageEmbeddingsStage.from_workspace(opened)
+        return _parity(context, opened, "passages and sessions", stage, MESSAGES, lambda day: len(stage.points(day)))
+
+    return [points_equal_rows, summary_points_equal_rows, message_points_equal_rows]
 
 
-def judge_parity(observations: int, rows: set[str], points: set[str]) -> Verdict:
+def _parity(
+    context: dg.AssetCheckExecutionContext,
+    opened: Workspace,
+    what: str,
+    stage: LineStage | MessageEmbeddingsStage,
+    collection: str,
+    number: Callable[[date], int],
+) -> dg.AssetCheckResult:
+    """Compare the stage's rows with its points, and with how many lines of the day should have one."""
+    (table,) = stage.tables
+    points: dict[date, set[str]] = {}
+    unavailable: Exception | None = None
+    try:
+        with open_index(opened.settings, encoder_of(opened.settings.embedding_model), collection) as index:
+            points = {day: index.ids(day, stage.records) for day in days_of(context)}
+    except (EncoderUnavailableError, IndexUnavailableError) as error:
+        unavailable = error
+        context.log.warning(f"Nobody can say what the index holds: {error}")
+
+    def judge(day: date) -> Verdict:
+        if unavailable:
+            return Verdict(False, offenders=[f"Nobody can say what the index holds: {unavailable}"])
+        rows = set(opened.lake.read(table, [day])["point_id"])
+        return judge_parity(number(day), rows, points.get(day, set()), what)
+
+    return report_by_day(context, table, PARITY, judge, dg.AssetCheckSeverity.WARN)
+
+
+def judge_parity(lines: int, rows: set[str], points: set[str], what: str = "observations") -> Verdict:
     offenders = [f"point {p} is in the table and not in the index" for p in sorted(rows - points)]
     offenders += [f"point {p} is in the index and not in the table" for p in sorted(points - rows)]
-    if observations != len(rows):
-        offenders.insert(0, f"{observations} observations have {len(rows)} vectors")
+    if lines != len(rows):
+        offenders.insert(0, f"{lines} {what} have {len(rows)} vectors")
     return Verdict(not offenders, {"rows": len(rows), "points": len(points)}, offenders)

@@ -8,7 +8,7 @@ from typing import Self
 
 import polars as pl
 
-from memory_pipeline.embeddings.index import MESSAGES, PASSAGE, IndexUnavailableError, Point, is_sound
+from memory_pipeline.embeddings.index import MESSAGES, PASSAGE, WHOLE_SESSION, IndexUnavailableError, Point, is_sound
 from memory_pipeline.embeddings.opening import HasDimension, generation, open_index
 from memory_pipeline.embeddings.passages import passages_of, points_of
 from memory_pipeline.lake.rows import MessageEmbeddingRow, MessageRow, SessionRow, typed_rows
@@ -35,6 +35,7 @@ class MessageEmbeddingsStage:
     """
 
     tables = ("message_embeddings",)
+    records = (PASSAGE, WHOLE_SESSION)
 
     def __init__(self, workspace: Workspace, encoder: Encoder) -> None:
         self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
@@ -52,12 +53,16 @@ class MessageEmbeddingsStage:
             self.lake.digest("sessions", [day]),
         )
 
-    def build(self, day: date) -> Built:
+    def points(self, day: date) -> list[Point]:
+        """Of what was said on the day and of its sessions, without vectors of their meaning."""
         messages = typed_rows(self.lake.read("messages", [day]), MessageRow)
         sessions: dict[str, SessionRow] = {}
         for row in typed_rows(self.lake.read("sessions", [day]), SessionRow):
             sessions.setdefault(row["session_id"], row)
-        points = points_of(passages_of(messages), sessions, self.settings.owner)
+        return points_of(passages_of(messages), sessions, self.settings.owner)
+
+    def build(self, day: date) -> Built:
+        points = self.points(day)
         old = {r["point_id"]: r for r in typed_rows(self.lake.read(self.tables[0], [day]), MessageEmbeddingRow)}
         if not points and not old:
             return Built(_frames([]), notes={"encoded": 0})

@@ -333,7 +333,7 @@ def test_a_second_process_waits_and_then_says_what_to_do(tmp_path: Path) -> None
     assert waited, done.stdout + done.stderr
     assert float(waited[1]) >= 0.7
     assert str(folder) in done.stdout
-    assert "Wait for the other run to end" in done.stdout
+    assert "wait for the other run to end" in done.stdout
     with pytest.raises(IndexUnavailableError, match="in use"):
         EdgeIndex(folder, DIMENSION, lock_timeout=0.1)  # a second handle of the same process, too
     assert len(holder.ids()) == 20, "the holder goes on undisturbed"

@@ -38,6 +38,8 @@ CHECKS = {
     ("observations", "regurgitation"),
     ("observations", "high_is_rare"),
     ("embeddings", "points_equal_rows"),
+    ("summary_embeddings", "points_equal_rows"),
+    ("message_embeddings", "points_equal_rows"),
     ("reflections", "compression_ratio"),
 }
 
