@@ -25,7 +25,7 @@ from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.recall.answer import extractive_answer, source_of
 from memory_pipeline.recall.around import messages_around
-from memory_pipeline.recall.folders import place_of_folder, project_named, project_of_place
+from memory_pipeline.recall.folders import MAX_NAME, place_of_folder, project_named, project_of_place
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.kept_briefing import briefing_for
 from memory_pipeline.recall.origin import is_line, origin
@@ -49,6 +49,8 @@ MAX_HIT = 300
 MAX_MESSAGE, MAX_NEIGHBOUR = 4_000, 600
 """Characters of the message that is asked for, and of those around it."""
 MAX_QUOTE = 600
+MAX_PATH = 4_096
+"""Characters of a folder's path; no system has longer ones."""
 
 
 class NothingToTellError(MemoryPipelineError):
@@ -145,6 +147,8 @@ def why(asked: Asked, identifier: str) -> str:
 def brief(asked: Asked, folder: str | None = None) -> str:
     """What a session that begins in the folder should know; within the budget of `memory brief`."""
     settings = _with_memory(asked)
+    if folder and len(folder) > MAX_PATH:
+        raise NothingToTellError(f"There is no folder {clip(folder, MAX_NAME)!r}.")
     found = briefing_for(settings, Path(folder).expanduser() if folder else asked.folder)
     log_use(settings, "mcp", project=found.project, shown=found.shown)
     of = f" of {found.project}" if found.project else ""
