@@ -283,6 +283,9 @@ class Settings(BaseSettings):
     daily_budget_usd: Annotated[float, FRONT] = Field(1.0, ge=0, description="Money that may be spent on models a day.")
     daily_budget_tokens: int = Field(2_000_000, ge=0, description="Tokens, in and out, that models may take a day.")
     lookback_days: int = Field(7, ge=1, le=90, description="Days that a reflection and a friction search look at.")
+    friction_min_points: int = Field(
+        100, ge=1, description="Points of the index in those days below which no friction is looked for."
+    )
     distil_after_days: int = Field(3, ge=1, description="Age in days from which a day is distilled.")
     max_recall_loss: float = Field(
         0.10, ge=0, le=1, description="Share of the highs that a distillation may no longer say."

@@ -1,136 +1,208 @@
-"""Friction that recurs: signs that say the same in more than one session."""
+"""Which words of users are about one thing: by their vectors, their rare words and the names in them."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from memory_pipeline.friction.patterns import (
-    IMPACT,
-    REPEATED_CORRECTION,
-    STALE_MEMORY,
-    FrictionEvent,
-    kind_of_failure,
-    signature,
+from memory_pipeline.text.languages.identify import ENGLISH, language_of
+from memory_pipeline.text.similarity import content_words, is_latin
+from memory_pipeline.text.wording import retracted_words, stem
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SAME_COSINE = 0.58
+"""Of the bundled model, from which two corrections in English are about one thing."""
+SAME_WORDS = 0.34
+"""Cosine of their words, weighed by how rare they are, from which they are."""
+SAME_BOTH = 0.75
+"""Of both together."""
+DID = 0.6
+"""Weight of a call that came before, beside a word that is said once."""
+DIFFERENT = 0.3
+"""Of two that give up different things, however alike they sound."""
+BLOCK = 1_024
+"""Rows that are compared with all others at a time."""
+MAX_COMPONENT = 4_000
+"""Texts that are joined at a time; of more that all resemble each other, the newest."""
+WEAK = frozenset(
+    stem(word)
+    for word in """
+    use uses please always never again still instead want need stop keep told said tell make run just not don't do ever
+    every must should would could like way thing one everything anything something here there now only also even
+    already many time times before after first remember ask think know see look right wrong correct okay ok yes no nope
+    wait that's it's you're i'm write put take goes go through behind everywhere without why did you've we've let's
+    wieder schon bitte alles nimm mach machen arbeiten arbeite gesagt nochmal doch hast habe haben dafür davon falsch
+    nutze nutzen benutzen erst dann weg ist's einzeln
+    otra vez haz hacer hazlo usa usar usamos aquí todo tiene tienen dije por favor nada
+    sí así ser estar ja genau so gut yes exactly bien vale justo fine good great oui bon
+    encore fois utilise utiliser ici fais faire
+    """.split()
 )
-from memory_pipeline.lake.rows import distinct
-from memory_pipeline.scope import may_end, told
-from memory_pipeline.text.sameness import BROKEN_RULE, SAME_CORRECTION, groups
-from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.similarity import content_words
-from memory_pipeline.text.wording import breaks_with, retracted_names, takes_place_of
-
-MIN_SESSIONS = 2
+"""Words that corrections share whatever they are about."""
+_INNER = re.compile(r"[^\W_]{2,}")
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """A pattern with what happened (`members`, oldest first) and what would end it."""
-
-    kind: str
-    title: str
-    target_file: str
-    change: str
-    members: tuple[FrictionEvent, ...]
-
-    @property
-    def sessions(self) -> int:
-        return len({m.session_id for m in self.members})
-
-    @property
-    def severity(self) -> float:
-        """Frequency times impact."""
-        return len(self.members) * IMPACT[self.kind]
-
-    @property
-    def confidence(self) -> float:
-        """That this is a pattern and no accident: 0.5 for two sessions, towards 1 with more."""
-        return 1 - 1 / self.sessions
+def terms_of(text: str) -> frozenset[str]:
+    """The words that tell what a text is about, each by one stem, so that two languages can share them; of names also
+    their parts."""
+    found = set()
+    for word in content_words(text):
+        found.add(stem(word))
+        if not word.isalnum():
+            found |= {stem(part) for part in _INNER.findall(word)}
+    return frozenset(found - WEAK)
 
 
-def corrections(
-    events: Sequence[FrictionEvent],
-    vectors: Mapping[str, Sequence[float]],
-    memory_lines: Sequence[str],
-    changes: Sequence[FrictionEvent] = (),
-) -> list[Cluster]:
-    """Clusters of what people had to say again. `vectors` by sign id; `memory_lines` are what was promoted.
+@dataclass(frozen=True)
+class Words:
+    """The terms of texts with their weight: the rarer a term is among what users said, the more it tells."""
 
-    A changed mind is no recurrence: what was said later, also in `changes` (decisions that are no corrections), ends
-    what it takes the place of, and a cluster has nothing that its later members give up.
+    weights: Mapping[str, float]
+    default: float
+
+    @classmethod
+    def among(cls, texts: Sequence[str]) -> Words:
+        """The rarity of terms is that among these texts, which are those of the window."""
+        seen = Counter(term for text in texts for term in terms_of(text))
+        count = max(1, len(texts))
+        return cls({term: math.log(1 + count / n) for term, n in seen.items()}, math.log(1 + count))
+
+    def of(self, text: str, did: Collection[str] = ()) -> dict[str, float]:
+        """Unit vector of the text's terms, and of what the agent `did` before."""
+        found = {t: self.weights.get(t, self.default) for t in terms_of(text)}
+        found |= {f"did {call}": self.default * DID for call in did}
+        length = math.sqrt(sum(w * w for w in found.values()))
+        return {t: w / length for t, w in found.items()} if length else {}
+
+
+def clusters(
+    texts: Sequence[str],
+    vectors: Sequence[Sequence[float] | None],
+    words: Words,
+    did: Sequence[Collection[str]] = (),
+) -> list[list[int]]:
+    """Positions of the texts that are about one thing, in groups of two or more, by average linkage.
+
+    ``vectors`` are unit vectors of the bundled model, None where there is none.
     """
-    standing = _standing(events, [*events, *changes])
-    ordered = sorted(standing, key=_age, reverse=True)
-    by_id = {s.event_id: s for s in ordered}
-    texts = {i: s.text for i, s in by_id.items()}
-    found = groups(list(by_id), texts, vectors, SAME_CORRECTION)
-    rules = [(line, content_words(line)) for line in memory_lines]
-    clusters = []
-    for ids in found:
-        members = _of_one_mind([by_id[i] for i in reversed(ids)])
-        if len({m.session_id for m in members}) >= MIN_SESSIONS:
-            clusters.append(_correction(members, rules))
-    return clusters
+    import numpy as np
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    # copies of one text are one point, or a thousand of them would take a minute
+    first: dict[str, int] = {}
+    copies: dict[int, list[int]] = {}
+    for position, text in enumerate(texts):
+        copies.setdefault(first.setdefault(" ".join(text.lower().split()), position), []).append(position)
+    kept = list(copies)
+    if not kept:
+        return []
+    done = [did[i] if did else () for i in kept]
+    compared = _Compared([texts[i] for i in kept], [vectors[i] for i in kept], words, done)
+    found: list[list[int]] = []
+    for component in compared.components():
+        groups: list[list[int]]
+        if len(component) == 1:
+            groups = [component]
+        else:
+            component = component[-MAX_COMPONENT:]
+            distances = 1 - compared.between(component, component)
+            np.fill_diagonal(distances, 0)
+            tree = linkage(squareform(np.maximum(distances, 0), checks=False), method="average")
+            labels = fcluster(tree, t=1 - JOINED, criterion="distance")
+            by_label: dict[int, list[int]] = {}
+            for member, label in zip(component, labels, strict=True):
+                by_label.setdefault(int(label), []).append(member)
+            groups = list(by_label.values())
+        found += [sorted(p for i in group for p in copies[kept[i]]) for group in groups]
+    return sorted(group for group in found if len(group) > 1)
 
 
-def failures(events: Sequence[FrictionEvent]) -> list[Cluster]:
-    """Clusters of tool failures with one and the same error, apart from numbers and names in it."""
-    same: dict[str, list[FrictionEvent]] = defaultdict(list)
-    for event in sorted(events, key=_age):
-        same[signature(event.text)].append(event)
-    return [
-        Cluster(
-            kind=kind_of_failure(members[-1].text),
-            title=f"{members[-1].tool}: {clip(members[-1].text, 110)}",
-            target_file="AGENTS.md",
-            change=f"Say how to avoid or handle this failure of {members[-1].tool}: “{clip(members[-1].text, 160)}”",
-            members=tuple(members),
+JOINED = 0.5
+"""Mean alikeness from which groups are joined; two texts that are just alike enough have this one."""
+
+
+class _Compared:
+    """Texts with what is compared of them."""
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        vectors: Sequence[Sequence[float] | None],
+        words: Words,
+        did: Sequence[Collection[str]],
+    ) -> None:
+        import numpy as np
+        from scipy.sparse import csr_matrix
+
+        dimension = next((len(v) for v in vectors if v is not None), 1)
+        usable = [v is not None and is_latin(t) for t, v in zip(texts, vectors, strict=True)]
+        self.dense = np.zeros((len(texts), dimension), dtype=np.float32)
+        for i, vector in enumerate(vectors):
+            if usable[i]:
+                self.dense[i] = vector
+        self.foreign = np.array([language_of(t) != ENGLISH for t in texts])
+        rows, columns, values = [], [], []
+        numbers: dict[str, int] = {}
+        for i, text in enumerate(texts):
+            for term, weight in words.of(text, did[i]).items():
+                rows.append(i)
+                columns.append(numbers.setdefault(term, len(numbers)))
+                values.append(weight)
+        shape = (len(texts), max(1, len(numbers)))
+        self.sparse: Any = csr_matrix((values, (rows, columns)), shape=shape, dtype=np.float32)
+        given_up: dict[str, int] = {}
+        rows, columns = [], []
+        for i, text in enumerate(texts):
+            for word in retracted_words(text):
+                rows.append(i)
+                columns.append(given_up.setdefault(word, len(given_up)))
+        shape = (len(texts), max(1, len(given_up)))
+        self.given_up: Any = csr_matrix(([1.0] * len(rows), (rows, columns)), shape=shape, dtype=np.float32)
+        self.gives_up = np.asarray(self.given_up.sum(axis=1)).ravel() > 0
+
+    def between(self, some: Sequence[int], others: Sequence[int]) -> np.ndarray[Any, Any]:
+        """How alike each of some is to each of the others: 0 to 1, from `JOINED` they are about one thing."""
+        import numpy as np
+
+        cosines = self.dense[some] @ self.dense[others].T
+        shared = np.asarray((self.sparse[some] @ self.sparse[others].T).todense())
+        # in another language than English the model sees likeness everywhere: there it needs a word in common
+        unlike = (self.foreign[some][:, None] | self.foreign[others][None, :]) & (shared <= 0)
+        cosines = np.where(unlike, 0, cosines)
+        score = np.maximum.reduce(
+            [cosines / SAME_COSINE, shared / SAME_WORDS, (np.maximum(cosines, 0) + shared) / SAME_BOTH]
         )
-        for members in same.values()
-        if len({m.session_id for m in members}) >= MIN_SESSIONS
-    ]
+        both = self.gives_up[some][:, None] & self.gives_up[others][None, :]
+        same_given_up = np.asarray((self.given_up[some] @ self.given_up[others].T).todense()) > 0
+        score = np.where(same_given_up, np.maximum(score, 1.2), np.where(both, np.minimum(score, DIFFERENT), score))
+        return np.clip(score * JOINED, 0, 1)
 
+    def components(self) -> list[list[int]]:
+        """Texts that are joined by a chain of likeness, which are all that have to be compared more closely."""
+        import numpy as np
+        from scipy.sparse import coo_matrix
+        from scipy.sparse.csgraph import connected_components
 
-def _standing(events: Sequence[FrictionEvent], said: Sequence[FrictionEvent]) -> list[FrictionEvent]:
-    """The signs whose place nothing took that was said later."""
-    ending = [s for s in said if retracted_names(s.text)]
-    return [s for s in events if not any(_ends(e, s) and takes_place_of(e.text, s.text) for e in ending)]
-
-
-def _of_one_mind(members: Sequence[FrictionEvent]) -> tuple[FrictionEvent, ...]:
-    """Without those that hold on to what a later one gives up; oldest first, as they come."""
-    return tuple(m for m in members if not any(_ends(n, m) and breaks_with(n.text, m.text) for n in members))
-
-
-def _ends(newer: FrictionEvent, older: FrictionEvent) -> bool:
-    """Whether it was said later, and not of another project."""
-    return _age(older) < _age(newer) and may_end(distinct([newer.project]), distinct([older.project]))
-
-
-def _age(event: FrictionEvent) -> tuple[datetime, str]:
-    return event.at, event.event_id
-
-
-def _correction(members: tuple[FrictionEvent, ...], rules: Sequence[tuple[str, frozenset[str]]]) -> Cluster:
-    newest = members[-1]
-    said = content_words(newest.text)
-    alike = (line for line, words in rules if BROKEN_RULE.by_words(said, words))
-    known = next((line for line in alike if not breaks_with(newest.text, line)), None)
-    if known:
-        return Cluster(
-            STALE_MEMORY,
-            f"A remembered rule is still broken: {clip(known, 100)}",
-            "AGENTS.md",
-            f"Move the rule where the agent cannot overlook it (AGENTS.md, a hook or a lint): “{clip(known, 200)}”",
-            members,
+        count = self.dense.shape[0]
+        everything = range(count)
+        rows, columns = [], []
+        for start in range(0, count, BLOCK):
+            some = range(start, min(count, start + BLOCK))
+            one, other = np.nonzero(self.between(some, everything) >= JOINED)
+            rows.append(one + start)
+            columns.append(other)
+        links = coo_matrix(
+            (np.ones(sum(map(len, rows))), (np.concatenate(rows), np.concatenate(columns))), shape=(count, count)
         )
-    where = told(distinct(m.project for m in members))
-    return Cluster(
-        REPEATED_CORRECTION,
-        clip(newest.text, 120),
-        "MEMORY.md",
-        f"Add under Hard Rules{f' ({where})' if where else ''}: “{clip(newest.text, 240)}”",
-        members,
-    )
+        _, labels = connected_components(links, directed=False)
+        found: dict[int, list[int]] = {}
+        for member, label in enumerate(labels):
+            found.setdefault(int(label), []).append(member)
+        return list(found.values())

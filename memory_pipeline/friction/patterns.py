@@ -1,79 +1,99 @@
-"""What friction looks like: which messages are signs of it, of which kind, and what would end it."""
+"""A pattern of friction: what recurs, what it costs, and what would end it."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from datetime import date, datetime
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 
-from memory_pipeline.text.specifics import VARYING
+from memory_pipeline.friction.events import FrictionEvent
+from memory_pipeline.text.sentences import clip
 
 REPEATED_CORRECTION = "repeated_correction"
 RECURRING_FAILURE = "recurring_failure"
 TOOL_MISUSE = "tool_misuse"
 CONFIGURATION_DRIFT = "configuration_drift"
+MISSING_SKILL = "missing_skill"
 STALE_MEMORY = "stale_memory"
-
-IMPACT = {
-    REPEATED_CORRECTION: 3.0,
-    STALE_MEMORY: 4.0,
-    RECURRING_FAILURE: 2.0,
-    TOOL_MISUSE: 1.0,
-    CONFIGURATION_DRIFT: 2.0,
-}
-"""What one occurrence costs a user: a correction interrupts, a rule that is there and not kept annoys,
-a failing tool costs a turn, a misused tool part of one."""
-
-_MISUSE = re.compile(
-    r"has not been read yet|old_?string|old text|must be unique|not found in file|no such tool|unknown option|"
-    r"unrecognized (arguments|option)|invalid (arguments?|input|option)|missing required|usage:|validation error",
-    re.I,
+RULE_VIOLATED = "rule_violated"
+KINDS = (
+    *(REPEATED_CORRECTION, RECURRING_FAILURE, TOOL_MISUSE, CONFIGURATION_DRIFT, MISSING_SKILL, STALE_MEMORY),
+    RULE_VIOLATED,
 )
-_CONFIGURATION = re.compile(
-    r"command not found|no module named|modulenotfounderror|cannot find module|permission denied|eacces|not installed|"
-    r"already (in use|allocated)|address already|connection refused|could not connect|environment variable|"
-    r"version mismatch",
-    re.I,
-)
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_TELLING = re.compile(
-    r"error|fail|denied|not found|refused|in use|cannot|exception|invalid|missing|unknown|no such", re.I
-)
-_CANCELLED = re.compile(r"doesn't want to proceed|rejected by user|request interrupted|sibling tool call", re.I)
+MEMORY_FILE, AGENTS_FILE = "MEMORY.md", "AGENTS.md"
+HARD_RULES = "Hard Rules"
+MIN_SESSIONS = 2
+"""In one session alone nothing recurs."""
+MIN_MINUTES = 0.5
+"""What one occurrence costs at least: somebody has to read it."""
+MAX_TITLE = 160
 
 
-@dataclass(frozen=True, slots=True)
-class FrictionEvent:
-    """One occurrence of friction: a user's correction, or a tool's failure."""
+@dataclass(frozen=True)
+class Pattern:
+    """What recurs: its `members`, oldest first, and what would end it.
 
-    event_id: str
-    day: date
-    session_id: str
-    at: datetime
-    text: str
-    evidence: tuple[tuple[str, int, int], ...]
-    """(message id, start, end)"""
-    tool: str | None = None
-    """The tool that failed; None for words of a user."""
-    cwd: str | None = None
-    project: str | None = None
+    `adds` is a line for the target file, `replaces` the line of it that goes; `note` says what to do where that is no
+    line.
+    """
 
+    kind: str
+    title: str
+    target_file: str
+    members: tuple[FrictionEvent, ...]
+    adds: str | None = None
+    replaces: str | None = None
+    section: str | None = None
+    note: str = ""
+    low_risk: bool = False
+    requests: frozenset[str] = frozenset()
+    """Ids of the users' messages that the work was for."""
+    sure: float = 1.0
+    """How sure its rule of evidence is, 0 to 1."""
 
-def error_line(text: str) -> str | None:
-    """The line of a failed tool's output that tells what went wrong; None when a user stopped it."""
-    if _CANCELLED.search(text):
-        return None
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return next((line for line in lines if _TELLING.search(line)), lines[-1] if lines else None)
+    @property
+    def sessions(self) -> int:
+        return len({m.session_id for m in self.members})
 
+    @property
+    def messages(self) -> frozenset[str]:
+        """Ids of the messages that it rests on."""
+        return frozenset(message_id for member in self.members for message_id, *_ in member.evidence)
 
-def signature(line: str) -> str:
-    """The error without what differs from time to time: numbers, hashes, paths, quoted values. Without the
-    tool too: every harness names its shell differently."""
-    return " ".join(VARYING.sub("…", _COLOUR.sub("", line)).lower().split())[:160]
+    @property
+    def minutes(self) -> float:
+        return sum(max(MIN_MINUTES, m.minutes) for m in self.members)
 
+    @property
+    def turns(self) -> int:
+        return sum(m.turns for m in self.members)
 
-def kind_of_failure(line: str) -> str:
-    if _MISUSE.search(line):
-        return TOOL_MISUSE
-    return CONFIGURATION_DRIFT if _CONFIGURATION.search(line) else RECURRING_FAILURE
+    @property
+    def severity(self) -> float:
+        """Sessions times the minutes that one occurrence costs."""
+        return self.sessions * self.minutes / len(self.members)
+
+    @property
+    def confidence(self) -> float:
+        """That this is a pattern and no accident: half of what its evidence allows for two sessions, more with more."""
+        return self.sure * (1 - 1 / max(2, self.sessions))
+
+    @property
+    def by_week(self) -> list[tuple[date, int]]:
+        return sorted(Counter(m.day - timedelta(days=m.day.weekday()) for m in self.members).items())
+
+    @property
+    def change(self) -> str:
+        """What to do, in one line."""
+        place = f"{self.target_file}, {self.section}" if self.section else self.target_file
+        if self.adds and self.replaces:
+            return f"In {place}, replace “{self.replaces}” with “{self.adds}”"
+        if self.adds:
+            return f"Add to {place}: “{self.adds}”" + (f" ({self.note})" if self.note else "")
+        if self.replaces:
+            return f"Take out of {place}: “{self.replaces}”"
+        return f"{place}: {self.note}"
+
+    def told(self) -> Pattern:
+        """With a title that is no longer than a line."""
+        return replace(self, title=clip(self.title, MAX_TITLE))

@@ -1,24 +1,31 @@
-"""A day's rows of `friction_clusters`: what recurred over the days up to it."""
+"""A day's rows of `friction_clusters`: what recurred over the days up to it, and what has ended."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from datetime import date
-from itertools import count
+from datetime import date, datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
-from memory_pipeline.friction.clustering import Cluster, corrections, failures
-from memory_pipeline.friction.patterns import FrictionEvent, error_line
+from memory_pipeline.friction import corrections, failures, lookups
+from memory_pipeline.friction.attempts import TOOL, USER, Turn
+from memory_pipeline.friction.clustering import Words
+from memory_pipeline.friction.identity import numbered
+from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, TOOL_MISUSE, Pattern
+from memory_pipeline.friction.rules import Rule, RuleBook, given_in
+from memory_pipeline.friction.said import Said, said_in, standing
 from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typed_rows
-from memory_pipeline.lake.store import fingerprint_of
+from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.stage import Built
-from memory_pipeline.text.encoder import Encoder, encoder_of
+from memory_pipeline.text.embedding_models import facts_of
+from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
 from memory_pipeline.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -26,17 +33,25 @@ if TYPE_CHECKING:
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """Opens the query engine."""
-VERSION = "4"
-CORRECTING = ("correction", "rule", "preference")
-CHANGING = ("decision", "state_change")
-"""Kinds with which a user ends what they said before, without correcting anybody."""
+VERSION = "5"
 MAX_PER_DAY = 10
-_FAILED = """
-    SELECT message_id, day, session_id, said_at, text, tool_name, place.cwd, place.project FROM messages
+REMEMBERED_DAYS = 30
+"""Days before, in whose rows a pattern is looked for that goes on or has ended."""
+INPUTS = ("sessions", "messages", "observations", "embeddings")
+POINTS = ("embeddings", "summary_embeddings", "message_embeddings")
+MAX_TOOL_TEXT = 6_000
+"""Characters of a tool's message that are looked at."""
+_MESSAGES = f"""
+    SELECT m.session_id, m.message_id, m.day, m.role, m.said_at,
+           CASE WHEN m.role = 'assistant' THEN '' WHEN m.role = '{TOOL}' THEN left(m.text, {MAX_TOOL_TEXT})
+                ELSE m.text END,
+           coalesce(m.tool_name, ''), coalesce(m.is_error, false), m.answer_to, m.answered, m.quoted,
+           place.cwd, place.project
+    FROM messages m
     LEFT JOIN (SELECT session_id, any_value(cwd) AS cwd, any_value(project) AS project FROM sessions
                WHERE day BETWEEN ? AND ? GROUP BY session_id) AS place USING (session_id)
-    WHERE day BETWEEN ? AND ? AND role = 'tool' AND is_error AND NOT coalesce(voided, false)
-    ORDER BY said_at, message_id
+    WHERE m.day BETWEEN ? AND ? AND NOT coalesce(m.voided, false)
+    ORDER BY m.session_id, m.said_at, m.source_line, m.message_id
 """
 
 
@@ -52,8 +67,12 @@ class FrictionStage:
         connect: Connect | None = None,
     ) -> None:
         """``connect`` opens the query engine; inside Dagster, the `duckdb` resource does."""
-        self.settings, self.lake, self.encoder = workspace.settings, workspace.lake, encoder
+        self.workspace, self.encoder = workspace, encoder
+        self.settings, self.lake = workspace.settings, workspace.lake
         self.connect = connect or _connect
+        self._rules: RuleBook | None = None
+        self._encoded: dict[str, list[float]] = {}
+        """By text: a range of days looks at each sentence and rule seven times."""
 
     @classmethod
     def from_workspace(
@@ -63,103 +82,192 @@ class FrictionStage:
     ) -> Self:
         return cls(workspace, encoder_of(workspace.settings.embedding_model), connect)
 
+    @property
+    def rules(self) -> RuleBook:
+        self._rules = self._rules or RuleBook(self.workspace, datetime.now(self.settings.zone).date())
+        return self._rules
+
     def fingerprint(self, day: date) -> str:
         days = lookback(day, self.settings.lookback_days)
-        inputs = [self.lake.digest(t, days) for t in ("sessions", "messages", "observations", "embeddings")]
-        return fingerprint_of(VERSION, *inputs, self._rules(day))
+        inputs = [self.lake.digest(t, days) for t in INPUTS]
+        return fingerprint_of(VERSION, self.settings.friction_min_points, *inputs, self.rules.fingerprint(day))
 
     def build(self, day: date) -> Built:
         days = lookback(day, self.settings.lookback_days)
-        said, changes = list(self._said(days, CORRECTING)), list(self._said(days, CHANGING))
+        self.rules.remember()
+        points = points_in(self.lake, days)
+        least = self.settings.friction_min_points
+        if points < least:
+            told = f"not enough yet: {points} of {least} points in {len(days)} days"
+            return self._built(day, [], {"points": points, "nothing_found": told})
+        found, notes = self._patterns(day, days)
+        notes = {"points": points, **notes}
+        return self._built(day, found, notes if found else {**notes, "nothing_found": "nothing recurs"})
+
+    def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
+        """All that recurs in these days."""
+        said, users = Said([], [], []), list[str]()
+        failed, looked_up = list[failures.Failure](), list[lookups.Lookup]()
+        given: dict[str, Rule] = {rule.rule_id: rule for rule in self.rules.before(day)}
+        observed = _by_session(self.lake.read("observations", days))
+        for session_id, turns, quoted, cwd, project in self._sessions(days):
+            own = said_in(turns, observed.get(session_id, []), quoted, cwd, project)
+            for all_of, of_session in zip(said, own, strict=True):
+                all_of.extend(of_session)
+            users += [turn.text for turn in turns if turn.role == USER]
+            failed += failures.failures_in(turns, cwd, project)
+            looked_up += lookups.lookups_in(turns, cwd, project)
+            for rule in given_in(turns, cwd):
+                if rule.rule_id not in given or rule.since < given[rule.rule_id].since:
+                    given[rule.rule_id] = rule
+        said = said._replace(corrections=standing(said.corrections, [*said.corrections, *said.changes]))
+        events = [*said.corrections, *said.changes, *said.remarks]
         has_vector = set(self.lake.read("embeddings", days)["source_id"])
-        vectors = vectors_of(self.settings, self.encoder, [s.event_id for s in said if s.event_id in has_vector])
-        clusters = [*corrections(said, vectors, self._rules(day), changes), *failures(list(self._failures(days)))]
-        of_day = [c for c in clusters if any(m.day == day for m in c.members)]
-        worst = sorted(of_day, key=lambda c: (-c.severity, c.title))[:MAX_PER_DAY]
-        numbers = self._numbers(day, worst)
-        rows = [_row(day, number, cluster, self.settings.owner) for number, cluster in zip(numbers, worst, strict=True)]
-        return Built({"friction_clusters": pl.DataFrame(rows, schema=TABLES["friction_clusters"].columns)})
-
-    def _numbers(self, day: date, clusters: list[Cluster]) -> list[int]:
-        """A pattern that was found before keeps its number, so that its id goes on naming it."""
-        stored = typed_rows(self.lake.read("friction_clusters", [day]), FrictionRow)
-        known = {
-            int(row["pattern_id"].rsplit("-", 1)[1]): (row["kind"], {span["message_id"] for span in row["evidence"]})
-            for row in stored
+        vectors = vectors_of(self.settings, self.encoder, [e.event_id for e in events if e.event_id in has_vector])
+        vectors |= self._encode({e.event_id: e.text for e in events if e.event_id not in has_vector})
+        words = Words.among([*users, *(e.text for e in events)])
+        rules = list(given.values())
+        rule_vectors = self._encode({rule.rule_id: rule.text for rule in rules}) if vectors else {}
+        found = [
+            *corrections.patterns_of(said, rules, vectors, rule_vectors, words),
+            *failures.patterns_of(failed),
+            *lookups.patterns_of(looked_up),
+        ]
+        notes = {
+            "corrections": len(said.corrections),
+            "failures": len(failed),
+            "lookups": len(looked_up),
+            "rules": len(rules),
         }
-        taken, numbers = set(known), []
-        for cluster in clusters:
-            places = {message_id for member in cluster.members for message_id, *_ in member.evidence}
-            number = next((n for n, (kind, old) in known.items() if kind == cluster.kind and old & places), None)
-            if number is None:
-                number = next(n for n in count(1) if n not in taken)
-            known.pop(number, None)
-            taken.add(number)
-            numbers.append(number)
-        return numbers
+        if events and not vectors:
+            notes["without_vectors"] = "compared by words alone: `memory index status` tells why"  # type: ignore[assignment]
+        return [pattern.told() for pattern in _each_once(found)], notes
 
-    def _rules(self, day: date) -> list[str]:
-        """What stood in MEMORY.md on that day, as far as it came from here: approving today changes no day before."""
-        days = [promoted for promoted in self.lake.days("promotions") if promoted <= day]
-        return sorted(self.lake.read("promotions", days)["text"]) if days else []
+    def _encode(self, texts: dict[str, str]) -> dict[str, list[float]]:
+        """Vectors by id, where the model is there and its cosines are known."""
+        if not facts_of(self.settings.embedding_model).is_calibrated:
+            return {}
+        new = sorted(set(texts.values()) - self._encoded.keys())
+        try:
+            self._encoded |= dict(zip(new, self.encoder.encode(new), strict=True))
+        except EncoderUnavailableError:
+            return {}
+        return {i: self._encoded[text] for i, text in texts.items()}
 
-    def _said(self, days: list[date], kinds: tuple[str, ...]) -> Iterator[FrictionEvent]:
-        """What people said of these kinds."""
-        frame = self.lake.read("observations", days).filter((pl.col("trust") == "user") & pl.col("kind").is_in(kinds))
-        for o in typed_rows(frame, ObservationRow):
-            spans = tuple((s["message_id"], s["start"], s["end"]) for s in o["evidence"])
-            yield FrictionEvent(
-                *(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans),
-                cwd=o["cwd"],
-                project=o["project"],
-            )
+    def _built(self, day: date, patterns: Sequence[Pattern], notes: dict[str, Any]) -> Built:
+        before = [d for d in lookback(day, REMEMBERED_DAYS) if d < day]
+        newest: dict[str, FrictionRow] = {}
+        for row in typed_rows(self.lake.read("friction_clusters", before), FrictionRow):
+            newest[row["pattern_id"]] = row  # the days come in order
+        is_open = {i: row for i, row in newest.items() if row["ended_on"] is None}
+        own = typed_rows(self.lake.read("friction_clusters", [day]), FrictionRow)
+        known = [*is_open.values(), *(row for row in own if row["pattern_id"] not in newest)]
+        worst = sorted(patterns, key=lambda p: (-p.severity, p.kind, p.title))
+        of_day = [p for p in worst if p.members[-1].day == day][:MAX_PER_DAY]
+        later = [p for p in worst if p.members[-1].day != day]
+        matched = numbered(day, [*of_day, *later], known)
+        rows = [
+            _row(day, p, known_as, self.settings.owner)
+            for p, known_as in zip(of_day, matched[: len(of_day)], strict=True)
+        ]
+        going_on = {m["pattern_id"] for m in matched if not isinstance(m, str)}
+        oldest = day - timedelta(days=self.settings.lookback_days)
+        ended = [
+            FrictionRow(**{**row, "day": day, "ended_on": day})  # type: ignore[typeddict-item]
+            for i, row in sorted(is_open.items())
+            if i not in going_on and (row["last_day"] or row["day"]) <= oldest
+        ]
+        frame = pl.DataFrame([*rows, *ended], schema=TABLES["friction_clusters"].columns)
+        counts = {"patterns": len(rows), "new": sum(isinstance(m, str) for m in matched[: len(rows)])}
+        return Built({"friction_clusters": frame}, notes={**notes, **counts, "ended": len(ended)})
 
-    def _failures(self, days: list[date]) -> Iterator[FrictionEvent]:
+    def _sessions(
+        self, days: list[date]
+    ) -> Iterator[tuple[str, list[Turn], dict[str, list[tuple[int, int]]], str | None, str | None]]:
+        """Session, its turns in order, what of them is quoted, folder and project."""
         from memory_pipeline.lake.queries import mended  # here, because planning loads this module and queries nothing
 
-        rows = mended(self.lake, lambda: self._failed(days))
-        for message_id, day, session_id, said_at, text, tool, *place in rows:
-            line = error_line(text)
-            if line:
-                start = text.find(line)
-                spans = ((message_id, start, start + len(line)),)
-                yield FrictionEvent(message_id, day, session_id, said_at, line, spans, tool or "a tool", *place)
+        rows = mended(self.lake, lambda: self._messages(days))
+        for session_id, own in groupby(rows, key=itemgetter(0)):
+            turns, quoted, cwd, project = list[Turn](), dict[str, list[tuple[int, int]]](), None, None
+            for row in own:
+                _, message_id, day, role, said_at, text, tool, is_error, answer_to, answered, spans, cwd, project = row
+                turns.append(
+                    Turn(message_id, day, session_id, role, said_at, text, tool, is_error, answer_to, answered)
+                )
+                if spans:
+                    quoted[message_id] = [(span["start"], span["end"]) for span in spans]
+            yield session_id, turns, quoted, cwd, project
 
-    def _failed(self, days: list[date]) -> list[Any]:
+    def _messages(self, days: list[date]) -> list[Any]:
         with self.connect() as connection:
             self.lake.attach_views(connection)
-            return connection.execute(_FAILED, 2 * [days[0], days[-1]]).fetchall()
+            return connection.execute(_MESSAGES, 2 * [days[0], days[-1]]).fetchall()
 
 
-def _row(day: date, number: int, cluster: Cluster, owner: str) -> FrictionRow:
-    spans = [span for member in cluster.members for span in member.evidence]
+def _each_once(patterns: Sequence[Pattern]) -> list[Pattern]:
+    """Without those that are another's other side: what was said when a call was refused, or looked up instead of it,
+    and what was asked for before the same was looked up."""
+    misuse = [p for p in patterns if p.kind == TOOL_MISUSE]
+    skills = [p for p in patterns if p.kind == MISSING_SKILL and not _within(p.requests, misuse)]
+    kept = [p for p in patterns if p.kind not in (MISSING_SKILL, REPEATED_CORRECTION)]
+    said = [p for p in patterns if p.kind == REPEATED_CORRECTION and not _within(p.messages, [*misuse, *skills])]
+    return [*kept, *skills, *said]
+
+
+def _within(ids: frozenset[str], patterns: Sequence[Pattern]) -> bool:
+    return any(2 * len(ids & (p.messages | p.requests)) > len(ids) for p in patterns)
+
+
+def points_in(lake: Lake, days: Sequence[date]) -> int:
+    """Points of both collections of the index that these days have."""
+    return sum(lake.read(table, days, columns=("source_id",)).height for table in POINTS)
+
+
+def _by_session(observations: pl.DataFrame) -> dict[str, list[ObservationRow]]:
+    found: dict[str, list[ObservationRow]] = {}
+    for row in typed_rows(observations.filter(pl.col("trust") == USER), ObservationRow):
+        found.setdefault(row["session_id"], []).append(row)
+    return found
+
+
+def _row(day: date, pattern: Pattern, known: FrictionRow | str, owner: str) -> FrictionRow:
+    spans = [span for member in pattern.members for span in member.evidence]
+    before = None if isinstance(known, str) else known
     return {
         "day": day,
-        "pattern_id": f"f-{day:%Y%m%d}-{number:03d}",
-        "kind": cluster.kind,
-        "title": cluster.title,
-        "target_file": cluster.target_file,
-        "section": None,
-        "adds": None,
-        "replaces": None,
-        "change": cluster.change,
-        "low_risk": False,
-        "sessions": cluster.sessions,
-        "occurrences": len(cluster.members),
-        "turns": None,
-        "minutes": None,
-        "severity": cluster.severity,
-        "confidence": cluster.confidence,
-        "first_day": cluster.members[0].day,
-        "last_day": cluster.members[-1].day,
+        "pattern_id": known if isinstance(known, str) else known["pattern_id"],
+        "kind": pattern.kind,
+        "title": pattern.title,
+        "target_file": pattern.target_file,
+        "section": pattern.section,
+        "adds": pattern.adds,
+        "replaces": pattern.replaces,
+        "change": pattern.change,
+        "low_risk": pattern.low_risk,
+        "sessions": pattern.sessions,
+        "occurrences": len(pattern.members),
+        "turns": pattern.turns,
+        "minutes": round(pattern.minutes, 1),
+        "severity": round(pattern.severity, 2),
+        "confidence": round(pattern.confidence, 3),
+        "first_day": min(filter(None, [before and before["first_day"], pattern.members[0].day])),
+        "last_day": pattern.members[-1].day,
         "ended_on": None,
-        "by_week": [],
+        "by_week": [{"week": week, "occurrences": times} for week, times in _weeks(pattern, before)],
         "evidence": [{"message_id": m, "start": s, "end": e} for m, s, e in spans],
-        "session_ids": distinct(member.session_id for member in cluster.members),
-        "cwds": distinct(member.cwd for member in cluster.members),
-        "projects": distinct(member.project for member in cluster.members),
+        "session_ids": distinct(member.session_id for member in pattern.members),
+        "cwds": distinct(member.cwd for member in pattern.members),
+        "projects": distinct(member.project for member in pattern.members),
         "owner": owner,
     }
+
+
+def _weeks(pattern: Pattern, before: FrictionRow | None) -> list[tuple[date, int]]:
+    """How often by week: what is older than the days that are looked at is known from the row before."""
+    now = dict(pattern.by_week)
+    older = {w["week"]: w["occurrences"] for w in (before and before["by_week"]) or []}
+    return sorted({week: max(older.get(week, 0), now.get(week, 0)) for week in {*older, *now}}.items())
 
 
 def _connect() -> duckdb.DuckDBPyConnection:

@@ -482,6 +482,16 @@ class AutoPromotionRow(NewAutoPromotion):
     day: date
 
 
+class WatchedRuleRow(TypedDict):
+    """A row of `watched_rules`."""
+
+    rule_id: str
+    file: str
+    text: str
+    project: str | None
+    since: date
+
+
 class WeekRow(TypedDict):
     """How often something happened in a week, by its Monday."""
 

@@ -555,6 +555,17 @@ TABLES: dict[str, Table] = {
             "would_apply_at": UTC_TIME,
         },
         ("proposal_id",),
+    "watched_rules": Table(
+        "a line of MEMORY.md, AGENTS.md or CLAUDE.md, as it was first seen",
+        {
+            "rule_id": pl.String(),
+            "file": pl.String(),
+            "text": pl.String(),
+            "project": pl.String(),
+            "since": pl.Date(),
+        },
+        ("since", "rule_id"),
+        daily=False,
         is_derived=False,
     ),
     "ledger": Table(
@@ -730,6 +741,9 @@ COLUMN_NOTES = {
     "pattern_id": "id of the friction pattern",
     "occurrences": "how often it happened",
     "severity": "sessions times the minutes that one occurrence costs",
+    "rule_id": "id of the rule: of its file and its words",
+    "file": "MEMORY.md, or the path of the project's file that the line stands in",
+    "since": "day since which it is known to stand there",
     "turns": "messages from what went wrong to where the work went on, in all occurrences",
     "minutes": "time from what went wrong to where the work went on, in all occurrences",
     "first_day": "day of its first occurrence",

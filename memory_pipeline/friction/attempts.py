@@ -1,0 +1,327 @@
+"""What agents tried with their tools: each call with its result, and what went wrong as far as the result tells it.
+
+The calls and results of a session are rows of `messages`. Harnesses store no id that joins the two, so a result belongs
+to the oldest call of its tool that has none.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import NamedTuple
+
+import orjson
+
+REFUSED_CALL = "refused call"
+TOOL, USER, ASSISTANT = "tool", "user", "assistant"
+
+
+class Turn(NamedTuple):
+    """A message, in the order in which it was said in its session."""
+
+    message_id: str
+    day: date
+    session_id: str
+    role: str
+    at: datetime
+    text: str
+    """Of a tool's message its beginning only."""
+    tool: str
+    is_error: bool
+    answer_to: str | None
+    answered: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A call of a tool and what came of it."""
+
+    call: Turn
+    result: Turn
+    position: int
+    """Of the call in its session."""
+    ended: int
+    """Position of the result."""
+
+    @property
+    def is_refused(self) -> bool:
+        return self.result.answer_to == REFUSED_CALL
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the harness says so, or a shell does whose end was hidden by a pipe."""
+        told = self.result.is_error or (self.command is not None and hidden_error(self.result.text) is not None)
+        return told and not self.is_refused and _CANCELLED.search(self.result.text) is None
+
+    @property
+    def command(self) -> str | None:
+        """What a shell was given; None for a tool that is no shell."""
+        return command_of(self.call.text)
+
+    @property
+    def head(self) -> str:
+        """What was run, as people name it: program and subcommand, or the tool."""
+        return head_of_call(self.call)
+
+
+_CANCELLED = re.compile(
+    r"doesn't want to proceed|rejected by user|request interrupted|interrupted by user|sibling tool call|"
+    r"aborted by user|user (?:cancelled|aborted)",
+    re.I,
+)
+_COMMAND = re.compile(r"\((?:.*?, )?(?:command|cmd|script)=(?P<command>.*)\)\s*$", re.S)
+_IN_SCRIPT = re.compile(r"\"?\bcmd\"?\s*:\s*(?P<command>\"(?:[^\"\\]|\\.)*\")")
+_NEXT_ARGUMENT = re.compile(
+    r", (?:workdir|cwd|dir_path|directory|timeout(?:_ms)?|description|yield_time_ms|max_output_tokens|justification|"
+    r"run_in_background|is_background|with_escalated_permissions|sandbox_permissions|prefix_rule|login|shell|tty)=.*$",
+    re.S,
+)
+_PARTS = re.compile(r"\s*(?:&&|\|\||;|\n|\|)\s*")
+_WORD = re.compile(r"[a-z][\w:.-]*")
+_ASSIGNMENT = re.compile(r"\w+=\S*")
+_TRIVIAL = frozenset("cd pushd popd export set source . echo printf true sleep mkdir pwd unset trap".split())  # noqa: SIM905
+_WRAPPERS = frozenset("sudo time timeout env nohup nice command exec stdbuf xargs".split())  # noqa: SIM905
+_WITH_SUBCOMMAND = frozenset(
+    """
+    git gh npm pnpm yarn bun npx bunx uv uvx pip pip3 poetry cargo go mise make just task docker docker-compose podman
+    kubectl helm terraform gradle gradlew mvn dotnet rails bundle composer php deno pytest python python3 node brew apt
+    apt-get systemctl aws gcloud az heroku fly vercel supabase prisma alembic flask django-admin swift xcodebuild
+    """.split()  # noqa: SIM905
+)
+"""Programs whose next word says what they do."""
+_RUNNERS = frozenset("run exec x dlx compose mod tool remote stash -m".split())  # noqa: SIM905
+"""Subcommands that do not say it either."""
+MAX_SAID = 60
+
+
+def attempts(turns: Sequence[Turn]) -> list[Attempt]:
+    """Of one session, in the order of their calls. A call without a result has itself for one."""
+    return sorted(_paired(turns), key=lambda attempt: attempt.position)
+
+
+def _paired(turns: Sequence[Turn]) -> Iterator[Attempt]:
+    waiting: dict[str, deque[tuple[int, Turn]]] = defaultdict(deque)
+    for position, turn in enumerate(turns):
+        if turn.role != TOOL:
+            continue
+        if is_call(turn):
+            waiting[turn.tool].append((position, turn))
+        elif waiting[turn.tool]:
+            began, call = waiting[turn.tool].popleft()
+            yield Attempt(call, turn, began, position)
+        else:  # its call is not stored, or it names no tool
+            yield Attempt(turn, turn, position, position)
+    for left in waiting.values():
+        for position, call in left:
+            yield Attempt(call, call, position, position)
+
+
+def is_call(turn: Turn) -> bool:
+    return bool(turn.tool) and not turn.is_error and turn.text.startswith(f"{turn.tool}(")
+
+
+def command_of(call: str) -> str | None:
+    """The shell command in the text of a call, `name(key=value, …)`."""
+    found = _COMMAND.search(call)
+    if found:
+        command = _NEXT_ARGUMENT.sub("", found["command"])
+        if command.startswith("["):
+            try:
+                words = orjson.loads(command)
+                command = str(words[-1]) if words else ""
+            except ValueError:  # it was cut
+                command = command.rpartition('"')[0].rpartition('"')[2]
+        return command.strip() or None
+    script = _IN_SCRIPT.search(call)
+    return str(orjson.loads(script["command"])).strip() or None if script else None
+
+
+def head_of_call(call: Turn) -> str:
+    """Program and subcommand, or the tool."""
+    command = command_of(call.text)
+    return head_of(command) if command else call.tool or "a tool"
+
+
+_LOOKING = frozenset("read grep glob ls cat head tail sed rg find wc nl view open list_dir search_files".split())  # noqa: SIM905
+
+
+_LOOKING_GIT = re.compile(r"git (?:log|status|diff|show|blame|branch|ls-files)\b")
+
+
+EDITING = "the edit tool"
+_EDITING = frozenset(
+    "edit multiedit apply_patch str_replace_editor str_replace_based_edit_tool replace write write_file".split()
+)  # noqa: SIM905
+
+
+def used(head: str) -> str:
+    """What was called, by one name for the tools that every harness names differently."""
+    return EDITING if head.lower() in _EDITING else head
+
+
+def looks_only(head: str) -> bool:
+    """Whether it only reads: what an agent does before and after anything."""
+    return head.lower() in _LOOKING or _LOOKING_GIT.match(head) is not None
+
+
+def head_of(command: str) -> str:
+    """Program and subcommand of the first part that does something: `npm run build`, `git push`, `pytest`."""
+    for part in _PARTS.split(_without_text(command)):
+        words = [word for word in _shell_words(part) if not _ASSIGNMENT.fullmatch(word)]
+        while words and (words[0] in _WRAPPERS or (words[0].isdigit() and len(words) > 1) or words[0].startswith("(")):
+            words = words[1:]
+        if words and words[0] == "cat" and any(word.startswith(">") for word in words):
+            return "cat >"  # writes a file
+        if words and words[0] not in _TRIVIAL:
+            return _head(words)
+    return clip_head(command)
+
+
+def _head(words: list[str]) -> str:
+    program = words[0].rsplit("/", 1)[-1]
+    said = [program]
+    if program in _WITH_SUBCOMMAND:
+        for word in words[1:]:
+            if word == "-m" or (_WORD.fullmatch(word) and not word.startswith("-") and "/" not in word):
+                said.append(word)
+                if word not in _RUNNERS:
+                    break
+            elif said[-1] in _RUNNERS or not word.startswith("-"):
+                break
+    return clip_head(" ".join(said))
+
+
+def clip_head(text: str) -> str:
+    return " ".join(text.split())[:MAX_SAID]
+
+
+def _without_text(command: str) -> str:
+    """Without here-documents, which are no commands."""
+    return re.sub(r"<<-?\s*['\"]?(\w+)['\"]?.*?(?:\n\1\b|$)", "", command, flags=re.S)
+
+
+def _shell_words(part: str) -> list[str]:
+    try:
+        return shlex.split(part)
+    except ValueError:  # half of a quoted text
+        return part.split()
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_WRAPPING = re.compile(
+    r"^\s*(?:Chunk ID: .*|Wall time: .*|Process exited with code \d+|Original token count: .*|Output:|Exit code:? \d+|"
+    r"Command exited with code \d+|Total output lines: .*|Script (?:completed|failed|error:?).*|\(no output\)|"
+    r"<(?:/?(?:stdout|stderr|output|error))>|stdout:|stderr:|Error: Exit code \d+)\s*$",
+    re.I | re.M,
+)
+"""What a harness puts around a tool's output."""
+_MARKUP = re.compile(r"</?tool_use_error>|^failed in sandbox \w+ with execution error: ", re.I)
+_JSON_OUTPUT = re.compile(r"^\s*\{\s*\"output\"\s*:")
+_TELLING = re.compile(
+    r"error|fail|denied|not found|refused|in use|cannot|can't|could not|couldn't|exception|invalid|missing|unknown|"
+    r"no such|unable|fatal|conflict|undefined|unexpected|mismatch|required|not installed|timed? ?out|timeout|no matches|unauthori[sz]ed|"
+    r"forbidden|out of date|does not|doesn't|must |expected |does not exist|unsupported|not set|panic|abort",
+    re.I,
+)
+_SUMMARY = re.compile(
+    r"task failed|exit(?:ed)?(?: with)? (?:status|code)|^make(?:\[\d+\])?: \*\*\*|npm err! (?:code|errno|path|command|"
+    r"a complete log|lifecycle)|^\s*(?:\d+ )?(?:tests?|failed|failures?|errors?|passed)[:, ]*\d*\s*$|\b\d{1,4} (?:failed|passed)\b(?!:)|"
+    r"^(?:FAIL|ok|---|===|\[\w+\] ERROR)\b|command failed|^error:?$|^traceback|^\s*at |^\s*File \"|^warning|"
+    r"found \d+ (?:errors?|problems?|warnings?)|elifecycle|short test summary",
+    re.I,
+)
+"""Says that something failed, not what."""
+
+
+_OF_A_SHELL = re.compile(
+    r"^(?:\(eval\)|(?:/bin/)?(?:ba|z|da)?sh|/bin/\w+): ?(?:line )?\d*:? ?.*(?:command not found|no matches found|parse error|"
+    r"no such file or directory|permission denied).*$|^\S+: command not found$|^find: .*: no such file or directory$",
+    re.I | re.M,
+)
+MAX_ALONE = 3
+"""Lines of an output that is nothing but an error, in whatever words."""
+MAX_HIDDEN = 1_500
+"""Characters of an output in which a shell's own complaint is what came of the call."""
+
+
+def hidden_error(text: str) -> str | None:
+    """What the shell itself complains of, though the harness calls it a success."""
+    found = _OF_A_SHELL.search(_COLOUR.sub("", text[:MAX_HIDDEN])) if len(text) <= MAX_HIDDEN else None
+    return found[0].strip() if found else None
+
+
+def error_in(text: str) -> str | None:
+    """The line of a failed tool's output that tells what went wrong, as it stands there; None where none does."""
+    lines = [line.strip() for line in _bare(text).splitlines()]
+    lines = [line for line in lines if any(c.isalnum() for c in line)]
+    telling = [line for line in lines if _TELLING.search(line)]
+    specific = [line for line in telling if not _SUMMARY.search(line)]
+    python = [line for line in specific if re.match(r"[\w.]*(?:Error|Exception)\b", line)]
+    shell = hidden_error(text)
+    alone = [line for line in lines if len(line.split()) > 2] if len(lines) <= MAX_ALONE else []
+    for found in (python[-1:], [shell] if shell else [], specific[:1], [] if telling else alone[:1]):
+        if found:
+            return _MARKUP.sub("", found[0]).strip()
+    return None
+
+
+def _bare(text: str) -> str:
+    if _JSON_OUTPUT.match(text):
+        try:
+            text = str(orjson.loads(text)["output"])
+        except (ValueError, KeyError, TypeError):  # it was cut
+            text = text.replace("\\n", "\n")
+    return _WRAPPING.sub("", _COLOUR.sub("", text))
+
+
+_PATH = re.compile(r"(?<![\w.@~+-])(?:~|[A-Za-z]:)?[\w.@+-]*(?:[/\\][\w.@%+~-]+)+[/\\]?")
+_CHANGING = re.compile(
+    r"0x[0-9a-f]+|\b[0-9a-f]{7,40}\b|\b[0-9a-f]{8}-[0-9a-f-]{20,}\b|\b\d{4}-\d\d-\d\d[T ]?[\d:.,Z+-]*|"
+    r"\b\d+(?:[.:,]\d+)*(?:ms|s|m|kb|mb|gb|%)?\b",
+    re.I,
+)
+_TEMPORARY = re.compile(r"\b(?:tmp|temp|tmp\.)[\w.-]*\d[\w.-]*", re.I)
+_CODE = re.compile(
+    r"\((?P<rule>[a-z][a-z0-9]*(?:-[a-z0-9]+)*)\)\s*$|\b(?P<code>TS\d{3,5}|[A-Z]{1,4}\d{3,4}|SC\d{4})\b|"
+    r"\b(?P<slash>@?[a-z][\w-]*/[a-z][\w-]+)\s*$"
+)
+"""The rule that a linter or compiler names: the same mistake wherever it is made."""
+
+
+_NO_MATCHES = re.compile(r"no matches found: |parse error near")
+
+
+def signature(line: str) -> str:
+    """What is the same each time that one and the same error is printed: numbers, hashes, times, temporary names and
+    paths differ."""
+    if _NO_MATCHES.search(line):
+        return "no matches found"
+    code = _CODE.search(line)
+    if code and (named := code["rule"] or code["code"] or code["slash"]):
+        return named
+    line = _PATH.sub("…", line)
+    line = _CHANGING.sub("#", _TEMPORARY.sub("#", line))
+    return " ".join(re.sub(r"(?:#[\s:.,/-]*)+", "# ", line).lower().split())[:200]
+
+
+_ARGUMENT = re.compile(r"[\w@./:+-]{3,}")
+_PLACE = re.compile(r"\b(?:file_path|path|filename|notebook_path|target_file|absolute_path)=(?P<path>[^,)\n]+)")
+
+
+def path_of(attempt: Attempt) -> str | None:
+    """The file that a tool was called on, with its folder."""
+    found = _PLACE.search(attempt.call.text)
+    return "/".join(found["path"].strip().split("/")[-2:]) if found else None
+
+
+def words_of_call(attempt: Attempt) -> frozenset[str]:
+    """What it was about: paths, names and words of the arguments, without the program and its options."""
+    text = attempt.command or attempt.call.text.removeprefix(attempt.call.tool)
+    own = set(attempt.head.lower().split())
+    found = (w.strip("./:").lower() for w in _ARGUMENT.findall(text[:1_000]) if not w.startswith("-"))
+    parts = (part for word in found for part in (word, *re.split(r"[/.:]", word)))
+    return frozenset(part for part in parts if len(part) > 2 and part not in own)

@@ -1,0 +1,251 @@
+"""Patterns of what users said: what they had to say again, rules that are broken still, and lines that are over."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from memory_pipeline.friction.clustering import Words, clusters, terms_of
+from memory_pipeline.friction.events import FrictionEvent
+from memory_pipeline.friction.patterns import (
+    AGENTS_FILE,
+    HARD_RULES,
+    MEMORY_FILE,
+    MIN_SESSIONS,
+    REPEATED_CORRECTION,
+    RULE_VIOLATED,
+    STALE_MEMORY,
+    Pattern,
+)
+from memory_pipeline.friction.rules import Rule
+from memory_pipeline.friction.said import ENDING, REVERSAL, Said, age, complains, of_one_mind
+from memory_pipeline.lake.rows import distinct
+from memory_pipeline.scope import with_note
+from memory_pipeline.text.kinds import kind_of_user
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.similarity import carries_content
+from memory_pipeline.text.standing import stands_alone
+from memory_pipeline.text.wording import breaks_with, opposes, retracted_words, takes_place_of
+
+SAME_RULE = 0.34
+"""Cosine of their words from which somebody's words are about a line, where there are no vectors."""
+SAME_RULE_BOTH = 0.7
+"""That and the cosine of their vectors together."""
+NEARLY = 0.78
+"""Mean likeness of a cluster's members to a line that they are all about, in other words or another language."""
+PLAIN_SHARE = 0.34
+"""Of a pattern's members that must say by themselves that something was wrong."""
+RULE_SHARE = 0.34
+"""Of a cluster's members that must say a line again, for the cluster to be about it."""
+_LEAD = re.compile(
+    r"^(?:\W*(?:no|nope|nein|nee|again|wrong|stop|wait|please|hey|ok(?:ay)?|sorry|once more|otra vez|bitte|nochmal|schon "
+    r"wieder|i (?:already )?(?:told|said)(?: you)?(?: to| that)?|as i said|remember|reminder|by the way|still)\b[\s,.:;!?—–-]*)+",
+    re.I,
+)
+MAX_LINE = 240
+
+
+def patterns_of(
+    said: Said,
+    rules: Sequence[Rule],
+    vectors: Mapping[str, Sequence[float]],
+    rule_vectors: Mapping[str, Sequence[float]],
+    words: Words,
+) -> list[Pattern]:
+    """`vectors` by event, `rule_vectors` by rule."""
+    everything = {e.event_id: e for e in (*said.corrections, *said.changes, *said.remarks) if terms_of(e.text)}
+    ordered = sorted(everything.values(), key=age)
+    plain = {e.event_id for e in said.corrections} | {e.event_id for e in said.remarks if complains(e.text)}
+    stale, over = _stale(ordered, rules, words)
+    found = clusters(
+        [e.text for e in ordered], [vectors.get(e.event_id) for e in ordered], words, [e.did for e in ordered]
+    )
+    says = {e.event_id: _rule_said(e, rules, vectors, rule_vectors, words) for e in ordered}
+    by_rule: dict[Rule, dict[str, FrictionEvent]] = defaultdict(dict)
+    corrected = {e.event_id for e in said.corrections}
+    patterns = []
+    for group in found:
+        members = _since_reversed([ordered[i] for i in group])
+        rule = _shared_rule([says[m.event_id] for m in members])
+        if rule is not None:
+            by_rule[rule].update({m.event_id: m for m in members})
+            continue
+        members = list(of_one_mind(members))
+        if _is_recurring(members, corrected):
+            patterns.append(_repeated(members))
+    for event in ordered:
+        rule, like = says[event.event_id]
+        if rule is not None and like >= 1:
+            by_rule[rule][event.event_id] = event
+    for rule, events in by_rule.items():
+        members = [e for e in sorted(events.values(), key=age) if rule.reaches(e)]
+        if rule.rule_id not in over and _is_recurring(members, plain):
+            patterns.append(_violated(rule, members))
+    claimed = {m.event_id for p in [*patterns, *stale] if p.kind != REPEATED_CORRECTION for m in p.members}
+    left = [p for p in patterns if p.kind != REPEATED_CORRECTION or not _mostly(p, claimed)]
+    return [*left, *stale]
+
+
+def _is_recurring(members: Sequence[FrictionEvent], plain: Collection[str]) -> bool:
+    """Whether they span sessions, and enough of them say by themselves that something was wrong: what is said in
+    passing about the same thing only joins them."""
+    saying = sum(m.event_id in plain for m in members)
+    return len({m.session_id for m in members}) >= MIN_SESSIONS and saying >= max(1.0, PLAIN_SHARE * len(members))
+
+
+def _mostly(pattern: Pattern, claimed: Collection[str]) -> bool:
+    """Whether what it rests on belongs to another pattern."""
+    return 2 * sum(m.event_id in claimed for m in pattern.members) >= len(pattern.members)
+
+
+def _since_reversed(members: Sequence[FrictionEvent]) -> list[FrictionEvent]:
+    """Those that were said since the user changed their mind, if they did: a changed mind is no repetition."""
+    ordered = sorted(members, key=age)
+    turned = next((i for i in range(len(ordered) - 1, 0, -1) if REVERSAL.search(ordered[i].text)), 0)
+    older = any(opposes(ordered[turned].text, m.text) for m in ordered[:turned])
+    return ordered[turned:] if older else ordered
+
+
+def _shared_rule(said: Sequence[tuple[Rule | None, float]]) -> Rule | None:
+    """The one that enough of a cluster say again, or that all of them are nearly about."""
+    likeness: dict[Rule, list[float]] = defaultdict(list)
+    for rule, like in said:
+        if rule is not None:
+            likeness[rule].append(like)
+    if not likeness:
+        return None
+    rule, found = max(likeness.items(), key=lambda item: (sum(item[1]), item[0].rule_id))
+    certain = sum(like >= 1 for like in found)
+    return rule if certain >= RULE_SHARE * len(said) or sum(found) >= NEARLY * len(said) else None
+
+
+def _rule_said(
+    event: FrictionEvent,
+    rules: Sequence[Rule],
+    vectors: Mapping[str, Sequence[float]],
+    rule_vectors: Mapping[str, Sequence[float]],
+    words: Words,
+) -> tuple[Rule | None, float]:
+    """The line that the event is likest to, and how like: from 1 it says it again."""
+    mine, given_up = words.of(event.text), retracted_words(event.text)
+    one = vectors.get(event.event_id)
+    best, likest = None, 0.0
+    for rule in rules:
+        theirs = words.of(rule.text)
+        shared = sum(weight * theirs.get(term, 0.0) for term, weight in mine.items())
+        other = rule_vectors.get(rule.rule_id)
+        if one is not None and other is not None:
+            cosine = sum(a * b for a, b in zip(one, other, strict=True))
+            like = (cosine + shared) / SAME_RULE_BOTH if shared > 0 else 0.0
+        else:
+            like = shared / SAME_RULE
+        if given_up & retracted_words(rule.text):
+            like = max(like, 1.2)
+        if like > likest and not breaks_with(event.text, rule.text):
+            best, likest = rule, like
+    return best, likest
+
+
+def _repeated(members: Sequence[FrictionEvent]) -> Pattern:
+    line = _line(members)
+    projects = distinct(m.project for m in members)
+    times = len({m.session_id for m in members})
+    said_so = any(kind_of_user(m.text) == "correction" for m in members)
+    return Pattern(
+        REPEATED_CORRECTION,
+        f"Said again in {times} sessions: “{clip(line, 110)}”",
+        MEMORY_FILE,
+        tuple(members),
+        adds=with_note(clip(line, MAX_LINE), projects),
+        section=HARD_RULES,
+        low_risk=times >= 3,
+        sure=1.0 if said_so else 0.8,
+    )
+
+
+def _line(members: Sequence[FrictionEvent]) -> str:
+    """The clearest way in which it was said, without "no" and "again" before it: one that is understood alone, else
+    the newest."""
+    texts = [_bare(m.text) for m in reversed(members)]
+    alone = [t for t in texts if stands_alone(t, "rule") and not t.endswith("?")]
+    return max(alone or texts, key=lambda t: (not t.endswith("?"), min(len(t), 80)))
+
+
+def _bare(text: str) -> str:
+    bare = _LEAD.sub("", " ".join(text.split()))
+    return bare[:1].upper() + bare[1:] if len(bare) >= 8 else " ".join(text.split())
+
+
+def _violated(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
+    """What stands in MEMORY.md goes where it is read at every turn; what stands there already becomes a barrier."""
+    times = len({m.session_id for m in members})
+    title = f"A rule of {rule.name} is still broken, in {times} sessions since: “{clip(rule.text, 90)}”"
+    quote = clip(rule.text, MAX_LINE)
+    if rule.name == MEMORY_FILE:
+        return Pattern(RULE_VIOLATED, title, AGENTS_FILE, tuple(members), adds=quote)
+    names = sorted({word for m in (*members, rule) for word in retracted_words(m.text)})
+    if names:
+        denied = ", ".join(f'"Bash({name}:*)"' for name in names[:3])
+        note = f'deny it: {{"permissions": {{"deny": [{denied}]}}}}, or write a hook that refuses it'
+        return Pattern(RULE_VIOLATED, title, ".claude/settings.json", tuple(members), note=note)
+    note = f"make it a check that fails (a lint rule, a test or a hook), for being told is not enough: “{quote}”"
+    return Pattern(RULE_VIOLATED, title, f"{Path(rule.file).name}", tuple(members), note=note)
+
+
+def _stale(said: Sequence[FrictionEvent], rules: Sequence[Rule], words: Words) -> tuple[list[Pattern], set[str]]:
+    """Lines whose place something took that a user said since, and the ids of their rules."""
+    patterns, over = [], set()
+    for rule in rules:
+        named = _names(rule.text)
+        reached = [e for e in sorted(said, key=age) if rule.reaches(e)]
+        ending = [e for e in reached if takes_place_of(e.text, rule.text) or _ends_name(e.text, named, rule.text)]
+        newer = frozenset(name for e in ending for name in _names(e.text)) - named
+        about = terms_of(rule.text)
+        members = [e for e in reached if e in ending or (newer & _names(e.text) and about & terms_of(e.text)) if ending]
+        sessions = {m.session_id for m in members}
+        plain = any(takes_place_of(m.text, rule.text) for m in members)
+        if not members or (len(sessions) < MIN_SESSIONS and not plain):
+            continue
+        over.add(rule.rule_id)
+        newest = _bare(members[-1].text)
+        patterns.append(
+            Pattern(
+                STALE_MEMORY,
+                f"{rule.name} still says “{clip(rule.text, 70)}”; you said “{clip(newest, 60)}”",
+                MEMORY_FILE if rule.name == MEMORY_FILE else rule.file,
+                tuple(members),
+                adds=clip(newest, MAX_LINE),
+                replaces=rule.text,
+                low_risk=rule.name == MEMORY_FILE and len(sessions) >= MIN_SESSIONS,
+            )
+        )
+    return patterns, over
+
+
+_NAME = re.compile(r"(?<![\w])(?:[A-Z][\w.+-]*[\w+]|[\w.-]*\d[\w.-]*|[\w-]+[._/][\w./-]+\w|`[^`]+`)")
+
+
+def _names(text: str) -> frozenset[str]:
+    """What is named in a line: words with a capital within it, with a digit, and names of code. The first word only
+    when it is one somewhere else: any line begins with a capital."""
+    found = [(m.start(), m[0].strip("`").lower()) for m in _NAME.finditer(text)]
+    inner = frozenset(name for start, name in found if start > 0 or not name.isalpha())
+    return inner or frozenset(name for _, name in found if carries_content(name))
+
+
+def _ends_name(text: str, named: Collection[str], line: str) -> bool:
+    """Whether the words say of something that the line names that it is over."""
+    low = f" {text.lower()} "
+    hit = [name for name in named if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", low)]
+    return (
+        bool(hit) and ENDING.search(text) is not None and bool(_names(text) - set(_names(line)) or _DENIED.search(text))
+    )
+
+
+_DENIED = re.compile(
+    r"\b(?:no longer|any ?more|gone|closed|off|out|left|forget|not|no|n't|nicht|kein\w*|weg|raus|vergiss|ya no|no|cerrad\w+|"
+    r"fuera|olvida|dejamos)\b|不再",
+    re.I,
+)

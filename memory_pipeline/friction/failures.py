@@ -1,0 +1,328 @@
+"""What went wrong with tools, again and again: failures, misuse, and an environment that is not as it should be."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from memory_pipeline.friction.attempts import (
+    USER,
+    Attempt,
+    Turn,
+    attempts,
+    error_in,
+    looks_only,
+    path_of,
+    signature,
+    used,
+    words_of_call,
+)
+from memory_pipeline.friction.events import FrictionEvent, cost, request_before, user_after
+from memory_pipeline.friction.patterns import (
+    AGENTS_FILE,
+    CONFIGURATION_DRIFT,
+    MIN_SESSIONS,
+    RECURRING_FAILURE,
+    TOOL_MISUSE,
+    Pattern,
+)
+from memory_pipeline.scope import told
+from memory_pipeline.text.sentences import clip
+
+NEXT_TRIES = 4
+"""Calls after a failed one among which what is used instead is looked for."""
+REPLACED_SHARE = 0.5
+"""Of the occurrences that a replacement must have followed."""
+ALWAYS = 0.75
+"""Of them, where nothing shows that what came next was for the same."""
+MIN_REFUSALS = 3
+"""Sessions in which a call was refused, from which it is the call that is not wanted, where nothing else was called."""
+MAX_ERROR = 200
+"""Characters of a line that tells of the environment."""
+MAX_FIXES = 6
+"""Calls between a failure and the success of the same among which its cure is."""
+
+_THING = r"[`'\"‘“]?(?P<thing>[\w@./:+-]*\w)[`'\"’”]?"
+_DRIFT = tuple(
+    re.compile(pattern, re.I)
+    for pattern in (
+        rf"(?:command not found|not found in path|unknown command or file):? {_THING}\s*$",
+        r"(?:^|: |\s)(?P<thing>[\w@.+-]+): (?:command )?not found\b",
+        rf"{_THING}[:]? command not found",
+        rf"{_THING} is not (?:installed|recognized as)",
+        rf"'?{_THING}'? is not recognized as",
+        rf"no module named {_THING}",
+        rf"cannot find (?:module|package) {_THING}",
+        rf"(?:could not|can't|cannot) (?:find|resolve|load) (?:module|package|library|dependency) {_THING}",
+        r"(?:no such file or directory|file not found|enoent)[^'\"]*['\"](?P<thing>[^'\"]+)['\"]",
+        rf"(?:cannot access|can't (?:read|open|cd to)|cannot open|cannot stat) {_THING}",
+        rf"{_THING}: no such file or directory",
+        rf"no such file or directory: {_THING}",
+        r"file does not exist\. did you mean (?P<thing>\S*\w)",
+        r"(?:port|address)\D{0,20}(?P<thing>\d{2,5})\D{0,40}(?:in use|allocated|taken)",
+        r"eaddrinuse\D*(?P<thing>\d{2,5})",
+        r"(?:connection refused|could not connect|econnrefused)\D*?(?:[\w.-]+:)?(?P<thing>\d{2,5})?",
+        rf"(?:environment variable|env(?:ironment)? var|variable) {_THING} (?:is |was )?"
+        r"(?:not set|missing|undefined|required|unset|not defined|empty)",
+        rf"(?:missing|required|undefined|unset)(?: required)? (?:environment variable|env(?:ironment)? var)s?:? {_THING}",
+        rf"{_THING} (?:environment variable|env var)? ?(?:is|was) (?:not set|unset|not defined in the environment)",
+        rf"(?:requires?|needs?|expected|wants?) {_THING} (?:version )?(?:[<>=^~]+ ?)?v?\d[\w.]*\b.{{0,60}}"
+        r"\b(?:got|found|have|but|current|installed|you)\b",
+        rf"unsupported (?:engine|version|{_THING} version)",
+        rf"cannot import name .* from {_THING}",
+        r"requires a different (?P<thing>\w+)|requires? (?P<other>\w+) ?[<>=]+ ?[\d.]+ ?\(running",
+        r"engine \"?(?P<thing>\w+)\"? is incompatible",
+        rf"checking for {_THING}\.{{2,3}} no",
+        r"(?P<thing>version) (?:mismatch|conflict)|incompatible (?:version|with)",
+        r"permission denied(?: \((?P<thing>[\w,-]+)\))?|eacces",
+        r"(?P<thing>sandbox) (?:denied|blocked)|operation not permitted|read-only file system",
+        r"not logged in|(?:please )?(?:run|use) [`'\"]?(?P<thing>[\w-]+) (?:auth )?login|unauthori[sz]ed|bad credentials",
+        r"no space left on device|cannot connect to the (?P<thing>docker) daemon",
+    )
+)
+"""The environment is not what the work expects; `thing` is what is missing, taken or of another version."""
+_MISSING_FILE = re.compile(r"^(?:file|path) does not exist\.?(?: did you mean .*)?$|^path does not exist", re.I)
+_OPTION = re.compile(
+    r"(?:unknown|unrecognized|unexpected|invalid|no such|unsupported) (?:\w+ )?(?:options?|flags?|arguments?|"
+    r"(?:sub)?commands?|fields?|parameters?|json field|switch)|unknown shorthand flag|^usage:|missing required arg",
+    re.I,
+)
+"""A program was called in a way that it does not know."""
+_PROTOCOL = re.compile(
+    r"has not been read yet|to replace not found|matches of the string|old_?string|has been modified since|"
+    r"no changes to make|exceeds maximum allowed|must be unique|"
+    r"failed to find expected lines|offset \S+ is beyond",
+    re.I,
+)
+"""Between a harness and its model: whoever reads the pattern can change nothing about it."""
+_NATURAL = re.compile(r"merge conflict|automatic merge failed|conflict \(|fix conflicts", re.I)
+"""Comes with the work: a conflict, a test that does not pass yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call that failed or was refused, with what followed it."""
+
+    event: FrictionEvent
+    head: str
+    error: str
+    """Empty where the user refused it."""
+    instead: str | None
+    """What was called next on the same thing and worked."""
+    then: str | None
+    """The next call that changes something and worked, whatever it was about; None where the same worked later."""
+    cure: str | None
+    """The command between the failure and the success of the same call."""
+    request: str
+    """Id of the user's message that it was done for."""
+    words: str = ""
+    """Of the user who refused it."""
+
+
+def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Failure]:
+    """Of one session."""
+    made = attempts(turns)
+    for number, attempt in enumerate(made):
+        if not (attempt.has_failed or attempt.is_refused):
+            continue
+        error = "" if attempt.is_refused else _error(attempt.result.text)
+        place = path_of(attempt) if _MISSING_FILE.search(error) else None
+        if not error and not attempt.is_refused:
+            continue
+        later = _of_the_same_turn(turns, attempt, made[number + 1 :])
+        again = next((i for i, a in enumerate(later[:MAX_FIXES]) if _is_same(attempt, a) and _worked(a)), None)
+        until = later[again].ended if again is not None else min(user_after(turns, attempt.ended), attempt.ended + 4)
+        lost, minutes = cost(turns, attempt.position, until)
+        result = attempt.result
+        start = max(result.text.find(error), 0) if error else 0
+        spans = [(result.message_id, start, start + len(error or result.text[:200]))]
+        beside = turns[max(0, attempt.ended - 1) : attempt.ended + 3]  # harnesses write them in either order
+        answer = next((turn for turn in beside if turn.role == USER), None)
+        words = ""
+        if attempt.is_refused and answer is not None:
+            words = answer.text
+            spans.append((answer.message_id, 0, len(words)))
+        text = error or f"{attempt.head} was refused"
+        yield Failure(
+            FrictionEvent(
+                *(result.message_id, result.day, result.session_id, result.at, text, tuple(spans)),
+                *(cwd, project, lost, minutes),
+            ),
+            attempt.head,
+            f"{error.rstrip('.')}: {place}" if place else error,
+            _instead(attempt, made[number + 1 :][:NEXT_TRIES]),
+            None if again is not None else _next(attempt, made[number + 1 :][:NEXT_TRIES]),
+            later[again - 1].command if again else None,
+            turns[request_before(turns, attempt.position)].message_id,
+            words,
+        )
+
+
+def _error(text: str) -> str:
+    """The line that tells what went wrong: of the environment, if one does, for all else follows from that."""
+    error = error_in(text) or ""
+    if error and drifting(error) is None:
+        lines = (line.strip() for line in text.splitlines() if len(line) <= MAX_ERROR)
+        return next((line for line in lines if drifting(line) is not None), error)
+    return error
+
+
+def _of_the_same_turn(turns: Sequence[Turn], attempt: Attempt, later: Sequence[Attempt]) -> list[Attempt]:
+    end = user_after(turns, attempt.ended)
+    return [a for a in later if a.position <= end]
+
+
+def _is_same(one: Attempt, other: Attempt) -> bool:
+    return one.call.tool == other.call.tool and one.head == other.head
+
+
+def _worked(attempt: Attempt) -> bool:
+    return not (attempt.result.is_error or attempt.is_refused)
+
+
+def _instead(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
+    """What worked next on the same thing; after a refusal, what was called next."""
+    about = words_of_call(attempt)
+    for other in later:
+        if (
+            not _worked(other)
+            or other.head == attempt.head
+            or (looks_only(other.head) and not looks_only(attempt.head))
+        ):
+            continue
+        if attempt.is_refused or about & words_of_call(other):
+            return used(other.head)
+    return None
+
+
+def _next(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
+    other = next((a for a in later if not looks_only(a.head)), None)
+    return used(other.head) if other and _worked(other) and used(other.head) != used(attempt.head) else None
+
+
+def patterns_of(failures: Sequence[Failure]) -> list[Pattern]:
+    """What recurs in more than one session, each failure in one pattern."""
+    by_key: dict[tuple[str, ...], list[Failure]] = defaultdict(list)
+    for failure in sorted(failures, key=lambda f: (f.event.at, f.event.event_id)):
+        by_key[_key(failure)].append(failure)
+    found = []
+    for key, members in by_key.items():
+        if len({m.event.session_id for m in members}) < MIN_SESSIONS:
+            continue
+        pattern = _pattern(key, members)
+        if pattern:
+            found.append(replace(pattern, requests=frozenset(m.request for m in members)))
+    return found
+
+
+def _key(failure: Failure) -> tuple[str, ...]:
+    """What makes two of them the same. What is not found is so in one project, while a machine that lacks a program
+    lacks it everywhere."""
+    project = failure.event.project or ""
+    if not failure.error:
+        return ("refused", failure.head)
+    drift = drifting(failure.error)
+    if drift is not None:
+        return ("drift", project if _FILE_MISSING.search(failure.error) else "", *drift)
+    if _OPTION.search(failure.error):
+        return ("option", failure.head.split()[0])
+    return ("failed", failure.head.split()[0] if _VAGUE.search(failure.error) else "", signature(failure.error))
+
+
+_FILE_MISSING = re.compile(r"no such file|does not exist|cannot access|enoent|not found: ", re.I)
+_VAGUE = re.compile(r"^\W*(?:\w+ ){0,3}(?:error|failed|failure|invalid|not found|denied)\W*$", re.I)
+"""Says nothing without the program that says it."""
+
+
+def drifting(error: str) -> tuple[str, str] | None:
+    """Which kind of drift the error tells of, and of what; None when it is none."""
+    for number, pattern in enumerate(_DRIFT):
+        found = pattern.search(error)
+        if found:
+            thing = next((v for k, v in found.groupdict().items() if v), "")
+            return f"{number if not thing else 'thing'}", thing.rsplit("/", 1)[-1].lower()
+    return None
+
+
+def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None:
+    events = tuple(m.event for m in members)
+    newest, head = members[-1], Counter(m.head for m in members).most_common(1)[0][0]
+    instead = _most(members, lambda m: m.instead) or _most(members, lambda m: m.then, share=ALWAYS)
+    cure = _most(members, lambda m: m.cure)
+    error = clip(newest.error, 160)
+    where = f" in {told([newest.event.project])}" if newest.event.project else ""
+    if key[0] == "refused":
+        times = len({m.event.session_id for m in members})
+        if head in _EDITORS or not head.strip() or head == "a tool" or (times < MIN_REFUSALS and not instead):
+            return None
+        use = f"; use `{instead}`" if instead else ""
+        said = clip(next((m.words for m in reversed(members) if len(m.words.split()) > 2), ""), 160)
+        return Pattern(
+            TOOL_MISUSE,
+            f"You refused `{head}` in {times} sessions" + (f": “{clip(said, 80)}”" if said else ""),
+            AGENTS_FILE,
+            events,
+            adds=f"Do not call `{head}` without being asked to{where}{use}." + (f" “{said}”" if said else ""),
+        )
+    if key[0] == "drift":
+        return _drift(key, events, head, error, instead, cure, where)
+    if _PROTOCOL.search(newest.error) and not instead:
+        return None
+    if key[0] == "option" or instead:
+        use = f"; use `{instead}`" if instead else f"; see `{head.split()[0]} --help` first"
+        return Pattern(
+            TOOL_MISUSE,
+            f"`{head}` fails with “{clip(newest.error, 80)}”"
+            + (f", and `{instead}` is used instead" if instead else ""),
+            AGENTS_FILE,
+            events,
+            adds=f"`{head}` fails here with “{error}”{use}.",
+        )
+    if _NATURAL.search(newest.error):
+        return None
+    then = f": run `{clip(cure, 120)}` first" if cure else ""
+    return Pattern(
+        RECURRING_FAILURE,
+        f"`{head}` fails with “{clip(newest.error, 90)}”",
+        AGENTS_FILE,
+        events,
+        adds=f"`{head}` fails with “{error}”{then}." if cure else None,
+        note="" if cure else f"Say how to avoid it: `{head}` fails with “{error}”.",
+    )
+
+
+_EDITORS = frozenset({"Edit", "Write", "MultiEdit", "ExitPlanMode", "AskUserQuestion", "apply_patch", "edit", "write"})
+"""Refused for what would be written, not for being called."""
+
+
+def _drift(
+    key: tuple[str, ...],
+    events: tuple[FrictionEvent, ...],
+    head: str,
+    error: str,
+    instead: str | None,
+    cure: str | None,
+    where: str,
+) -> Pattern:
+    thing = key[-1] or head
+    use = f" Use `{instead}`." if instead else f" `{clip(cure, 120)}` helped." if cure else ""
+    return Pattern(
+        CONFIGURATION_DRIFT,
+        f"The environment is not as `{head}` needs it: “{clip(error, 90)}”",
+        AGENTS_FILE,
+        events,
+        adds=f"`{thing}` is missing or different where agents work{where}: `{head}` fails with “{error}”.{use}",
+    )
+
+
+def _most(
+    members: Sequence[Failure], what: Callable[[Failure], str | None], *, share: float = REPLACED_SHARE
+) -> str | None:
+    """What most of them share, if enough do."""
+    found = Counter(value for m in members if (value := what(m)))
+    if not found:
+        return None
+    value, times = found.most_common(1)[0]
+    return str(value) if times >= max(MIN_SESSIONS, share * len(members)) else None

@@ -1,0 +1,179 @@
+"""What is looked up again before the same work, or explained by the user again: a skill that is missing."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from memory_pipeline.friction.attempts import USER, Attempt, Turn, attempts, path_of
+from memory_pipeline.friction.events import FrictionEvent, cost, request_before
+from memory_pipeline.friction.patterns import MISSING_SKILL, Pattern
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.similarity import overlap
+from memory_pipeline.text.terms import terms
+
+MIN_SESSIONS = 3
+"""Sessions in which the same was looked up: twice is how somebody learns."""
+MANY = 6
+"""Times that the help of a program was asked for, from which two sessions are enough."""
+SAME_SEARCH = 0.5
+"""Shared terms per term of both, from which two searches ask the same."""
+SAME_INSTRUCTIONS = 0.6
+MIN_INSTRUCTIONS = 200
+"""Characters of a message that explains how something is done."""
+MAX_INSTRUCTIONS = 6_000
+_SEARCH = re.compile(r"web_?search|search_?web|google|brave|tavily|exa\b|context7|search_docs|docs_search", re.I)
+_FETCH = re.compile(r"fetch|browse|read_?url|open_?url|scrape|crawl", re.I)
+_QUERY = re.compile(r"(?:query|queries|q|search_query|prompt|question|search)=(?P<query>.*?)(?:, [a-z_]+=|\)?$)", re.S)
+_URL = re.compile(r"https?://[^\s'\"<>)|,]+")
+_HELP = re.compile(
+    r"(?:^|[;&|\s])(?:man (?P<man>[\w-]+)|(?P<program>[\w./-]+(?: [a-z][\w:-]*){0,2}) (?:-{1,2}(?:long)?help|-h|help)\b)"
+)
+_UNSERVED = re.compile(
+    r"\bstatus(?: code)?:? ?[45]\d\d\b|\b(?:40[0134]|50\d) (?:forbidden|not found|unauthorized|bad)", re.I
+)
+_SHOWN = re.compile(r"\b(?:cat|sed|head|less|bat|nl|more)\b[^|;&]*?(?P<path>[\w./~-]+\.(?:md|mdx|rst|adoc|txt))\b")
+_LOCAL = re.compile(r"^(?:localhost|127\.|0\.0\.0\.0|\[?::1)")
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Something that was looked up, or explained."""
+
+    event: FrictionEvent
+    kind: str
+    """search, page, help or instructions"""
+    key: str
+    """What has to be equal, where that can be told; else empty, and `terms` are compared."""
+    terms: frozenset[str]
+    request: str
+    """Id of the user's message that it was looked up for."""
+    asked: str
+    """The beginning of that message."""
+
+
+_DOCUMENT = re.compile(r"\.(?:md|mdx|rst|adoc|txt)$", re.I)
+_OWN = re.compile(r"^(?:readme|changelog|claude|agents|gemini|memory|skill|todo|plan|license)\b", re.I)
+"""Files that agents read for themselves in any session."""
+
+
+def lookups_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Lookup]:
+    """Of one session."""
+    for attempt in attempts(turns):
+        if attempt.is_refused or attempt.result.is_error or _UNSERVED.search(attempt.result.text[:300]):
+            continue
+        for kind, key, words in _looked_up(attempt):
+            began = attempt.position
+            call = attempt.call
+            start = max(call.text.find(words), 0)
+            lost, minutes = cost(turns, began, attempt.ended)
+            request = turns[request_before(turns, began)]
+            event = FrictionEvent(
+                *(call.message_id, call.day, call.session_id, call.at, words),
+                *(((call.message_id, start, start + len(words)),), cwd, project, lost, minutes),
+            )
+            named = frozenset(terms(words)) if not key else frozenset[str]()
+            yield Lookup(event, kind, key, named, request.message_id, clip(request.text, 200))
+    for position, turn in enumerate(turns):
+        if turn.role == USER and MIN_INSTRUCTIONS <= len(turn.text) <= MAX_INSTRUCTIONS and _explains(turn.text):
+            lost, minutes = cost(turns, request_before(turns, position), position)
+            event = FrictionEvent(
+                *(turn.message_id, turn.day, turn.session_id, turn.at, turn.text),
+                *(((turn.message_id, 0, len(turn.text)),), cwd, project, min(lost, 1), min(minutes, 2.0)),
+            )
+            yield Lookup(event, "instructions", "", frozenset(terms(turn.text)), turn.message_id, "")
+
+
+def _looked_up(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
+    """(kind, key, words as they stand in the call)"""
+    call, command = attempt.call, attempt.command
+    text = command if command is not None else call.text
+    if command is not None:
+        for found in _HELP.finditer(command):
+            program = (found["man"] or found["program"]).rsplit("/", 1)[-1]
+            yield "help", program.split()[0], found[0].strip(" ;&|")
+        for shown in _SHOWN.finditer(command):
+            place = "/".join(shown["path"].split("/")[-2:])
+            if not _OWN.match(place.rsplit("/", 1)[-1]):
+                yield "page", place, place
+        if not re.search(r"\b(?:curl|wget|lynx|xh|http)\b", command):
+            return
+    if _SEARCH.search(call.tool) and (query := _QUERY.search(text)):
+        yield "search", "", query["query"].strip()[:300]
+    elif command is None and (place := path_of(attempt)) and _DOCUMENT.search(place):
+        if not _OWN.match(place.rsplit("/", 1)[-1]):
+            yield "page", place, place
+    elif command is not None or _FETCH.search(call.tool):
+        for url in dict.fromkeys(_URL.findall(text)):
+            parts = urlsplit(url)
+            if not _LOCAL.match(parts.netloc):
+                yield "page", f"{parts.netloc}{parts.path.rstrip('/')}".lower(), url
+
+
+def _explains(text: str) -> bool:
+    """Whether it tells how to do something, in more than a sentence: steps, or a list."""
+    return len(re.findall(r"(?m)^\s*(?:[-*+]|\d+[.)])\s+\S", text)) >= 2 or text.count(". ") + text.count(".\n") >= 3
+
+
+def patterns_of(lookups: Sequence[Lookup]) -> list[Pattern]:
+    """What was looked up in three sessions or more."""
+    groups: dict[tuple[str, str, str], list[Lookup]] = defaultdict(list)
+    leaders: dict[tuple[str, str], list[tuple[str, Lookup]]] = defaultdict(list)
+    for lookup in sorted(lookups, key=lambda one: (one.event.at, one.event.event_id)):
+        is_local = lookup.kind == "page" and "://" not in lookup.event.text
+        place = (lookup.kind, lookup.event.project or "" if is_local else "")
+        key = lookup.key
+        if not key:
+            least = SAME_INSTRUCTIONS if lookup.kind == "instructions" else SAME_SEARCH
+            alike = (name for name, one in leaders[place] if overlap(one.terms, lookup.terms) >= least)
+            key = next(alike, "")
+            if not key:
+                key = lookup.event.event_id
+                leaders[place].append((key, lookup))
+        groups[(*place, key)].append(lookup)
+    return [
+        _pattern(members)
+        for members in _together(list(groups.values()))
+        if (sessions := len({m.event.session_id for m in members})) >= MIN_SESSIONS
+        or (members[0].kind == "help" and sessions > 1 and len(members) >= MANY)
+    ]
+
+
+def _together(groups: list[list[Lookup]]) -> list[list[Lookup]]:
+    """What was looked up for the same requests, twice or more, is one: a page and the search that found it."""
+    joined: list[list[Lookup]] = []
+    for group in sorted(groups, key=len, reverse=True):
+        requests = {m.request for m in group}
+        for other in joined:
+            if len(requests & {m.request for m in other}) >= min(2, len(requests)):
+                other += group
+                break
+        else:
+            joined.append(list(group))
+    return [sorted(g, key=lambda one: (one.event.at, one.event.event_id)) for g in joined]
+
+
+def _pattern(members: Sequence[Lookup]) -> Pattern:
+    kind = members[-1].kind
+    newest, asked = members[-1].event, clip(members[-1].asked, 60)
+    words = clip(newest.text, 90)
+    name = slug(newest.text)
+    requests = frozenset(m.request for m in members)
+    events = tuple(m.event for m in members)
+    if kind == "instructions":
+        title = f"You explain the same again: “{words}”"
+        note = f"write these instructions down once, as a skill or a command: “{clip(newest.text, 400)}”"
+    else:
+        looked = {"search": "searched for", "page": "read", "help": "asked for"}[kind]
+        title = f"Before “{asked}” and the like, the same is looked up: “{words}”"
+        note = f"write down what “{words}” tells; agents have {looked} it in {len({e.session_id for e in events})} sessions"
+    return Pattern(MISSING_SKILL, title, f".agents/skills/{name}/SKILL.md", events, note=note, requests=requests)
+
+
+def slug(text: str) -> str:
+    """A name for a folder, from the first words."""
+    words = re.findall(r"[a-z0-9]+", _URL.sub(lambda url: urlsplit(url[0]).path, text.lower()))
+    return "-".join(words[:5])[:40].strip("-") or "how-to"

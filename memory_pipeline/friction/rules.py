@@ -1,0 +1,185 @@
+"""Lines that agents are told to keep: of MEMORY.md, AGENTS.md and CLAUDE.md, whoever wrote them.
+
+A file does not say when a line was written. A line that was promoted has its day; any other is dated by the day it was
+first seen, which is remembered, or by the file's last change if that is earlier: so no older day can break a rule.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from pathlib import Path
+
+import polars as pl
+
+from memory_pipeline.friction.attempts import Turn
+from memory_pipeline.friction.events import FrictionEvent
+from memory_pipeline.lake.rows import WatchedRuleRow, typed_rows
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.scope import noted, without_note
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.sentences import sentences, squeeze
+from memory_pipeline.text.similarity import content_words
+from memory_pipeline.workspace import Workspace
+
+FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".claude/CLAUDE.md")
+MAX_BYTES = 400_000
+"""Of a file of rules; a longer one is something else."""
+MIN_WORDS = 3
+"""Of content, in a line that says what to do."""
+MAX_LINE = 500
+INJECTED = "injected"
+"""The role of what a harness put into a session."""
+_DATED = re.compile(r"\((?P<day>\d{4}-\d\d-\d\d)\)\s*")
+"""How a line of MEMORY.md begins that was promoted: with the day on which it was said."""
+_COMMENT = re.compile(r"<!--.*?-->", re.S)
+_GIVEN = re.compile(r"#? ?AGENTS\.md instructions for (?P<folder>\S[^\n]*)\n|<INSTRUCTIONS>|# claudeMd", re.I)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A line of a file that agents are given."""
+
+    file: str
+    """MEMORY.md, or the path of a project's file."""
+    text: str
+    since: date
+    project: str | None = None
+    """Of a line of MEMORY.md that names one."""
+
+    def reaches(self, event: FrictionEvent) -> bool:
+        """Whether it holds where the event happened, and did so then."""
+        if event.day <= self.since:
+            return False
+        folder = Path(self.file).parent
+        if folder.is_absolute():
+            folder = folder.parent if folder.name == ".claude" else folder
+            return event.cwd is not None and Path(event.cwd).is_relative_to(folder)
+        return self.project is None or event.project is None or self.project == event.project
+
+    @property
+    def rule_id(self) -> str:
+        return hashlib.sha256(f"{self.file}\n{self.text}".encode()).hexdigest()[:16]
+
+    @property
+    def name(self) -> str:
+        return Path(self.file).name
+
+
+class RuleBook:
+    """The rules that are known, with the day since which each is."""
+
+    def __init__(self, workspace: Workspace, today: date) -> None:
+        self.lake, settings = workspace.lake, workspace.settings
+        self.stored = typed_rows(self.lake.read("watched_rules"), WatchedRuleRow)
+        self._since = {row["rule_id"]: row["since"] for row in self.stored}
+        promotions = self.lake.read("promotions", columns=("text", "day"))
+        self._promoted = {_plain(text): day for text, day in promotions.iter_rows()}
+        folders = self.lake.read("files", columns=("cwd",))["cwd"].drop_nulls().unique().sort()
+
+        def day_of(seconds: float) -> date:
+            return min(today, datetime.fromtimestamp(seconds, settings.zone).date())
+
+        self.memory_file = settings.memory_file.name
+        self.present = {rule.rule_id: rule for rule in map(self._dated, _written(settings, folders, day_of))}
+
+    def _dated(self, rule: Rule) -> Rule:
+        if rule.file == self.memory_file and (day := self._promoted.get(_plain(rule.text))):
+            return replace(rule, since=day)
+        return replace(rule, since=min(rule.since, self._since.get(rule.rule_id, rule.since)))
+
+    def before(self, day: date) -> list[Rule]:
+        """Those that stand in a file now and were known before the day."""
+        return [rule for rule in self.present.values() if rule.since < day]
+
+    def fingerprint(self, day: date) -> list[str]:
+        """What was ever known before the day: a line that went later changes no older day."""
+        known = {rule_id for rule_id, since in self._since.items() if since < day}
+        return sorted(known | {rule.rule_id for rule in self.before(day)})
+
+    def remember(self) -> None:
+        """Store the lines that are seen for the first time."""
+        new = [rule for rule_id, rule in self.present.items() if rule_id not in self._since]
+        if not new:
+            return
+        rows: list[WatchedRuleRow] = [
+            {"rule_id": r.rule_id, "file": r.file, "text": r.text, "project": r.project, "since": r.since} for r in new
+        ]
+        frame = pl.DataFrame([*self.stored, *rows], schema=TABLES["watched_rules"].columns)
+        self.lake.replace_all("watched_rules", frame)
+        self.stored = [*self.stored, *rows]
+        self._since |= {rule.rule_id: rule.since for rule in new}
+
+
+def rules_in(text: str) -> Iterator[str]:
+    """The lines of a Markdown file that say something, as they stand there without their bullet."""
+    shown = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    for sentence in sentences(shown):
+        line = shown[sentence.start : sentence.end]
+        if sentence.kind == "heading" or len(line) > MAX_LINE or line.lstrip("-*+ ").startswith("~~"):
+            continue
+        plain = squeeze(line)
+        if len(content_words(plain)) >= MIN_WORDS:
+            yield plain
+
+
+def given_in(turns: Iterable[Turn], cwd: str | None) -> Iterator[Rule]:
+    """Rules that a harness gave its agent, as the transcript of a session has them."""
+    for turn in turns:
+        found = _GIVEN.search(turn.text[:2_000]) if turn.role == INJECTED else None
+        if found:
+            folder = (found["folder"] or "").strip() or cwd
+            file = f"{folder}/AGENTS.md" if folder else "AGENTS.md"
+            yield from (Rule(file, line, turn.day) for line in rules_in(turn.text[found.end() :]))
+
+
+DayOf = Callable[[float], date]
+
+
+def _written(settings: Settings, folders: Iterable[str], day_of: DayOf) -> Iterator[Rule]:
+    memory = settings.memory_file
+    for text, day in _read(memory, day_of):
+        for line in rules_in(text):
+            dated = _DATED.match(line)
+            since = min(day, date.fromisoformat(dated["day"])) if dated and _is_date(dated["day"]) else day
+            yield Rule(memory.name, without_note(line[dated.end() if dated else 0 :]), since, noted(line))
+    for path in sorted(_files(folders)):
+        for text, day in _read(path, day_of):
+            yield from (Rule(f"{path}", line, day) for line in rules_in(text))
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:  # 2026-02-31
+        return False
+    return True
+
+
+def _files(folders: Iterable[str]) -> set[Path]:
+    """Those of the folders that sessions worked in, and of the folders above them up to their repository."""
+    found = set[Path]()
+    for place in map(Path, folders):
+        if not place.is_absolute():
+            continue
+        for parent in (place, *place.parents):
+            found |= {parent / name for name in FILES if (parent / name).is_file()}
+            if (parent / ".git").exists() or parent == Path.home():
+                break
+    return found
+
+
+def _read(path: Path, day_of: DayOf) -> Iterator[tuple[str, date]]:
+    try:
+        status = path.stat()
+        if status.st_size <= MAX_BYTES:
+            yield path.read_text("utf-8", "replace"), day_of(status.st_mtime)
+    except OSError:  # it is not there, or not for us to read: then there is no rule in it
+        return
+
+
+def _plain(text: str) -> str:
+    return " ".join(without_note(text).lower().split()).strip(" .")

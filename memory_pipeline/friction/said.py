@@ -1,0 +1,204 @@
+"""What users had to say again: corrections and rules in their own words, and which of them are about one thing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from memory_pipeline.friction.attempts import TOOL, USER, Turn, head_of_call, is_call, looks_only
+from memory_pipeline.friction.events import FrictionEvent, cost, request_before
+from memory_pipeline.lake.rows import ObservationRow, distinct
+from memory_pipeline.scope import may_end
+from memory_pipeline.text import cues
+from memory_pipeline.text.kinds import MIN_SAID, PROSE, is_passing, kind_of_user
+from memory_pipeline.text.languages.cues import foreign_cues
+from memory_pipeline.text.sentences import sentences
+from memory_pipeline.text.similarity import CJK
+from memory_pipeline.text.wording import breaks_with, retracted_names, takes_place_of
+
+CORRECTING = ("correction", "rule", "preference")
+CHANGING = ("decision", "state_change")
+"""Kinds with which a user ends what they said before, without correcting anybody."""
+MAX_SENTENCE = 400
+MAX_MESSAGE = 6_000
+"""Characters of a message of a user's that somebody typed; longer ones are pasted."""
+LAST_CALLS = 3
+"""Calls before a correction that it may be about."""
+
+
+class Said(NamedTuple):
+    """What users said in a window of days."""
+
+    corrections: list[FrictionEvent]
+    changes: list[FrictionEvent]
+    """What says that something is over or decided anew: it ends what was said before."""
+    remarks: list[FrictionEvent]
+    """What else was said while the work went on: with a rule beside it, it may say that the rule was broken."""
+
+
+_AGAIN = re.compile(
+    r"\b(?:again|still|keep(?:s)? (?:on )?\w+ing|how (?:many times|often)|i(?:'ve| have)? (?:already )?(?:told|said|asked|"
+    r"mentioned)|as (?:i )?(?:said|mentioned|told)|remember (?:to|that)|told you|reminder|once more|every time|"
+    r"should have been|(?:we|i) (?:do not|don't|never) use|use \S+ (?:here|,? not)|"
+    r"wieder|wie oft|zum \w+ten mal|wie (?:gesagt|besprochen)|otra vez|de nuevo|cuántas veces|ya (?:te|os) dije|"
+    r"te he dicho|encore une fois|à nouveau|combien de fois|je t'ai (?:déjà )?dit)\b|又|说过|再说一次|何度も|言った",
+    re.I,
+)
+"""Says in passing that it was said before."""
+ENDING = re.compile(
+    r"\b(?:no longer|any ?more|any longer|moved|migrated|switched|replaced|retired|forget|dropped|closed|shut down|gone|"
+    r"(?:has|have|we) left|is out|is off|turned off|(?:these|nowadays) days?|from (?:now|today) on|changed my mind|"
+    r"new decision|after all|since (?:last|yesterday|the|this)|instead of|deprecated|now|"
+    r"nicht mehr|gibt es nicht|kein\w* \S+ mehr|umgezogen|gewechselt|abgeschaltet|vergiss|weg|raus|inzwischen|ab (?:jetzt|heute)|"
+    r"seit|jetzt|statt|doch|überlegt|neue entscheidung|"
+    r"ya no|dej(?:amos|é|ó)|cerrad[oa]|apagad[oa]|olvida|pasamos|pasó|migramos|cambi(?:é|amos)|ahora|fuera|desde|"
+    r"en (?:vez|lugar) de|se fue|désormais|maintenant|oublie|ne \S+ plus)\b|不再|已经|换成|改用|现在|もう|やめ|今は",
+    re.I,
+)
+"""Says that something else holds now, in words that alone prove nothing."""
+REVERSAL = re.compile(
+    r"\b(?:changed? my mind|after all|new decision|(?:we )?decided (?:today|to)|from (?:now|today) on|überlegt|neue entscheidung|"
+    r"heute entschieden|ab (?:jetzt|heute)|cambi(?:é|amos) de (?:idea|opinión)|decidimos|desde (?:ahora|hoy)|nueva decisión|"
+    r"changé d'avis|désormais)\b|改主意|从今天起|これからは",
+    re.I,
+)
+"""Says that the user themselves wants it otherwise from now on."""
+
+
+def said_in(
+    turns: Sequence[Turn],
+    observed: Sequence[ObservationRow],
+    quoted: Mapping[str, Sequence[tuple[int, int]]],
+    cwd: str | None,
+    project: str | None,
+) -> Said:
+    """Of one session: what was observed of its user, and sentences of theirs that were not."""
+    positions = {turn.message_id: i for i, turn in enumerate(turns)}
+    said = Said([], [], [])
+    known: dict[str, list[tuple[int, int]]] = {}
+    for o in observed:
+        spans = tuple((s["message_id"], s["start"], s["end"]) for s in o["evidence"])
+        if o["trust"] != USER or not spans or _THANKS.search(o["text"]):
+            continue
+        place = positions.get(spans[0][0])
+        event = FrictionEvent(
+            *(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans),
+            *(o["cwd"] or cwd, o["project"] or project),
+            *(_before(turns, place) if place is not None else ()),
+        )
+        if o["kind"] in CORRECTING:
+            said.corrections.append(event)
+        elif o["kind"] in CHANGING:
+            said.changes.append(event)
+        else:
+            said.remarks.append(event)
+        for message_id, start, end in spans:
+            known.setdefault(message_id, []).append((start, end))
+    for position, turn in enumerate(turns):
+        if turn.role != USER or len(turn.text) > MAX_MESSAGE:
+            continue
+        skipped = [*quoted.get(turn.message_id, ()), *known.get(turn.message_id, ())]
+        for start, end, kind in _sentences_in(turn.text, skipped):
+            words = turn.text[start:end]
+            event = FrictionEvent(
+                *(f"{turn.message_id}:{start}", turn.day, turn.session_id, turn.at, words),
+                *(((turn.message_id, start, end),), cwd, project, *_before(turns, position)),
+            )
+            if kind in CORRECTING or (_AGAIN.search(words) and not (kind == "question" and words.endswith("?"))):
+                said.corrections.append(event)
+            elif kind in CHANGING or ENDING.search(words):
+                said.changes.append(event)
+            elif kind != "question" or complains(words):
+                said.remarks.append(event)
+    return said
+
+
+_COMPLAINT = re.compile(
+    r"\b(?:why|again|forgot|without|not|no|n't|warum|wieder|vergessen|ohne|nicht|kein\w*|por qué|otra vez|sin|no|olvid\w+|"
+    r"pourquoi|sans|pas|oublié|missing|fehlt|falta|manque|where(?:'s| is)|wo ist|dónde está|should have|rules?|regeln?|"
+    r"reglas?|wrong|falsch|mal|too many|zu viele?|demasiad\w+)\b|不|没|错",
+    re.I,
+)
+
+
+def complains(words: str) -> bool:
+    """Whether it may be about something that was done wrong."""
+    return _COMPLAINT.search(words) is not None
+
+
+def _sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
+    """Start, end and kind of each sentence that somebody typed and that says something. A bare "no" belongs to the
+    sentence behind it, which it makes a correction."""
+    before: int | None = None
+    for sentence in sentences(text):
+        start, end = sentence.start, sentence.end
+        words = text[start:end]
+        if sentence.kind == "heading" or end - start > MAX_SENTENCE or _covered(start, end, skipped):
+            before = None
+            continue
+        kind = kind_of_user(words)
+        if len(words) < MIN_SAID and not CJK.search(words):
+            before = start if kind == "correction" else None
+            continue
+        if _THANKS.search(words) or (len(words) <= SHORT and _consents(words)):
+            before = None
+            continue
+        if is_passing(words) and kind not in CORRECTING and not _AGAIN.search(words) and not ENDING.search(words):
+            before = None
+            continue
+        if _is_prose(words):
+            yield (start, end, kind) if before is None else (before, end, "correction")
+        before = None
+
+
+_THANKS = re.compile(
+    r"\b(?:thanks?|thank you|thx|danke\w*|gracias|merci|great work|well done|good job|perfect(?:o)?|no worries|"
+    r"passt schon|no hace falta|no te preocupes)\b|谢谢|ありがとう",
+    re.I,
+)
+SHORT = 40
+"""Characters of a sentence that does no more than begin with consent."""
+
+
+def _consents(words: str) -> bool:
+    foreign = foreign_cues(words)
+    accepting, correcting = (foreign.accepting, foreign.correction) if foreign else (cues.ACCEPTING, cues.CORRECTION)
+    return accepting.match(words) is not None and not (_AGAIN.search(words) or correcting.search(words))
+
+
+def _covered(start: int, end: int, spans: Collection[tuple[int, int]]) -> bool:
+    return any(s < end and start < e for s, e in spans)
+
+
+def _is_prose(words: str) -> bool:
+    return sum(c.isalpha() or c.isspace() for c in words) >= PROSE * len(words)
+
+
+def _before(turns: Sequence[Turn], position: int) -> tuple[int, float, frozenset[str]]:
+    """Turns and minutes between the request and what is said of it, which was done in vain; and what was done."""
+    request = request_before(turns, position)
+    calls = [turn for turn in turns[request:position] if turn.role == TOOL and is_call(turn)][-LAST_CALLS:]
+    did = frozenset(head for turn in calls if (head := head_of_call(turn)) and not looks_only(head))
+    return *cost(turns, request, position), did
+
+
+def standing(events: Sequence[FrictionEvent], said: Sequence[FrictionEvent]) -> list[FrictionEvent]:
+    """Those whose place nothing took that was said later: a changed mind is no recurrence."""
+    ending = [s for s in said if retracted_names(s.text)]
+    return [s for s in events if not any(ends(e, s) and takes_place_of(e.text, s.text) for e in ending)]
+
+
+def of_one_mind(members: Sequence[FrictionEvent]) -> tuple[FrictionEvent, ...]:
+    """Without those that hold on to what a later one gives up; oldest first, as they come."""
+    return tuple(m for m in members if not any(ends(n, m) and breaks_with(n.text, m.text) for n in members))
+
+
+def ends(newer: FrictionEvent, older: FrictionEvent) -> bool:
+    """Whether it was said later, and not of another project."""
+    return age(older) < age(newer) and may_end(distinct([newer.project]), distinct([older.project]))
+
+
+def age(event: FrictionEvent) -> tuple[datetime, str]:
+    return event.at, event.event_id
