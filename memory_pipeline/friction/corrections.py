@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from memory_pipeline.friction.patterns import (
     Pattern,
 )
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.said import ENDING, REVERSAL, Said, age, complains, of_one_mind
+from memory_pipeline.friction.said import AGAIN, ENDING, REVERSAL, Said, age, complains, of_one_mind
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
 from memory_pipeline.text.kinds import kind_of_user
@@ -33,6 +33,12 @@ SAME_RULE = 0.34
 """Cosine of their words from which somebody's words are about a line, where there are no vectors."""
 SAME_RULE_BOTH = 0.7
 """That and the cosine of their vectors together."""
+RARE_TIMES, RARE_SHARE = 20, 0.02
+"""How often a word may be said, at least and as a share of all sentences, that tells what they are about."""
+MIN_SHARED = 0.15
+"""Cosine of their words below which vectors alone would decide, which see likeness between any two lines of a trade."""
+IN_PASSING = 1.3
+"""Likeness to a line from which words are about it that do not say that something was wrong."""
 NEARLY = 0.78
 """Mean likeness of a cluster's members to a line that they are all about, in other words or another language."""
 PLAIN_SHARE = 0.34
@@ -62,7 +68,8 @@ def patterns_of(
     found = clusters(
         [e.text for e in ordered], [vectors.get(e.event_id) for e in ordered], words, [e.did for e in ordered]
     )
-    says = {e.event_id: _rule_said(e, rules, vectors, rule_vectors, words) for e in ordered}
+    watched = _Rules(rules, rule_vectors, words)
+    says = {e.event_id: watched.said(e, vectors.get(e.event_id)) for e in ordered}
     by_rule: dict[Rule, dict[str, FrictionEvent]] = defaultdict(dict)
     corrected = {e.event_id for e in said.corrections}
     patterns = []
@@ -70,14 +77,15 @@ def patterns_of(
         members = _since_reversed([ordered[i] for i in group])
         rule = _shared_rule([says[m.event_id] for m in members])
         if rule is not None:
-            by_rule[rule].update({m.event_id: m for m in members})
+            heard = (m for m in members if m.event_id in plain or says[m.event_id][1] >= IN_PASSING)
+            by_rule[rule].update({m.event_id: m for m in heard})
             continue
         members = list(of_one_mind(members))
         if _is_recurring(members, corrected):
             patterns.append(_repeated(members))
     for event in ordered:
         rule, like = says[event.event_id]
-        if rule is not None and like >= 1:
+        if rule is not None and like >= (1 if event.event_id in plain else IN_PASSING):
             by_rule[rule][event.event_id] = event
     for rule, events in by_rule.items():
         members = [e for e in sorted(events.values(), key=age) if rule.reaches(e)]
@@ -86,6 +94,15 @@ def patterns_of(
     claimed = {m.event_id for p in [*patterns, *stale] if p.kind != REPEATED_CORRECTION for m in p.members}
     left = [p for p in patterns if p.kind != REPEATED_CORRECTION or not _mostly(p, claimed)]
     return [*left, *stale]
+
+
+def worth_comparing(said: Said, rules: Sequence[Rule]) -> Said:
+    """Without the remarks that share no rare word with a correction, a change or a rule: most of what is said."""
+    seen = Counter(term for one in said for e in one for term in terms_of(e.text))
+    common = max(RARE_TIMES, RARE_SHARE * sum(map(len, said)))
+    told = (*said.corrections, *said.changes, *rules)
+    rare = {term for one in told for term in terms_of(one.text) if seen[term] <= common}
+    return said._replace(remarks=[e for e in said.remarks if rare & terms_of(e.text)])
 
 
 def _is_recurring(members: Sequence[FrictionEvent], plain: Collection[str]) -> bool:
@@ -121,31 +138,40 @@ def _shared_rule(said: Sequence[tuple[Rule | None, float]]) -> Rule | None:
     return rule if certain >= RULE_SHARE * len(said) or sum(found) >= NEARLY * len(said) else None
 
 
-def _rule_said(
-    event: FrictionEvent,
-    rules: Sequence[Rule],
-    vectors: Mapping[str, Sequence[float]],
-    rule_vectors: Mapping[str, Sequence[float]],
-    words: Words,
-) -> tuple[Rule | None, float]:
-    """The line that the event is likest to, and how like: from 1 it says it again."""
-    mine, given_up = words.of(event.text), retracted_words(event.text)
-    one = vectors.get(event.event_id)
-    best, likest = None, 0.0
-    for rule in rules:
-        theirs = words.of(rule.text)
-        shared = sum(weight * theirs.get(term, 0.0) for term, weight in mine.items())
-        other = rule_vectors.get(rule.rule_id)
-        if one is not None and other is not None:
-            cosine = sum(a * b for a, b in zip(one, other, strict=True))
-            like = (cosine + shared) / SAME_RULE_BOTH if shared > 0 else 0.0
-        else:
-            like = shared / SAME_RULE
-        if given_up & retracted_words(rule.text):
-            like = max(like, 1.2)
-        if like > likest and not breaks_with(event.text, rule.text):
-            best, likest = rule, like
-    return best, likest
+class _Rules:
+    """The lines that are watched, to find the one that somebody's words say again."""
+
+    def __init__(self, rules: Sequence[Rule], vectors: Mapping[str, Sequence[float]], words: Words) -> None:
+        self.rules, self.vectors = rules, vectors
+        self.by_term: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for number, rule in enumerate(rules):
+            for term, weight in words.of(rule.text).items():
+                self.by_term[term].append((number, weight))
+        self.given_up = [retracted_words(rule.text) for rule in rules]
+        self.words = words
+
+    def said(self, event: FrictionEvent, vector: Sequence[float] | None) -> tuple[Rule | None, float]:
+        """The line that the event is likest to, and how like: from 1 it says it again."""
+        shared: dict[int, float] = defaultdict(float)
+        for term, weight in self.words.of(event.text).items():
+            for number, of_rule in self.by_term.get(term, ()):
+                shared[number] += weight * of_rule
+        given_up = retracted_words(event.text) if shared else frozenset[str]()
+        best, likest = None, 0.0
+        for number in sorted(shared):
+            rule = self.rules[number]
+            if shared[number] < MIN_SHARED or not rule.reaches(event):
+                continue
+            other = self.vectors.get(rule.rule_id)
+            if vector is not None and other is not None:
+                like = (sum(a * b for a, b in zip(vector, other, strict=True)) + shared[number]) / SAME_RULE_BOTH
+            else:
+                like = shared[number] / SAME_RULE
+            if given_up & self.given_up[number]:
+                like = max(like, 1.2)
+            if like > likest and (AGAIN.search(event.text) or not breaks_with(event.text, rule.text)):
+                best, likest = rule, like
+        return best, likest
 
 
 def _repeated(members: Sequence[FrictionEvent]) -> Pattern:

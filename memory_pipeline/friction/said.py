@@ -12,7 +12,7 @@ from memory_pipeline.friction.events import FrictionEvent, cost, request_before
 from memory_pipeline.lake.rows import ObservationRow, distinct
 from memory_pipeline.scope import may_end
 from memory_pipeline.text import cues
-from memory_pipeline.text.kinds import MIN_SAID, PROSE, is_passing, kind_of_user
+from memory_pipeline.text.kinds import MIN_SAID, PROSE, kind_of_user
 from memory_pipeline.text.languages.cues import foreign_cues
 from memory_pipeline.text.sentences import sentences
 from memory_pipeline.text.similarity import CJK
@@ -38,7 +38,7 @@ class Said(NamedTuple):
     """What else was said while the work went on: with a rule beside it, it may say that the rule was broken."""
 
 
-_AGAIN = re.compile(
+AGAIN = re.compile(
     r"\b(?:again|still|keep(?:s)? (?:on )?\w+ing|how (?:many times|often)|i(?:'ve| have)? (?:already )?(?:told|said|asked|"
     r"mentioned)|as (?:i )?(?:said|mentioned|told)|remember (?:to|that)|told you|reminder|once more|every time|"
     r"should have been|(?:we|i) (?:do not|don't|never) use|use \S+ (?:here|,? not)|"
@@ -106,7 +106,7 @@ def said_in(
                 *(f"{turn.message_id}:{start}", turn.day, turn.session_id, turn.at, words),
                 *(((turn.message_id, start, end),), cwd, project, *_before(turns, position)),
             )
-            if kind in CORRECTING or (_AGAIN.search(words) and not (kind == "question" and words.endswith("?"))):
+            if kind in CORRECTING or (AGAIN.search(words) and not (kind == "question" and words.endswith("?"))):
                 said.corrections.append(event)
             elif kind in CHANGING or ENDING.search(words):
                 said.changes.append(event)
@@ -145,9 +145,6 @@ def _sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[t
         if _THANKS.search(words) or (len(words) <= SHORT and _consents(words)):
             before = None
             continue
-        if is_passing(words) and kind not in CORRECTING and not _AGAIN.search(words) and not ENDING.search(words):
-            before = None
-            continue
         if _is_prose(words):
             yield (start, end, kind) if before is None else (before, end, "correction")
         before = None
@@ -163,9 +160,10 @@ SHORT = 40
 
 
 def _consents(words: str) -> bool:
+    """Whether it is consent and hardly more."""
     foreign = foreign_cues(words)
     accepting, correcting = (foreign.accepting, foreign.correction) if foreign else (cues.ACCEPTING, cues.CORRECTION)
-    return accepting.match(words) is not None and not (_AGAIN.search(words) or correcting.search(words))
+    return accepting.match(words) is not None and not (AGAIN.search(words) or correcting.search(words))
 
 
 def _covered(start: int, end: int, spans: Collection[tuple[int, int]]) -> bool:

@@ -121,12 +121,13 @@ class FrictionStage:
                 if rule.rule_id not in given or rule.since < given[rule.rule_id].since:
                     given[rule.rule_id] = rule
         said = said._replace(corrections=standing(said.corrections, [*said.corrections, *said.changes]))
+        rules = list(given.values())
+        said = corrections.worth_comparing(said, rules)
         events = [*said.corrections, *said.changes, *said.remarks]
         has_vector = set(self.lake.read("embeddings", days)["source_id"])
         vectors = vectors_of(self.settings, self.encoder, [e.event_id for e in events if e.event_id in has_vector])
         vectors |= self._encode({e.event_id: e.text for e in events if e.event_id not in has_vector})
         words = Words.among([*users, *(e.text for e in events)])
-        rules = list(given.values())
         rule_vectors = self._encode({rule.rule_id: rule.text for rule in rules}) if vectors else {}
         found = [
             *corrections.patterns_of(said, rules, vectors, rule_vectors, words),
