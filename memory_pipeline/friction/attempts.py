@@ -73,7 +73,7 @@ _CANCELLED = re.compile(
     r"aborted by user|user (?:cancelled|aborted)",
     re.I,
 )
-_COMMAND = re.compile(r"\((?:.*?, )?(?:command|cmd|script)=(?P<command>.*)\)\s*$", re.S)
+_COMMAND = re.compile(r"^[^\s(]+\((?:.*?, )?(?:command|cmd|script)=(?P<command>.*?)(?:\)\s*)?$", re.S)
 _IN_SCRIPT = re.compile(r"\"?\bcmd\"?\s*:\s*(?P<command>\"(?:[^\"\\]|\\.)*\")")
 _NEXT_ARGUMENT = re.compile(
     r", (?:workdir|cwd|dir_path|directory|timeout(?:_ms)?|description|yield_time_ms|max_output_tokens|justification|"
@@ -121,6 +121,7 @@ def _paired(turns: Sequence[Turn]) -> Iterator[Attempt]:
 
 
 def is_call(turn: Turn) -> bool:
+    """Whether the message of a tool is a call, and not what came of one."""
     return bool(turn.tool) and not turn.is_error and turn.text.startswith(f"{turn.tool}(")
 
 
@@ -134,7 +135,7 @@ def command_of(call: str) -> str | None:
                 words = orjson.loads(command)
                 command = str(words[-1]) if words else ""
             except ValueError:  # it was cut
-                command = command.rpartition('"')[0].rpartition('"')[2]
+                command = re.split(r'(?<!\\)"', command)[-1]
         return command.strip() or None
     script = _IN_SCRIPT.search(call)
     return str(orjson.loads(script["command"])).strip() or None if script else None
@@ -147,15 +148,11 @@ def head_of_call(call: Turn) -> str:
 
 
 _LOOKING = frozenset("read grep glob ls cat head tail sed rg find wc nl view open list_dir search_files".split())  # noqa: SIM905
-
-
 _LOOKING_GIT = re.compile(r"git (?:log|status|diff|show|blame|branch|ls-files)\b")
-
-
 EDITING = "the edit tool"
 _EDITING = frozenset(
-    "edit multiedit apply_patch str_replace_editor str_replace_based_edit_tool replace write write_file".split()
-)  # noqa: SIM905
+    "edit multiedit apply_patch str_replace_editor str_replace_based_edit_tool replace write write_file".split()  # noqa: SIM905
+)
 
 
 def used(head: str) -> str:
@@ -196,6 +193,7 @@ def _head(words: list[str]) -> str:
 
 
 def clip_head(text: str) -> str:
+    """On one line, no longer than a name is."""
     return " ".join(text.split())[:MAX_SAID]
 
 
@@ -223,13 +221,15 @@ _MARKUP = re.compile(r"</?tool_use_error>|^failed in sandbox \w+ with execution 
 _JSON_OUTPUT = re.compile(r"^\s*\{\s*\"output\"\s*:")
 _TELLING = re.compile(
     r"error|fail|denied|not found|refused|in use|cannot|can't|could not|couldn't|exception|invalid|missing|unknown|"
-    r"no such|unable|fatal|conflict|undefined|unexpected|mismatch|required|not installed|timed? ?out|timeout|no matches|unauthori[sz]ed|"
+    r"no such|unable|fatal|conflict|undefined|unexpected|mismatch|required|not installed|timed? ?out|"
+    r"timeout|no matches|unauthori[sz]ed|"
     r"forbidden|out of date|does not|doesn't|must |expected |does not exist|unsupported|not set|panic|abort",
     re.I,
 )
 _SUMMARY = re.compile(
     r"task failed|exit(?:ed)?(?: with)? (?:status|code)|^make(?:\[\d+\])?: \*\*\*|npm err! (?:code|errno|path|command|"
-    r"a complete log|lifecycle)|^\s*(?:\d+ )?(?:tests?|failed|failures?|errors?|passed)[:, ]*\d*\s*$|\b\d{1,4} (?:failed|passed)\b(?!:)|"
+    r"a complete log|lifecycle)|^\s*(?:\d+ )?(?:tests?|failed|failures?|errors?|passed)[:, ]*\d*\s*$|"
+    r"\b\d{1,4} (?:failed|passed)\b(?!:)|"
     r"^(?:FAIL|ok|---|===|\[\w+\] ERROR)\b|command failed|^error:?$|^traceback|^\s*at |^\s*File \"|^warning|"
     r"found \d+ (?:errors?|problems?|warnings?)|elifecycle|short test summary",
     re.I,
@@ -238,7 +238,8 @@ _SUMMARY = re.compile(
 
 
 _OF_A_SHELL = re.compile(
-    r"^(?:\(eval\)|(?:/bin/)?(?:ba|z|da)?sh|/bin/\w+): ?(?:line )?\d*:? ?.*(?:command not found|no matches found|parse error|"
+    r"^(?:\(eval\)|(?:/bin/)?(?:ba|z|da)?sh|/bin/\w+): ?(?:line )?\d*:? ?.*(?:command not found|"
+    r"no matches found|parse error|"
     r"no such file or directory|permission denied).*$|^\S+: command not found$|^find: .*: no such file or directory$",
     re.I | re.M,
 )

@@ -42,7 +42,7 @@ WEAK = frozenset(
     otra vez haz hacer hazlo usa usar usamos aquí todo tiene tienen dije por favor nada
     sí así ser estar ja genau so gut yes exactly bien vale justo fine good great oui bon
     encore fois utilise utiliser ici fais faire
-    """.split()
+    """.split()  # noqa: SIM905 - a list of words reads better as text
 )
 """Words that corrections share whatever they are about."""
 _INNER = re.compile(r"[^\W_]{2,}")

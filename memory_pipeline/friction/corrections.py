@@ -46,8 +46,10 @@ PLAIN_SHARE = 0.34
 RULE_SHARE = 0.34
 """Of a cluster's members that must say a line again, for the cluster to be about it."""
 _LEAD = re.compile(
-    r"^(?:\W*(?:no|nope|nein|nee|again|wrong|stop|wait|please|hey|ok(?:ay)?|sorry|once more|otra vez|bitte|nochmal|schon "
-    r"wieder|i (?:already )?(?:told|said)(?: you)?(?: to| that)?|as i said|remember|reminder|by the way|still)\b[\s,.:;!?—–-]*)+",
+    r"^(?:\W*(?:no|nope|nein|nee|again|wrong|stop|wait|please|hey|ok(?:ay)?|sorry|once more|otra vez|bitte|"
+    r"nochmal|schon "
+    r"wieder|i (?:already )?(?:told|said)(?: you)?(?: to| that)?|as i said|remember|reminder|by the way|"
+    r"still)\b[\s,.:;!?—–-]*)+",
     re.I,
 )
 MAX_LINE = 240
@@ -211,7 +213,8 @@ def _violated(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
     quote = clip(rule.text, MAX_LINE)
     if rule.name == MEMORY_FILE:
         return Pattern(RULE_VIOLATED, title, AGENTS_FILE, tuple(members), adds=quote)
-    names = sorted({word for m in (*members, rule) for word in retracted_words(m.text)})
+    said = (rule.text, *(m.text for m in members))
+    names = sorted({word for text in said for word in retracted_words(text)})
     if names:
         denied = ", ".join(f'"Bash({name}:*)"' for name in names[:3])
         note = f'deny it: {{"permissions": {{"deny": [{denied}]}}}}, or write a hook that refuses it'
@@ -271,7 +274,8 @@ def _ends_name(text: str, named: Collection[str], line: str) -> bool:
 
 
 _DENIED = re.compile(
-    r"\b(?:no longer|any ?more|gone|closed|off|out|left|forget|not|no|n't|nicht|kein\w*|weg|raus|vergiss|ya no|no|cerrad\w+|"
+    r"\b(?:no longer|any ?more|gone|closed|off|out|left|forget|not|no|n't|nicht|kein\w*|weg|raus|vergiss|"
+    r"ya no|no|cerrad\w+|"
     r"fuera|olvida|dejamos)\b|不再",
     re.I,
 )

@@ -66,7 +66,8 @@ _DRIFT = tuple(
         r"(?:connection refused|could not connect|econnrefused)\D*?(?:[\w.-]+:)?(?P<thing>\d{2,5})?",
         rf"(?:environment variable|env(?:ironment)? var|variable) {_THING} (?:is |was )?"
         r"(?:not set|missing|undefined|required|unset|not defined|empty)",
-        rf"(?:missing|required|undefined|unset)(?: required)? (?:environment variable|env(?:ironment)? var)s?:? {_THING}",
+        rf"(?:missing|required|undefined|unset)(?: required)? (?:environment variable|"
+        rf"env(?:ironment)? var)s?:? {_THING}",
         rf"{_THING} (?:environment variable|env var)? ?(?:is|was) (?:not set|unset|not defined in the environment)",
         rf"(?:requires?|needs?|expected|wants?) {_THING} (?:version )?(?:[<>=^~]+ ?)?v?\d[\w.]*\b.{{0,60}}"
         r"\b(?:got|found|have|but|current|installed|you)\b",
@@ -78,7 +79,8 @@ _DRIFT = tuple(
         r"(?P<thing>version) (?:mismatch|conflict)|incompatible (?:version|with)",
         r"permission denied(?: \((?P<thing>[\w,-]+)\))?|eacces",
         r"(?P<thing>sandbox) (?:denied|blocked)|operation not permitted|read-only file system",
-        r"not logged in|(?:please )?(?:run|use) [`'\"]?(?P<thing>[\w-]+) (?:auth )?login|unauthori[sz]ed|bad credentials",
+        r"not logged in|(?:please )?(?:run|use) [`'\"]?(?P<thing>[\w-]+) (?:auth )?login|unauthori[sz]ed|"
+        r"bad credentials",
         r"no space left on device|cannot connect to the (?P<thing>docker) daemon",
     )
 )

@@ -17,11 +17,11 @@ def numbered(day: date, patterns: Sequence[Pattern], known: Sequence[FrictionRow
     that is made again keeps its ids.
     """
     by_place: dict[tuple[str, str], FrictionRow] = {}
-    for row in known:
-        for span in row["evidence"]:
-            by_place.setdefault((row["kind"], span["message_id"]), row)
+    for old in known:
+        for span in old["evidence"]:
+            by_place.setdefault((old["kind"], span["message_id"]), old)
     taken: set[str] = set()
-    numbers = {int(row["pattern_id"].rsplit("-", 1)[1]) for row in known if row["pattern_id"][2:10] == f"{day:%Y%m%d}"}
+    numbers = {int(r["pattern_id"].rsplit("-", 1)[1]) for r in known if r["pattern_id"][2:10] == f"{day:%Y%m%d}"}
     free = (n for n in count(1) if n not in numbers)
     found: list[FrictionRow | str] = []
     for pattern in patterns:

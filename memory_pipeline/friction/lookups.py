@@ -30,7 +30,8 @@ _FETCH = re.compile(r"fetch|browse|read_?url|open_?url|scrape|crawl", re.I)
 _QUERY = re.compile(r"(?:query|queries|q|search_query|prompt|question|search)=(?P<query>.*?)(?:, [a-z_]+=|\)?$)", re.S)
 _URL = re.compile(r"https?://[^\s'\"<>)|,]+")
 _HELP = re.compile(
-    r"(?:^|[;&|\s])(?:man (?P<man>[\w-]+)|(?P<program>[\w./-]+(?: [a-z][\w:-]*){0,2}) (?:-{1,2}(?:long)?help|-h|help)\b)"
+    r"(?:^|[;&|\s])(?:man (?P<man>[\w-]+)|"
+    r"(?P<program>[\w./-]+(?: [a-z][\w:-]*){0,2}) (?:-{1,2}(?:long)?help|-h|help)\b)"
 )
 _UNSERVED = re.compile(
     r"\bstatus(?: code)?:? ?[45]\d\d\b|\b(?:40[0134]|50\d) (?:forbidden|not found|unauthorized|bad)", re.I
@@ -103,9 +104,9 @@ def _looked_up(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
             return
     if _SEARCH.search(call.tool) and (query := _QUERY.search(text)):
         yield "search", "", query["query"].strip()[:300]
-    elif command is None and (place := path_of(attempt)) and _DOCUMENT.search(place):
-        if not _OWN.match(place.rsplit("/", 1)[-1]):
-            yield "page", place, place
+    elif command is None and (file := path_of(attempt)) and _DOCUMENT.search(file):
+        if not _OWN.match(file.rsplit("/", 1)[-1]):
+            yield "page", file, file
     elif command is not None or _FETCH.search(call.tool):
         for url in dict.fromkeys(_URL.findall(text)):
             parts = urlsplit(url)
@@ -169,7 +170,8 @@ def _pattern(members: Sequence[Lookup]) -> Pattern:
     else:
         looked = {"search": "searched for", "page": "read", "help": "asked for"}[kind]
         title = f"Before “{asked}” and the like, the same is looked up: “{words}”"
-        note = f"write down what “{words}” tells; agents have {looked} it in {len({e.session_id for e in events})} sessions"
+        times = len({e.session_id for e in events})
+        note = f"write down what “{words}” tells; agents have {looked} it in {times} sessions"
     return Pattern(MISSING_SKILL, title, f".agents/skills/{name}/SKILL.md", events, note=note, requests=requests)
 
 

@@ -39,7 +39,8 @@ class Said(NamedTuple):
 
 
 AGAIN = re.compile(
-    r"\b(?:again|still|keep(?:s)? (?:on )?\w+ing|how (?:many times|often)|i(?:'ve| have)? (?:already )?(?:told|said|asked|"
+    r"\b(?:again|still|keep(?:s)? (?:on )?\w+ing|how (?:many times|often)|i(?:'ve|"
+    r" have)? (?:already )?(?:told|said|asked|"
     r"mentioned)|as (?:i )?(?:said|mentioned|told)|remember (?:to|that)|told you|reminder|once more|every time|"
     r"should have been|(?:we|i) (?:do not|don't|never) use|use \S+ (?:here|,? not)|"
     r"wieder|wie oft|zum \w+ten mal|wie (?:gesagt|besprochen)|otra vez|de nuevo|cuántas veces|ya (?:te|os) dije|"
@@ -48,10 +49,12 @@ AGAIN = re.compile(
 )
 """Says in passing that it was said before."""
 ENDING = re.compile(
-    r"\b(?:no longer|any ?more|any longer|moved|migrated|switched|replaced|retired|forget|dropped|closed|shut down|gone|"
+    r"\b(?:no longer|any ?more|any longer|moved|migrated|switched|replaced|retired|forget|dropped|closed|"
+    r"shut down|gone|"
     r"(?:has|have|we) left|is out|is off|turned off|(?:these|nowadays) days?|from (?:now|today) on|changed my mind|"
     r"new decision|after all|since (?:last|yesterday|the|this)|instead of|deprecated|now|"
-    r"nicht mehr|gibt es nicht|kein\w* \S+ mehr|umgezogen|gewechselt|abgeschaltet|vergiss|weg|raus|inzwischen|ab (?:jetzt|heute)|"
+    r"nicht mehr|gibt es nicht|kein\w* \S+ mehr|umgezogen|gewechselt|abgeschaltet|vergiss|weg|raus|"
+    r"inzwischen|ab (?:jetzt|heute)|"
     r"seit|jetzt|statt|doch|überlegt|neue entscheidung|"
     r"ya no|dej(?:amos|é|ó)|cerrad[oa]|apagad[oa]|olvida|pasamos|pasó|migramos|cambi(?:é|amos)|ahora|fuera|desde|"
     r"en (?:vez|lugar) de|se fue|désormais|maintenant|oublie|ne \S+ plus)\b|不再|已经|换成|改用|现在|もう|やめ|今は",
@@ -59,8 +62,10 @@ ENDING = re.compile(
 )
 """Says that something else holds now, in words that alone prove nothing."""
 REVERSAL = re.compile(
-    r"\b(?:changed? my mind|after all|new decision|(?:we )?decided (?:today|to)|from (?:now|today) on|überlegt|neue entscheidung|"
-    r"heute entschieden|ab (?:jetzt|heute)|cambi(?:é|amos) de (?:idea|opinión)|decidimos|desde (?:ahora|hoy)|nueva decisión|"
+    r"\b(?:changed? my mind|after all|new decision|(?:we )?decided (?:today|to)|from (?:now|today) on|"
+    r"überlegt|neue entscheidung|"
+    r"heute entschieden|ab (?:jetzt|heute)|cambi(?:é|amos) de (?:idea|opinión)|decidimos|desde (?:ahora|"
+    r"hoy)|nueva decisión|"
     r"changé d'avis|désormais)\b|改主意|从今天起|これからは",
     re.I,
 )
@@ -83,10 +88,10 @@ def said_in(
         if o["trust"] != USER or not spans or _THANKS.search(o["text"]):
             continue
         place = positions.get(spans[0][0])
+        before = _before(turns, place) if place is not None else (0, 0.0, frozenset[str]())
         event = FrictionEvent(
             *(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans),
-            *(o["cwd"] or cwd, o["project"] or project),
-            *(_before(turns, place) if place is not None else ()),
+            *(o["cwd"] or cwd, o["project"] or project, *before),
         )
         if o["kind"] in CORRECTING:
             said.corrections.append(event)
@@ -102,9 +107,10 @@ def said_in(
         skipped = [*quoted.get(turn.message_id, ()), *known.get(turn.message_id, ())]
         for start, end, kind in _sentences_in(turn.text, skipped):
             words = turn.text[start:end]
+            span = (turn.message_id, start, end)
             event = FrictionEvent(
-                *(f"{turn.message_id}:{start}", turn.day, turn.session_id, turn.at, words),
-                *(((turn.message_id, start, end),), cwd, project, *_before(turns, position)),
+                *(f"{turn.message_id}:{start}", turn.day, turn.session_id, turn.at, words, (span,)),
+                *(cwd, project, *_before(turns, position)),
             )
             if kind in CORRECTING or (AGAIN.search(words) and not (kind == "question" and words.endswith("?"))):
                 said.corrections.append(event)
@@ -116,7 +122,8 @@ def said_in(
 
 
 _COMPLAINT = re.compile(
-    r"\b(?:why|again|forgot|without|not|no|n't|warum|wieder|vergessen|ohne|nicht|kein\w*|por qué|otra vez|sin|no|olvid\w+|"
+    r"\b(?:why|again|forgot|without|not|no|n't|warum|wieder|vergessen|ohne|nicht|kein\w*|por qué|otra vez|"
+    r"sin|no|olvid\w+|"
     r"pourquoi|sans|pas|oublié|missing|fehlt|falta|manque|where(?:'s| is)|wo ist|dónde está|should have|rules?|regeln?|"
     r"reglas?|wrong|falsch|mal|too many|zu viele?|demasiad\w+)\b|不|没|错",
     re.I,

@@ -134,14 +134,14 @@ class FrictionStage:
             *failures.patterns_of(failed),
             *lookups.patterns_of(looked_up),
         ]
-        notes = {
+        notes: dict[str, Any] = {
             "corrections": len(said.corrections),
             "failures": len(failed),
             "lookups": len(looked_up),
             "rules": len(rules),
         }
         if events and not vectors:
-            notes["without_vectors"] = "compared by words alone: `memory index status` tells why"  # type: ignore[assignment]
+            notes["without_vectors"] = "compared by words alone: `memory index status` tells why"
         return [pattern.told() for pattern in _each_once(found)], notes
 
     def _encode(self, texts: dict[str, str]) -> dict[str, list[float]]:
@@ -174,7 +174,7 @@ class FrictionStage:
         going_on = {m["pattern_id"] for m in matched if not isinstance(m, str)}
         oldest = day - timedelta(days=self.settings.lookback_days)
         ended = [
-            FrictionRow(**{**row, "day": day, "ended_on": day})  # type: ignore[typeddict-item]
+            FrictionRow(**{**row, "day": day, "ended_on": day})
             for i, row in sorted(is_open.items())
             if i not in going_on and (row["last_day"] or row["day"]) <= oldest
         ]
