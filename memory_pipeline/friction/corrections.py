@@ -102,8 +102,8 @@ def worth_comparing(said: Said, rules: Sequence[Rule]) -> Said:
     """Without the remarks that share no rare word with a correction, a change or a rule: most of what is said."""
     seen = Counter(term for one in said for e in one for term in terms_of(e.text))
     common = max(RARE_TIMES, RARE_SHARE * sum(map(len, said)))
-    told = (*said.corrections, *said.changes, *rules)
-    rare = {term for one in told for term in terms_of(one.text) if seen[term] <= common}
+    told = [one.text for one in (*said.corrections, *said.changes)] + [rule.text for rule in rules]
+    rare = {term for text in told for term in terms_of(text) if seen[term] <= common}
     return said._replace(remarks=[e for e in said.remarks if rare & terms_of(e.text)])
 
 
