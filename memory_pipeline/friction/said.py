@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import MIN_SAID, PROSE, kind_of_user
 from memory_pipeline.text.languages.cues import foreign_cues
 from memory_pipeline.text.sentences import sentences
-from memory_pipeline.text.similarity import CJK
-from memory_pipeline.text.wording import breaks_with, retracted_names, takes_place_of
+from memory_pipeline.text.similarity import CJK, content_words
+from memory_pipeline.text.wording import breaks_with, retracted_names, stem, takes_place_of
 
 CORRECTING = ("correction", "rule", "preference")
 CHANGING = ("decision", "state_change")
@@ -191,13 +191,31 @@ def _before(turns: Sequence[Turn], position: int) -> tuple[int, float, frozenset
 
 def standing(events: Sequence[FrictionEvent], said: Sequence[FrictionEvent]) -> list[FrictionEvent]:
     """Those whose place nothing took that was said later: a changed mind is no recurrence."""
-    ending = [s for s in said if retracted_names(s.text)]
-    return [s for s in events if not any(ends(e, s) and takes_place_of(e.text, s.text) for e in ending)]
+    return list(_not_ended(events, said, takes_place_of))
 
 
 def of_one_mind(members: Sequence[FrictionEvent]) -> tuple[FrictionEvent, ...]:
     """Without those that hold on to what a later one gives up; oldest first, as they come."""
-    return tuple(m for m in members if not any(ends(n, m) and breaks_with(n.text, m.text) for n in members))
+    return tuple(_not_ended(members, members, breaks_with))
+
+
+def _not_ended(
+    events: Sequence[FrictionEvent], said: Sequence[FrictionEvent], is_over: Callable[[str, str], bool]
+) -> Iterator[FrictionEvent]:
+    """Only words that give up something which is named are compared, each text with another once: all with all would
+    take minutes for a few thousand."""
+    giving_up: dict[str, dict[str, list[FrictionEvent]]] = {}
+    for newer in said:
+        for word in {stem(word) for name in retracted_names(newer.text) for word in name}:
+            giving_up.setdefault(word, {}).setdefault(newer.text, []).append(newer)
+    over: dict[str, list[list[FrictionEvent]]] = {}
+    for event in events:
+        if event.text not in over:
+            named = {stem(word) for word in content_words(event.text)}
+            texts = {text: found for word in named for text, found in giving_up.get(word, {}).items()}
+            over[event.text] = [found for text, found in texts.items() if is_over(text, event.text)]
+        if not any(ends(newer, event) for found in over[event.text] for newer in found):
+            yield event
 
 
 def ends(newer: FrictionEvent, older: FrictionEvent) -> bool:

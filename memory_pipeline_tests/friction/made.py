@@ -23,8 +23,9 @@ TOOL_ROLES = ("call", "result", "fails", "refused")
 def turns(*lines: str, session: str = "s1", day: date = DAY, minutes: float = 1.0) -> list[Turn]:
     """A message a line, so many minutes apart.
 
-    A line is `user: text`, `assistant: text`, `call: Tool(…)`, or of what came of a call `result: text`,
-    `fails: text` and `refused: text`; these answer the tool that was called last, unless they name one: `fails Bash: …`.
+    A line is `user: text`, `call: Tool(…)`, or of what came of a call `result: text`,
+    `fails: text` and `refused: text`; these answer the tool that was called last, unless they name
+    one: `fails Bash: …`.
     """
     made, tool = list[Turn](), ""
     for position, line in enumerate(lines):
