@@ -233,7 +233,7 @@ def _key(failure: Failure) -> tuple[str, ...]:
     return ("failed", failure.head.split()[0] if _VAGUE.search(failure.error) else "", signature(failure.error))
 
 
-_FILE_MISSING = re.compile(r"no such file|does not exist|cannot access|enoent|not found: ", re.I)
+_FILE_MISSING = re.compile(r"no such file|does not exist|cannot access|enoent|(?<!command )not found: ", re.I)
 _VAGUE = re.compile(r"^\W*(?:\w+ ){0,3}(?:error|failed|failure|invalid|not found|denied)\W*$", re.I)
 """Says nothing without the program that says it."""
 
