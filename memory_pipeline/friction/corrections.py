@@ -20,14 +20,22 @@ from memory_pipeline.friction.patterns import (
     Pattern,
 )
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.said import AGAIN, ENDING, REVERSAL, Said, age, complains, of_one_mind
+from memory_pipeline.friction.said import AGAIN, REVERSAL, Said, age, complains, of_one_mind
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
-from memory_pipeline.text.kinds import kind_of_user
+from memory_pipeline.text.kinds import is_question, kind_of_user
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import carries_content
 from memory_pipeline.text.standing import stands_alone
-from memory_pipeline.text.wording import breaks_with, opposes, retracted_words, takes_place_of
+from memory_pipeline.text.wording import (
+    asks,
+    breaks_with,
+    opposes,
+    retracted_names,
+    retracted_words,
+    supposes,
+    takes_place_of,
+)
 
 SAME_RULE = 0.34
 """Cosine of their words from which somebody's words are about a line, where there are no vectors."""
@@ -83,7 +91,7 @@ def patterns_of(
             by_rule[rule].update({m.event_id: m for m in heard})
             continue
         members = list(of_one_mind(members))
-        if _is_recurring(members, corrected):
+        if _is_recurring(members, corrected) and _is_clear([m for m in members if m.event_id in corrected]):
             patterns.append(_repeated(members))
     for event in ordered:
         rule, like = says[event.event_id]
@@ -176,6 +184,11 @@ class _Rules:
         return best, likest
 
 
+def _is_clear(members: Sequence[FrictionEvent]) -> bool:
+    """Whether somebody who was not there understands from one of them what was wanted."""
+    return any(stands_alone(text, "correction") for m in members for text in (m.text, _bare(m.text)))
+
+
 def _repeated(members: Sequence[FrictionEvent]) -> Pattern:
     line = _line(members)
     projects = distinct(m.project for m in members)
@@ -225,16 +238,20 @@ def _violated(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
 
 def _stale(said: Sequence[FrictionEvent], rules: Sequence[Rule], words: Words) -> tuple[list[Pattern], set[str]]:
     """Lines whose place something took that a user said since, and the ids of their rules."""
+    ordered = [e for e in sorted(said, key=age) if not (asks(e.text) or supposes(e.text) or is_question(e.text))]
+    named = _specific_names(rules)
+    replaced = {e.event_id: retracted_names(e.text) for e in ordered}
+    ending = {e.event_id: _ended_names(e.text) for e in ordered}
     patterns, over = [], set()
     for rule in rules:
-        named = _names(rule.text)
-        reached = [e for e in sorted(said, key=age) if rule.reaches(e)]
-        ending = [e for e in reached if takes_place_of(e.text, rule.text) or _ends_name(e.text, named, rule.text)]
-        newer = frozenset(name for e in ending for name in _names(e.text)) - named
-        about = terms_of(rule.text)
-        members = [e for e in reached if e in ending or (newer & _names(e.text) and about & terms_of(e.text)) if ending]
+        names, about = named[rule.rule_id], terms_of(rule.text)
+        reached = [e for e in ordered if rule.reaches(e)]
+        plain = [e for e in reached if replaced[e.event_id] and takes_place_of(e.text, rule.text)]
+        told = [e for e in reached if e in plain or ending[e.event_id] & names]
+        newer = frozenset(name for e in told for name in _names(e.text)) - names
+        also = [e for e in reached if newer & _names(e.text) and len(about & terms_of(e.text)) > 0] if told else []
+        members = sorted({e.event_id: e for e in (*told, *also)}.values(), key=age)
         sessions = {m.session_id for m in members}
-        plain = any(takes_place_of(m.text, rule.text) for m in members)
         if not members or (len(sessions) < MIN_SESSIONS and not plain):
             continue
         over.add(rule.rule_id)
@@ -254,28 +271,52 @@ def _stale(said: Sequence[FrictionEvent], rules: Sequence[Rule], words: Words) -
 
 
 _NAME = re.compile(r"(?<![\w])(?:[A-Z][\w.+-]*[\w+]|[\w.-]*\d[\w.-]*|[\w-]+[._/][\w./-]+\w|`[^`]+`)")
+MAX_NAMED = 2
+"""Lines that a name may stand in, to tell which of them is over."""
+MAX_FACT = 16
+"""Words of content of a line that states one thing; of a longer one a name is a detail."""
+
+
+def _specific_names(rules: Sequence[Rule]) -> dict[str, frozenset[str]]:
+    """Of each line what it names and hardly any other does."""
+    named = {rule.rule_id: _names(rule.text) for rule in rules}
+    seen = Counter(name for names in named.values() for name in names)
+    return {
+        rule.rule_id: frozenset(name for name in named[rule.rule_id] if seen[name] <= MAX_NAMED)
+        if len(terms_of(rule.text)) <= MAX_FACT
+        else frozenset()
+        for rule in rules
+    }
 
 
 def _names(text: str) -> frozenset[str]:
-    """What is named in a line: words with a capital within it, with a digit, and names of code. The first word only
-    when it is one somewhere else: any line begins with a capital."""
-    found = [(m.start(), m[0].strip("`").lower()) for m in _NAME.finditer(text)]
-    inner = frozenset(name for start, name in found if start > 0 or not name.isalpha())
-    return inner or frozenset(name for _, name in found if carries_content(name))
+    """What is named in a line: words with a capital within it, with a digit, and names of code. The first word of a
+    sentence only where there is no other: any begins with a capital."""
+    found = [(m.start(), m[0].strip("`").lower()) for m in _NAME.finditer(text) if carries_content(m[0].lower())]
+    inner = frozenset(n for start, n in found if not n.isalpha() or (start > 0 and not _STARTS.search(text[:start])))
+    return inner or frozenset(name for _, name in found)
 
 
-def _ends_name(text: str, named: Collection[str], line: str) -> bool:
-    """Whether the words say of something that the line names that it is over."""
-    low = f" {text.lower()} "
-    hit = [name for name in named if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", low)]
-    return (
-        bool(hit) and ENDING.search(text) is not None and bool(_names(text) - set(_names(line)) or _DENIED.search(text))
+_STARTS = re.compile(r"[.!?:][\"”’)]*\s+[\"“‘(]*$|^\W*$")
+_CLAUSE = re.compile(r"[,;:.!?–—]\s+|\s(?:and|but|und|aber|sondern|y|pero|sino|et|mais)\s|，|。|；")
+
+
+def _ended_names(text: str) -> frozenset[str]:
+    """Names that the words say are over: those in a clause that denies or ends something."""
+    return frozenset(
+        name
+        for clause in _CLAUSE.split(text)
+        if ENDS.search(clause)
+        for name in frozenset(m[0].strip("`").lower() for m in _NAME.finditer(clause))
     )
 
 
-_DENIED = re.compile(
-    r"\b(?:no longer|any ?more|gone|closed|off|out|left|forget|not|no|n't|nicht|kein\w*|weg|raus|vergiss|"
-    r"ya no|no|cerrad\w+|"
-    r"fuera|olvida|dejamos)\b|不再",
+ENDS = re.compile(
+    r"\b(?:no longer|any ?more|any longer|gone|closed|is off|switched off|is out|left|forget|not|no|\w+n't|dropped|"
+    r"retired|moved|migrated|switched|replaced|cancel\w+|stopped|instead of|was|used to|"
+    r"nicht|kein\w*|weg|raus|vergiss|umgezogen|gewechselt|abgeschaltet|gekündigt|ersetzt|statt|war|zu|"
+    r"ya no|no|cerrad\w+|fuera|olvida|dej(?:amos|é|ó)|pas(?:amos|ó)|migramos|quit\w+|cancel\w+|en (?:vez|lugar) de|"
+    r"se fue|era|ne|plus|fermé\w*)\b|不再|不用|停用|やめ",
     re.I,
 )
+"""Says in a clause that what it names is over."""

@@ -60,7 +60,7 @@ _DRIFT = tuple(
         rf"(?:cannot access|can't (?:read|open|cd to)|cannot open|cannot stat) {_THING}",
         rf"{_THING}: no such file or directory",
         rf"no such file or directory: {_THING}",
-        r"file does not exist\. did you mean (?P<thing>\S*\w)",
+        rf"(?:file|path) does not exist.*: {_THING}$",
         r"(?:port|address)\D{0,20}(?P<thing>\d{2,5})\D{0,40}(?:in use|allocated|taken)",
         r"eaddrinuse\D*(?P<thing>\d{2,5})",
         r"(?:connection refused|could not connect|econnrefused)\D*?(?:[\w.-]+:)?(?P<thing>\d{2,5})?",
@@ -190,7 +190,7 @@ def _instead(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
     for other in later:
         if (
             not _worked(other)
-            or other.head == attempt.head
+            or used(other.head) == used(attempt.head)
             or (looks_only(other.head) and not looks_only(attempt.head))
         ):
             continue
@@ -270,7 +270,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
         )
     if key[0] == "drift":
         return _drift(key, events, head, error, instead, cure, where)
-    if _PROTOCOL.search(newest.error) and not instead:
+    if _NATURAL.search(newest.error) or (_PROTOCOL.search(newest.error) and not instead):
         return None
     if key[0] == "option" or instead:
         use = f"; use `{instead}`" if instead else f"; see `{head.split()[0]} --help` first"
@@ -282,17 +282,22 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
             events,
             adds=f"`{head}` fails here with “{error}”{use}.",
         )
-    if _NATURAL.search(newest.error):
-        return None
-    then = f": run `{clip(cure, 120)}` first" if cure else ""
-    return Pattern(
-        RECURRING_FAILURE,
-        f"`{head}` fails with “{clip(newest.error, 90)}”",
-        AGENTS_FILE,
-        events,
-        adds=f"`{head}` fails with “{error}”{then}." if cure else None,
-        note="" if cure else f"Say how to avoid it: `{head}` fails with “{error}”.",
+    shown = _WHERE.sub("", newest.error)
+    advice = next((told for cue, told in _ADVICE if cue.search(newest.error)), "")
+    then = f"run `{clip(cure, 120)}` first" if cure else advice
+    line = f"`{head}` fails with “{clip(shown, 140)}”" + (
+        f": {then}." if then else "; look at what it asks for before."
     )
+    return Pattern(RECURRING_FAILURE, f"`{head}` fails with “{clip(shown, 90)}”", AGENTS_FILE, events, adds=line)
+
+
+_WHERE = re.compile(r"^(?:\[[\w:-]+\] )?(?:[\w./-]+\.\w+:\d+(?::\d+)?:? )")
+"""Place of an error, which differs each time."""
+_ADVICE = (
+    (re.compile("no matches found"), "quote globs and URLs that have `*`, `?` or `[` in them, for the shell is zsh"),
+    (re.compile(r"\([a-z][\w-]+\)\s*$"), "write code that passes this rule from the start"),
+)
+"""What helps against errors that mean the same everywhere."""
 
 
 _EDITORS = frozenset({"Edit", "Write", "MultiEdit", "ExitPlanMode", "AskUserQuestion", "apply_patch", "edit", "write"})
@@ -312,7 +317,7 @@ def _drift(
     use = f" Use `{instead}`." if instead else f" `{clip(cure, 120)}` helped." if cure else ""
     return Pattern(
         CONFIGURATION_DRIFT,
-        f"The environment is not as `{head}` needs it: “{clip(error, 90)}”",
+        f"`{thing}` is not there, or not as `{head}` needs it: “{clip(error, 90)}”",
         AGENTS_FILE,
         events,
         adds=f"`{thing}` is missing or different where agents work{where}: `{head}` fails with “{error}”.{use}",

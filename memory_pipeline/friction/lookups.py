@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from memory_pipeline.friction.attempts import USER, Attempt, Turn, attempts, path_of
+from memory_pipeline.friction.attempts import EDITING, USER, Attempt, Turn, attempts, path_of, used
 from memory_pipeline.friction.events import FrictionEvent, cost, request_before
 from memory_pipeline.friction.patterns import MISSING_SKILL, Pattern
 from memory_pipeline.text.sentences import clip
@@ -63,10 +63,14 @@ _OWN = re.compile(r"^(?:readme|changelog|claude|agents|gemini|memory|skill|todo|
 
 def lookups_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Lookup]:
     """Of one session."""
-    for attempt in attempts(turns):
+    made = attempts(turns)
+    worked_on = {place for a in made if used(a.head) == EDITING and (place := path_of(a))}
+    for attempt in made:
         if attempt.is_refused or attempt.result.is_error or _UNSERVED.search(attempt.result.text[:300]):
             continue
         for kind, key, words in _looked_up(attempt):
+            if key in worked_on or key.startswith(".") or "/." in key:  # its own work, or an agent's own instructions
+                continue
             began = attempt.position
             call = attempt.call
             start = max(call.text.find(words), 0)

@@ -555,6 +555,8 @@ TABLES: dict[str, Table] = {
             "would_apply_at": UTC_TIME,
         },
         ("proposal_id",),
+        is_derived=False,
+    ),
     "watched_rules": Table(
         "a line of MEMORY.md, AGENTS.md or CLAUDE.md, as it was first seen",
         {
