@@ -1,0 +1,89 @@
+"""Which words of users are about one thing."""
+
+import time
+
+import pytest
+
+from memory_pipeline.friction.clustering import Words, clusters, terms_of
+from memory_pipeline_tests.rows import FakeEncoder
+
+OTHER = (
+    "The kiln log needs a header.",
+    "Sort the glazes by cone.",
+    "Rename the oven module.",
+    "Write shorter commits.",
+)
+
+
+def grouped(*texts: str, encoder: FakeEncoder | None = None) -> list[list[int]]:
+    """Groups of the texts, among others that users said."""
+    vectors = [encoder.vector(text) if encoder else None for text in texts]
+    return clusters(texts, vectors, Words.among([*texts, *OTHER]))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Use uv, not pip, here.", "Again: use uv, not pip."),
+        ("Nimm uv statt pip.", "Wieder pip! Nimm bitte uv statt pip."),
+        ("Usa uv en vez de pip.", "Otra vez: usa uv en vez de pip."),
+        ("用 uv，不要用 pip。", "又错了，用 uv，不要用 pip。"),
+        ("Run the linter before each commit.", "The linter has to run before a commit!"),
+    ],
+)
+def test_by_words_alone_what_says_the_same_is_one(texts: tuple[str, str]) -> None:
+    assert grouped(*texts, *OTHER) == [[0, 1]]
+
+
+def test_different_things_are_no_group() -> None:
+    assert grouped(*OTHER) == []
+
+
+@pytest.mark.parametrize("texts", [(), ("Use uv.",), ("", "", ""), ("\x00", "‮"), ("please", "please do")])
+def test_nothing_and_noise(texts: tuple[str, ...]) -> None:
+    assert all(len(group) > 1 for group in grouped(*texts))
+
+
+def test_vectors_find_what_words_do_not() -> None:
+    texts = ("The uv tool is what we have.", "Packages come from uv!", "Never deploy on a friday.")
+    assert grouped(*texts, encoder=FakeEncoder("uv", "friday")) == [[0, 1]]
+
+
+def test_what_gives_up_different_things_is_not_the_same_however_alike() -> None:
+    texts = ("Use uv instead of pip for the kiln.", "Use uv instead of poetry for the kiln.")
+    assert grouped(*texts, encoder=FakeEncoder("uv")) == []
+
+
+def test_in_another_language_than_english_vectors_need_a_word_in_common() -> None:
+    texts = ("Nimm bitte den Brenner uv für die Werkstatt.", "Das Lager der Glasuren gehört neben uns, mit uv.")
+    encoder = FakeEncoder("uv")
+    assert grouped(*texts, *OTHER, encoder=encoder) == grouped(*texts, *OTHER, encoder=encoder)
+    assert grouped("Die Glasur gehört ins Regal.", "Der Brenner steht im Keller.", encoder=encoder) == []
+
+
+def test_the_order_of_texts_does_not_matter() -> None:
+    texts = ("Use uv, not pip, here.", *OTHER, "Again: use uv, not pip.")
+    ((one, other),) = grouped(*texts)
+    ((first, last),) = grouped(*reversed(texts))
+    assert {texts[one], texts[other]} == {texts[::-1][first], texts[::-1][last]}
+
+
+def test_what_was_called_before_tells_what_it_is_about() -> None:
+    texts = ("Not like that in this branch.", "Wrong branch for that.", *OTHER)
+    words = Words.among(texts)
+    did = [frozenset({"git push"}), frozenset({"git push"}), *[frozenset[str]()] * len(OTHER)]
+    assert words.of(texts[0], did[0])["did git push"] > 0
+    assert clusters(texts, [None] * len(texts), words, did) == [[0, 1]]
+
+
+def test_a_name_has_its_parts() -> None:
+    assert terms_of("Use docker-compose") >= {"docker-compose"}
+    assert terms_of("please always use it") == frozenset()
+
+
+def test_a_thousand_copies_and_two_thousand_others_take_seconds() -> None:
+    texts = ["Use uv, not pip."] * 1_000 + [f"Put thing{i} beside shelf{i} of room{i}." for i in range(2_000)]
+    began = time.process_time()
+    found = clusters(texts, [None] * len(texts), Words.among(texts))
+    assert found[0] == list(range(1_000))
+    assert time.process_time() - began < 20
