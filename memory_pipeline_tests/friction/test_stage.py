@@ -244,8 +244,8 @@ def test_too_few_points_are_said_to_be_too_few(tmp_path: Path, points: int, told
 def test_vectors_of_the_index_are_used_where_it_has_them(work: Work) -> None:
     work.encoder = FakeEncoder("uv", "friday")
     work.observe(
-        observation("The uv tool please, I told you!", kind="correction", session="s1"),
-        observation("Again: I want uv.", kind="correction", session="s2"),
+        observation("No, use uv, not pip.", kind="correction", session="s1"),
+        observation("Again: use uv, not pip.", kind="correction", session="s2"),
     )
     bring_up_to_date(EmbeddingsStage(work.workspace, work.encoder), work.lake, DAY)
     work.encoder.encoded.clear()
@@ -338,7 +338,14 @@ def test_at_most_ten_a_day_the_worst_first(work: Work) -> None:
 
 def test_severity_is_sessions_times_the_minutes_of_one_occurrence(work: Work) -> None:
     for session in ("s1", "s2", "s3"):
-        say(work.lake, session, "user: Write the script.", "tool: ok", "assistant: Done.", "user: Again: uv, not pip!")
+        say(
+            work.lake,
+            session,
+            "user: Write the script.",
+            "tool: ok",
+            "assistant: Done.",
+            "user: Again: use uv, not pip.",
+        )
     (row,) = work.run()
     assert (row["sessions"], row["turns"], row["minutes"]) == (3, 9, 9.0)  # three messages and minutes each
     assert row["severity"] == pytest.approx(3 * 9.0 / 3)
