@@ -25,8 +25,6 @@ KINDS = {
     "rule_violated": "rule exists, still violated",
 }
 """As they are stored, and as they are told."""
-POINTS_NEEDED = 100
-"""Below that many in its days a search finds nothing."""
 MAX_NAMED = 3
 """Days without a session that are named; of more, how many there are."""
 _BARS = "▁▂▃▄▅▆▇█"
@@ -100,8 +98,9 @@ def why_none(workspace: Workspace, day: date | None = None) -> str:
         return f"{day} was not looked at yet: `memory run`."
     window = Window.of(workspace, day or last)
     days = f"in the last {len(window.days)} days (to {day or last})"
-    if window.points < POINTS_NEEDED:
-        return f"Not enough yet: {window.points} of {POINTS_NEEDED} points {days}."
+    needed = workspace.settings.friction_min_points
+    if window.points < needed:
+        return f"Not enough yet: {window.points} of {needed} points {days}."
     return f"Nothing recurs {days}."
 
 

@@ -17,11 +17,12 @@ from memory_pipeline.friction import corrections, failures, lookups
 from memory_pipeline.friction.attempts import TOOL, USER, Turn
 from memory_pipeline.friction.clustering import Words
 from memory_pipeline.friction.identity import numbered
+from memory_pipeline.friction.living import points_in
 from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, TOOL_MISUSE, Pattern
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in
 from memory_pipeline.friction.said import Said, said_in, standing
 from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typed_rows
-from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.stage import Built
 from memory_pipeline.text.embedding_models import facts_of
@@ -38,7 +39,6 @@ MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Days before, in whose rows a pattern is looked for that goes on or has ended."""
 INPUTS = ("sessions", "messages", "observations", "embeddings")
-POINTS = ("embeddings", "summary_embeddings", "message_embeddings")
 MAX_TOOL_TEXT = 6_000
 """Characters of a tool's message that are looked at."""
 _MESSAGES = f"""
@@ -218,11 +218,6 @@ def _each_once(patterns: Sequence[Pattern]) -> list[Pattern]:
 
 def _within(ids: frozenset[str], patterns: Sequence[Pattern]) -> bool:
     return any(2 * len(ids & (p.messages | p.requests)) > len(ids) for p in patterns)
-
-
-def points_in(lake: Lake, days: Sequence[date]) -> int:
-    """Points of both collections of the index that these days have."""
-    return sum(lake.read(table, days, columns=("source_id",)).height for table in POINTS)
 
 
 def _by_session(observations: pl.DataFrame) -> dict[str, list[ObservationRow]]:

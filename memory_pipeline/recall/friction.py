@@ -12,7 +12,6 @@ import polars as pl
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.friction.living import (
-    POINTS_NEEDED,
     Pattern,
     Window,
     ended,
@@ -76,7 +75,7 @@ def listed(settings: Settings, asked: Asked) -> dict[str, Any]:
         "day": day,
         "lookback_days": days,
         "points": window.points if window else None,
-        "points_needed": POINTS_NEEDED,
+        "points_needed": settings.friction_min_points,
         "remarks": window.remarks if window else [],
         "patterns": [_told(pattern, day, status) for pattern in found if day],
         "why": None if found else _why(workspace, asked, every),
