@@ -22,6 +22,8 @@ CORRECTING = ("correction", "rule", "preference")
 CHANGING = ("decision", "state_change")
 """Kinds with which a user ends what they said before, without correcting anybody."""
 MAX_SENTENCE = 400
+MAX_OBSERVED = 1_000
+"""Characters of an observation that says one thing."""
 MAX_MESSAGE = 6_000
 """Characters of a message of a user's that somebody typed; longer ones are pasted."""
 LAST_CALLS = 3
@@ -85,7 +87,7 @@ def said_in(
     known: dict[str, list[tuple[int, int]]] = {}
     for o in observed:
         spans = tuple((s["message_id"], s["start"], s["end"]) for s in o["evidence"])
-        if o["trust"] != USER or not spans or _THANKS.search(o["text"]):
+        if o["trust"] != USER or not spans or len(o["text"]) > MAX_OBSERVED or _THANKS.search(o["text"]):
             continue
         place = positions.get(spans[0][0])
         before = _before(turns, place) if place is not None else (0, 0.0, frozenset[str]())

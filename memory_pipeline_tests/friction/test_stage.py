@@ -230,11 +230,10 @@ def test_what_is_no_failure(work: Work, text: str, mark: str) -> None:
 )
 def test_too_few_points_are_said_to_be_too_few(tmp_path: Path, points: int, told: str | None) -> None:
     work = Work(*workspace(tmp_path), MissingEncoder())
-    work.correct(*UV)
-    point = {"day": DAY, "kind": "daily", "model": "fake"}
-    old = {"day": day_after(-7), "kind": "daily", "model": "fake", "point_id": "old", "source_id": "old"}
-    put(work.lake, "summary_embeddings", old)
-    put(work.lake, "summary_embeddings", *(point | {"point_id": f"{i}", "source_id": f"{i}"} for i in range(points)))
+    work.correct(*UV[: min(points, len(UV))])
+    say(work.lake, "long ago", *(f"user: Line {i} of the old list." for i in range(3)), day=day_after(-7))
+    missing = points - points_in(work.lake, lookback(DAY, 7))
+    say(work.lake, "talk", *(f"user: Line {i} of the list." for i in range(missing)), clock="00:01")
     assert len(work.run()) == (told is None)
     built = work.build()
     assert (built.notes["points"], built.notes.get("nothing_found")) == (points, told)
