@@ -35,6 +35,7 @@ OF_TABLE: dict[str, Any] = {
     "promotions": rows.PromotionRow,
     "auto_promotions": rows.AutoPromotionRow,
     "friction_clusters": rows.FrictionRow,
+    "watched_rules": rows.WatchedRuleRow,
     "friction_fixes": rows.FixRow,
     "applied_fixes": rows.AppliedFixRow,
     "auto_fixes": rows.AutoFixRow,

@@ -10,7 +10,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import EmbeddingsStage
+from memory_pipeline.friction.living import points_in
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
 from memory_pipeline.stage import Built, bring_up_to_date, is_current
 from memory_pipeline_tests.rows import (
@@ -223,7 +225,7 @@ def test_what_is_no_failure(work: Work, text: str, mark: str) -> None:
 @pytest.mark.parametrize(
     ("points", "told"),
     [
-        (0, "not enough yet: 0 of 100 points in 7 days"),
+        (9, "not enough yet: 9 of 100 points in 7 days"),
         (99, "not enough yet: 99 of 100 points in 7 days"),
         (100, None),
     ],
@@ -233,6 +235,7 @@ def test_too_few_points_are_said_to_be_too_few(tmp_path: Path, points: int, told
     work.correct(*UV[: min(points, len(UV))])
     say(work.lake, "long ago", *(f"user: Line {i} of the old list." for i in range(3)), day=day_after(-7))
     missing = points - points_in(work.lake, lookback(DAY, 7))
+    assert missing > 0
     say(work.lake, "talk", *(f"user: Line {i} of the list." for i in range(missing)), clock="00:01")
     assert len(work.run()) == (told is None)
     built = work.build()
