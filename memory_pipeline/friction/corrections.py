@@ -20,10 +20,12 @@ from memory_pipeline.friction.patterns import (
     Pattern,
 )
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.said import AGAIN, REVERSAL, Said, age, complains, of_one_mind
+from memory_pipeline.friction.said import AGAIN, ENDING, REVERSAL, Said, age, complains, of_one_mind
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
+from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import is_question, kind_of_user
+from memory_pipeline.text.languages.cues import foreign_cues
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import carries_content
 from memory_pipeline.text.standing import stands_alone
@@ -31,8 +33,11 @@ from memory_pipeline.text.wording import (
     asks,
     breaks_with,
     opposes,
+    orders,
+    refused_words,
     retracted_names,
     retracted_words,
+    stem,
     supposes,
     takes_place_of,
 )
@@ -45,6 +50,8 @@ RARE_TIMES, RARE_SHARE = 20, 0.02
 """How often a word may be said, at least and as a share of all sentences, that tells what they are about."""
 MIN_SHARED = 0.15
 """Cosine of their words below which vectors alone would decide, which see likeness between any two lines of a trade."""
+PLAIN = 0.9
+"""Likeness to a line from which words say it again that say that something was wrong."""
 IN_PASSING = 1.3
 """Likeness to a line from which words are about it that do not say that something was wrong."""
 NEARLY = 0.78
@@ -73,7 +80,7 @@ def patterns_of(
     """`vectors` by event, `rule_vectors` by rule."""
     everything = {e.event_id: e for e in (*said.corrections, *said.changes, *said.remarks) if terms_of(e.text)}
     ordered = sorted(everything.values(), key=age)
-    plain = {e.event_id for e in said.corrections} | {e.event_id for e in said.remarks if complains(e.text)}
+    plain = {e.event_id for e in ordered if e.is_owned or complains(e.text)} | {e.event_id for e in said.corrections}
     stale, over = _stale(ordered, rules, words)
     found = clusters(
         [e.text for e in ordered], [vectors.get(e.event_id) for e in ordered], words, [e.did for e in ordered]
@@ -81,7 +88,8 @@ def patterns_of(
     watched = _Rules(rules, rule_vectors, words)
     says = {e.event_id: watched.said(e, vectors.get(e.event_id)) for e in ordered}
     by_rule: dict[Rule, dict[str, FrictionEvent]] = defaultdict(dict)
-    corrected = {e.event_id for e in said.corrections}
+    decided = {e.event_id for e in said.changes}
+    corrected = {e.event_id for e in ordered if e.event_id not in decided and (e.is_owned or _corrects(e))}
     patterns = []
     for group in found:
         members = _since_reversed([ordered[i] for i in group])
@@ -91,15 +99,19 @@ def patterns_of(
             by_rule[rule].update({m.event_id: m for m in heard})
             continue
         members = list(of_one_mind(members))
-        if _is_recurring(members, corrected) and _is_clear([m for m in members if m.event_id in corrected]):
+        if _is_clear([m for m in members if _corrects(m)]) and _is_recurring(members, corrected):
             patterns.append(_repeated(members))
     for event in ordered:
         rule, like = says[event.event_id]
-        if rule is not None and like >= (1 if event.event_id in plain else IN_PASSING):
+        if rule is not None and like >= (PLAIN if event.event_id in plain else IN_PASSING):
             by_rule[rule][event.event_id] = event
     for rule, events in by_rule.items():
         members = [e for e in sorted(events.values(), key=age) if rule.reaches(e)]
-        if rule.rule_id not in over and _is_recurring(members, plain):
+        if rule.rule_id in over:
+            continue
+        if _tell_anew(members, rule):
+            stale.append(_over(rule, members))
+        elif _is_recurring(members, plain):
             patterns.append(_violated(rule, members))
     claimed = {m.event_id for p in [*patterns, *stale] if p.kind != REPEATED_CORRECTION for m in p.members}
     left = [p for p in patterns if p.kind != REPEATED_CORRECTION or not _mostly(p, claimed)]
@@ -107,12 +119,13 @@ def patterns_of(
 
 
 def worth_comparing(said: Said, rules: Sequence[Rule]) -> Said:
-    """Without the remarks that share no rare word with a correction, a change or a rule: most of what is said."""
+    """Without the remarks that share no rare word with a correction, a change or a rule, which are most of what is
+    said; unless the agent owned to a mistake."""
     seen = Counter(term for one in said for e in one for term in terms_of(e.text))
     common = max(RARE_TIMES, RARE_SHARE * sum(map(len, said)))
     told = [one.text for one in (*said.corrections, *said.changes)] + [rule.text for rule in rules]
     rare = {term for text in told for term in terms_of(text) if seen[term] <= common}
-    return said._replace(remarks=[e for e in said.remarks if rare & terms_of(e.text)])
+    return said._replace(remarks=[e for e in said.remarks if e.is_owned or rare & terms_of(e.text)])
 
 
 def _is_recurring(members: Sequence[FrictionEvent], plain: Collection[str]) -> bool:
@@ -184,9 +197,17 @@ class _Rules:
         return best, likest
 
 
+def _corrects(event: FrictionEvent) -> bool:
+    """Whether it says so by itself: a rule or a wish alone may be said of any new work."""
+    foreign = foreign_cues(event.text)
+    cue = foreign.correction if foreign else cues.CORRECTION
+    return cue.search(event.text) is not None or bool(retracted_names(event.text)) or bool(AGAIN.search(event.text))
+
+
 def _is_clear(members: Sequence[FrictionEvent]) -> bool:
     """Whether somebody who was not there understands from one of them what was wanted."""
-    return any(stands_alone(text, "correction") for m in members for text in (m.text, _bare(m.text)))
+    texts = (text for m in members for text in (m.text, _bare(m.text)))
+    return any((orders(text) or retracted_names(text)) and stands_alone(text, "correction") for text in texts)
 
 
 def _repeated(members: Sequence[FrictionEvent]) -> Pattern:
@@ -236,6 +257,33 @@ def _violated(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
     return Pattern(RULE_VIOLATED, title, f"{Path(rule.file).name}", tuple(members), note=note)
 
 
+def _tell_anew(members: Sequence[FrictionEvent], rule: Rule) -> bool:
+    """Whether most of them say that something holds now, and name the same thing, which the line does not name."""
+    old = terms_of(rule.text)
+    seen = Counter(term for m in members for term in terms_of(m.text) - old)
+    sessions = len({m.session_id for m in members})
+    now = sum(bool(ENDING.search(m.text)) for m in members)
+    held = terms_of(rule.text) - {stem(word) for word in refused_words(rule.text)}
+    ended = {
+        term for m in members for clause in _CLAUSE.split(m.text) if ENDS.search(clause) for term in terms_of(clause)
+    }
+    is_told = 2 * now > len(members) and any(2 * n > len(members) for n in seen.values())
+    return sessions >= MIN_SESSIONS and is_told and bool(held & ended)
+
+
+def _over(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
+    newest = _bare(members[-1].text)
+    return Pattern(
+        STALE_MEMORY,
+        f"{rule.name} still says “{clip(rule.text, 70)}”; you said “{clip(newest, 60)}”",
+        MEMORY_FILE if rule.name == MEMORY_FILE else rule.file,
+        tuple(members),
+        adds=clip(newest, MAX_LINE),
+        replaces=rule.text,
+        low_risk=rule.name == MEMORY_FILE and len({m.session_id for m in members}) >= MIN_SESSIONS,
+    )
+
+
 def _stale(said: Sequence[FrictionEvent], rules: Sequence[Rule], words: Words) -> tuple[list[Pattern], set[str]]:
     """Lines whose place something took that a user said since, and the ids of their rules."""
     ordered = [e for e in sorted(said, key=age) if not (asks(e.text) or supposes(e.text) or is_question(e.text))]
@@ -255,18 +303,7 @@ def _stale(said: Sequence[FrictionEvent], rules: Sequence[Rule], words: Words) -
         if not members or (len(sessions) < MIN_SESSIONS and not plain):
             continue
         over.add(rule.rule_id)
-        newest = _bare(members[-1].text)
-        patterns.append(
-            Pattern(
-                STALE_MEMORY,
-                f"{rule.name} still says “{clip(rule.text, 70)}”; you said “{clip(newest, 60)}”",
-                MEMORY_FILE if rule.name == MEMORY_FILE else rule.file,
-                tuple(members),
-                adds=clip(newest, MAX_LINE),
-                replaces=rule.text,
-                low_risk=rule.name == MEMORY_FILE and len(sessions) >= MIN_SESSIONS,
-            )
-        )
+        patterns.append(_over(rule, members))
     return patterns, over
 
 

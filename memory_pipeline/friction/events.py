@@ -34,6 +34,8 @@ class FrictionEvent:
     """From what went wrong to where the work went on; of a correction from the request to it."""
     did: frozenset[str] = frozenset()
     """What the agent had just called, as people name it."""
+    is_owned: bool = False
+    """Whether the agent owned to a mistake in its answer."""
 
 
 def cost(turns: Sequence[Turn], began: int, ended: int) -> tuple[int, float]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from memory_pipeline.friction.attempts import TOOL, USER, Turn, head_of_call, is_call, looks_only
+from memory_pipeline.friction.attempts import ASSISTANT, TOOL, USER, Turn, head_of_call, is_call, looks_only
 from memory_pipeline.friction.events import FrictionEvent, cost, request_before
 from memory_pipeline.lake.rows import ObservationRow, distinct
 from memory_pipeline.scope import may_end
@@ -26,6 +26,8 @@ MAX_OBSERVED = 1_000
 """Characters of an observation that says one thing."""
 MAX_MESSAGE = 6_000
 """Characters of a message of a user's that somebody typed; longer ones are pasted."""
+NEXT_TURNS = 12
+"""Messages after a user's, tools' included, in which the agent's next words are looked for."""
 LAST_CALLS = 3
 """Calls before a correction that it may be about."""
 
@@ -90,10 +92,12 @@ def said_in(
         if o["trust"] != USER or not spans or len(o["text"]) > MAX_OBSERVED or _THANKS.search(o["text"]):
             continue
         place = positions.get(spans[0][0])
-        before = _before(turns, place) if place is not None else (0, 0.0, frozenset[str]())
+        before = _before(turns, place) if place is not None else (0, 0.0, frozenset[str](), False)
         event = FrictionEvent(
             *(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans),
-            *(o["cwd"] or cwd, o["project"] or project, *before),
+            *(o["cwd"] or cwd, o["project"] or project, *before[:2]),
+            did=before[2],
+            is_owned=before[3],
         )
         if o["kind"] in CORRECTING:
             said.corrections.append(event)
@@ -108,11 +112,15 @@ def said_in(
             continue
         skipped = [*quoted.get(turn.message_id, ()), *known.get(turn.message_id, ())]
         for start, end, kind in _sentences_in(turn.text, skipped):
-            words = turn.text[start:end]
+            words, before = turn.text[start:end], _before(turns, position)
             span = (turn.message_id, start, end)
             event = FrictionEvent(
                 *(f"{turn.message_id}:{start}", turn.day, turn.session_id, turn.at, words, (span,)),
-                *(cwd, project, *_before(turns, position)),
+                cwd,
+                project,
+                *before[:2],
+                did=before[2],
+                is_owned=before[3],
             )
             if kind in CORRECTING or (AGAIN.search(words) and not (kind == "question" and words.endswith("?"))):
                 said.corrections.append(event)
@@ -183,12 +191,33 @@ def _is_prose(words: str) -> bool:
     return sum(c.isalpha() or c.isspace() for c in words) >= PROSE * len(words)
 
 
-def _before(turns: Sequence[Turn], position: int) -> tuple[int, float, frozenset[str]]:
-    """Turns and minutes between the request and what is said of it, which was done in vain; and what was done."""
+_OWNS = re.compile(
+    r"\b(?:you(?:'re| are)(?: absolutely| completely)? right|right[,.!]|sorry|apologi[sz]e|apologies|"
+    r"my (?:mistake|bad|fault)|understood|got it|noted|good (?:catch|point)|fair (?:point|enough)|oops|"
+    r"i should (?:have|not have)|i shouldn't have|i missed|i forgot|i overlooked|will (?:not|stop|keep)|"
+    r"won't (?:happen|do)|from now on|i(?:'ll| will) (?:undo|revert|redo)|"
+    r"stimmt|(?:du hast|hast du) recht|entschuldig\w+|tut mir leid|mein fehler|verstanden|alles klar|mein versehen|"
+    r"tienes razón|perdón|disculp\w+|lo siento|entendido|cierto|mi error|"
+    r"tu as raison|désolé\w*|compris|mon erreur|pardon)"
+    r"|抱歉|对不起|你说得对|明白了|すみません|申し訳|おっしゃる通り|了解",
+    re.I,
+)
+"""How an agent answers when it is told that it did something wrong."""
+
+
+def _is_owned(turns: Sequence[Turn], position: int) -> bool:
+    """Whether the agent's next words own to a mistake."""
+    answer = next((turn for turn in turns[position + 1 :][:NEXT_TURNS] if turn.role in (USER, ASSISTANT)), None)
+    return answer is not None and answer.role == ASSISTANT and _OWNS.search(answer.text) is not None
+
+
+def _before(turns: Sequence[Turn], position: int) -> tuple[int, float, frozenset[str], bool]:
+    """Turns and minutes between the request and what is said of it, which was done in vain; what was done; and whether
+    the agent owned to a mistake."""
     request = request_before(turns, position)
     calls = [turn for turn in turns[request:position] if turn.role == TOOL and is_call(turn)][-LAST_CALLS:]
     did = frozenset(head for turn in calls if (head := head_of_call(turn)) and not looks_only(head))
-    return *cost(turns, request, position), did
+    return *cost(turns, request, position), did, _is_owned(turns, position)
 
 
 def standing(events: Sequence[FrictionEvent], said: Sequence[FrictionEvent]) -> list[FrictionEvent]:

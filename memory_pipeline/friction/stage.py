@@ -39,12 +39,14 @@ MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Days before, in whose rows a pattern is looked for that goes on or has ended."""
 INPUTS = ("sessions", "messages", "observations", "embeddings")
+MAX_ANSWER = 160
+"""Characters of an agent's message: whether it owns to a mistake, it says first."""
 MAX_TOOL_TEXT = 6_000
 """Characters of a tool's message that are looked at."""
 _MESSAGES = f"""
     SELECT m.session_id, m.message_id, m.day, m.role, m.said_at,
-           CASE WHEN m.role = 'assistant' THEN '' WHEN m.role = '{TOOL}' THEN left(m.text, {MAX_TOOL_TEXT})
-                ELSE m.text END,
+           CASE WHEN m.role = 'assistant' THEN left(m.text, {MAX_ANSWER})
+                WHEN m.role = '{TOOL}' THEN left(m.text, {MAX_TOOL_TEXT}) ELSE m.text END,
            coalesce(m.tool_name, ''), coalesce(m.is_error, false), m.answer_to, m.answered, m.quoted,
            place.cwd, place.project
     FROM messages m

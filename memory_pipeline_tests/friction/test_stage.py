@@ -163,7 +163,7 @@ def test_words_that_a_user_quoted_or_took_back_do_not_count(work: Work, field: s
     ],
 )
 def test_a_rule_that_was_revoked_is_not_offered(work: Work, other: dict[str, str], patterns: int) -> None:
-    today = [observation("Use pnpm for the frontend.", kind="rule", session=s) for s in ("s1", "s2")]
+    today = [observation("No, use pnpm for the frontend.", kind="rule", session=s) for s in ("s1", "s2")]
     change = {"kind": "decision", "session": "s3", "clock": "12:00"} | other
     work.observe(*today, observation("We go with npm instead of pnpm.", **change))
     assert len(work.run()) == patterns
@@ -171,7 +171,8 @@ def test_a_rule_that_was_revoked_is_not_offered(work: Work, other: dict[str, str
 
 @pytest.mark.parametrize(("project", "sessions"), [("cli", ["c0-05", "c1-05", "c2-05"]), ("kiln", [])])
 def test_a_mind_that_changed_in_another_project_ends_nothing(work: Work, project: str, sessions: list[str]) -> None:
-    work.correct("Use pip for packages.", "Use pip for the packages.", "Use pip for packages!", project="kiln")
+    pip = ("No, use pip for packages.", "Again: use pip for the packages.", "Again: use pip for packages!")
+    work.correct(*pip, project="kiln")
     change = {"kind": "decision", "clock": "10:00", "project": project}
     work.observe(observation("We use uv instead of pip for packages.", **change))
     found = {session for row in work.run() for session in row["session_ids"]}
