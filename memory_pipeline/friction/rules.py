@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -35,6 +35,7 @@ INJECTED = "injected"
 """The role of what a harness put into a session."""
 _DATED = re.compile(r"\((?P<day>\d{4}-\d\d-\d\d)\)\s*")
 """How a line of MEMORY.md begins that was promoted: with the day on which it was said."""
+_ID = re.compile(r"<!-- ([pf]-\d{8}-\d{3,}) -->")
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _GIVEN = re.compile(r"#? ?AGENTS\.md instructions for (?P<folder>\S[^\n]*)\n|<INSTRUCTIONS>|# claudeMd", re.I)
 
@@ -76,19 +77,17 @@ class RuleBook:
         self.lake, settings = workspace.lake, workspace.settings
         self.stored = typed_rows(self.lake.read("watched_rules"), WatchedRuleRow)
         self._since = {row["rule_id"]: row["since"] for row in self.stored}
-        promotions = self.lake.read("promotions", columns=("text", "day"))
-        self._promoted = {_plain(text): day for text, day in promotions.iter_rows()}
+        promotions = self.lake.read("promotions", columns=("proposal_id", "text", "day"))
+        promoted = {key: day for i, text, day in promotions.iter_rows() for key in (i, _plain(text))}
         folders = self.lake.read("files", columns=("cwd",))["cwd"].drop_nulls().unique().sort()
 
         def day_of(seconds: float) -> date:
             return min(today, datetime.fromtimestamp(seconds, settings.zone).date())
 
         self.memory_file = settings.memory_file.name
-        self.present = {rule.rule_id: rule for rule in map(self._dated, _written(settings, folders, day_of))}
+        self.present = {rule.rule_id: rule for rule in map(self._dated, _written(settings, folders, day_of, promoted))}
 
     def _dated(self, rule: Rule) -> Rule:
-        if rule.file == self.memory_file and (day := self._promoted.get(_plain(rule.text))):
-            return replace(rule, since=day)
         return replace(rule, since=min(rule.since, self._since.get(rule.rule_id, rule.since)))
 
     def before(self, day: date) -> list[Rule]:
@@ -116,6 +115,11 @@ class RuleBook:
 
 def rules_in(text: str) -> Iterator[str]:
     """The lines of a Markdown file that say something, as they stand there without their bullet."""
+    return (line for _, line in _lines_in(text))
+
+
+def _lines_in(text: str) -> Iterator[tuple[int, str]]:
+    """The same, each with where it begins."""
     shown = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
     for sentence in sentences(shown):
         line = shown[sentence.start : sentence.end]
@@ -123,7 +127,7 @@ def rules_in(text: str) -> Iterator[str]:
             continue
         plain = squeeze(line)
         if len(content_words(plain)) >= MIN_WORDS:
-            yield plain
+            yield sentence.start, plain
 
 
 def given_in(turns: Iterable[Turn], cwd: str | None) -> Iterator[Rule]:
@@ -139,13 +143,16 @@ def given_in(turns: Iterable[Turn], cwd: str | None) -> Iterator[Rule]:
 DayOf = Callable[[float], date]
 
 
-def _written(settings: Settings, folders: Iterable[str], day_of: DayOf) -> Iterator[Rule]:
+def _written(settings: Settings, folders: Iterable[str], day_of: DayOf, promoted: Mapping[str, date]) -> Iterator[Rule]:
     memory = settings.memory_file
     for text, day in _read(memory, day_of):
-        for line in rules_in(text):
-            dated = _DATED.match(line)
-            since = min(day, date.fromisoformat(dated["day"])) if dated and _is_date(dated["day"]) else day
-            yield Rule(memory.name, without_note(line[dated.end() if dated else 0 :]), since, noted(line))
+        for start, line in _lines_in(text):
+            dated, named = _DATED.match(line), _ID.search(text, start, (text.find("\n", start) + 1 or len(text)))
+            bare = without_note(line[dated.end() if dated else 0 :])
+            since = promoted.get(named[1] if named else _plain(bare))
+            if since is None:
+                since = min(day, date.fromisoformat(dated["day"])) if dated and _is_date(dated["day"]) else day
+            yield Rule(memory.name, bare, since, noted(line))
     for path in sorted(_files(folders)):
         for text, day in _read(path, day_of):
             yield from (Rule(f"{path}", line, day) for line in rules_in(text))
