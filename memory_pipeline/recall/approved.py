@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from memory_pipeline.recall.fusion import Filters
@@ -38,17 +39,28 @@ def approved_lines(
         return []
     path = settings.memory_file
     project = projects[0] if projects else None
-    lines = remembered(path.read_bytes() if path.exists() else None, {}, project, settings.sections)
-    lines = [line for line in lines if not (project and line.nearness == OTHER)]
+    lines = _lines(path.read_bytes() if path.exists() else None, project, tuple(settings.sections))
     total = sum(weights.values())
-    near = _cosines(settings, [line.text for line in lines], vector, encoder) if lines else {}
+    near = _cosines(settings, [line.text for line, _ in lines], vector, encoder) if lines else {}
     found = []
-    for line in lines:
-        share = sum(weights[t] for t in set(query_terms(line.text)) & weights.keys()) / total if total else 0.0
+    for line, terms in lines:
+        share = sum(weights[t] for t in terms & weights.keys()) / total if total else 0.0
         cosine = near.get(line.text, 0.0)
         if share >= MIN_SHARE or cosine >= MIN_COSINE:
             found.append((line, max(share, min(1.0, cosine / COSINE_OF_ALL))))
     return found
+
+
+@lru_cache(maxsize=4)
+def _lines(
+    data: bytes | None, project: str | None, sections: tuple[str, ...]
+) -> tuple[tuple[Remembered, frozenset[str]], ...]:
+    """The lines that may hold in the project, each with its terms. By the bytes of the file, for a process that is
+    asked again and again: telling them takes longer than all else in a search."""
+    lines = remembered(data, {}, project, sections)
+    return tuple(
+        (line, frozenset(query_terms(line.text))) for line in lines if not (project and line.nearness == OTHER)
+    )
 
 
 def _cosines(
@@ -58,7 +70,7 @@ def _cosines(
     if vector is None or encoder is None or encoder.name != BUNDLED_MODEL:
         return {}
     kept_in = settings.index_dir / "memory_lines.json"
-    known = _read(kept_in)
+    known = _read(kept_in, _state(kept_in))
     wanted = {text: hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts}
     new = [text for text, name in wanted.items() if name not in known][:MAX_NEW]
     try:
@@ -68,14 +80,27 @@ def _cosines(
     if made:
         known = {name: v for name, v in known.items() if name in set(wanted.values())} | made
         _write(kept_in, known)
-    return {
-        text: sum(a * b for a, b in zip(known[name], vector, strict=True))
-        for text, name in wanted.items()
-        if len(known.get(name, ())) == len(vector)
-    }
+    told = [text for text, name in wanted.items() if len(known.get(name, ())) == len(vector)]
+    if not told:
+        return {}
+    import numpy as np  # the encoder has it loaded
+
+    cosines = np.array([known[wanted[text]] for text in told]) @ np.array(vector)
+    return dict(zip(told, cosines.tolist(), strict=True))
 
 
-def _read(path: Path) -> dict[str, list[float]]:
+def _state(path: Path) -> tuple[int, int] | None:
+    with contextlib.suppress(OSError):
+        status = path.stat()
+        return status.st_mtime_ns, status.st_size
+    return None
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, state: tuple[int, int] | None) -> dict[str, list[float]]:
+    """Read once for each `state` of the file; not to be changed in place."""
+    if state is None:
+        return {}
     with contextlib.suppress(OSError, ValueError):
         found = json.loads(path.read_text("utf-8"))
         if isinstance(found, dict):
