@@ -46,9 +46,10 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
                     lookback_dep(table, settings) for table in ("sessions", "messages", "observations", "embeddings")
                 ],
                 version=VERSION,
-                description="Corrections and tool failures of the last days that say the same and span sessions, "
-                "with every place where they happened; a changed mind is none. Severity is occurrences "
-                "times what one costs. A day has the patterns that it added to.",
+                description="What goes wrong again and again over sessions, of seven kinds: corrections, failures, "
+                "misused tools, an environment that is not as it should be, missing skills, stale lines and broken "
+                "rules, each with every place where it happened. Severity is sessions times the minutes that one "
+                "occurrence costs. A day has the patterns that it added to, and those that ended.",
             )
         ],
         partitions_def=daily_partitions(settings),

@@ -1,8 +1,7 @@
-"""Patterns of what users said: what they had to say again, rules that are broken still, and lines that are over."""
+"""Patterns of what users said: what they had to say again, and rules that are broken still."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -12,34 +11,29 @@ from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
     HARD_RULES,
+    MAX_LINE,
     MEMORY_FILE,
     MIN_SESSIONS,
     REPEATED_CORRECTION,
     RULE_VIOLATED,
-    STALE_MEMORY,
     Pattern,
 )
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.said import AGAIN, ENDING, REVERSAL, Said, age, complains, of_one_mind
+from memory_pipeline.friction.said import AGAIN, REVERSAL, Said, age, bare, complains, of_one_mind
+from memory_pipeline.friction.stale import over_since, stale_lines, tell_anew
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
 from memory_pipeline.text import cues
-from memory_pipeline.text.kinds import is_question, kind_of_user
+from memory_pipeline.text.kinds import kind_of_user
 from memory_pipeline.text.languages.cues import foreign_cues
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.similarity import carries_content
 from memory_pipeline.text.standing import stands_alone
 from memory_pipeline.text.wording import (
-    asks,
     breaks_with,
     opposes,
     orders,
-    refused_words,
     retracted_names,
     retracted_words,
-    stem,
-    supposes,
-    takes_place_of,
 )
 
 SAME_RULE = 0.34
@@ -60,14 +54,6 @@ PLAIN_SHARE = 0.34
 """Of a pattern's members that must say by themselves that something was wrong."""
 RULE_SHARE = 0.34
 """Of a cluster's members that must say a line again, for the cluster to be about it."""
-_LEAD = re.compile(
-    r"^(?:\W*(?:no|nope|nein|nee|again|wrong|stop|wait|please|hey|ok(?:ay)?|sorry|once more|otra vez|bitte|"
-    r"nochmal|schon "
-    r"wieder|i (?:already )?(?:told|said)(?: you)?(?: to| that)?|as i said|remember|reminder|by the way|"
-    r"still)\b[\s,.:;!?—–-]*)+",
-    re.I,
-)
-MAX_LINE = 240
 
 
 def patterns_of(
@@ -81,7 +67,7 @@ def patterns_of(
     everything = {e.event_id: e for e in (*said.corrections, *said.changes, *said.remarks) if terms_of(e.text)}
     ordered = sorted(everything.values(), key=age)
     plain = {e.event_id for e in ordered if e.is_owned or complains(e.text)} | {e.event_id for e in said.corrections}
-    stale, over = _stale(ordered, rules, words)
+    stale, over = stale_lines(ordered, rules)
     found = clusters(
         [e.text for e in ordered], [vectors.get(e.event_id) for e in ordered], words, [e.did for e in ordered]
     )
@@ -109,8 +95,8 @@ def patterns_of(
         members = [e for e in sorted(events.values(), key=age) if rule.reaches(e)]
         if rule.rule_id in over:
             continue
-        if _tell_anew(members, rule):
-            stale.append(_over(rule, members))
+        if tell_anew(members, rule):
+            stale.append(over_since(rule, members))
         elif _is_recurring(members, plain):
             patterns.append(_violated(rule, members))
     claimed = {m.event_id for p in [*patterns, *stale] if p.kind != REPEATED_CORRECTION for m in p.members}
@@ -206,7 +192,7 @@ def _corrects(event: FrictionEvent) -> bool:
 
 def _is_clear(members: Sequence[FrictionEvent]) -> bool:
     """Whether somebody who was not there understands from one of them what was wanted."""
-    texts = (text for m in members for text in (m.text, _bare(m.text)))
+    texts = (text for m in members for text in (m.text, bare(m.text)))
     return any((orders(text) or retracted_names(text)) and stands_alone(text, "correction") for text in texts)
 
 
@@ -230,14 +216,9 @@ def _repeated(members: Sequence[FrictionEvent]) -> Pattern:
 def _line(members: Sequence[FrictionEvent]) -> str:
     """The clearest way in which it was said, without "no" and "again" before it: one that is understood alone, else
     the newest."""
-    texts = [_bare(m.text) for m in reversed(members)]
+    texts = [bare(m.text) for m in reversed(members)]
     alone = [t for t in texts if stands_alone(t, "rule") and not t.endswith("?")]
     return max(alone or texts, key=lambda t: (not t.endswith("?"), min(len(t), 80)))
-
-
-def _bare(text: str) -> str:
-    bare = _LEAD.sub("", " ".join(text.split()))
-    return bare[:1].upper() + bare[1:] if len(bare) >= 8 else " ".join(text.split())
 
 
 def _violated(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
@@ -255,105 +236,3 @@ def _violated(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
         return Pattern(RULE_VIOLATED, title, ".claude/settings.json", tuple(members), note=note)
     note = f"make it a check that fails (a lint rule, a test or a hook), for being told is not enough: “{quote}”"
     return Pattern(RULE_VIOLATED, title, f"{Path(rule.file).name}", tuple(members), note=note)
-
-
-def _tell_anew(members: Sequence[FrictionEvent], rule: Rule) -> bool:
-    """Whether most of them say that something holds now, and name the same thing, which the line does not name."""
-    old = terms_of(rule.text)
-    seen = Counter(term for m in members for term in terms_of(m.text) - old)
-    sessions = len({m.session_id for m in members})
-    now = sum(bool(ENDING.search(m.text)) for m in members)
-    held = terms_of(rule.text) - {stem(word) for word in refused_words(rule.text)}
-    ended = {
-        term for m in members for clause in _CLAUSE.split(m.text) if ENDS.search(clause) for term in terms_of(clause)
-    }
-    is_told = 2 * now > len(members) and any(2 * n > len(members) for n in seen.values())
-    return sessions >= MIN_SESSIONS and is_told and bool(held & ended)
-
-
-def _over(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
-    newest = _bare(members[-1].text)
-    return Pattern(
-        STALE_MEMORY,
-        f"{rule.name} still says “{clip(rule.text, 70)}”; you said “{clip(newest, 60)}”",
-        MEMORY_FILE if rule.name == MEMORY_FILE else rule.file,
-        tuple(members),
-        adds=clip(newest, MAX_LINE),
-        replaces=rule.text,
-        low_risk=rule.name == MEMORY_FILE and len({m.session_id for m in members}) >= MIN_SESSIONS,
-    )
-
-
-def _stale(said: Sequence[FrictionEvent], rules: Sequence[Rule], words: Words) -> tuple[list[Pattern], set[str]]:
-    """Lines whose place something took that a user said since, and the ids of their rules."""
-    ordered = [e for e in sorted(said, key=age) if not (asks(e.text) or supposes(e.text) or is_question(e.text))]
-    named = _specific_names(rules)
-    replaced = {e.event_id: retracted_names(e.text) for e in ordered}
-    ending = {e.event_id: _ended_names(e.text) for e in ordered}
-    patterns, over = [], set()
-    for rule in rules:
-        names, about = named[rule.rule_id], terms_of(rule.text)
-        reached = [e for e in ordered if rule.reaches(e)]
-        plain = [e for e in reached if replaced[e.event_id] and takes_place_of(e.text, rule.text)]
-        told = [e for e in reached if e in plain or ending[e.event_id] & names]
-        newer = frozenset(name for e in told for name in _names(e.text)) - names
-        also = [e for e in reached if newer & _names(e.text) and len(about & terms_of(e.text)) > 0] if told else []
-        members = sorted({e.event_id: e for e in (*told, *also)}.values(), key=age)
-        sessions = {m.session_id for m in members}
-        if not members or (len(sessions) < MIN_SESSIONS and not plain):
-            continue
-        over.add(rule.rule_id)
-        patterns.append(_over(rule, members))
-    return patterns, over
-
-
-_NAME = re.compile(r"(?<![\w])(?:[A-Z][\w.+-]*[\w+]|[\w.-]*\d[\w.-]*|[\w-]+[._/][\w./-]+\w|`[^`]+`)")
-MAX_NAMED = 2
-"""Lines that a name may stand in, to tell which of them is over."""
-MAX_FACT = 16
-"""Words of content of a line that states one thing; of a longer one a name is a detail."""
-
-
-def _specific_names(rules: Sequence[Rule]) -> dict[str, frozenset[str]]:
-    """Of each line what it names and hardly any other does."""
-    named = {rule.rule_id: _names(rule.text) for rule in rules}
-    seen = Counter(name for names in named.values() for name in names)
-    return {
-        rule.rule_id: frozenset(name for name in named[rule.rule_id] if seen[name] <= MAX_NAMED)
-        if len(terms_of(rule.text)) <= MAX_FACT
-        else frozenset()
-        for rule in rules
-    }
-
-
-def _names(text: str) -> frozenset[str]:
-    """What is named in a line: words with a capital within it, with a digit, and names of code. The first word of a
-    sentence only where there is no other: any begins with a capital."""
-    found = [(m.start(), m[0].strip("`").lower()) for m in _NAME.finditer(text) if carries_content(m[0].lower())]
-    inner = frozenset(n for start, n in found if not n.isalpha() or (start > 0 and not _STARTS.search(text[:start])))
-    return inner or frozenset(name for _, name in found)
-
-
-_STARTS = re.compile(r"[.!?:][\"”’)]*\s+[\"“‘(]*$|^\W*$")
-_CLAUSE = re.compile(r"[,;:.!?–—]\s+|\s(?:and|but|und|aber|sondern|y|pero|sino|et|mais)\s|，|。|；")
-
-
-def _ended_names(text: str) -> frozenset[str]:
-    """Names that the words say are over: those in a clause that denies or ends something."""
-    return frozenset(
-        name
-        for clause in _CLAUSE.split(text)
-        if ENDS.search(clause)
-        for name in frozenset(m[0].strip("`").lower() for m in _NAME.finditer(clause))
-    )
-
-
-ENDS = re.compile(
-    r"\b(?:no longer|any ?more|any longer|gone|closed|is off|switched off|is out|left|forget|not|no|\w+n't|dropped|"
-    r"retired|moved|migrated|switched|replaced|cancel\w+|stopped|instead of|was|used to|"
-    r"nicht|kein\w*|weg|raus|vergiss|umgezogen|gewechselt|abgeschaltet|gekündigt|ersetzt|statt|war|zu|"
-    r"ya no|no|cerrad\w+|fuera|olvida|dej(?:amos|é|ó)|pas(?:amos|ó)|migramos|quit\w+|cancel\w+|en (?:vez|lugar) de|"
-    r"se fue|era|ne|plus|fermé\w*)\b|不再|不用|停用|やめ",
-    re.I,
-)
-"""Says in a clause that what it names is over."""

@@ -27,6 +27,8 @@ MIN_SESSIONS = 2
 MIN_MINUTES = 0.5
 """What one occurrence costs at least: somebody has to read it."""
 MAX_TITLE = 160
+MAX_LINE = 240
+"""Characters of a line that is to be written into a file."""
 
 
 @dataclass(frozen=True)

@@ -256,3 +256,20 @@ def ends(newer: FrictionEvent, older: FrictionEvent) -> bool:
 
 def age(event: FrictionEvent) -> tuple[datetime, str]:
     return event.at, event.event_id
+
+
+_LEAD = re.compile(
+    r"^(?:\W*\b(?:no|nope|nein|nee|again|wrong|stop|wait|please|hey|ok(?:ay)?|sorry|once more|otra vez|bitte|nochmal|"
+    r"schon wieder|i (?:already )?(?:told|said)(?: you)?(?: to| that)?|as i said|remember|reminder|by the way|still)\b)+"
+    r"[\s,.:;!?—–-]*",
+    re.I,
+)
+MIN_BARE = 8
+"""Characters of what is left, below which the words stay as they are."""
+
+
+def bare(text: str) -> str:
+    """The words without "no" and "again" before them."""
+    whole = " ".join(text.split())
+    left = _LEAD.sub("", whole)
+    return left[:1].upper() + left[1:] if len(left) >= MIN_BARE else whole

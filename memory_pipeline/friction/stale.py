@@ -1,0 +1,120 @@
+"""Lines of MEMORY.md, AGENTS.md and CLAUDE.md that are over: what users said since then says otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from memory_pipeline.friction.clustering import terms_of
+from memory_pipeline.friction.events import FrictionEvent
+from memory_pipeline.friction.patterns import MAX_LINE, MEMORY_FILE, MIN_SESSIONS, STALE_MEMORY, Pattern
+from memory_pipeline.friction.rules import Rule
+from memory_pipeline.friction.said import ENDING, age, bare
+from memory_pipeline.text.kinds import is_question
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.similarity import carries_content
+from memory_pipeline.text.wording import asks, refused_words, retracted_names, stem, supposes, takes_place_of
+
+
+def tell_anew(members: Sequence[FrictionEvent], rule: Rule) -> bool:
+    """Whether most of them say that something holds now, and name the same thing, which the line does not name."""
+    old = terms_of(rule.text)
+    seen = Counter(term for m in members for term in terms_of(m.text) - old)
+    sessions = len({m.session_id for m in members})
+    now = sum(bool(ENDING.search(m.text)) for m in members)
+    held = terms_of(rule.text) - {stem(word) for word in refused_words(rule.text)}
+    ended = {
+        term for m in members for clause in _CLAUSE.split(m.text) if ENDS.search(clause) for term in terms_of(clause)
+    }
+    is_told = 2 * now > len(members) and any(2 * n > len(members) for n in seen.values())
+    return sessions >= MIN_SESSIONS and is_told and bool(held & ended)
+
+
+def over_since(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
+    """The pattern of a line that is over, as its newest member says."""
+    newest = bare(members[-1].text)
+    return Pattern(
+        STALE_MEMORY,
+        f"{rule.name} still says “{clip(rule.text, 70)}”; you said “{clip(newest, 60)}”",
+        MEMORY_FILE if rule.name == MEMORY_FILE else rule.file,
+        tuple(members),
+        adds=clip(newest, MAX_LINE),
+        replaces=rule.text,
+        low_risk=rule.name == MEMORY_FILE and len({m.session_id for m in members}) >= MIN_SESSIONS,
+    )
+
+
+def stale_lines(said: Sequence[FrictionEvent], rules: Sequence[Rule]) -> tuple[list[Pattern], set[str]]:
+    """Lines whose place something took that a user said since, and the ids of their rules."""
+    ordered = [e for e in sorted(said, key=age) if not (asks(e.text) or supposes(e.text) or is_question(e.text))]
+    named = _specific_names(rules)
+    replaced = {e.event_id: retracted_names(e.text) for e in ordered}
+    ending = {e.event_id: _ended_names(e.text) for e in ordered}
+    patterns, over = [], set()
+    for rule in rules:
+        names, about = named[rule.rule_id], terms_of(rule.text)
+        reached = [e for e in ordered if rule.reaches(e)]
+        plain = [e for e in reached if replaced[e.event_id] and takes_place_of(e.text, rule.text)]
+        told = [e for e in reached if e in plain or ending[e.event_id] & names]
+        newer = frozenset(name for e in told for name in _names(e.text)) - names
+        also = [e for e in reached if newer & _names(e.text) and len(about & terms_of(e.text)) > 0] if told else []
+        members = sorted({e.event_id: e for e in (*told, *also)}.values(), key=age)
+        sessions = {m.session_id for m in members}
+        if not members or (len(sessions) < MIN_SESSIONS and not plain):
+            continue
+        over.add(rule.rule_id)
+        patterns.append(over_since(rule, members))
+    return patterns, over
+
+
+_NAME = re.compile(r"(?<![\w])(?:[A-Z][\w.+-]*[\w+]|[\w.-]*\d[\w.-]*|[\w-]+[._/][\w./-]+\w|`[^`]+`)")
+MAX_NAMED = 2
+"""Lines that a name may stand in, to tell which of them is over."""
+MAX_FACT = 16
+"""Words of content of a line that states one thing; of a longer one a name is a detail."""
+
+
+def _specific_names(rules: Sequence[Rule]) -> dict[str, frozenset[str]]:
+    """Of each line what it names and hardly any other does."""
+    named = {rule.rule_id: _names(rule.text) for rule in rules}
+    seen = Counter(name for names in named.values() for name in names)
+    return {
+        rule.rule_id: frozenset(name for name in named[rule.rule_id] if seen[name] <= MAX_NAMED)
+        if len(terms_of(rule.text)) <= MAX_FACT
+        else frozenset()
+        for rule in rules
+    }
+
+
+def _names(text: str) -> frozenset[str]:
+    """What is named in a line: words with a capital within it, with a digit, and names of code. The first word of a
+    sentence only where there is no other: any begins with a capital."""
+    found = [(m.start(), m[0].strip("`").lower()) for m in _NAME.finditer(text) if carries_content(m[0].lower())]
+    inner = frozenset(n for start, n in found if not n.isalpha() or (start > 0 and not _STARTS.search(text[:start])))
+    return inner or frozenset(name for _, name in found)
+
+
+_STARTS = re.compile(r"[.!?:][\"”’)]*\s+[\"“‘(]*$|^\W*$")
+_CLAUSE = re.compile(r"[,;:.!?–—]\s+|\s(?:and|but|und|aber|sondern|y|pero|sino|et|mais)\s|，|。|；")
+
+
+def _ended_names(text: str) -> frozenset[str]:
+    """Names that the words say are over: those in a clause that denies or ends something."""
+    return frozenset(
+        name
+        for clause in _CLAUSE.split(text)
+        if ENDS.search(clause)
+        for name in frozenset(m[0].strip("`").lower() for m in _NAME.finditer(clause))
+    )
+
+
+ENDS = re.compile(
+    r"\b(?:no longer|any ?more|any longer|gone|closed|is off|switched off|is out|left|forget|not|no|\w+n't|dropped|"
+    r"retired|moved|migrated|switched|replaced|cancel\w+|stopped|instead of|was|used to|"
+    r"nicht|kein\w*|weg|raus|vergiss|umgezogen|gewechselt|abgeschaltet|gekündigt|ersetzt|statt|war|zu|"
+    r"ya no|no|cerrad\w+|fuera|olvida|dej(?:amos|é|ó)|pas(?:amos|ó)|migramos|quit\w+|cancel\w+|en (?:vez|lugar) de|"
+    r"se fue|era|ne|plus|fermé\w*)\b|不再|不用|停用|やめ",
+    re.I,
+)
+"""Says in a clause that what it names is over."""
