@@ -31,6 +31,7 @@ from memory_pipeline.distillation.checks import distillation_checks
 from memory_pipeline.embeddings.assets import embedding_assets
 from memory_pipeline.embeddings.checks import embedding_checks
 from memory_pipeline.friction.assets import friction_assets
+from memory_pipeline.friction.checks import friction_checks
 from memory_pipeline.observations.assets import observation_assets
 from memory_pipeline.observations.checks import observation_checks
 from memory_pipeline.operations.checks import identity_files
@@ -68,6 +69,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
             *session_checks(settings),
             *observation_checks(settings),
             *embedding_checks(settings),
+            *friction_checks(settings),
             *reflection_checks(settings),
             *distillation_checks(settings),
             one_decision_each,

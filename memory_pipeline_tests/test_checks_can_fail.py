@@ -228,6 +228,7 @@ CASES: dict[str, Callable[[Bad], None]] = {
     "observations:regurgitation": a_listing_is_copied,
     "observations:high_is_rare": short_windows_of_highs,
     "embeddings:points_equal_rows": the_index_is_gone,
+    "friction_clusters:compared_by_meaning": the_index_is_gone,
     "summary_embeddings:points_equal_rows": the_index_is_gone,
     "message_embeddings:points_equal_rows": a_passage_is_lost,
     "reflections:compression_ratio": nothing_can_be_left_out,

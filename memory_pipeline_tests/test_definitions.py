@@ -51,6 +51,7 @@ CHECKS = {
     "observations:regurgitation",
     "observations:high_is_rare",
     "embeddings:points_equal_rows",
+    "friction_clusters:compared_by_meaning",
     "summary_embeddings:points_equal_rows",
     "message_embeddings:points_equal_rows",
     "reflections:compression_ratio",

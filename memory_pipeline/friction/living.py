@@ -13,6 +13,7 @@ from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.opening import index_folder
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
 KINDS = {
@@ -134,6 +135,26 @@ def points_in(lake: Lake, days: Sequence[date]) -> int:
     return lake.read("observations", days, ["day"]).height + said.height
 
 
+def without_vectors(workspace: Workspace, days: Sequence[date]) -> str | None:
+    """Why nothing in these days can be compared by its meaning, in a sentence; None where it can, or where there is
+    nothing."""
+    lake, settings = workspace.lake, workspace.settings
+    observed = lake.read("observations", days, ["observation_id"])["observation_id"]
+    vectors = lake.read("embeddings", days, ["source_id", "model", "dimension"])
+    own = vectors.filter((pl.col("model") == settings.embedding_model) & pl.col("source_id").is_in(observed.implode()))
+    if observed.len() and own.is_empty():
+        return f"None of {observed.len()} observations has a vector of {settings.embedding_model}; {_MADE_BY}."
+    return _INDEX_GONE if own.height and _index_is_gone(settings, own) else None
+
+
+_MADE_BY = "`memory run --all` makes them"
+_INDEX_GONE = "The index is gone, and lines are compared by their words alone; `memory run --all` makes it anew."
+
+
+def _index_is_gone(settings: Settings, vectors: pl.DataFrame) -> bool:
+    return not settings.qdrant.url and not index_folder(settings, vectors["dimension"][-1]).is_dir()
+
+
 def _missing(workspace: Workspace, days: Sequence[date]) -> Iterator[str]:
     lake, settings = workspace.lake, workspace.settings
     empty = [day for day in days if lake.read("messages", [day], ["day"]).is_empty()]
@@ -151,8 +172,8 @@ def _missing(workspace: Workspace, days: Sequence[date]) -> Iterator[str]:
             f"{without} of {observed.len()} observations have no vector of {settings.embedding_model}{other} and are "
             "compared by their words alone; `memory run --all` makes them."
         )
-    if own.height and not settings.qdrant.url and not index_folder(settings, own["dimension"][-1]).is_dir():
-        yield "The index is gone, and lines are compared by their words alone; `memory run --all` makes it anew."
+    if own.height and _index_is_gone(settings, own):
+        yield _INDEX_GONE
 
 
 def _newest(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> list[Pattern]:

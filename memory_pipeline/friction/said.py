@@ -260,8 +260,8 @@ def age(event: FrictionEvent) -> tuple[datetime, str]:
 
 _LEAD = re.compile(
     r"^(?:\W*\b(?:no|nope|nein|nee|again|wrong|stop|wait|please|hey|ok(?:ay)?|sorry|once more|otra vez|bitte|nochmal|"
-    r"schon wieder|i (?:already )?(?:told|said)(?: you)?(?: to| that)?|as i said|remember|reminder|by the way|still)\b)+"
-    r"[\s,.:;!?—–-]*",
+    r"schon wieder|i (?:already )?(?:told|said)(?: you)?(?: to| that)?|as i said|remember|reminder|by the way|"
+    r"still)\b)+[\s,.:;!?—–-]*",
     re.I,
 )
 MIN_BARE = 8

@@ -42,6 +42,7 @@ class Machine:
         self.sessions.mkdir()
         monkeypatch.setenv("MEMORY_SESSION_DIRS", str(self.sessions))
         monkeypatch.setenv("MEMORY_WORKSPACE", str(root / "workspace"))
+        monkeypatch.setenv("MEMORY_FRICTION_MIN_POINTS", "1")  # sessions of tests are short
         use_encoder(monkeypatch, FakeEncoder("parcels", "invoices", dimension=384))
 
     @property

@@ -1,0 +1,34 @@
+"""The check on friction: what was compared had vectors, so that the same in other words could be found."""
+
+from datetime import date
+
+import dagster as dg
+
+from memory_pipeline.days import lookback
+from memory_pipeline.friction.living import without_vectors
+from memory_pipeline.orchestration import WorkspaceResource, daily_partitions, report_by_day
+from memory_pipeline.settings import Settings
+from memory_pipeline.verdict import Verdict
+
+COMPARED = "compared_by_meaning"
+
+
+def friction_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
+    @dg.asset_check(asset="friction_clusters", name=COMPARED, partitions_def=daily_partitions(settings))
+    def compared_by_meaning(
+        context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource
+    ) -> dg.AssetCheckResult:
+        """The observations of the days that were looked back on have vectors; a window with nothing in it passes.
+
+        Fails when there are observations and none of them has a vector of the model that is set, and when the index is
+        gone: then only what is said in the same words is found.
+        """
+        opened = workspace.open()
+
+        def judge(day: date) -> Verdict:
+            told = without_vectors(opened, lookback(day, settings.lookback_days))
+            return Verdict(told is None, offenders=[told] if told else [])
+
+        return report_by_day(context, "friction_clusters", COMPARED, judge, dg.AssetCheckSeverity.WARN)
+
+    return [compared_by_meaning]
