@@ -59,6 +59,7 @@ EVERY = [
     ("daily_budget_usd", "MEMORY_DAILY_BUDGET_USD", "2.5", 2.5),
     ("daily_budget_tokens", "MEMORY_DAILY_BUDGET_TOKENS", "100000", 100_000),
     ("lookback_days", "MEMORY_LOOKBACK_DAYS", "14", 14),
+    ("friction_min_points", "MEMORY_FRICTION_MIN_POINTS", "50", 50),
     ("distil_after_days", "MEMORY_DISTIL_AFTER_DAYS", "10", 10),
     ("max_recall_loss", "MEMORY_MAX_RECALL_LOSS", "0.5", 0.5),
     ("pending_limit", "MEMORY_PENDING_LIMIT", "3", 3),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -166,16 +167,21 @@ def _is_date(text: str) -> bool:
     return True
 
 
+def _of_folder(place: Path) -> set[Path]:
+    found = set[Path]()
+    for parent in (place, *place.parents) if place.is_absolute() else ():
+        found |= {parent / name for name in FILES if (parent / name).is_file()}
+        if (parent / ".git").exists() or parent == Path.home():
+            break
+    return found
+
+
 def _files(folders: Iterable[str]) -> set[Path]:
     """Those of the folders that sessions worked in, and of the folders above them up to their repository."""
     found = set[Path]()
-    for place in map(Path, folders):
-        if not place.is_absolute():
-            continue
-        for parent in (place, *place.parents):
-            found |= {parent / name for name in FILES if (parent / name).is_file()}
-            if (parent / ".git").exists() or parent == Path.home():
-                break
+    for folder in folders:
+        with suppress(OSError, ValueError):  # a session may name any text as its folder
+            found |= _of_folder(Path(folder))
     return found
 
 
