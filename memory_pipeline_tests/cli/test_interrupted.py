@@ -57,7 +57,7 @@ def test_a_run_that_was_killed_is_finished_by_the_next(tmp_path: Path, whole: Pa
     assert run.result().returncode == -signal.SIGKILL
     summary = memory_json(home, *RUN)
     assert summary["failure"] is None
-    assert summary["checks"] == {"passed": 64, "failed": 0, "failing": {}}
+    assert summary["checks"] == {"passed": 76, "failed": 0, "failing": {}}
     assert rows(home) == rows(whole)
 
 
@@ -100,7 +100,7 @@ def test_two_first_runs_leave_a_workspace_that_works(tmp_path: Path) -> None:
     assert 0 in codes
     summary = memory_json(tmp_path, *RUN)
     assert summary["failure"] is None
-    assert summary["checks"] == {"passed": 64, "failed": 0, "failing": {}}
+    assert summary["checks"] == {"passed": 76, "failed": 0, "failing": {}}
 
 
 @pytest.mark.slow
