@@ -24,7 +24,7 @@ from memory_pipeline.friction.picture import HEIGHT, WIDTH
 PACKAGE = Path(memory_pipeline.__file__).parent
 SHOTS = PACKAGE.parent / "test-output"
 ASSETS = ["sessions", "messages", "windows", "segments", "observations", "embeddings", "reflections"]
-ASSETS += ["proposals", "memory_file", "friction_clusters"]
+ASSETS += ["proposals", "memory_file", "friction_clusters", "message_embeddings", "summary_embeddings"]
 WITH_JOBS_OF_THEIR_OWN = ["pool_reflections", "day_distillations", "week_distillations", "month_distillations"]
 """They stand at the edge of the graph, outside of the window at first."""
 ALL = len(ASSETS) + len(WITH_JOBS_OF_THEIR_OWN)
