@@ -27,10 +27,12 @@ def wait_for(found: Callable[[], bool], seconds: float = 300.0) -> None:
 
 
 def rows(home: Path) -> dict[str, list[Any]]:
-    """Every derived table but the record of vectors, which names the very index."""
+    """Every derived table but the record of vectors, which names the very index; without when things were decided."""
     lake = Lake(home / ".memory-pipeline" / "lake")
     return {
-        name: lake.read(name).rows() for name in TABLES if name not in ("files", "embeddings", "ledger", "showings")
+        name: lake.read(name).drop("decided_at", strict=False).rows()
+        for name in TABLES
+        if name not in ("files", "embeddings", "ledger", "showings")
     }
 
 
