@@ -144,7 +144,7 @@ def command_of(call: str) -> str | None:
 def head_of_call(call: Turn) -> str:
     """Program and subcommand, or the tool."""
     command = command_of(call.text)
-    return head_of(command) if command else call.tool or "a tool"
+    return (head_of(command) if command else call.tool).strip() or "a tool"
 
 
 _LOOKING = frozenset("read grep glob ls cat head tail sed rg find wc nl view open list_dir search_files".split())  # noqa: SIM905

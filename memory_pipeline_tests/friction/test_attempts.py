@@ -9,6 +9,7 @@ from memory_pipeline.friction.attempts import (
     attempts,
     command_of,
     error_in,
+    head_of_call,
     hidden_error,
     looks_only,
     path_of,
@@ -254,3 +255,9 @@ def test_a_huge_or_strange_text_takes_no_time(text: str) -> None:
         assert len(signature(line or "")) <= 200
         assert isinstance(words_of_call(attempt), frozenset)
     assert time.process_time() - began < 20  # seconds, of a machine that has little to give
+
+
+@pytest.mark.parametrize("tool", ["", " "])
+def test_a_tool_without_a_name_is_called_a_tool(tool: str) -> None:
+    (call,) = turns("fails: Error: it broke")
+    assert head_of_call(call._replace(tool=tool)) == "a tool"
