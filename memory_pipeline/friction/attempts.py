@@ -138,7 +138,12 @@ def command_of(call: str) -> str | None:
                 command = re.split(r'(?<!\\)"', command)[-1]
         return command.strip() or None
     script = _IN_SCRIPT.search(call)
-    return str(orjson.loads(script["command"])).strip() or None if script else None
+    if script is None:
+        return None
+    try:
+        return str(orjson.loads(script["command"])).strip() or None
+    except ValueError:  # a string of JavaScript, which allows more than JSON does
+        return script["command"].strip('"').strip() or None
 
 
 def head_of_call(call: Turn) -> str:

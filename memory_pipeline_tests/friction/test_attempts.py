@@ -261,3 +261,8 @@ def test_a_huge_or_strange_text_takes_no_time(text: str) -> None:
 def test_a_tool_without_a_name_is_called_a_tool(tool: str) -> None:
     (call,) = turns("fails: Error: it broke")
     assert head_of_call(call._replace(tool=tool)) == "a tool"
+
+
+@pytest.mark.parametrize("written", ["echo \\x41", "it\\'s", "a\nb"])
+def test_a_script_may_write_its_command_as_json_cannot(written: str) -> None:
+    assert command_of(f'exec(const r = await tools.exec_command({{"cmd":"{written}"}}))') == written
