@@ -28,7 +28,7 @@ MAX_INSTRUCTIONS = 6_000
 _SEARCH = re.compile(r"web_?search|search_?web|google|brave|tavily|exa\b|context7|search_docs|docs_search", re.I)
 _FETCH = re.compile(r"fetch|browse|read_?url|open_?url|scrape|crawl", re.I)
 _QUERY = re.compile(r"(?:query|queries|q|search_query|prompt|question|search)=(?P<query>.*?)(?:, [a-z_]+=|\)?$)", re.S)
-_URL = re.compile(r"https?://[^\s'\"<>)|,]+")
+_URL = re.compile(r"https?://[^\s'\"<>)|,\[\]]+")
 _HELP = re.compile(
     r"(?:^|[;&|\s])(?:man (?P<man>[\w-]+)|"
     r"(?P<program>[\w./-]+(?: [a-z][\w:-]*){0,2}) (?:-{1,2}(?:long)?help|-h|help)\b)"
@@ -113,9 +113,9 @@ def _looked_up(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
             yield "page", file, file
     elif command is not None or _FETCH.search(call.tool):
         for url in dict.fromkeys(_URL.findall(text)):
-            parts = urlsplit(url)
-            if not _LOCAL.match(parts.netloc):
-                yield "page", f"{parts.netloc}{parts.path.rstrip('/')}".lower(), url
+            host, path = _parts(url)
+            if not _LOCAL.match(host):
+                yield "page", f"{host}{path.rstrip('/')}".lower(), url
 
 
 def _explains(text: str) -> bool:
@@ -181,5 +181,14 @@ def _pattern(members: Sequence[Lookup]) -> Pattern:
 
 def slug(text: str) -> str:
     """A name for a folder, from the first words."""
-    words = re.findall(r"[a-z0-9]+", _URL.sub(lambda url: urlsplit(url[0]).path, text.lower()))
+    words = re.findall(r"[a-z0-9]+", _URL.sub(lambda url: _parts(url[0])[1], text.lower()))
     return "-".join(words[:5])[:40].strip("-") or "how-to"
+
+
+def _parts(url: str) -> tuple[str, str]:
+    """Host and path; of what is no URL after all, nothing and the whole."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", url
+    return parts.netloc, parts.path

@@ -124,3 +124,9 @@ def test_a_document_of_the_same_name_is_another_in_another_project() -> None:
 )
 def test_the_folder_of_a_skill(text: str, name: str) -> None:
     assert slug(text) == name
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://[abc]/x", "http://\u2100.com/x"])
+def test_what_is_no_url_keeps_nothing_from_being_found(url: str) -> None:
+    looked_up(*((ASKED, f"call: WebFetch(url={url}, prompt=What?)", "result: It says so."),) * 3)
+    assert slug(url)
