@@ -94,8 +94,8 @@ def test_what_the_model_asks_the_memory_is_in_its_next_request(harness: Harness,
     assert model.requests, output
     recall, remember = (caller(model.requests[0]["tools"], name) for name in ("recall", "remember"))
 
-    model.script(recall({"query": "How hot may the kiln be fired?"}), remember({"text": NOTE}), Say("Done."))
-    output = harness.prompt("How hot may the kiln be, and remember Friday.", again=False)
+    model.script(recall({"query": "Above which cone is the kiln never fired?"}), remember({"text": NOTE}), Say("Done."))
+    output = harness.prompt("How high may the kiln go, and remember Friday.", again=False)
     assert not model.turns, output
     found, noted = (json.dumps(request, ensure_ascii=False) for request in model.requests[-2:])
     assert RULE in found
