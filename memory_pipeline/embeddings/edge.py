@@ -1,6 +1,7 @@
 """The vector index as a folder: Qdrant Edge, the engine of Qdrant inside this process.
 
-Search compares with every point (exact, about 1 ms for 20,000 points of 384 dimensions); no HNSW graph is built.
+Search compares with every point; no HNSW graph is built. Settled points are compared in a quarter of their bytes first
+and the nearest of these in full: 2 ms for 100,000 of 384 dimensions instead of 13, the nearest 200 being the same.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ _RETRY_SECONDS = 0.05
 _NEVER = 1_000_000_000
 _MAX_REASON = 200
 _MAX_COSINE = 1.01
+_OVERSAMPLING = 2.0
+"""How many times as many as are wanted are compared in full. From 1.5 none of the nearest 200 of 100,000 was lost."""
 _SETTLED_FROM_KB = 4_000
 """Of dense vectors: some 2,700 of 384 numbers. Fewer are read in a tenth of a second."""
 
@@ -132,12 +135,12 @@ class EdgeIndex:
                         found[str(record.id)] = named[DENSE]
         return found
 
-    def count(self) -> int:
-        """How many points there are."""
+    def count(self, *, exact: bool = True) -> int:
+        """How many points there are. Exactly: 7 ms for 100,000."""
         from qdrant_edge import CountRequest
 
         with self._engine() as shard:
-            return int(shard.count(CountRequest(exact=True)))
+            return int(shard.count(CountRequest(exact=exact)))
 
     def payloads(self, point_ids: Collection[str]) -> dict[str, dict[str, Any]]:
         """The payloads by id."""
@@ -160,18 +163,21 @@ class EdgeIndex:
         fields: Collection[str] | None = None,
     ) -> list[Hit]:
         """The nearest points, nearest first. `ValueError` for a vector of another dimension."""
-        from qdrant_edge import Query, QueryRequest, SparseVector
+        from qdrant_edge import QuantizationSearchParams, Query, QueryRequest, SearchParams, SparseVector
 
+        params = None
         if isinstance(vector, Sparse):
             query = Query.Nearest(SparseVector(vector.indices, vector.values), using=using)
         else:
             check_vector(vector, self.dimension)
             query = Query.Nearest(list(vector), using=using)
+            params = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING))
         request = QueryRequest(
             limit=max(limit, 0),
             query=query,
             filter=_filter(first_day, last_day, equals or {}),
             with_payload=fields is None or (list(fields) or False),
+            params=params,
         )
         with self._engine() as shard:
             hits = [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in shard.query(request)]
@@ -248,11 +254,15 @@ class EdgeIndex:
             KeywordIndexParams,
             Memory,
             Modifier,
+            ScalarQuantizationConfig,
+            ScalarType,
             UpdateOperation,
         )
 
+        bytes_of = ScalarQuantizationConfig(ScalarType.Int8, memory=Memory.Cold)
+        dense = EdgeVectorParams(self.dimension, Distance.Cosine, quantization_config=bytes_of)
         config = EdgeConfig(
-            vectors={DENSE: EdgeVectorParams(size=self.dimension, distance=Distance.Cosine)},
+            vectors={DENSE: dense},
             sparse_vectors={name: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold) for name in SPARSE},
             # no graph (m=0): comparing with all is exact, and a graph of 100,000 takes a minute to build
             hnsw_config=HnswIndexConfig(m=0, ef_construct=4, full_scan_threshold=_NEVER),

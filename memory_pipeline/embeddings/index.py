@@ -94,8 +94,8 @@ class VectorIndex(Protocol):
     def ids(self, day: date | None = None, records: Collection[str] = ()) -> set[str]:
         """Ids of all points, or of those whose payload `date` is the day and whose `record` is one of these."""
 
-    def count(self) -> int:
-        """How many points there are."""
+    def count(self, *, exact: bool = True) -> int:
+        """How many points there are, or about how many."""
 
     def vectors(self, point_ids: Collection[str]) -> dict[str, list[float]]:
         """The stored dense vectors by id; unknown ids and points without one are left out. Unit length, as cosine

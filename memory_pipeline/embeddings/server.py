@@ -136,10 +136,10 @@ class ServerIndex:
                         found[str(record.id)] = named[DENSE]
         return found
 
-    def count(self) -> int:
-        """How many points there are."""
+    def count(self, *, exact: bool = True) -> int:
+        """How many points there are, or about how many."""
         with self._server() as client:
-            return client.count(self.collection, exact=True).count
+            return client.count(self.collection, exact=exact).count
 
     def payloads(self, point_ids: Collection[str]) -> dict[str, dict[str, Any]]:
         """The payloads by id."""

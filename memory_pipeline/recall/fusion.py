@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, Self
 
 from memory_pipeline.embeddings.index import (
     CONTEXT,
@@ -102,40 +102,57 @@ def candidates(
 
 def fuse(found: Candidates, weights: Weights = WEIGHTS) -> Ranked:
     """The lists as one order of passages and one of sessions."""
-    payloads = {hit.point_id: hit.payload for hits in found.passages.values() for hit in hits}
-    near = _normalised(found.passages[DENSE])
-    own = _own_scores(found, weights)
-    by_session, beside = _by_session(found.sessions), _beside(near, payloads)
+    seen = _Seen.of(found, weights)
     scores = {
-        name: own[name]
-        + weights.session * by_session.get(payload["session_id"], 0.0)
-        + weights.neighbours * beside[name]
-        for name, payload in payloads.items()
+        name: seen.own[name]
+        + weights.session * seen.by_session.get(payload["session_id"], 0.0)
+        + weights.neighbours * seen.beside[name]
+        for name, payload in seen.payloads.items()
     }
     sessions: dict[str, float] = defaultdict(float)
-    for weight, part in zip(weights.of_session, session_parts(found, weights), strict=True):
+    for weight, part in zip(weights.of_session, _parts(seen, found), strict=True):
         for session, score in part.items():
             sessions[session] += weight * score
     return Ranked(
         sorted(scores.items(), key=lambda item: (-item[1], item[0])),
         sorted(sessions.items(), key=lambda item: (-item[1], item[0])),
-        payloads,
+        seen.payloads,
         {hit.point_id: hit.score for hit in found.passages[DENSE]},
     )
 
 
 def session_parts(found: Candidates, weights: Weights = WEIGHTS) -> tuple[dict[str, float], ...]:
     """By session, 0 to 1, what `Weights.of_session` weighs."""
-    payloads = {hit.point_id: hit.payload for hits in found.passages.values() for hit in hits}
+    return _parts(_Seen.of(found, weights), found)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What both orders are made of, by passage; by session its score of all its words."""
+
+    payloads: dict[str, dict[str, Any]]
+    own: Mapping[str, float]
+    near: Mapping[str, float]
+    beside: Mapping[str, float]
+    by_session: dict[str, float]
+
+    @classmethod
+    def of(cls, found: Candidates, weights: Weights) -> Self:
+        payloads = {hit.point_id: hit.payload for hits in found.passages.values() for hit in hits}
+        near = _normalised(found.passages[DENSE])
+        own = _own_scores(found, weights)
+        return cls(payloads, own, near, _beside(near, payloads), _by_session(found.sessions))
+
+
+def _parts(seen: _Seen, found: Candidates) -> tuple[dict[str, float], ...]:
     inside: dict[str, list[str]] = defaultdict(list)
-    for name, payload in payloads.items():
+    for name, payload in seen.payloads.items():
         inside[payload["session_id"]].append(name)
-    own, near = _own_scores(found, weights), _normalised(found.passages[DENSE])
-    beside, stretched = _beside(near, payloads), _stretched(found.passages[DENSE])
+    own, near, beside, stretched = seen.own, seen.near, seen.beside, _stretched(found.passages[DENSE])
     best = {session: max(own[n] for n in names) for session, names in inside.items()}
     pairs = {s: max(near.get(n, 0.0) + beside[n] for n in names) for s, names in inside.items()}
     three = {s: sum(sorted((stretched.get(n, 0.0) for n in names), reverse=True)[:3]) for s, names in inside.items()}
-    return _by_session(found.sessions), *(_of_highest(part) for part in (best, pairs, three))
+    return seen.by_session, *(_of_highest(part) for part in (best, pairs, three))
 
 
 def _own_scores(found: Candidates, weights: Weights) -> dict[str, float]:

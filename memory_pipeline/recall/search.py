@@ -397,7 +397,7 @@ def _weights_of_terms(index: VectorIndex, wanted: Sequence[str]) -> dict[str, fl
     for term in wanted:
         best = index.search(weigh_query([term]), 1, using=WORDS, fields=())
         found[term] = best[0].score if best else 0.0
-    absent = math.log(2.0 * index.count() + 2.0) if min(found.values(), default=1.0) <= 0 else 0.0
+    absent = math.log(2.0 * index.count(exact=False) + 2.0) if min(found.values(), default=1.0) <= 0 else 0.0
     return {term: score if score > 0 else absent for term, score in found.items()}
 
 
