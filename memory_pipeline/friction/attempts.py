@@ -1,7 +1,7 @@
 """What agents tried with their tools: each call with its result, and what went wrong as far as the result tells it.
 
 The calls and results of a session are rows of `messages`. Harnesses store no id that joins the two, so a result belongs
-to the oldest call of its tool that has none.
+to the oldest call of its tool that has none and that is not given up.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 import orjson
+
+from memory_pipeline.friction.verdicts import hides_its_end, shows_others, verdict_of_failure
 
 REFUSED_CALL = "refused call"
 TOOL, USER, ASSISTANT = "tool", "user", "assistant"
@@ -53,9 +55,19 @@ class Attempt:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the harness says so, or a shell does whose end was hidden by a pipe."""
-        told = self.result.is_error or (self.command is not None and hidden_error(self.result.text) is not None)
+        """Whether the harness says so; or a shell, a test runner or a compiler does whose end was hidden."""
+        told = self.result.is_error or (self.command is not None and self._has_failed_unseen(self.command))
         return told and not self.is_refused and _CANCELLED.search(self.result.text) is None
+
+    def _has_failed_unseen(self, command: str) -> bool:
+        text = self.result.text
+        if self.result is self.call:
+            return False
+        if hidden_error(text) is not None:
+            return True
+        is_hidden = _COMMAND.search(self.call.text) is None or hides_its_end(command)  # a script has no exit code
+        head = head_of(command)
+        return is_hidden and not looks_only(head) and not shows_others(head) and verdict_of_failure(text) is not None
 
     @property
     def command(self) -> str | None:
@@ -105,13 +117,21 @@ def attempts(turns: Sequence[Turn]) -> list[Attempt]:
 
 def _paired(turns: Sequence[Turn]) -> Iterator[Attempt]:
     waiting: dict[str, deque[tuple[int, Turn]]] = defaultdict(deque)
+    asked = [0, 0]  # positions of the last two messages of the user
     for position, turn in enumerate(turns):
+        if turn.role == USER and turn.answer_to is None:
+            asked = [asked[1], position]
         if turn.role != TOOL:
             continue
         if is_call(turn):
             waiting[turn.tool].append((position, turn))
-        elif waiting[turn.tool]:
-            began, call = waiting[turn.tool].popleft()
+            continue
+        own = waiting[turn.tool]
+        while own and own[0][0] < asked[0]:  # it was stopped: else all later results would be another's
+            began, call = own.popleft()
+            yield Attempt(call, call, began, began)
+        if own:
+            began, call = own.popleft()
             yield Attempt(call, turn, began, position)
         else:  # its call is not stored, or it names no tool
             yield Attempt(turn, turn, position, position)
@@ -236,7 +256,8 @@ _SUMMARY = re.compile(
     r"a complete log|lifecycle)|^\s*(?:\d+ )?(?:tests?|failed|failures?|errors?|passed)[:, ]*\d*\s*$|"
     r"\b\d{1,4} (?:failed|passed)\b(?!:)|"
     r"^(?:FAIL|ok|---|===|\[\w+\] ERROR)\b|command failed|^error:?$|^traceback|^\s*at |^\s*File \"|^warning|"
-    r"found \d+ (?:errors?|problems?|warnings?)|elifecycle|short test summary",
+    r"found \d+ (?:errors?|problems?|warnings?)|elifecycle|short test summary|^npm warn|\b(?:INFO|DEBUG)\b:?\s|"
+    r"^(?:checking|compiling|downloading|downloaded|installing|building) [\w.-]+ v?\d",
     re.I,
 )
 """Says that something failed, not what."""

@@ -95,7 +95,8 @@ _OPTION = re.compile(
 _PROTOCOL = re.compile(
     r"has not been read yet|to replace not found|matches of the string|old_?string|has been modified since|"
     r"no changes to make|exceeds maximum allowed|must be unique|"
-    r"failed to find expected lines|offset \S+ is beyond",
+    r"failed to find expected lines|offset \S+ is beyond|apply_patch (?:verification failed|handler received)|"
+    r"invalid (?:hunk|patch)|unknown process id|is unavailable in \w+ mode|unsupported (?:custom tool )?call",
     re.I,
 )
 """Between a harness and its model: whoever reads the pattern can change nothing about it."""
@@ -181,7 +182,7 @@ def _is_same(one: Attempt, other: Attempt) -> bool:
 
 
 def _worked(attempt: Attempt) -> bool:
-    return not (attempt.result.is_error or attempt.is_refused)
+    return not (attempt.result.is_error or attempt.has_failed or attempt.is_refused)
 
 
 def _instead(attempt: Attempt, later: Sequence[Attempt]) -> str | None:

@@ -30,7 +30,7 @@ from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
 from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 
-READER_VERSION = "9"
+READER_VERSION = "10"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
 
 _READINGS = Readings()

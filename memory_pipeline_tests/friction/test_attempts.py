@@ -149,6 +149,52 @@ def test_a_shell_tells_of_an_error_that_a_pipe_hid(output: str, complaint: str |
     assert not only("call: Read(file_path=notes.md)", f"result: {output}").has_failed  # a text that quotes it
 
 
+GO_FAILS = "--- FAIL: TestOven (0.01s)\n    oven_test.go:7: too cold\nFAIL\nFAIL\tkiln/oven\t0.2s"
+
+
+@pytest.mark.parametrize(
+    ("call", "output", "has_failed"),
+    [
+        ("Bash(command=go test ./... 2>&1 | tail -20)", GO_FAILS, True),
+        ("Bash(command=pytest -q || true)", "FAILED tests/test_oven.py::test_hot - assert 3 == 4", True),
+        ("Bash(command=pytest -q | tail -2)", "=== 2 failed, 7 passed in 0.31s ===", True),
+        ("Bash(command=pytest -q | tail -2)", "=== 9 passed in 0.31s ===", False),
+        ("Bash(command=npm run build; echo done)", "src/oven.ts(3,5): error TS2304: Cannot find name 'hot'.", True),
+        ("Bash(command=make 2>&1 | grep -v note)", "oven.c:3:5: error: 'hot' undeclared", True),
+        ("Bash(command=golangci-lint run | head)", "2 issues:\n* errcheck: 2", True),
+        ("Bash(command=golangci-lint run | head)", "0 issues.", False),
+        ("Bash(command=npx jest | tail -3)", "Tests:       0 failed, 12 passed, 12 total", False),
+        ('exec(const r = await tools.exec_command({cmd: "cargo check"}))', "error[E0433]: no crate `uuid`", True),
+        ("Bash(command=go test ./...)", GO_FAILS, False),  # its own exit code says that it went well
+        ("Bash(command=grep -c 'a|b' log.txt)", GO_FAILS, False),
+        ("Bash(command=gh run view 7 --log-failed | tail -20)", GO_FAILS, False),  # shows what failed elsewhere
+        ("Bash(command=cat ci.log | tail -20)", GO_FAILS, False),
+        ("Bash(command=git log -3 | head)", GO_FAILS, False),
+        ("Bash(command=echo 'half | tail)", GO_FAILS, False),
+        ("Read(file_path=ci.log)", GO_FAILS, False),
+    ],
+)
+def test_a_test_runner_or_a_compiler_tells_of_a_failure_that_something_hid(
+    call: str, output: str, has_failed: bool
+) -> None:
+    assert only(f"call: {call}", f"result: {output}").has_failed is has_failed
+
+
+def test_a_call_that_was_stopped_takes_no_result_of_a_later_one() -> None:
+    made = attempts(
+        turns(
+            "call: bash(command=sleep 100)",
+            "user: stop that",
+            "user: and go on",
+            "call: bash(command=make)",
+            "result: made",
+            "call: bash(command=ls)",
+            "result: a.py",
+        )
+    )
+    assert [(a.command, a.result.text) for a in made if a.result is not a.call] == [("make", "made"), ("ls", "a.py")]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -70,6 +70,16 @@ def test_a_shell_error_that_a_pipe_hid_counts() -> None:
     assert only(failing(hidden, hidden)).kind == "configuration_drift"
 
 
+def test_a_linters_rule_is_the_same_whether_a_pipe_hid_its_end() -> None:
+    hidden = (
+        "user: Check.",
+        "call: Bash(command=mise run lint | tail)",
+        "result: oven.go:3:2: x (errcheck)\n1 issues:",
+    )
+    told = run("mise run lint", "glaze.go:7:2: y (errcheck)")
+    assert only(failing(hidden, told)).kind == "recurring_failure"
+
+
 def test_a_failure_that_the_same_command_cured_each_time_says_what_to_run_first() -> None:
     cured = ("call: Bash(command=make migrate)", "result: done", "call: Bash(command=make test)", "result: 9 passed")
     made = run("make test", "OperationalError: table ovens is behind its migrations", *cured)
@@ -157,6 +167,8 @@ def test_one_session_that_fails_again_and_again_is_no_pattern() -> None:
         run("make", "The user doesn't want to proceed with this tool use."),
         run("git merge main", "CONFLICT (content): Merge conflict in a.py"),  # comes with the work
         ("call: Edit(file_path=a.py)", "fails: File has not been read yet. Read it first."),  # nobody can change it
+        ("call: apply_patch(x)", "fails: apply_patch verification failed: Failed to find expected lines in a.py:"),
+        ("call: write_stdin(session_id=7)", "fails: write_stdin failed: Unknown process id 7"),
         ("call: Bash(command=sleep 100)",),  # no result
         ("user: error: permission denied", "assistant: error: permission denied"),
         run("make", "\x00\x1b[31m‮⁦"),

@@ -112,6 +112,28 @@ SHELL = {"name": "shell", "arguments": '{"command":["ls","-l"]}', "call_id": "c1
         pytest.param("Wall time: 3.1 seconds\naborted by user", None, False, id="interrupted by the user"),
         pytest.param('{"output":"aborted by user","metadata":{"exit_code":1}}', "aborted by user", False, id="as data"),
         pytest.param("failed in sandbox MacosSeatbelt", None, True, id="refused by the sandbox"),
+        pytest.param(
+            "apply_patch verification failed: Failed to find expected lines in a.py:\nx", None, True, id="patch"
+        ),
+        pytest.param("error: Failed to find expected lines in /a/b.py:\n  x", None, True, id="patch given to a shell"),
+        pytest.param("write_stdin failed: Unknown process id 7", None, True, id="a process that has ended"),
+        pytest.param("request_user_input is unavailable in Default mode", None, True, id="tool of another mode"),
+        pytest.param("err: tools/call failed: timed out", None, True, id="a server of tools that fails"),
+        pytest.param(
+            [
+                {"type": "input_text", "text": "Script failed\nWall time 0.0 seconds\nOutput:\n"},
+                {"type": "input_text", "text": "Script error:\napply_patch verification failed: x"},
+            ],
+            "Script failed\nWall time 0.0 seconds\nOutput:\n\nScript error:\napply_patch verification failed: x",
+            True,
+            id="a script that failed",
+        ),
+        pytest.param(
+            "Script failed\nScript error:\nexec command rejected by user", None, False, id="refused in a script"
+        ),
+        pytest.param("Script completed\nOutput:\nScript failed: never", None, False, id="a script that went well"),
+        pytest.param("Wall time: 1 s\nOutput:\nerr: is a word here", None, False, id="output that has such words"),
+        pytest.param("Exit code: 0\nOutput:\nerr: nothing", None, False, id="an exit code stands above words"),
         pytest.param('{"result":"seven"}', None, False, id="data without output"),
         pytest.param([{"type": "input_text", "text": "a"}], "a", False, id="blocks"),
         pytest.param({"content": "a", "success": True}, "a", False, id="an object"),
@@ -139,10 +161,12 @@ def test_changed_files(tmp_path: Path) -> None:
     )
     end = event(2, "patch_apply_end", call_id="c1", success=True, changes={"/home/src/a.py": {"type": "update"}})
     failed = item(2, "custom_tool_call_output", call_id="c1", output="Exit code: 1\nOutput:\nno")
+    unfit = item(2, "custom_tool_call_output", call_id="c1", output="apply_patch verification failed: no such lines")
     assert parse(tmp_path, patch).files_modified == ("b.py", "src/a.py")
     assert parse(tmp_path, shell).files_modified == ("b.py", "src/a.py")
     assert parse(tmp_path, patch, end).files_modified == ("/home/src/a.py",)
     assert parse(tmp_path, patch, failed).files_modified == ()
+    assert parse(tmp_path, patch, unfit).files_modified == ()
     assert parse(tmp_path, patch).files_read == ()
 
 

@@ -24,11 +24,19 @@ CALL_TYPES = frozenset(_ARGUMENTS)
 OUTPUT_TYPES = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output"))
 _PATCHED_FILE = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\n]+)")
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)")
-_FAILED = ("unsupported call", "failed in sandbox")
+# What Codex answers itself when a tool could not be run or gave an error: such a result has no exit code.
+_FAILED = re.compile(
+    r"Script (?:failed|error:)|failed in sandbox|unsupported (?:custom tool )?call|execution error: |err: "
+    r"|tool call error: |failed to parse [\w ]*arguments|(?:exec_command|write_stdin) failed"
+    r"|apply_patch (?:verification failed|handler received)|error: (?:Failed to find expected lines|[Ii]nvalid hunk)"
+    r"|error: [Ii]nvalid patch|patch rejected: |approval policy is \S+; reject command"
+    r"|unable to (?:locate|read|process) (?:image|media)|\w+ is unavailable in \w+ mode"
+)
+_SCRIPT = r"(?:Script failed\n(?:Wall time[^\n]*\n)?(?:Output:\n)?\s*)?(?:Script error:\s*)?"
 # The user said no, or pressed Escape: then they go on with a message of their own.
 _REFUSED = re.compile(
-    r"(?:Wall time: [^\n]*\n)?(?:(?:exec command|patch) rejected by user|user (?:rejected|cancelled) MCP tool call"
-    r"|(?:command )?aborted by user)\b(?! approval settings)"
+    rf"{_SCRIPT}(?:Wall time: [^\n]*\n)?(?:(?:exec command|patch) rejected by user"
+    r"|user (?:rejected|cancelled) MCP tool call|(?:command )?aborted by user)\b(?! approval settings)"
 )
 
 
@@ -92,7 +100,7 @@ def read_output(payload: CallPayload, line: int) -> Output:
     if exit_code is None and (found := _EXIT_CODE.search(text, 0, 400)):
         exit_code = int(found[1])
     refused = _REFUSED.match(text) is not None
-    failed = not refused and (exit_code not in (None, 0) or text.startswith(_FAILED))
+    failed = not refused and (exit_code not in (None, 0) or (exit_code is None and _FAILED.match(text) is not None))
     call_id = text_of(payload.call_id)
     return Output(call_id, _plain(given) + call_id, text, output, data, failed, refused)
 
