@@ -1,4 +1,4 @@
-"""What all assets and checks share with Dagster: the partitions, the loop over days, check results by day."""
+"""What all assets and checks share with Dagster: the partitions and the loop over days."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,6 @@ from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.stage import Stage, bring_up_to_date
-from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace import Workspace
 
 # backfill policies are in beta and partitioned checks in preview in 1.13, which is why its version is pinned
@@ -157,78 +156,6 @@ def run_stage(
     context.log.info(f"{', '.join(stage.tables)}: {rebuilt} of {len(days)} days were out of date")
     schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}
     return [dg.MaterializeResult(asset_key=table, metadata=schema[table]) for table in selected]
-
-
-def check_by_day(
-    asset: str,
-    name: str,
-    judge: Callable[[Workspace, date], Verdict],
-    settings: Settings,
-    *,
-    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
-    blocking: bool = False,
-    partitions_def: dg.PartitionsDefinition[Any] | None = None,
-    day_of_key: DayOfKey = date.fromisoformat,
-) -> dg.AssetChecksDefinition:
-    """A check that judges each day of a run; the judge's docstring is its description in the UI. One with other
-    partitions than days judges the last day of each."""
-
-    @dg.asset_check(
-        asset=asset,
-        name=name,
-        description=judge.__doc__,
-        partitions_def=partitions_def or daily_partitions(settings),
-        blocking=blocking,
-    )
-    def check(context: dg.AssetCheckExecutionContext, workspace: WorkspaceResource) -> dg.AssetCheckResult:
-        opened = workspace.open()
-        return report_by_day(context, asset, name, lambda day: judge(opened, day), severity, day_of_key)
-
-    return check
-
-
-def report_by_day(
-    context: dg.AssetCheckExecutionContext,
-    asset: str,
-    check: str,
-    judge: Callable[[date], Verdict],
-    severity: dg.AssetCheckSeverity,
-    day_of_key: DayOfKey = date.fromisoformat,
-) -> dg.AssetCheckResult:
-    """Judge every day of the run and store a result per day, also after a run over a range.
-
-    Dagster 1.13 stores one result without a partition when a run has a range, even of one day, and the days
-    then read as skipped; so the days are reported one by one, and the sum is what the step returns.
-    """
-    days = days_of(context, day_of_key)
-    verdicts = {day: judge(day) for day in days}
-    if not context.has_partition_key:
-        for day, verdict in verdicts.items():
-            evaluation = dg.AssetCheckEvaluation(
-                asset_key=dg.AssetKey(asset),
-                check_name=check,
-                passed=verdict.passed,
-                partition=days[day],
-                metadata=verdict_metadata(verdict),
-                severity=severity,
-            )
-            event = dg.DagsterEvent(
-                dg.DagsterEventType.ASSET_CHECK_EVALUATION.value, context.run.job_name, event_specific_data=evaluation
-            )
-            # under this run's id: a runless event could be stored only once per day for ever
-            context.instance.report_dagster_event(event, context.run.run_id)
-        bad = [f"{day}" for day, verdict in verdicts.items() if not verdict.passed]
-        offenders = [f"{day}: {o}" for day, v in verdicts.items() for o in v.offenders]
-        total = Verdict(not bad, {"days": len(days), "days_failed": len(bad)}, offenders)
-    else:
-        total = verdicts[min(days)]
-    return dg.AssetCheckResult(passed=total.passed, severity=severity, metadata=verdict_metadata(total))
-
-
-def verdict_metadata(verdict: Verdict, offenders_as: str = "first_offenders") -> dict[str, Any]:
-    """What a check found, for the UI."""
-    offenders = "\n".join(f"- {escaped(line)}" for line in verdict.offenders[:10])
-    return verdict.numbers | ({offenders_as: dg.MetadataValue.md(offenders)} if offenders else {})
 
 
 def markdown_table(frame: pl.DataFrame, limit: int = 20) -> dg.MarkdownMetadataValue:

@@ -12,14 +12,35 @@ class Verdict:
     passed: bool
     numbers: dict[str, float | int | str] = field(default_factory=dict)
     offenders: list[str] = field(default_factory=list)
+    judged: str = ""
+    """What was looked at, as a sentence begins: "23 observations"."""
+
+    @property
+    def sentence(self) -> str:
+        """What was judged, and what is wrong, if anything."""
+        if self.passed:
+            return f"{self.judged}: all is well." if self.judged else "All is well."
+        worst, *others = self.offenders or ["it is not as it should be, and why cannot be said"]
+        more = f" And {len(others)} more." if others else ""
+        return f"{f'{self.judged}: ' if self.judged else ''}{worst.rstrip('.')}.{more}"
 
 
 def judge_ratio(tokens: int, of: int, band: tuple[float, float], least: int) -> Verdict:
     """Whether `tokens` condense the tokens they came from within the band; with less than `least` it says nothing."""
     numbers: dict[str, float | int | str] = {"tokens": tokens, "of_tokens": of, "band": f"{band[0]} to {band[1]}"}
     if of < least:
-        return Verdict(True, numbers | {"judged": f"not below {least} tokens"})
+        judged = f"{of:,} tokens are too few to judge, with fewer than {least}"
+        return Verdict(True, numbers | {"judged": f"not below {least} tokens"}, judged=judged)
     ratio = tokens / of
     passed = band[0] <= ratio <= band[1]
-    offenders = [] if passed else [f"{tokens} tokens of {of} is {ratio:.1%}"]
-    return Verdict(passed, numbers | {"ratio": round(ratio, 4)}, offenders)
+    offenders = [] if passed else [_why(tokens, of, band)]
+    judged = f"{tokens:,} tokens of {of:,} ({ratio:.1%}; {band[0]:.1%} to {band[1]:.1%} is right)"
+    return Verdict(passed, numbers | {"ratio": round(ratio, 4)}, offenders, judged)
+
+
+def _why(tokens: int, of: int, band: tuple[float, float]) -> str:
+    ratio = tokens / of
+    way = (
+        f"less than {band[0]:.1%}, so much is lost" if ratio < band[0] else f"more than {band[1]:.1%}, hardly condensed"
+    )
+    return f"{tokens} tokens of {of} is {ratio:.1%}, {way}"

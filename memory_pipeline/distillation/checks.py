@@ -5,14 +5,16 @@ from datetime import date
 
 import dagster as dg
 
+from memory_pipeline.check_results import check_by_day
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, TABLE_OF, WEEK, Period
 from memory_pipeline.distillation.stage import DistillationStage, Levels, altered, recall_of
-from memory_pipeline.orchestration import check_by_day, daily_partitions, monthly_partitions, weekly_partitions
+from memory_pipeline.orchestration import daily_partitions, monthly_partitions, weekly_partitions
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace import Workspace
 
+NOT_YET = "It is not old enough to be distilled"
 RECALL_LOSS, LINES_ARE_WHOLE = "recall_loss", "lines_are_whole"
 
 
@@ -58,7 +60,7 @@ def judge_recall(stage: DistillationStage, day: date) -> Verdict:
     Fails when highs of the period have no line any more, or only one that lost words, a "never" or a number.
     """
     if day > stage.newest:
-        return Verdict(True, {"highs": 0})
+        return Verdict(True, {"highs": 0}, judged=NOT_YET)
     period = Period(stage.level, day)
     found = recall_of(Levels(stage.lake), period, facts_of(stage.lake, period.days))
     numbers: dict[str, float | int | str] = {
@@ -67,7 +69,8 @@ def judge_recall(stage: DistillationStage, day: date) -> Verdict:
         "recall_loss": round(found.loss, 4),
     }
     passed = found.loss <= stage.settings.max_recall_loss
-    return Verdict(passed, numbers, [] if passed else [f"{period}: {found}"])
+    judged = f"{found.kept} of {found.highs} highs are still said, word for word"
+    return Verdict(passed, numbers, [] if passed else [f"{period}: {found}"], judged)
 
 
 def judge_lines(stage: DistillationStage, day: date) -> Verdict:
@@ -76,8 +79,9 @@ def judge_lines(stage: DistillationStage, day: date) -> Verdict:
     Fails when a line lost, gained or changed a character, or leads to no row of the level below.
     """
     if day > stage.newest:
-        return Verdict(True, {"lines": 0})
+        return Verdict(True, {"lines": 0}, judged=NOT_YET)
     period, levels = Period(stage.level, day), Levels(stage.lake)
     bad = altered(levels, period, facts_of(stage.lake, period.days))
     numbers: dict[str, float | int | str] = {"lines": len(levels.rows(period)), "altered": len(bad)}
-    return Verdict(not bad, numbers, [f"{row['distillation_id']}: {row['text']}" for row in bad])
+    offenders = [f"{row['distillation_id']} is no line of the level below: {row['text']}" for row in bad]
+    return Verdict(not bad, numbers, offenders, f"{numbers['lines']} lines and what they were made from")

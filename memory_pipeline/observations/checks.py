@@ -2,8 +2,8 @@
 
 import dagster as dg
 
+from memory_pipeline.check_results import check_by_day
 from memory_pipeline.observations import evaluation
-from memory_pipeline.orchestration import check_by_day
 from memory_pipeline.settings import Settings
 
 BLOCKING = {

@@ -50,7 +50,8 @@ def judge_invented_times(workspace: Workspace, day: date) -> Verdict:
             f"{s['segment_id']} has {s['times_invented']} of {s['times_written']}, by {s['observer']}; "
             f"its answer is answers/{s['answer']}"
         )
-    return Verdict(not too_many, {"written": written, "invented": invented}, offenders)
+    judged = f"{written} clock times that a model wrote, {invented} of them made up and taken out"
+    return Verdict(not too_many, {"written": written, "invented": invented}, offenders, judged)
 
 
 def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
@@ -69,7 +70,8 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
         wrong = invented_times(o, windows.get(o["dedupe_key"], NO_TIMES))
         if wrong:
             offenders.append(f"{o['observation_id']} has {', '.join(wrong)}: {o['text'][:120]}")
-    return Verdict(not offenders, {"checked": observations.height, "invented": len(offenders)}, offenders)
+    judged = f"{observations.height} observations and the times that they bear or mention"
+    return Verdict(not offenders, {"checked": observations.height, "invented": len(offenders)}, offenders, judged)
 
 
 def judge_evidence(workspace: Workspace, day: date) -> Verdict:
@@ -87,7 +89,8 @@ def judge_evidence(workspace: Workspace, day: date) -> Verdict:
         (o["observation_id"], missing_evidence(o, texts, answered)) for o in typed_rows(observations, ObservationRow)
     )
     offenders = [f"{observation_id}: {why}" for observation_id, why in found if why]
-    return Verdict(not offenders, {"checked": observations.height, "ungrounded": len(offenders)}, offenders)
+    judged = f"{observations.height} observations and the words that carry them"
+    return Verdict(not offenders, {"checked": observations.height, "ungrounded": len(offenders)}, offenders, judged)
 
 
 def judge_compression(workspace: Workspace, day: date) -> Verdict:
@@ -137,7 +140,9 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     enough = int(windows["tokens_said"].sum()) >= MIN_TOKENS_SAID
     if enough and not observed and set(windows["dedupe_key"]) - explained and not offenders:
         offenders.append(f"{windows.height} windows were to be observed and none gave an observation")
-    return Verdict(not offenders, {"windows": windows.height, "windows_with_observations": len(observed)}, offenders)
+    numbers: dict[str, float | int | str] = {"windows": windows.height, "windows_with_observations": len(observed)}
+    judged = f"{windows.height} windows to observe, {len(observed)} of them with observations"
+    return Verdict(not offenders, numbers, offenders, judged)
 
 
 def judge_specifics(workspace: Workspace, day: date) -> Verdict:
@@ -151,15 +156,26 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
         for (key,), frame in messages.partition_by("dedupe_key", as_dict=True).items()
     }
     observations = workspace.lake.read("observations", [day])
-    unflagged, flagged = [], 0
+    unflagged: list[str] = []
+    flagged: dict[str, list[str]] = {}
     for o in typed_rows(observations, ObservationRow):
         missing = missing_specifics(o["text"], windows.get(o["dedupe_key"], Words([])))
         if missing and UNGROUNDED_SPECIFICS not in o["flags"]:
             unflagged.append(f"{o['observation_id']} has {', '.join(missing)}, which nobody said: {o['text'][:120]}")
-        flagged += UNGROUNDED_SPECIFICS in o["flags"]
-    too_many = flagged > MAX_UNGROUNDED * observations.height
-    offenders = [*unflagged, *([f"{flagged} of {observations.height} have names that nobody said"] if too_many else [])]
-    return Verdict(not offenders, {"checked": observations.height, "flagged": flagged}, offenders)
+        elif UNGROUNDED_SPECIFICS in o["flags"]:
+            flagged[o["observation_id"]] = missing
+    names = ", ".join(dict.fromkeys(name for missing in flagged.values() for name in missing))
+    offenders = list(unflagged)
+    if len(flagged) > MAX_UNGROUNDED * observations.height:
+        offenders.append(f"{len(flagged)} of {observations.height} have names or numbers that nobody said: {names}")
+        offenders += [
+            f"{o} has {', '.join(missing) or 'names of a message that is gone'}" for o, missing in flagged.items()
+        ]
+    numbers: dict[str, float | int | str] = {"checked": observations.height, "flagged": len(flagged)}
+    if names:
+        numbers["nobody_said"] = names
+    judged = f"{observations.height} observations, {len(flagged)} of them flagged for names or numbers that nobody said"
+    return Verdict(not offenders, numbers, offenders, judged)
 
 
 def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
@@ -178,7 +194,8 @@ def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
         if not answers & {span["message_id"] for span in o["evidence"]}
         and any(piece in outputs.get(o["dedupe_key"], "") for piece in _pieces(_one_line(o["text"])))
     ]
-    return Verdict(not offenders, {"checked": observations.height, "repeating": len(offenders)}, offenders)
+    judged = f"{observations.height} observations beside what tools returned"
+    return Verdict(not offenders, {"checked": observations.height, "repeating": len(offenders)}, offenders, judged)
 
 
 def judge_highs(workspace: Workspace, day: date) -> Verdict:
@@ -191,8 +208,15 @@ def judge_highs(workspace: Workspace, day: date) -> Verdict:
     observations = workspace.lake.read("observations", [day]).filter(~pl.col("dedupe_key").is_in(short.to_list()))
     high = int((observations["priority"] == HIGH).sum())
     allowed = max(MIN_HIGH_ALLOWED, int(MAX_HIGH_SHARE * observations.height))
-    offenders = [] if high <= allowed else [f"{high} of {observations.height} observations are high"]
-    return Verdict(not offenders, {"observations": observations.height, "high": high, "allowed": allowed}, offenders)
+    offenders: list[str] = []
+    if high > allowed:
+        those = observations.filter(pl.col("priority") == HIGH).select("observation_id", "text").iter_rows()
+        offenders = [
+            f"{high} of {observations.height} observations are high",
+            *(f"{o}: {text[:120]}" for o, text in those),
+        ]
+    numbers: dict[str, float | int | str] = {"observations": observations.height, "high": high, "allowed": allowed}
+    return Verdict(not offenders, numbers, offenders, f"{high} of {observations.height} are high, {allowed} may be")
 
 
 def judge_secrets(workspace: Workspace, day: date) -> Verdict:
@@ -211,7 +235,8 @@ def judge_secrets(workspace: Workspace, day: date) -> Verdict:
                 checked += bool(text)
                 if redactor.redact(text) != text:  # what it is must not be repeated here
                     offenders.append(f"{row[name]} has what looks like a secret in its {column}")
-    return Verdict(not offenders, {"checked": checked, "redaction": f"{workspace.settings.redact}"}, offenders)
+    numbers: dict[str, float | int | str] = {"checked": checked, "redaction": f"{workspace.settings.redact}"}
+    return Verdict(not offenders, numbers, offenders, f"{checked} texts")
 
 
 def _one_line(text: str) -> str:

@@ -4,9 +4,10 @@ from datetime import date
 
 import dagster as dg
 
+from memory_pipeline.check_results import verdict_metadata
 from memory_pipeline.days import today
 from memory_pipeline.operations.identity import NOT_SET, look_at_identity
-from memory_pipeline.orchestration import WorkspaceResource, verdict_metadata
+from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 
@@ -24,14 +25,17 @@ def identity_files(workspace: WorkspaceResource) -> dg.AssetCheckResult:
     settings = workspace.open().settings
     verdict = judge_identity(settings, today(settings.zone))
     return dg.AssetCheckResult(
-        passed=verdict.passed, severity=dg.AssetCheckSeverity.WARN, metadata=verdict_metadata(verdict, "broken")
+        passed=verdict.passed,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=verdict.sentence,
+        metadata=verdict_metadata(verdict, "broken"),
     )
 
 
 def judge_identity(settings: Settings, day: date) -> Verdict:
     found = look_at_identity(settings, day)
     if found is None:
-        return Verdict(True, {"judged": f"not set: {NOT_SET}"})
+        return Verdict(True, {"judged": f"not set: {NOT_SET}"}, judged="No list of files is set")
     broken = [looked.line for looked in found.broken]
     numbers: dict[str, float | int | str] = {"files": len(found.files), "links": len(found.links)}
-    return Verdict(not broken, numbers, broken)
+    return Verdict(not broken, numbers, broken, f"{len(found.files)} files and {len(found.links)} links to them")

@@ -2,7 +2,8 @@
 
 import dagster as dg
 
-from memory_pipeline.orchestration import WorkspaceResource, verdict_metadata
+from memory_pipeline.check_results import verdict_metadata
+from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 
 ONE_END = "one_decision_each"
@@ -21,4 +22,4 @@ def one_decision_each(workspace: WorkspaceResource) -> dg.AssetCheckResult:
     """
     opened = workspace.open()
     verdict = ProposalIntegrity.from_lake(opened.lake, opened.settings.memory_file).judge()
-    return dg.AssetCheckResult(passed=verdict.passed, metadata=verdict_metadata(verdict))
+    return dg.AssetCheckResult(passed=verdict.passed, description=verdict.sentence, metadata=verdict_metadata(verdict))

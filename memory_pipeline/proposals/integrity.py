@@ -68,7 +68,8 @@ class ProposalIntegrity:
             "removed_by_hand": sum(p not in self.there for p in promoted),
         }
         ended = {end: sum(self.decided.get(p) == [end] for p in ids) for end in DECISIONS}
-        return Verdict(not offenders, numbers | {end: n for end, n in ended.items() if n}, offenders)
+        judged = f"{len(ids)} proposals, {len(promoted)} of them promoted"
+        return Verdict(not offenders, numbers | {end: n for end, n in ended.items() if n}, offenders, judged)
 
     def _violations(self, proposal_id: str) -> list[str]:
         ends, promotions = self.decided.get(proposal_id, []), self.promoted.get(proposal_id, 0)

@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from memory_pipeline.orchestration import check_by_day
+from memory_pipeline.check_results import check_by_day
 from memory_pipeline.reflections import evaluation
 from memory_pipeline.settings import Settings
 

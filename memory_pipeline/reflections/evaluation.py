@@ -80,7 +80,10 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
             f"{stand_in} lines are the extractive reflector's: what the model answered could not be used, or was never "
             "asked for. Another REFLECTOR_MODEL or wording in prompts/ has the day reflected on anew."
         )
-    return Verdict(not offenders, {"highs": highs, "lines": len(reflectors), "stand_in": stand_in}, offenders)
+    numbers: dict[str, float | int | str] = {"highs": highs, "lines": len(reflectors), "stand_in": stand_in}
+    return Verdict(
+        not offenders, numbers, offenders, f"{highs} highs were observed, {len(reflectors)} lines came of them"
+    )
 
 
 def is_waiting(lake: Lake, day: date) -> bool:

@@ -6,9 +6,9 @@ from pathlib import Path
 import dagster as dg
 import polars as pl
 
+from memory_pipeline.check_results import check_by_day
 from memory_pipeline.lake.rows import FileDayRow, typed_rows
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import check_by_day
 from memory_pipeline.sessions.forks import Lineage, left_out
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
@@ -44,7 +44,12 @@ def judge_windows(lake: Lake, day: date) -> Verdict:
     offenders += [f"message {m} is in no window" for m in homeless]
     offenders += [f"window {w[:12]} counts other messages than it has" for w in miscounted]
     offenders += [f"window {w[:12]} is there more than once" for w in {w for w in known if known.count(w) > 1}]
-    return Verdict(not offenders, {"messages": messages.height, "windows": windows.height}, sorted(offenders))
+    return Verdict(
+        not offenders,
+        {"messages": messages.height, "windows": windows.height},
+        sorted(offenders),
+        f"{messages.height:,} messages in {windows.height:,} windows",
+    )
 
 
 def _files_of(lake: Lake, day: date) -> list[str]:

@@ -152,4 +152,5 @@ def test_a_day_on_which_a_fork_only_repeats_passes(machine: Machine) -> None:
     machine.run()  # which asserts that the check passes
     assert (len(machine.texts(date(2026, 4, 30))), machine.texts(date(2026, 5, 1))) == (4, [])
     assert machine.lake.days("messages") == [date(2026, 4, 30), date(2026, 5, 1)]
-    assert judge_windows(machine.lake, date(2026, 5, 1)) == Verdict(True, {"messages": 0, "windows": 0}, [])
+    judged = judge_windows(machine.lake, date(2026, 5, 1))
+    assert judged == Verdict(True, {"messages": 0, "windows": 0}, [], "0 messages in 0 windows")
