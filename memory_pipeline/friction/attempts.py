@@ -283,8 +283,7 @@ def hidden_error(text: str) -> str | None:
 
 def error_in(text: str) -> str | None:
     """The line of a failed tool's output that tells what went wrong, as it stands there; None where none does."""
-    lines = [line.strip() for line in _bare(text).splitlines()]
-    lines = [line for line in lines if any(c.isalnum() for c in line)]
+    lines = _lines(text)
     telling = [line for line in lines if _TELLING.search(line)]
     specific = [line for line in telling if not _SUMMARY.search(line)]
     python = [line for line in specific if re.match(r"[\w.]*(?:Error|Exception)\b", line)]
@@ -296,7 +295,18 @@ def error_in(text: str) -> str | None:
     return None
 
 
-def _bare(text: str) -> str:
+def errors_in(text: str) -> list[str]:
+    """Every line of the output that tells of something that went wrong, and not only that it did."""
+    return [line for line in _lines(text) if _TELLING.search(line) and not _SUMMARY.search(line)]
+
+
+def _lines(text: str) -> list[str]:
+    lines = (line.strip() for line in output_of(text).splitlines())
+    return [line for line in lines if any(c.isalnum() for c in line)]
+
+
+def output_of(text: str) -> str:
+    """What a tool printed, without what its harness puts around it."""
     if _JSON_OUTPUT.match(text):
         try:
             text = str(orjson.loads(text)["output"])

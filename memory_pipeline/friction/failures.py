@@ -13,12 +13,14 @@ from memory_pipeline.friction.attempts import (
     Turn,
     attempts,
     error_in,
+    errors_in,
     looks_only,
     path_of,
     signature,
     used,
     words_of_call,
 )
+from memory_pipeline.friction.drift import drifting, is_of_what_they_share, sets_up
 from memory_pipeline.friction.events import FrictionEvent, cost, request_before, user_after
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
@@ -44,47 +46,6 @@ MAX_ERROR = 200
 MAX_FIXES = 6
 """Calls between a failure and the success of the same among which its cure is."""
 
-_THING = r"[`'\"‘“]?(?P<thing>[\w@./:+-]*\w)[`'\"’”]?"
-_DRIFT = tuple(
-    re.compile(pattern, re.I)
-    for pattern in (
-        rf"(?:command not found|not found in path|unknown command or file):? {_THING}\s*$",
-        r"(?:^|: |\s)(?P<thing>[\w@.+-]+): (?:command )?not found\b",
-        rf"{_THING}[:]? command not found",
-        rf"{_THING} is not (?:installed|recognized as)",
-        rf"'?{_THING}'? is not recognized as",
-        rf"no module named {_THING}",
-        rf"cannot find (?:module|package) {_THING}",
-        rf"(?:could not|can't|cannot) (?:find|resolve|load) (?:module|package|library|dependency) {_THING}",
-        r"(?:no such file or directory|file not found|enoent)[^'\"]*['\"](?P<thing>[^'\"]+)['\"]",
-        rf"(?:cannot access|can't (?:read|open|cd to)|cannot open|cannot stat) {_THING}",
-        rf"{_THING}: no such file or directory",
-        rf"no such file or directory: {_THING}",
-        rf"(?:file|path) does not exist.*: {_THING}$",
-        r"(?:port|address)\D{0,20}(?P<thing>\d{2,5})\D{0,40}(?:in use|allocated|taken)",
-        r"eaddrinuse\D*(?P<thing>\d{2,5})",
-        r"(?:connection refused|could not connect|econnrefused)\D*?(?:[\w.-]+:)?(?P<thing>\d{2,5})?",
-        rf"(?:environment variable|env(?:ironment)? var|variable) {_THING} (?:is |was )?"
-        r"(?:not set|missing|undefined|required|unset|not defined|empty)",
-        rf"(?:missing|required|undefined|unset)(?: required)? (?:environment variable|"
-        rf"env(?:ironment)? var)s?:? {_THING}",
-        rf"{_THING} (?:environment variable|env var)? ?(?:is|was) (?:not set|unset|not defined in the environment)",
-        rf"(?:requires?|needs?|expected|wants?) {_THING} (?:version )?(?:[<>=^~]+ ?)?v?\d[\w.]*\b.{{0,60}}"
-        r"\b(?:got|found|have|but|current|installed|you)\b",
-        rf"unsupported (?:engine|version|{_THING} version)",
-        rf"cannot import name .* from {_THING}",
-        r"requires a different (?P<thing>\w+)|requires? (?P<other>\w+) ?[<>=]+ ?[\d.]+ ?\(running",
-        r"engine \"?(?P<thing>\w+)\"? is incompatible",
-        rf"checking for {_THING}\.{{2,3}} no",
-        r"(?P<thing>version) (?:mismatch|conflict)|incompatible (?:version|with)",
-        r"permission denied(?: \((?P<thing>[\w,-]+)\))?|eacces",
-        r"(?P<thing>sandbox) (?:denied|blocked)|operation not permitted|read-only file system",
-        r"not logged in|(?:please )?(?:run|use) [`'\"]?(?P<thing>[\w-]+) (?:auth )?login|unauthori[sz]ed|"
-        r"bad credentials",
-        r"no space left on device|cannot connect to the (?P<thing>docker) daemon",
-    )
-)
-"""The environment is not what the work expects; `thing` is what is missing, taken or of another version."""
 _MISSING_FILE = re.compile(r"^(?:file|path) does not exist\.?(?: did you mean .*)?$|^path does not exist", re.I)
 _OPTION = re.compile(
     r"(?:unknown|unrecognized|unexpected|invalid|no such|unsupported) (?:\w+ )?(?:options?|flags?|arguments?|"
@@ -167,7 +128,7 @@ def _error(text: str) -> str:
     """The line that tells what went wrong: of the environment, if one does, for all else follows from that."""
     error = error_in(text) or ""
     if error and drifting(error) is None:
-        lines = (line.strip() for line in text.splitlines() if len(line) <= MAX_ERROR)
+        lines = (line for line in errors_in(text) if len(line) <= MAX_ERROR)
         return next((line for line in lines if drifting(line) is not None), error)
     return error
 
@@ -228,7 +189,8 @@ def _key(failure: Failure) -> tuple[str, ...]:
         return ("refused", failure.head)
     drift = drifting(failure.error)
     if drift is not None:
-        return ("drift", project if _FILE_MISSING.search(failure.error) else "", *drift)
+        is_local = project if _FILE_MISSING.search(failure.error) else ""
+        return ("drift", is_local, drift[1], "" if drift[1] else signature(failure.error))
     if _OPTION.search(failure.error):
         return ("option", failure.head.split()[0])
     return ("failed", failure.head.split()[0] if _VAGUE.search(failure.error) else "", signature(failure.error))
@@ -237,16 +199,6 @@ def _key(failure: Failure) -> tuple[str, ...]:
 _FILE_MISSING = re.compile(r"no such file|does not exist|cannot access|enoent|(?<!command )not found: ", re.I)
 _VAGUE = re.compile(r"^\W*(?:\w+ ){0,3}(?:error|failed|failure|invalid|not found|denied)\W*$", re.I)
 """Says nothing without the program that says it."""
-
-
-def drifting(error: str) -> tuple[str, str] | None:
-    """Which kind of drift the error tells of, and of what; None when it is none."""
-    for number, pattern in enumerate(_DRIFT):
-        found = pattern.search(error)
-        if found:
-            thing = next((v for k, v in found.groupdict().items() if v), "")
-            return f"{number if not thing else 'thing'}", thing.rsplit("/", 1)[-1].lower()
-    return None
 
 
 def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None:
@@ -270,7 +222,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
             adds=f"Do not call `{head}` without being asked to{where}{use}." + (f" “{said}”" if said else ""),
         )
     if key[0] == "drift":
-        return _drift(key, events, head, error, instead, cure, where)
+        return _drift(key[2], events, head, error, instead, cure, where)
     if _NATURAL.search(newest.error) or (_PROTOCOL.search(newest.error) and not instead):
         return None
     if key[0] == "option" or instead:
@@ -283,6 +235,8 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
             events,
             adds=f"`{head}` fails here with “{error}”{use}.",
         )
+    if sets_up(cure) or is_of_what_they_share([m.head for m in members], [m.error for m in members]):
+        return _drift("", events, head, error, instead, cure, where)
     shown = _WHERE.sub("", newest.error)
     advice = next((told for cue, told in _ADVICE if cue.search(newest.error)), "")
     then = f"run `{clip(cure, 120)}` first" if cure else advice
@@ -306,7 +260,7 @@ _EDITORS = frozenset({"Edit", "Write", "MultiEdit", "ExitPlanMode", "AskUserQues
 
 
 def _drift(
-    key: tuple[str, ...],
+    thing: str,
     events: tuple[FrictionEvent, ...],
     head: str,
     error: str,
@@ -314,15 +268,14 @@ def _drift(
     cure: str | None,
     where: str,
 ) -> Pattern:
-    thing = key[-1] or head
     use = f" Use `{instead}`." if instead else f" `{clip(cure, 120)}` helped." if cure else ""
-    return Pattern(
-        CONFIGURATION_DRIFT,
-        f"`{thing}` is not there, or not as `{head}` needs it: “{clip(error, 90)}”",
-        AGENTS_FILE,
-        events,
-        adds=f"`{thing}` is missing or different where agents work{where}: `{head}` fails with “{error}”.{use}",
-    )
+    if thing:
+        title = f"`{thing}` is not there, or not as `{head}` needs it: “{clip(error, 90)}”"
+        line = f"`{thing}` is missing or different where agents work{where}: `{head}` fails with “{error}”.{use}"
+    else:
+        title = f"`{head}` does not find its environment as it needs it: “{clip(error, 90)}”"
+        line = f"The environment where agents work{where} is not as `{head}` needs it: “{error}”.{use}"
+    return Pattern(CONFIGURATION_DRIFT, title, AGENTS_FILE, events, adds=line)
 
 
 def _most(

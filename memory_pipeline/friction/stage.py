@@ -13,7 +13,7 @@ import polars as pl
 
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
-from memory_pipeline.friction import corrections, failures, lookups
+from memory_pipeline.friction import corrections, failures, lookups, wavering
 from memory_pipeline.friction.attempts import TOOL, USER, Turn
 from memory_pipeline.friction.clustering import Words
 from memory_pipeline.friction.identity import numbered
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """Opens the query engine."""
-VERSION = "6"
+VERSION = "7"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Days before, in whose rows a pattern is looked for that goes on or has ended."""
@@ -109,7 +109,7 @@ class FrictionStage:
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
         """All that recurs in these days."""
         said, users = Said([], [], []), list[str]()
-        failed, looked_up = list[failures.Failure](), list[lookups.Lookup]()
+        failed, looked_up, answers = list[failures.Failure](), list[lookups.Lookup](), list[wavering.Answer]()
         given: dict[str, Rule] = {rule.rule_id: rule for rule in self.rules.before(day)}
         observed = _by_session(self.lake.read("observations", days))
         for session_id, turns, quoted, cwd, project in self._sessions(days):
@@ -119,6 +119,7 @@ class FrictionStage:
             users += [turn.text for turn in turns if turn.role == USER]
             failed += failures.failures_in(turns, cwd, project)
             looked_up += lookups.lookups_in(turns, cwd, project)
+            answers += wavering.answers_in(turns, cwd, project)
             for rule in given_in(turns, cwd):
                 if rule.rule_id not in given or rule.since < given[rule.rule_id].since:
                     given[rule.rule_id] = rule
@@ -135,6 +136,7 @@ class FrictionStage:
             *corrections.patterns_of(said, rules, vectors, rule_vectors, words),
             *failures.patterns_of(failed),
             *lookups.patterns_of(looked_up),
+            *wavering.patterns_of(answers),
         ]
         notes: dict[str, Any] = {
             "corrections": len(said.corrections),

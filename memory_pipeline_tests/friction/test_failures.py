@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory_pipeline.friction.failures import drifting
+from memory_pipeline.friction.drift import drifting
 from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline_tests.friction.made import failing, failures_of
 

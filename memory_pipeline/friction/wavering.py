@@ -1,0 +1,92 @@
+"""Checks of the environment whose answer goes to and fro: a version, a path, a setting that is one thing, then another,
+then the first again. Something sets it otherwise; a version that is raised once does not come back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memory_pipeline.friction.attempts import Turn, attempts, output_of
+from memory_pipeline.friction.events import FrictionEvent, cost
+from memory_pipeline.friction.patterns import AGENTS_FILE, CONFIGURATION_DRIFT, MIN_SESSIONS, Pattern
+from memory_pipeline.scope import told
+from memory_pipeline.text.sentences import clip
+
+MAX_ANSWER = 300
+"""Characters of an output that answers: what is longer is no answer to such a question."""
+_OF_THE_MACHINE = re.compile(
+    r"[\w./-]+ (?:--version|-V|version)|(?:which|type|command -v|printenv) [\w.-]+|echo \"?\$\{?\w+\}?\"?|"
+    r"(?:npm|pnpm|yarn|pip3?|go|gcloud|aws) (?:config|configure|env) (?:get )?[\w./-]+|"
+    r"git config --global (?:--get )?[\w.-]+"
+)
+_OF_A_FOLDER = re.compile(
+    r"git config (?:--local )?(?:--get(?:-all)? )?[\w-]+\.[\w.-]+|git remote (?:-v|get-url [\w-]+)|pwd"
+)
+_PLACE = re.compile(r"\b(?:workdir|cwd|dir_path|directory)=(?P<place>[^,)\n]+)")
+_GOES_TO = re.compile(r"cd [\"']?(?P<place>[^\s\"';&|]+)[\"']? && ")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a check answered once."""
+
+    event: FrictionEvent
+    question: tuple[str, str]
+    """The command, and the folder that it is about; "" where it is about the machine."""
+
+
+def answers_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Answer]:
+    """Of one session. A check of a folder counts where the folder is known: a shell that has gone elsewhere before does
+    not say where it is."""
+    has_moved = False
+    for attempt in attempts(turns):
+        command = (attempt.command or "").strip()
+        goes = _GOES_TO.match(command)
+        bare = command[goes.end() :] if goes else command
+        is_of_folder = _OF_A_FOLDER.fullmatch(bare) is not None
+        named = _PLACE.search(attempt.call.text)
+        place = goes["place"] if goes else named["place"] if named else None if has_moved else cwd
+        has_moved = has_moved or re.search(r"(?:^|[;&|\s])(?:cd|pushd) ", command) is not None
+        if not (is_of_folder or _OF_THE_MACHINE.fullmatch(bare)) or (is_of_folder and not place):
+            continue
+        said = " ".join(output_of(attempt.result.text).split())
+        if attempt.result is attempt.call or attempt.is_refused or len(said) > MAX_ANSWER:
+            continue
+        result = attempt.result
+        lost, minutes = cost(turns, attempt.position, attempt.ended)
+        event = FrictionEvent(
+            *(result.message_id, result.day, result.session_id, result.at, said),
+            *(((result.message_id, 0, len(result.text)),), cwd, project, lost, minutes),
+        )
+        yield Answer(event, (bare, (place or "") if is_of_folder else ""))
+
+
+def patterns_of(answers: Sequence[Answer]) -> list[Pattern]:
+    """Checks that gave an answer again after they had given another, over sessions."""
+    asked: dict[tuple[str, str], list[Answer]] = defaultdict(list)
+    for answer in sorted(answers, key=lambda one: (one.event.at, one.event.event_id)):
+        asked[answer.question].append(answer)
+    found = []
+    for (command, _), own in asked.items():
+        turned = [i for i in range(1, len(own)) if own[i].event.text != own[i - 1].event.text]
+        events = tuple(own[i].event for i in sorted({n for i in turned for n in (i - 1, i)}))
+        comes_back = len(turned) > len({own[i].event.text for i in turned} - {own[0].event.text})
+        if comes_back and len({event.session_id for event in events}) >= MIN_SESSIONS:
+            found.append(_pattern(command, events))
+    return found
+
+
+def _pattern(command: str, events: tuple[FrictionEvent, ...]) -> Pattern:
+    last, before = events[-1], next(e for e in reversed(events) if e.text != events[-1].text)
+    both = f"“{clip(before.text, 70) or 'nothing'}” and “{clip(last.text, 70) or 'nothing'}”"
+    where = f" in {told([last.project])}" if last.project else ""
+    return Pattern(
+        CONFIGURATION_DRIFT,
+        f"`{command}` says now one thing, now another: {both}",
+        AGENTS_FILE,
+        events,
+        adds=f"`{command}` goes to and fro{where} between {both}: look at it first, and find what sets it.",
+    )
