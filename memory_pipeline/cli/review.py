@@ -85,6 +85,7 @@ def review(
                 "applied": reconciled.applied,
                 "to_make": reconciled.to_make,
                 "invalid": reconciled.invalid,
+                "withdrawn": reconciled.withdrawn,
                 "not_understood": reconciled.ignored,
                 "decided_before": reconciled.already,
                 "pending": pending_rows,
@@ -127,6 +128,10 @@ def _say_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -
             say(f"{proposal_id} {state}")
     for proposal_id in reconciled.reoffered:
         say(f"{proposal_id} is offered again: it expired before, though runs showed it on few days")
+    for proposal_id, reason in reconciled.withdrawn.items():
+        say(f"{proposal_id} withdrawn: {reason}")
+    for proposal_id in reconciled.came_back:
+        say(f"{proposal_id} is offered again: the fix that it had given way to is withdrawn")
     for proposal_id, reason in reconciled.invalid.items():
         say(f"{proposal_id} is not promoted: {reason}", "yellow")
     for proposal_id in reconciled.automatic:

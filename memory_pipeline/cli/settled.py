@@ -17,6 +17,7 @@ from memory_pipeline.proposals.events import (
     REJECTED,
     REVIEW_SURFACE,
     SUPERSEDED,
+    WITHDRAWN,
     ProposalLog,
 )
 from memory_pipeline.proposals.quoted_change import visible
@@ -43,7 +44,8 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
     left = left_to_the_user(log)
     read, other = recent.filter(pl.col("surface") == REVIEW_SURFACE), recent.filter(pl.col("surface") != REVIEW_SURFACE)
     approved = dict(read.filter(pl.col("decision") == APPROVED).select("proposal_id", "text").iter_rows())
-    ended = {end: other.filter(pl.col("decision") == end)["proposal_id"].to_list() for end in (EXPIRED, SUPERSEDED)}
+    ends = (EXPIRED, SUPERSEDED, WITHDRAWN)
+    ended = {end: other.filter(pl.col("decision") == end)["proposal_id"].to_list() for end in ends}
     return {
         "approved": list(approved),
         "edited": [p for p, text in approved.items() if one_line(text) != one_line(offered.get(p, ""))],
@@ -53,7 +55,8 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
         "invalid": dict(read.filter(pl.col("decision") == INVALID).select("proposal_id", "reason").iter_rows()),
         "not_understood": not_understood(Workspace(settings, lake)),
         **ended,
-        "reoffered": again["proposal_id"].to_list(),
+        "reoffered": again.drop_nulls("days_shown")["proposal_id"].to_list(),
+        "came_back": again.filter(pl.col("days_shown").is_null())["proposal_id"].to_list(),
         "automatic": other.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"].to_list(),
     }
 
@@ -66,7 +69,14 @@ def print_settled(settled: dict[str, Any]) -> None:
         say(visible(how), "cyan")
     if again := settled["reoffered"]:
         say(f"Offered again: {len(again)} that expired before, though runs showed them on few days")
-    names = {"expired": "expired", "superseded": "superseded by newer ones", "automatic": "promoted automatically"}
+    if back := settled["came_back"]:
+        say(f"Offered again: {len(back)} that had given way to a friction fix that is withdrawn")
+    names = {
+        "expired": "expired",
+        "superseded": "superseded by newer ones",
+        "withdrawn": "withdrawn, for what they were to end has stopped",
+        "automatic": "promoted automatically",
+    }
     if ended := ", ".join(f"{len(settled[key])} {name}" for key, name in names.items() if settled[key]):
         say(f"Without you: {ended}")
 

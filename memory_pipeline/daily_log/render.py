@@ -15,7 +15,7 @@ from memory_pipeline.text.priorities import EMOJI, HIGH, MARKS
 
 OBSERVATIONS = "observations:"
 """What the keys of the blocks of windows begin with."""
-_BY_ITSELF = ("expired", "superseded")
+_BY_ITSELF = ("expired", "superseded", "withdrawn")
 _HIGH = tuple(f"* {marks[HIGH]} (" for marks in MARKS.values())
 _REFLECTED = "### 🔭 Reflected"
 _REFLECTIONS = (_REFLECTED, "### 💭 Reflection")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """Opens the query engine."""
-VERSION = "7"
+VERSION = "8"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Days before, in whose rows a pattern is looked for that goes on or has ended."""
@@ -58,7 +58,7 @@ _MESSAGES = f"""
 
 
 class FrictionStage:
-    """Looks for patterns that span sessions and that this day added to; at most ten a day, the worst first."""
+    """Looks for patterns that span sessions and that this day added to: the ten worst of a day, and what goes on."""
 
     tables = ("friction_clusters",)
 
@@ -167,14 +167,12 @@ class FrictionStage:
         is_open = {i: row for i, row in newest.items() if row["ended_on"] is None}
         own = typed_rows(self.lake.read("friction_clusters", [day]), FrictionRow)
         known = [*is_open.values(), *(row for row in own if row["pattern_id"] not in newest)]
-        worst = sorted(patterns, key=lambda p: (-p.severity, p.kind, p.title))
-        of_day = [p for p in worst if p.members[-1].day == day][:MAX_PER_DAY]
-        later = [p for p in worst if p.members[-1].day != day]
-        matched = numbered(day, [*of_day, *later], known)
-        rows = [
-            _row(day, p, known_as, self.settings.owner)
-            for p, known_as in zip(of_day, matched[: len(of_day)], strict=True)
-        ]
+        worst = sorted(patterns, key=lambda p: (p.members[-1].day != day, -p.severity, p.kind, p.title))
+        matched = numbered(day, worst, known)
+        of_day = [(p, m) for p, m in zip(worst, matched, strict=True) if p.members[-1].day == day]
+        # beyond ten those that go on: without a row of the day they would seem to have ended
+        made = [(p, m) for n, (p, m) in enumerate(of_day) if n < MAX_PER_DAY or not isinstance(m, str)]
+        rows = [_row(day, p, known_as, self.settings.owner) for p, known_as in made]
         going_on = {m["pattern_id"] for m in matched if not isinstance(m, str)}
         oldest = day - timedelta(days=self.settings.lookback_days)
         ended = [
@@ -183,7 +181,7 @@ class FrictionStage:
             if i not in going_on and (row["last_day"] or row["day"]) <= oldest
         ]
         frame = pl.DataFrame([*rows, *ended], schema=TABLES["friction_clusters"].columns)
-        counts = {"patterns": len(rows), "new": sum(isinstance(m, str) for m in matched[: len(rows)])}
+        counts = {"patterns": len(rows), "new": sum(isinstance(m, str) for _, m in made)}
         return Built({"friction_clusters": frame}, notes={**notes, **counts, "ended": len(ended)})
 
     def _sessions(

@@ -445,7 +445,7 @@ class NewReoffer(TypedDict):
 
     proposal_id: str
     reoffered_at: datetime
-    days_shown: int
+    days_shown: int | None
 
 
 class ReofferRow(NewReoffer):

@@ -435,7 +435,7 @@ TABLES: dict[str, Table] = {
         is_derived=False,
     ),
     "reoffers": Table(
-        "a proposal that expired unseen, before days of showing were counted, and is offered again, once",
+        "a proposal that is offered again, once: it expired unseen, before days were counted, or its fix is withdrawn",
         {
             "day": pl.Date(),
             "proposal_id": pl.String(),
@@ -724,7 +724,7 @@ COLUMN_NOTES = {
     "worth": "score of the line, by what can be seen in it, from about -3 to 3.1, or of a friction fix its severity: "
     "the highest are shown first",
     "supersedes": "ids of the proposals whose line this one replaces once it is approved",
-    "decision": "approved, rejected, expired, invalid or superseded",
+    "decision": "approved, rejected, expired, invalid, superseded or withdrawn",
     "surface": "where it was shown or decided: REVIEW.md, command, todoist; expiry, supersession, auto: by no user",
     "decided_at": "when it was decided, UTC",
     "promoted_at": "when it reached MEMORY.md, UTC",
@@ -734,7 +734,7 @@ COLUMN_NOTES = {
     "displaced_at": "when a better one took its place, UTC",
     "reoffered": "true where it was decided after it had been offered again; its earlier expiry does not count then",
     "reoffered_at": "when it was offered again, UTC",
-    "days_shown": "days on which a run is known to have shown it before it expired",
+    "days_shown": "days on which a run is known to have shown it before it expired; none of one whose fix is withdrawn",
     "external_id": "what the surface calls it, such as a Todoist task",
     "acceptance": "share of the last decisions on the section that took the line as it was offered",
     "lower_bound": "of the 95 % interval of that share",

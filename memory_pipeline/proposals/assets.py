@@ -90,6 +90,7 @@ def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource)
             "expired_now": len(reconciled.expired),
             "offered_again_now": len(reconciled.reoffered),
             "superseded_now": len(reconciled.superseded),
+            "fixes_withdrawn_now": len(reconciled.withdrawn),
             "invalid_now": len(reconciled.invalid),
             "pending": reconciled.pending,
             "lines": len(lines),
@@ -129,6 +130,8 @@ def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
         context.log.warning(f"{proposal_id} was approved and is not in MEMORY.md: {reason}.")
     for how in reconciled.to_make.values():
         context.log.info(f"Approved. {how}")
+    for proposal_id, reason in reconciled.withdrawn.items():
+        context.log.info(f"{proposal_id} was withdrawn: {reason}.")
     for proposal_id in reconciled.automatic:
         context.log.info(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}.")
     for proposal_id in reconciled.too_late:

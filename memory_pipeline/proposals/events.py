@@ -28,12 +28,13 @@ from memory_pipeline.workspace import Workspace
 
 PENDING = "pending"
 APPROVED, REJECTED, EXPIRED, INVALID, SUPERSEDED = "approved", "rejected", "expired", "invalid", "superseded"
-DECISIONS = (APPROVED, REJECTED, EXPIRED, INVALID, SUPERSEDED)
+WITHDRAWN = "withdrawn"
+DECISIONS = (APPROVED, REJECTED, EXPIRED, INVALID, SUPERSEDED, WITHDRAWN)
 """The ends that a proposal can have; it has exactly one, or it is pending."""
 REVIEW_SURFACE, COMMAND_SURFACE, TODOIST_SURFACE = "REVIEW.md", "command", "todoist"
 AUTO_SURFACE = "auto"
 """Nobody's: see `auto_promotion`."""
-EXPIRY_SURFACE, SUPERSESSION_SURFACE = "expiry", "supersession"
+EXPIRY_SURFACE, SUPERSESSION_SURFACE, FRICTION_SURFACE = "expiry", "supersession", "friction"
 KEYS = {
     "decisions": ["proposal_id", "reoffered"],
     "promotions": ["proposal_id"],

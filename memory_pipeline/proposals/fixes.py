@@ -22,7 +22,7 @@ from memory_pipeline.days import day_of, lookback
 from memory_pipeline.friction.living import last_day_looked_at, living
 from memory_pipeline.lake.rows import FixRow, FrictionRow, NewFix
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.events import EXPIRED, INVALID, PENDING, SUPERSEDED, ProposalLog, is_fix
+from memory_pipeline.proposals.events import EXPIRED, INVALID, PENDING, SUPERSEDED, WITHDRAWN, ProposalLog, is_fix
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.proposals.quoted_change import ADDS, REMOVES, Change
 from memory_pipeline.proposals.remembering import says_same
@@ -199,7 +199,7 @@ class _Proposed:
 
     def _saying(self, line: str) -> list[str]:
         if self._lines is None:  # thousands, and most runs have no line to look for
-            asked = self._log.frame.filter(~pl.col("status").is_in([EXPIRED, INVALID, SUPERSEDED]))
+            asked = self._log.frame.filter(~pl.col("status").is_in([EXPIRED, INVALID, SUPERSEDED, WITHDRAWN]))
             known = asked.select("proposal_id", "text").iter_rows()
             self._lines = [(p, text, content_words(text)) for p, text in known]
         mine = content_words(line)

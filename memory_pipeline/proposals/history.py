@@ -102,6 +102,9 @@ def _before(log: ProposalLog, proposal_id: str, zone: ZoneInfo) -> Iterator[Even
         ended = log.table("decisions").filter(own, pl.col("reoffered").is_null())["decided_at"].min()
         on = f" on {ended.astimezone(zone):%Y-%m-%d}" if isinstance(ended, datetime) else ""
         count = reoffer["days_shown"]
+        if count is None:
+            yield _event(reoffer["reoffered_at"], "offered again", "the fix that it had given way to is withdrawn")
+            continue
         told = f"it expired{on}, and is known to have been shown on {count or 'no'} {'day' if count == 1 else 'days'}"
         yield _event(reoffer["reoffered_at"], "offered again", told)
     for found in typed_rows(log.table("auto_promotions").filter(own), AutoPromotionRow):

@@ -55,6 +55,7 @@ from memory_pipeline.proposals.review_file import (
 )
 from memory_pipeline.proposals.shown_to_agents import refresh_agents
 from memory_pipeline.proposals.validity import invalid, supersessions
+from memory_pipeline.proposals.withdrawing import had_given_way, recently_withdrawn, withdrawals
 from memory_pipeline.reflections.model import REFLECTED
 from memory_pipeline.scope import only
 from memory_pipeline.settings import Settings
@@ -84,6 +85,10 @@ class Reconciled:
     reoffered: list[str] = field(default_factory=list)
     """Expired by the clock before, hardly shown, and pending again."""
     superseded: list[str] = field(default_factory=list)
+    withdrawn: dict[str, str] = field(default_factory=dict)
+    """Fixes of patterns that have ended, with the reason."""
+    came_back: list[str] = field(default_factory=list)
+    """Proposals that had given way to such a fix, and are pending again."""
     late: dict[str, str] = field(default_factory=dict)
     """What stands in the user's copy and has another end by now, with that end."""
     automatic: list[str] = field(default_factory=list)
@@ -137,6 +142,8 @@ def reconcile(
             log.record_decisions(
                 _new_decisions(workspace, log, text, decisions or {}, now, result, tasks_are_read), now
             )
+            log.append("reoffers", again := had_given_way(log, list(result.withdrawn), now), now)
+            result.came_back += [row["proposal_id"] for row in again]
             status = log.status
             kept = None if result.damaged or text is None else without_notices(text)
             pending, on_file = log.pending(), offered_in(kept or "")
@@ -149,7 +156,8 @@ def reconcile(
             automatic: list[str] = []
             if AUTO_SURFACE in log.table("decisions")["surface"]:
                 automatic = list(dict.fromkeys([*recently_promoted(workspace, log, now), *result.automatic]))
-            new = with_notices(new, automatic, len(pending) - len(waiting))
+            withdrawn = recently_withdrawn(log, now, settings.proposal_expiry_days)
+            new = with_notices(new, automatic, len(pending) - len(waiting), withdrawn)
             # first the copy that has what was shown, then the file: never a line in the file that we do not know of
             _write_shown(settings, new)
             named.clear()
@@ -391,17 +399,20 @@ def _checked(workspace: Workspace, log: ProposalLog, decisions: Sequence[Decisio
 def _ended(
     workspace: Workspace, log: ProposalLog, now: datetime, result: Reconciled, *, tasks_are_read: bool
 ) -> list[Decision]:
-    """Pending proposals whose place a newer one takes, or whose time is over. With a REVIEW.md that cannot be read only
-    the first: it may hold the decision."""
+    """Pending proposals whose place a newer one takes, whose pattern has ended, or whose time is over. With a REVIEW.md
+    that cannot be read only the first: it may hold the decision."""
     superseded = supersessions(log)
     result.superseded += [d.proposal_id for d in superseded]
     if result.damaged:
         return superseded
     unread = _unread(workspace, log, tasks_are_read)
-    expired = expiries(workspace.settings, log.after(superseded, now), now)
+    log = log.after(superseded, now)
+    withdrawn = [d for d in withdrawals(workspace, log) if d.proposal_id not in unread]
+    result.withdrawn |= {d.proposal_id: d.reason or "" for d in withdrawn}
+    expired = expiries(workspace.settings, log.after(withdrawn, now), now)
     expired = [d for d in expired if d.proposal_id not in unread]
     result.expired += [d.proposal_id for d in expired]
-    return [*superseded, *expired]
+    return [*superseded, *withdrawn, *expired]
 
 
 def _unread(workspace: Workspace, log: ProposalLog, tasks_are_read: bool) -> set[str]:

@@ -388,7 +388,12 @@ _ALL = (
     '`memory sql "FROM proposals ANTI JOIN decisions USING (proposal_id)"` lists them.'
 )
 _FIX_ENDING = "To take one back, undo its change in the file; `memory why ID` shows it."
+_WITHDRAWN = "`memory why ID` shows what it was."
 _NOTICES = (
+    re.compile(
+        r"_Withdrawn, for it has stopped: (?:`f-\d{8}-\d{3,}` on \d{4}-\d{2}-\d{2}[,.] )+"
+        rf"{re.escape(_WITHDRAWN)}_\s*$"
+    ),
     re.compile(rf"_Fixed automatically: (?:`f-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_FIX_ENDING)}_\s*$"),
     re.compile(rf"_Promoted automatically: (?:`p-\d{{8}}-\d{{3,}}`[,.] )+{re.escape(_ENDING)}_\s*$"),
     re.compile(rf"_The best \d+ of \d+ pending proposals are shown here; the other \d+ wait\. {re.escape(_ALL)}_\s*$"),
@@ -396,9 +401,10 @@ _NOTICES = (
 )
 
 
-def with_notices(text: str, automatic: Sequence[str], waiting: int) -> str:
+def with_notices(text: str, automatic: Sequence[str], waiting: int, withdrawn: Mapping[str, str] | None = None) -> str:
     """The text with these lines above its last count line, which tells how many proposals there are in all; as it is
-    when nothing was promoted or fixed and nothing waits."""
+    when nothing was promoted, fixed or withdrawn and nothing waits. ``withdrawn``: fixes with the day on which their
+    patterns ended."""
     lines = split_lines(text)
     count = _last_count(lines)
     if count is None:
@@ -411,6 +417,9 @@ def with_notices(text: str, automatic: Sequence[str], waiting: int) -> str:
     ):
         if names:
             notices.append(f"_{done} automatically: {', '.join(f'`{p}`' for p in names)}. {ending}_")
+    if withdrawn:
+        told = ", ".join(f"`{p}` on {day}" for p, day in withdrawn.items())
+        notices.append(f"_Withdrawn, for it has stopped: {told}. {_WITHDRAWN}_")
     if waiting > 0:
         shown, total = int(count["count"]), int(count["count"]) + waiting
         notices.append(

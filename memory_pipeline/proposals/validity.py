@@ -16,6 +16,7 @@ from memory_pipeline.proposals.events import (
     PENDING,
     SUPERSEDED,
     SUPERSESSION_SURFACE,
+    WITHDRAWN,
     Decision,
     ProposalLog,
     is_fix,
@@ -30,7 +31,8 @@ from memory_pipeline.workspace import Workspace
 
 def supersessions(log: ProposalLog) -> list[Decision]:
     """Decisions on the pending proposals whose place a newer one takes."""
-    newer = log.frame.filter(pl.col("supersedes").list.len() > 0).select("proposal_id", "supersedes", "text")
+    standing = log.frame.filter(pl.col("status") != WITHDRAWN)
+    newer = standing.filter(pl.col("supersedes").list.len() > 0).select("proposal_id", "supersedes", "text")
     over = {old: (p, text) for p, olds, text in newer.iter_rows() for old in olds}
     return [
         Decision(

@@ -78,9 +78,13 @@ class Settled(NamedTuple):
 
 def settled(data: bytes | None, proposals: Iterable[ProposalState]) -> Settled:
     """By the bytes of MEMORY.md and all proposals; one that expired was never decided on."""
-    from memory_pipeline.proposals.events import EXPIRED, PENDING  # with it polars, which a search does not need
+    from memory_pipeline.proposals.events import (
+        EXPIRED,
+        PENDING,
+        WITHDRAWN,
+    )  # with it polars, which a search does not need
 
-    over = [row for row in proposals if row["status"] not in (PENDING, EXPIRED)]
+    over = [row for row in proposals if row["status"] not in (PENDING, EXPIRED, WITHDRAWN)]
     words = {normalised(line.text) for line in lines_of(data)} | {normalised(row["text"]) for row in over}
     return Settled(words, {source for row in over for source in row["sources"]})
 

@@ -12,7 +12,7 @@ import pytest
 
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import EmbeddingsStage
-from memory_pipeline.friction.living import points_in
+from memory_pipeline.friction.living import living, points_in
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
 from memory_pipeline.stage import Built, bring_up_to_date, is_current
 from memory_pipeline_tests.rows import (
@@ -337,6 +337,25 @@ def test_at_most_ten_a_day_the_worst_first(work: Work) -> None:
     severities = {r["pattern_id"]: r["severity"] for r in rows}
     assert [severities[name] for name in sorted(severities)] == sorted(severities.values(), reverse=True)
     assert sorted(severities) == [f"f-20250305-{n:03d}" for n in range(1, 11)]
+
+
+def test_what_goes_on_beyond_the_ten_keeps_its_row_and_is_not_closed(work: Work) -> None:
+    def mild(day: int) -> None:
+        for session in (f"m{day}", f"n{day}"):
+            say(work.lake, session, "tool!: the mild assertion failed badly", day=day_after(day))
+
+    mild(0)
+    (first,) = work.run()
+    for day in range(1, 9):
+        for session in (f"s{day}", f"t{day}", f"u{day}"):
+            lines = (f"tool!: the {'x' * n} assertion failed badly" for n in range(1, 13))
+            say(work.lake, session, *lines, day=day_after(day))
+        mild(day)
+        rows = {row["pattern_id"]: row for row in work.run(day_after(day))}
+        own = rows[first["pattern_id"]]
+        assert (own["last_day"], own["ended_on"]) == (day_after(day), None)
+        assert len(rows) > MAX_PER_DAY
+    assert first["pattern_id"] in {p.row["pattern_id"] for p in living(work.lake, day_after(8), 7)}
 
 
 def test_severity_is_sessions_times_the_minutes_of_one_occurrence(work: Work) -> None:

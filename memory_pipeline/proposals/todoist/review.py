@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from filelock import FileLock, Timeout
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.events import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED, ProposalLog
+from memory_pipeline.proposals.events import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED, WITHDRAWN, ProposalLog
 from memory_pipeline.proposals.review import as_offered, decide, reconcile
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.proposals.todoist.client import (
@@ -155,7 +155,7 @@ def _close(lake: Lake, todoist: Todoist, plan: Plan, result: Reviewed) -> None:
     for proposal_id, tasks in plan.settled.items():
         status, reason = ends[proposal_id]
         for task in tasks:
-            if status in (EXPIRED, INVALID, SUPERSEDED):
+            if status in (EXPIRED, INVALID, SUPERSEDED, WITHDRAWN):
                 said = f"This proposal is {status} and was not added to MEMORY.md. {reason or ''}".rstrip()
                 todoist.comment(task.task_id, said, comment_id(task.task_id))
             elif reason:

@@ -1,0 +1,65 @@
+"""Fixes that are taken back before anybody decided on them, because their pattern has ended: what stopped by itself
+needs no change. What had given way to such a fix is offered again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from memory_pipeline.friction.living import last_day_looked_at, the_pattern
+from memory_pipeline.lake.rows import FrictionRow, NewReoffer, typed_rows
+from memory_pipeline.proposals.events import (
+    FRICTION_SURFACE,
+    PENDING,
+    SUPERSEDED,
+    WITHDRAWN,
+    Decision,
+    ProposalLog,
+)
+from memory_pipeline.workspace import Workspace
+
+_ENDED = re.compile(r"ended on (\d{4}-\d{2}-\d{2})")
+
+
+def withdrawals(workspace: Workspace, log: ProposalLog) -> list[Decision]:
+    """Decisions on the pending fixes whose patterns have ended by the newest day on which friction was looked for."""
+    looked_at, status = last_day_looked_at(workspace.lake), log.status
+    waiting = {p: fix for p, fix in log.fixes.items() if status.get(p) == PENDING}
+    if looked_at is None or not waiting:
+        return []
+    since = min(fix["first_day"] for fix in waiting.values())
+    days = [day for day in workspace.lake.days("friction_clusters") if since <= day <= looked_at]
+    rows = workspace.lake.read("friction_clusters", days).filter(pl.col("pattern_id").is_in(list(waiting)))
+    of_pattern: dict[str, list[FrictionRow]] = {}
+    for row in typed_rows(rows, FrictionRow):
+        of_pattern.setdefault(row["pattern_id"], []).append(row)
+    made = []
+    for pattern_id, own in of_pattern.items():
+        pattern = the_pattern(own, looked_at, workspace.settings.lookback_days)
+        if pattern.ended_on is not None:
+            reason = f"its pattern ended on {pattern.ended_on}: nothing of it happened after {pattern.last_day}"
+            made.append(Decision(pattern_id, WITHDRAWN, FRICTION_SURFACE, waiting[pattern_id]["text"], reason=reason))
+    return made
+
+
+def had_given_way(log: ProposalLog, withdrawn: Sequence[str], now: datetime) -> list[NewReoffer]:
+    """The proposals that ended because these fixes said the same: to be offered again, each once."""
+    olds = {old for p in withdrawn for old in log.fixes[p]["supersedes"] or []}
+    again = set(log.table("reoffers")["proposal_id"])
+    return [
+        {"proposal_id": p, "reoffered_at": now, "days_shown": None}
+        for p, row in log.rows(olds - again).items()
+        if row["status"] == SUPERSEDED
+    ]
+
+
+def recently_withdrawn(log: ProposalLog, now: datetime, days: int) -> dict[str, str]:
+    """What was withdrawn in so many days, by id, with the day on which its pattern ended."""
+    in_time = (pl.col("decided_at") > now - timedelta(days=days)) & (pl.col("decided_at") <= now)
+    recent = log.frame.filter(pl.col("status") == WITHDRAWN, in_time).sort("decided_at", "proposal_id")
+    told = recent.select("proposal_id", "reason").iter_rows()
+    return {p: found[1] for p, reason in told if (found := _ENDED.search(reason or ""))}
