@@ -1,0 +1,108 @@
+"""What a failing check names, with the words behind it: so the report can be read without the tables."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import polars as pl
+
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.quality.results import Result
+from memory_pipeline.text.sentences import clip
+
+MAX_TEXT, MAX_QUOTE, MAX_QUOTES = 400, 300, 3
+_OBSERVATION = re.compile(r"\bo-[0-9a-f]{12}\b")
+_SEGMENT = re.compile(r"\bs-[0-9a-f]{12}\b")
+_WINDOW = re.compile(r"\bwindow ([0-9a-f]{12})\b")
+
+
+@dataclass(frozen=True)
+class Quote:
+    """Words of a session: who said them where."""
+
+    said_by: str
+    place: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Offender:
+    """What a check names, the line it is about, and the words that carry that line."""
+
+    told: str
+    session: str | None = None
+    text: str | None = None
+    quotes: tuple[Quote, ...] = ()
+
+
+class Evidence:
+    """The tables of the days that failed, each read once."""
+
+    def __init__(self, lake: Lake, days: Iterable[date]) -> None:
+        chosen = sorted(set(days))
+        names = lake.read("sessions", chosen, ["session_id", "name"]).unique("session_id", keep="last")
+        self.names = {session: name or session for session, name in names.iter_rows()}
+        columns = ["observation_id", "session_id", "text", "evidence"]
+        self.observations = {row["observation_id"]: row for row in lake.read("observations", chosen, columns).to_dicts()}
+        self.segments = dict(lake.read("segments", chosen, ["segment_id", "session_id"]).iter_rows())
+        windows = lake.read("windows", chosen, ["dedupe_key", "session_id"])
+        self.windows = {key[:12]: session for key, session in windows.iter_rows()}
+        wanted = {span["message_id"] for row in self.observations.values() for span in row["evidence"] or ()}
+        columns = ["message_id", "role", "text", "source_file", "source_line"]
+        said = lake.read("messages", chosen, columns).filter(pl.col("message_id").is_in(list(wanted)))
+        self.messages = {row["message_id"]: row for row in said.to_dicts()}
+
+    def of(self, told: str) -> Offender:
+        """What is known of an offender by the ids in its sentence."""
+        row = next((self.observations[i] for i in _OBSERVATION.findall(told) if i in self.observations), None)
+        if row is not None:
+            quotes = tuple(filter(None, (self._quote(span) for span in (row["evidence"] or ())[:MAX_QUOTES])))
+            return Offender(told, self.names.get(row["session_id"]), clip(row["text"], MAX_TEXT), quotes)
+        for pattern, known in ((_SEGMENT, self.segments), (_WINDOW, self.windows)):
+            for found in pattern.findall(told):
+                if found in known:
+                    return Offender(told, self.names.get(known[found]))
+        return Offender(told)
+
+    def _quote(self, span: dict[str, int | str]) -> Quote | None:
+        row = self.messages.get(f"{span['message_id']}")
+        if row is None:
+            return None
+        words = " ".join(row["text"][int(span["start"]) : int(span["end"])].split())
+        return Quote(row["role"], f"{row['source_file']}:{row['source_line']}", clip(words, MAX_QUOTE))
+
+
+@dataclass(frozen=True)
+class WorstDay:
+    """A day with the checks that failed on it, each with what it names."""
+
+    day: date
+    failed: tuple[tuple[Result, tuple[Offender, ...]], ...]
+
+
+def worst_days(lake: Lake, results: Sequence[Result], most: int) -> list[WorstDay]:
+    """Those on which most failed, errors before warnings, newer before older."""
+    by_day: dict[date, list[Result]] = {}
+    for result in results:
+        if not result.passed and result.day is not None:
+            by_day.setdefault(result.day, []).append(result)
+    days = sorted(by_day, key=lambda d: (sum(r.severe for r in by_day[d]), len(by_day[d]), d), reverse=True)[:most]
+    evidence = Evidence(lake, days)
+    return [
+        WorstDay(day, tuple((r, tuple(evidence.of(o) for o in r.offenders)) for r in sorted(by_day[day], key=_gravity)))
+        for day in days
+    ]
+
+
+def worst_sessions(days: Iterable[WorstDay], most: int) -> list[tuple[str, int]]:
+    """The sessions that most of what failed is of."""
+    named = Counter(o.session for day in days for _, offenders in day.failed for o in offenders if o.session)
+    return named.most_common(most)
+
+
+def _gravity(result: Result) -> tuple[bool, str]:
+    return not result.severe, result.name

@@ -1,0 +1,247 @@
+"""Numbers of quality by day: those of the checks, and those that no check judges.
+
+Each is a share or a count of one local day. A day without anything to count has none, so that nothing looks like zero
+that was not there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import polars as pl
+
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.events import PENDING, REJECTED, ProposalLog, is_fix
+from memory_pipeline.quality.results import WEEK, Result
+from memory_pipeline.text.priorities import HIGH
+from memory_pipeline.text.similarity import content_words, words
+from memory_pipeline.text.standing import stands_alone
+
+MARK = r"\[redacted:[a-z0-9-]+:[0-9a-f]{6}\]"
+"""What stands where a secret was."""
+USER = "user"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number by day. `lower_is_better` is None where neither is."""
+
+    key: str
+    title: str
+    about: str
+    by_day: Mapping[date, float]
+    is_share: bool = False
+    lower_is_better: bool | None = None
+    unit: str = ""
+
+    def told(self, value: float | None) -> str:
+        if value is None:
+            return "–"
+        if self.is_share:
+            return f"{value:.1%}"
+        if self.unit == "$":
+            return f"${value:,.2f}"
+        return f"{value:,.0f}{self.unit}" if value == int(value) or value >= 100 else f"{value:,.1f}{self.unit}"
+
+    def mean(self, last: date, days: int = 7) -> float | None:
+        """Of the days up to the last that have a value."""
+        found = [v for n in range(days) if (v := self.by_day.get(last - timedelta(days=n))) is not None]
+        return sum(found) / len(found) if found else None
+
+    def change(self, last: date) -> tuple[float, float] | None:
+        """The means of the week to the last day and of the one before it, where both have a value."""
+        now, before = self.mean(last), self.mean(last - WEEK)
+        return None if now is None or before is None else (now, before)
+
+    def is_worse(self, last: date) -> bool | None:
+        """Than the week before; None where it is the same, or where neither is better."""
+        means = self.change(last)
+        if means is None or self.lower_is_better is None or means[0] == means[1]:
+            return None
+        return (means[0] > means[1]) == self.lower_is_better
+
+
+def figures_of(lake: Lake, results: Iterable[Result]) -> list[Figure]:
+    """All of them, those of the checks first."""
+    log = ProposalLog(lake)
+    return [*_of_checks(results), *_of_tables(lake), *_of_reviewing(lake, log), *_of_models(lake)]
+
+
+def _of_checks(results: Iterable[Result]) -> list[Figure]:
+    by_check: dict[str, dict[date, Mapping[str, float]]] = defaultdict(dict)
+    for result in results:
+        if result.day is not None and result.numbers:
+            by_check[result.name][result.day] = result.numbers
+
+    def ratio(check: str, part: str, whole: str | None = None) -> dict[date, float]:
+        found = {}
+        for day, numbers in by_check[f"observations/{check}"].items():
+            if part in numbers and (whole is None or numbers.get(whole)):
+                found[day] = numbers[part] / (numbers[whole] if whole else 1)
+        return found
+
+    return [
+        Figure(
+            "compression",
+            "Compression",
+            "Tokens of the observations as a share of what was said in the windows that they are of.",
+            ratio("compression_ratio", "ratio"),
+            is_share=True,
+        ),
+        Figure(
+            "times_invented",
+            "Invented times",
+            "Clock times that a model wrote and nobody recorded, as a share of those it wrote; they are taken out.",
+            ratio("hallucinated_timestamps", "invented", "written"),
+            is_share=True,
+            lower_is_better=True,
+        ),
+        Figure(
+            "ungrounded",
+            "Names that nobody said",
+            "Observations with a name or number that is not in their window, flagged and never offered.",
+            ratio("ungrounded_specifics", "flagged", "checked"),
+            is_share=True,
+            lower_is_better=True,
+        ),
+        Figure(
+            "repeating",
+            "Tool output as fact",
+            "Observations that repeat what a tool returned as if somebody had said it.",
+            ratio("regurgitation", "repeating", "checked"),
+            is_share=True,
+            lower_is_better=True,
+        ),
+        Figure(
+            "high",
+            "High observations",
+            "Share of a day's observations that are high.",
+            ratio("high_is_rare", "high", "observations"),
+            is_share=True,
+        ),
+    ]
+
+
+def _of_tables(lake: Lake) -> list[Figure]:
+    observed = lake.read("observations", columns=["day", "text", "priority", "kind", "trust"]).sort("day")
+    said = lake.read("messages", columns=["day", "role", "text", "voided"]).filter(~pl.col("voided").fill_null(False))
+    marks = said.group_by("day").agg(pl.col("text").str.count_matches(MARK).sum().alias("marks"))
+    return [
+        Figure(
+            "not_standing_alone",
+            "Highs that do not stand alone",
+            "An estimate of junk: a user's high observations that cannot be understood or followed by themselves.",
+            _not_standing_alone(observed),
+            is_share=True,
+            lower_is_better=True,
+        ),
+        Figure(
+            "duplicates",
+            "Said before in the same words",
+            "Observations that have the words of an earlier one.",
+            _duplicates(observed),
+            is_share=True,
+            lower_is_better=True,
+        ),
+        Figure(
+            "coverage",
+            "Coverage of typed words",
+            "Of the words with content that users typed on the day, the share that an observation of the day has.",
+            _coverage(said.filter(pl.col("role") == USER), observed),
+            is_share=True,
+            lower_is_better=False,
+        ),
+        Figure(
+            "redactions",
+            "Secrets redacted",
+            "Marks that stand in the stored messages where a secret was.",
+            {day: float(count) for day, count in marks.iter_rows()},
+        ),
+    ]
+
+
+def _not_standing_alone(observed: pl.DataFrame) -> dict[date, float]:
+    own = observed.filter((pl.col("priority") == HIGH) & (pl.col("trust") == USER))
+    by_day: dict[date, list[bool]] = defaultdict(list)
+    for day, text, kind in own.select("day", "text", "kind").iter_rows():
+        by_day[day].append(not stands_alone(text, kind))
+    return {day: sum(found) / len(found) for day, found in by_day.items()}
+
+
+def _duplicates(observed: pl.DataFrame) -> dict[date, float]:
+    seen: set[tuple[str, ...]] = set()
+    by_day: dict[date, list[bool]] = defaultdict(list)
+    for day, text in observed.select("day", "text").iter_rows():
+        key = tuple(words(text))
+        by_day[day].append(key in seen)
+        seen.add(key)
+    return {day: sum(found) / len(found) for day, found in by_day.items()}
+
+
+def _coverage(typed: pl.DataFrame, observed: pl.DataFrame) -> dict[date, float]:
+    wanted, had = _words_by_day(typed), _words_by_day(observed)
+    return {day: len(found & had.get(day, set())) / len(found) for day, found in wanted.items() if found}
+
+
+def _words_by_day(frame: pl.DataFrame) -> dict[date, set[str]]:
+    by_day: dict[date, set[str]] = defaultdict(set)
+    for day, text in frame.select("day", "text").iter_rows():
+        by_day[day] |= content_words(text)
+    return by_day
+
+
+def _of_reviewing(lake: Lake, log: ProposalLog) -> list[Figure]:
+    offered = lake.read("proposals", columns=["day"]).group_by("day").len()
+    decided = log.frame.filter(pl.col("status") != PENDING, pl.col("decided_at").is_not_null())
+    by_day: dict[date, list[bool]] = defaultdict(list)
+    for moment, status in decided.select("decided_at", "status").iter_rows():
+        by_day[moment.date()].append(status == REJECTED)
+    return [
+        Figure("offered", "Lines offered", "Proposals of the day.", {d: float(n) for d, n in offered.iter_rows()}),
+        Figure(
+            "rejected",
+            "Rejected",
+            "Of the proposals that were decided on the day, the share that a user rejected.",
+            {day: sum(found) / len(found) for day, found in by_day.items()},
+            is_share=True,
+            lower_is_better=True,
+        ),
+    ]
+
+
+def _of_models(lake: Lake) -> list[Figure]:
+    calls = lake.read("ledger").filter(~pl.col("cached").fill_null(False))
+    by_day = calls.group_by("day").agg(
+        pl.col("cost_usd").fill_null(0).sum(), (pl.col("input_tokens") + pl.col("output_tokens")).sum().alias("tokens")
+    )
+    rows = by_day.to_dicts()
+    return [
+        Figure("money", "Money", "What models cost.", {r["day"]: float(r["cost_usd"]) for r in rows}, unit="$"),
+        Figure("tokens", "Tokens of models", "Sent and received.", {r["day"]: float(r["tokens"]) for r in rows}),
+    ]
+
+
+def acceptance(lake: Lake) -> list[dict[str, str | int]]:
+    """By section of MEMORY.md, how many proposals met which end, friction fixes on a line of their own."""
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    rows = ProposalLog(lake).frame.select("proposal_id", "section", "status")
+    for proposal, section, status in rows.iter_rows():
+        counts["Friction Fixes" if is_fix(proposal) else section or "–"][status] += 1
+    return [{"section": section} | dict(ends) for section, ends in sorted(counts.items())]
+
+
+def costs(lake: Lake) -> list[dict[str, str | int | float]]:
+    """By stage and model: calls, tokens and money."""
+    calls = lake.read("ledger").filter(~pl.col("cached").fill_null(False))
+    tokens = (pl.col("input_tokens") + pl.col("output_tokens")).sum().alias("tokens")
+    found = calls.group_by("stage", "model").agg(pl.len().alias("calls"), tokens, pl.col("cost_usd").sum().alias("usd"))
+    return found.sort("usd", "stage", "model", descending=[True, False, False]).to_dicts()
+
+
+def seconds_figures(by_stage: Mapping[str, Mapping[date, float]], most: int = 6) -> list[Figure]:
+    """The stages that took longest in all."""
+    ordered: Sequence[str] = sorted(by_stage, key=lambda stage: -sum(by_stage[stage].values()))
+    return [Figure(f"seconds_{s}", s, "Of all its steps of a day.", by_stage[s], unit=" s") for s in ordered[:most]]

@@ -1,0 +1,109 @@
+"""The report as one page of HTML, which needs no network and runs no script, and as JSON beside it."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+import orjson
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from memory_pipeline.markdown.safe_write import write_atomically
+from memory_pipeline.proposals.events import APPROVED, DECISIONS, PENDING, REJECTED
+from memory_pipeline.quality.charts import drawn
+from memory_pipeline.quality.figures import Figure
+from memory_pipeline.quality.report import Report, as_json
+from memory_pipeline.quality.results import Checked
+from memory_pipeline.text.hidden import without_hidden
+
+COLUMNS = 60
+"""Days of the table of checks, the last; the one below it counts all."""
+DAYS_NAMED = 12
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def write_report(report: Report, folder: Path) -> Path:
+    """quality.html and quality.json in the folder, which is made; returns the page."""
+    page = folder / "quality.html"
+    written = {
+        folder / "quality.json": orjson.dumps(as_json(report), option=orjson.OPT_INDENT_2),
+        page: rendered(report).encode(),
+    }
+    for path, data in written.items():
+        write_atomically(path, data, expected=path.read_bytes() if path.exists() else None, backups=None)
+    return page
+
+
+def rendered(report: Report) -> str:
+    """The page. All that was said is text in it, whatever it holds."""
+    judged = {day for check in report.checked for day in check.results if day}
+    shown = {day.day for day in report.worst}
+    return _template().render(
+        report=report,
+        made_at=f"{report.made_at:%Y-%m-%d %H:%M}",
+        errors=any(result.severe for result in report.failed),
+        failing=sorted((c for c in report.checked if c.failed), key=lambda c: -len(c.failed)),
+        by_day=[c for c in report.checked if set(c.results) - {None}],
+        columns=sorted(judged, reverse=True)[:COLUMNS],
+        shown_days=shown,
+        ends=[PENDING, *DECISIONS],
+        days_told=_days_told,
+        accepted=_accepted,
+        charts=lambda figures: _charts(figures, report.last),
+    )
+
+
+@cache
+def _template() -> object:
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=lambda value: without_hidden(value)[0] if type(value) is str else value,
+    )
+    made.filters["code"] = _with_code
+    return made.get_template("report.html.jinja")
+
+
+def _with_code(text: str) -> Markup:
+    """What stands between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", f"{escape(text)}"))
+
+
+def _days_told(check: Checked) -> str:
+    days = [f"{result.day}" for result in check.failed if result.day]
+    more = len(days) - DAYS_NAMED
+    return ", ".join(days[:DAYS_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _accepted(row: dict[str, int]) -> str:
+    decided = row.get(APPROVED, 0) + row.get(REJECTED, 0)
+    return f"{row.get(APPROVED, 0) / decided:.0%}" if decided else "–"
+
+
+def _charts(figures: tuple[Figure, ...], last: date | None) -> Markup:
+    """A box for each figure: its mean of the last week, the drawing, and the days as a table for who cannot see it."""
+    boxes = []
+    for figure in figures:
+        told = f"{escape(figure.about)} "
+        if len(figure.by_day) < 2:
+            only = "".join(f"{day}: {escape(figure.told(value))}." for day, value in figure.by_day.items())
+            said = f'<p class="soft">{told}{only or "No day has any."}</p>'
+            boxes.append(f'<div class="chart"><h3>{escape(figure.title)}</h3>{said}</div>')
+            continue
+        drawing = drawn(figure)
+        mean = figure.mean(last) if last else None
+        week = f"Last seven days: {escape(figure.told(mean))}." if mean is not None else ""
+        rows = "".join(
+            f'<tr><th scope="row">{day}</th><td class="n">{escape(figure.told(value))}</td></tr>'
+            for day, value in sorted(figure.by_day.items(), reverse=True)
+        )
+        boxes.append(
+            f'<div class="chart"><h3>{escape(figure.title)}</h3><p class="soft">{told}{week}</p>{drawing}'
+            f"<details><summary>By day</summary><table><tbody>{rows}</tbody></table></details></div>"
+        )
+    return Markup(f'<div class="charts">{"".join(boxes)}</div>')

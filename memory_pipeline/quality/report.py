@@ -1,0 +1,174 @@
+"""The quality report: what the checks found, the numbers by day, what got worse, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from memory_pipeline.quality.evidence import WorstDay, worst_days, worst_sessions
+from memory_pipeline.quality.figures import Figure, acceptance, costs, figures_of, seconds_figures
+from memory_pipeline.quality.results import Checked, Result, by_check, changes
+from memory_pipeline.workspace import Workspace
+
+MOST_DAYS, MOST_SESSIONS = 10, 10
+
+
+@dataclass(frozen=True)
+class Report:
+    """All of it, as it is shown and as it is written as JSON."""
+
+    made_at: datetime
+    workspace: str
+    days: tuple[date, ...]
+    """Days with sessions, oldest first."""
+    checked: tuple[Checked, ...]
+    figures: tuple[Figure, ...]
+    seconds: tuple[Figure, ...]
+    worst: tuple[WorstDay, ...]
+    sessions: tuple[tuple[str, int], ...]
+    """Names of the sessions that most of what failed is of, with how often."""
+    changes: tuple[str, ...]
+    sections: tuple[Mapping[str, str | int], ...]
+    costs: tuple[Mapping[str, str | int | float], ...]
+
+    @property
+    def last(self) -> date | None:
+        return self.days[-1] if self.days else None
+
+    @property
+    def judged(self) -> int:
+        return sum(len(check.results) for check in self.checked)
+
+    @property
+    def failed(self) -> list[Result]:
+        return [result for check in self.checked for result in check.failed]
+
+    @property
+    def days_failed(self) -> list[date]:
+        return sorted({result.day for result in self.failed if result.day})
+
+    @property
+    def sentence(self) -> str:
+        """How it is, in a sentence."""
+        if not self.judged:
+            return "No check has judged anything yet; `memory run` makes days and judges them."
+        if not self.failed:
+            return f"All {self.judged:,} results of {len(self.checked)} checks passed."
+        errors = sum(result.severe for result in self.failed)
+        of = f"{errors} of them errors" if errors else "none of them an error"
+        days = f"on {len(self.days_failed)} days" if self.days_failed else "on no single day"
+        return f"{len(self.failed):,} of {self.judged:,} results failed {days}, {of}."
+
+
+def make_report(
+    workspace: Workspace,
+    results: Sequence[Result],
+    about: Mapping[str, str],
+    seconds: Mapping[str, Mapping[date, float]],
+    now: datetime,
+) -> Report:
+    """``about`` has every check by name with what it judges; ``seconds`` are by stage and day."""
+    lake = workspace.lake
+    days = tuple(lake.read("sessions", columns=["day"])["day"].unique().sort())
+    figures = figures_of(lake, results)
+    checked = by_check(results, about)
+    worst = worst_days(lake, results, MOST_DAYS)
+    told = changes(checked, days[-1]) if days else []
+    return Report(
+        now,
+        f"{workspace.settings.workspace}",
+        days,
+        tuple(checked),
+        tuple(figures),
+        tuple(seconds_figures(seconds)),
+        tuple(worst),
+        tuple(worst_sessions(worst, MOST_SESSIONS)),
+        tuple([*told, *_moved(figures, days[-1])] if days else ()),
+        tuple(acceptance(lake)),
+        tuple(costs(lake)),
+    )
+
+
+NOTABLE = 0.2
+"""Change of a mean, as a share of the larger one, from which it is told."""
+
+
+def _moved(figures: Sequence[Figure], last: date) -> list[str]:
+    found = []
+    for figure in figures:
+        means = figure.change(last)
+        if means is None or means[0] == means[1] or abs(means[0] - means[1]) < NOTABLE * max(map(abs, means)):
+            continue
+        worse = figure.is_worse(last)
+        word = "" if worse is None else " (worse)" if worse else " (better)"
+        found.append(f"{figure.title}: {figure.told(means[1])} a day in the week before, now {figure.told(means[0])}{word}")
+    return found
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """For programs: days and results by name; nothing that the page has is missing."""
+    return {
+        "made_at": report.made_at.isoformat(timespec="seconds"),
+        "workspace": report.workspace,
+        "summary": report.sentence,
+        "days": [f"{day}" for day in report.days],
+        "results": report.judged,
+        "failed": len(report.failed),
+        "checks": [
+            {
+                "check": check.name,
+                "about": check.about,
+                "what_to_do": check.advice,
+                "passed": sum(r.passed for r in check.results.values()),
+                "failed": [_result(r) for r in check.failed],
+                "by_day": {f"{day}": r.passed for day, r in check.results.items() if day},
+            }
+            for check in report.checked
+        ],
+        "figures": [_figure(figure, report.last) for figure in (*report.figures, *report.seconds)],
+        "worst_days": [
+            {
+                "day": f"{day.day}",
+                "failed": [
+                    _result(result) | {"evidence": [_offender(offender) for offender in offenders]}
+                    for result, offenders in day.failed
+                ],
+            }
+            for day in report.worst
+        ],
+        "worst_sessions": dict(report.sessions),
+        "changes": list(report.changes),
+        "sections": list(report.sections),
+        "costs": list(report.costs),
+    }
+
+
+def _result(result: Result) -> dict[str, Any]:
+    return {
+        "check": result.name,
+        "day": f"{result.day}" if result.day else None,
+        "error": result.severe,
+        "reason": result.sentence,
+        "offenders": list(result.offenders),
+    }
+
+
+def _figure(figure: Figure, last: date | None) -> dict[str, Any]:
+    return {
+        "figure": figure.key,
+        "title": figure.title,
+        "about": figure.about,
+        "last_7_days": figure.mean(last) if last else None,
+        "by_day": {f"{day}": value for day, value in sorted(figure.by_day.items())},
+    }
+
+
+def _offender(offender: Any) -> dict[str, Any]:
+    return {
+        "told": offender.told,
+        "session": offender.session,
+        "line": offender.text,
+        "said": [{"by": q.said_by, "at": q.place, "words": q.text} for q in offender.quotes],
+    }

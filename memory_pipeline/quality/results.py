@@ -1,0 +1,105 @@
+"""What the checks found: the latest result of each check for each day, and what to do about a failure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+
+WEEK = timedelta(days=7)
+ADVICE: Mapping[str, str] = {
+    "every_message_in_one_window": "Files of `messages` or `windows` do not fit together: `memory run --from DAY --to "
+    "DAY` makes the day anew from its session files.",
+    "times_are_recorded": "Rows were changed or put back after they were made: run the day again. The day's rows are "
+    "kept from everything behind them until it passes.",
+    "evidence_is_verbatim": "Rows were changed or put back after they were made: run the day again. The day's rows are "
+    "kept from everything behind them until it passes.",
+    "no_secrets": "Run the day again with redaction on (`MEMORY_REDACT=true`); what it says looks like a secret is "
+    "still in the transcript.",
+    "no_silent_zero": "See what the model answered (`memory log DAY` says why of each window), then run the day again; "
+    "with a budget that was used up it goes on tomorrow.",
+    "hallucinated_timestamps": "The model invents times. They are taken out; choose another model "
+    "(`memory setup`) if it goes on.",
+    "compression_ratio": "Too little or too much was kept of what was said: look at the day with `memory log DAY`.",
+    "ungrounded_specifics": "The model names what nobody said. Such facts are flagged and never offered; choose another "
+    "model (`memory setup`) if it goes on.",
+    "regurgitation": "The model repeats what tools printed as if somebody had said it: look at the lines below; choose "
+    "another model (`memory setup`) if it goes on.",
+    "high_is_rare": "Too much is marked high, so high says little: look at the day with `memory log DAY --high`.",
+    "points_equal_rows": "Run the day again, or make the index anew with `memory index rebuild`.",
+    "compared_by_meaning": "`memory index rebuild` makes the vectors that are missing.",
+    "recall_loss": "A distillation lost something high: run it again; the days themselves are kept.",
+    "lines_are_whole": "Rows of a distillation were changed after they were made: run it again.",
+    "one_decision_each": "`memory status` says what became of MEMORY.md and how it comes back.",
+    "identity_files": "`memory identity` shows which file is missing or where a link leads.",
+}
+"""By check: what a user can do when it fails."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a check found, of one day (of a week or month its first), or of everything (None)."""
+
+    asset: str
+    check: str
+    day: date | None
+    passed: bool
+    severe: bool
+    """Whether a failure is an error, and not a warning."""
+    sentence: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    offenders: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.asset}/{self.check}"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A check over the days: `about` is what it judges."""
+
+    name: str
+    about: str
+    results: Mapping[date | None, Result]
+
+    @property
+    def failed(self) -> list[Result]:
+        """Newest first; what is about everything before all days."""
+        bad = [r for r in self.results.values() if not r.passed]
+        return sorted(bad, key=lambda r: (r.day is None, r.day or date.min), reverse=True)
+
+    @property
+    def advice(self) -> str:
+        return ADVICE.get(self.name.rpartition("/")[2], "")
+
+    def share_passed(self, days: Iterable[date]) -> float | None:
+        """Of these days, where the check has judged any."""
+        judged = [self.results[day].passed for day in days if day in self.results]
+        return sum(judged) / len(judged) if judged else None
+
+
+def by_check(results: Iterable[Result], about: Mapping[str, str]) -> list[Checked]:
+    """In the order of ``about``, which has a sentence for each check's name; the latest result stands last."""
+    found: dict[str, dict[date | None, Result]] = defaultdict(dict)
+    for result in results:
+        found[result.name][result.day] = result
+    return [Checked(name, about[name], found.get(name, {})) for name in about]
+
+
+def changes(checked: Iterable[Checked], last: date) -> list[str]:
+    """What the seven days to the last are worse or better at than the seven before them."""
+    week = [last - timedelta(days=n) for n in range(7)]
+    found = []
+    for check in checked:
+        now, before = check.share_passed(week), check.share_passed(day - WEEK for day in week)
+        if now is None or before is None or now == before:
+            continue
+        word = "fails more often" if now < before else "fails less often"
+        if now == 1:
+            word = "passes again"
+        elif before == 1:
+            word = "fails for the first time in two weeks"
+        found.append(f"{check.name} {word}: {before:.0%} of the days passed, now {now:.0%}")
+    return found
