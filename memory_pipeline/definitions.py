@@ -14,10 +14,10 @@
                                                │                        ──> MEMORY.md
                                                └─ friction_clusters (over 7 days, 07:00)
 
-Every asset but `memory_file` and `pool_reflections` is partitioned by local day, `week_distillations` by week and
-`month_distillations` by month. A range of days is one run of `day_job`. Materialized from the graph of all assets it is
-a backfill of several: Dagster adds the days that look back at the range and the weeks and months that have it in them,
-and assets without days come last.
+Every asset but `memory_file`, `pool_reflections` and `quality_report` (07:30) is partitioned by local day,
+`week_distillations` by week and `month_distillations` by month. A range of days is one run of `day_job`. Materialized
+from the graph of all assets it is a backfill of several: Dagster adds the days that look back at the range and the
+weeks and months that have it in them, and assets without days come last.
 """
 
 import dagster as dg
@@ -38,6 +38,7 @@ from memory_pipeline.operations.checks import identity_files
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.proposals.assets import memory_file, proposal_assets
 from memory_pipeline.proposals.checks import one_decision_each
+from memory_pipeline.quality.assets import quality_report
 from memory_pipeline.reflections.assets import pool_reflections, reflection_assets
 from memory_pipeline.reflections.checks import reflection_checks
 from memory_pipeline.sessions.assets import session_assets
@@ -64,6 +65,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
             friction_assets(settings),
             proposal_assets(settings),
             memory_file,
+            quality_report,
         ],
         asset_checks=[
             *session_checks(settings),

@@ -387,6 +387,10 @@ class Settings(BaseSettings):
         return self.backups / "REVIEW.md.shown"
 
     @property
+    def report_dir(self) -> Path:
+        return self.workspace / "reports"
+
+    @property
     def log_dir(self) -> Path:
         return self.workspace / "memory"
 

@@ -32,13 +32,14 @@ ASSETS = {
     "proposals",
     "memory_file",
     "friction_clusters",
+    "quality_report",
 }
 DISTILLED = {"day_distillations", "week_distillations", "month_distillations"}
 OTHER_PARTITIONS = {
     "week_distillations": dg.WeeklyPartitionsDefinition,
     "month_distillations": dg.MonthlyPartitionsDefinition,
 }
-UNPARTITIONED = {"memory_file", "pool_reflections"}
+UNPARTITIONED = {"memory_file", "pool_reflections", "quality_report"}
 CHECKS = {
     "windows:every_message_in_one_window",
     "observations:times_are_recorded",
@@ -72,16 +73,17 @@ BLOCKING = {
     "observations:no_secrets",
 }
 JOBS = {
-    "day_job": ASSETS - DISTILLED - {"pool_reflections"},
+    "day_job": ASSETS - DISTILLED - {"pool_reflections", "quality_report"},
     "reflect_job": ASSETS
     - DISTILLED
-    - {"friction_clusters", "pool_reflections", "summary_embeddings", "message_embeddings"},
+    - {"friction_clusters", "pool_reflections", "quality_report", "summary_embeddings", "message_embeddings"},
     "pool_reflect_job": {"pool_reflections"},
     "distil_job": {"day_distillations"},
     "distil_weeks_job": {"week_distillations"},
     "distil_months_job": {"month_distillations"},
     "friction_job": {"friction_clusters"},
     "review_job": {"memory_file"},
+    "quality_job": {"quality_report"},
     "todoist_job": set(),
     "archive_job": set(),
 }
@@ -144,6 +146,7 @@ def test_the_arrows_between_the_assets() -> None:
         "proposals": {"reflections"},
         "memory_file": {"proposals"},
         "friction_clusters": {"sessions", "messages", "observations", "embeddings"},
+        "quality_report": {"memory_file", "friction_clusters"},
     }
 
 
@@ -199,6 +202,7 @@ def test_the_schedules() -> None:
         "distil_months_at_five": ("distil_months_job", "0 5 * * *", "RUNNING"),
         "reflect_at_six": ("reflect_job", "0 6 * * *", "RUNNING"),
         "friction_at_seven": ("friction_job", "0 7 * * *", "RUNNING"),
+        "report_at_half_past_seven": ("quality_job", "30 7 * * *", "RUNNING"),
         "archive_at_eight": ("archive_job", "0 8 * * *", "STOPPED"),  # it runs where MEMORY_ARCHIVE_AFTER_DAYS is set
     }
     zones = {s.execution_timezone for s in REPOSITORY.schedule_defs}
@@ -235,7 +239,7 @@ def in_a_new_process(code: str, home: Path, **env: str) -> object:
 
 def test_loading_the_definitions_loads_no_model_and_writes_nothing(tmp_path: Path) -> None:
     """The code server, each tick and `memory --help` would pay seconds and a gigabyte for it."""
-    heavy = ["torch", "sentence_transformers", "transformers", "qdrant_client", "qdrant_edge"]
+    heavy = ["torch", "sentence_transformers", "transformers", "qdrant_client", "qdrant_edge", "matplotlib"]
     code = (
         "import sys, json; from memory_pipeline.definitions import defs; defs(); "
         f"print(json.dumps([m for m in {heavy} if m in sys.modules]))"

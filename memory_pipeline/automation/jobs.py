@@ -15,6 +15,7 @@ from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflecte
 DAY_JOB, REFLECT_JOB, POOL_REFLECT_JOB, DISTIL_JOB = "day_job", "reflect_job", "pool_reflect_job", "distil_job"
 DISTIL_WEEKS_JOB, DISTIL_MONTHS_JOB = "distil_weeks_job", "distil_months_job"
 FRICTION_JOB, REVIEW_JOB, TODOIST_JOB, ARCHIVE_JOB = "friction_job", "review_job", "todoist_job", "archive_job"
+QUALITY_JOB = "quality_job"
 DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB}
 """One per level: Dagster allows a job no assets with different partitions."""
 RECALL = ("summary_embeddings", "message_embeddings")
@@ -26,13 +27,13 @@ ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs
 day_job = dg.define_asset_job(
     DAY_JOB,
     # the others have jobs of their own: they look back over weeks, and one that refuses must not stop a day
-    selection=dg.AssetSelection.all() - dg.AssetSelection.assets("pool_reflections", *DISTILLATIONS),
+    selection=dg.AssetSelection.all() - dg.AssetSelection.assets("pool_reflections", "quality_report", *DISTILLATIONS),
     description="A day from its session files to MEMORY.md and friction.",
 )
 reflect_job = dg.define_asset_job(
     REFLECT_JOB,
     selection=dg.AssetSelection.all()
-    - dg.AssetSelection.assets("friction_clusters", "pool_reflections", *RECALL, *DISTILLATIONS),
+    - dg.AssetSelection.assets("friction_clusters", "pool_reflections", "quality_report", *RECALL, *DISTILLATIONS),
     description="A day from its session files to its proposals, and these into REVIEW.md.",
 )
 pool_reflect_job = dg.define_asset_job(
@@ -64,6 +65,13 @@ review_job = dg.define_asset_job(
     REVIEW_JOB,
     selection=dg.AssetSelection.assets("memory_file"),
     description="Decisions from REVIEW.md into MEMORY.md.",
+)
+
+
+quality_job = dg.define_asset_job(
+    QUALITY_JOB,
+    selection=dg.AssetSelection.assets("quality_report"),
+    description="What the checks found and how quality goes, as a page.",
 )
 
 
@@ -129,6 +137,7 @@ JOBS = (
     distil_months_job,
     friction_job,
     review_job,
+    quality_job,
     todoist_job,
     archive_job,
 )

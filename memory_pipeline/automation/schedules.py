@@ -1,4 +1,5 @@
-"""What runs by the clock, in the workspace's time zone: distilling at five, reflecting at six, friction at seven."""
+"""What runs by the clock, in the workspace's time zone: distilling at five, reflecting at six, friction at seven, the
+quality report half an hour later."""
 
 from datetime import timedelta
 from zoneinfo import ZoneInfo
@@ -7,7 +8,7 @@ import dagster as dg
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from memory_pipeline.automation.empty_partitions import report_empty_partitions
-from memory_pipeline.automation.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, REFLECT_JOB
+from memory_pipeline.automation.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, QUALITY_JOB, REFLECT_JOB
 from memory_pipeline.days import day_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK
 from memory_pipeline.distillation.stage import DistillationStage, due_periods, state_of
@@ -63,7 +64,23 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
     def archive_at_eight(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
         return dg.RunRequest(run_key=f"archive:{day_that_ended(context)}")
 
-    return [*(_distilling(settings, level) for level in LEVELS), reflect_at_six, friction_at_seven, archive_at_eight]
+    @dg.schedule(
+        job_name=QUALITY_JOB,
+        cron_schedule="30 7 * * *",
+        execution_timezone=settings.timezone,
+        default_status=RUNNING,
+        description="Write the quality report of all days.",
+    )
+    def report_at_half_past_seven(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        return dg.RunRequest(run_key=f"quality:{day_that_ended(context)}")
+
+    return [
+        *(_distilling(settings, level) for level in LEVELS),
+        reflect_at_six,
+        friction_at_seven,
+        report_at_half_past_seven,
+        archive_at_eight,
+    ]
 
 
 def _distilling(settings: Settings, level: int) -> dg.ScheduleDefinition:

@@ -18,6 +18,7 @@ from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.free_space import disk_full, is_disk_full, is_used_up, require_space
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
 from memory_pipeline.workspace_marks import keep_private
 
 _START, _END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
@@ -187,6 +188,14 @@ def check_results(settings: Settings, instance: Any, days: set[date]) -> dict[st
         elif record.latest_execution_status is Status.FAILED:
             result["failed_days"].append(record.partition_key)
     return found
+
+
+def quality_report_of(settings: Settings, instance: Any) -> Any:
+    """The quality report of what the instance has stored."""
+    from memory_pipeline.definitions import build_definitions
+    from memory_pipeline.quality.assets import report_of
+
+    return report_of(Workspace.open(settings), instance, build_definitions(settings).get_repository_def().asset_graph)
 
 
 def _reason(error: Any) -> str:

@@ -2,72 +2,77 @@
 
 from __future__ import annotations
 
+import io
 import re
 from datetime import date, timedelta
 
-import pygal
-from pygal.style import Style
+import matplotlib
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from memory_pipeline.quality.figures import Figure
 
-WIDTH, HEIGHT = 560, 220
+INCHES = (5.6, 2.1)
 DOTS = 45
 """Days up to which each is marked; more of them would hide the line."""
-_LEFT_OUT = re.compile(
-    r"<\?xml[^>]*\?>|<!--.*?-->|<(defs|script|title)\b.*?</\1>|<desc class=\"[xy] [^>]*>[^<]*</desc>|"
-    r"<g [^>]*class=\"plot (?:text|tooltip)-overlay\">.*(?=</g></svg>)|id=\"\" ",
-    re.S,
-)
-"""Styles are the page's, scripts and what only they use have no place in it."""
-_VALUE = re.compile(r'(<circle [^>]*?) ?/><desc class="value">([^<]*)</desc>')
-_LONG = re.compile(r"(\d\.\d)\d{2,}")
+BREAK = timedelta(days=14)
+"""Without a value, from which the line is broken: it would tell of days that are not there."""
+_COLOURS = {"#010101": "var(--mark)", "#020202": "var(--ink-soft)", "#030303": "var(--line)"}
+"""What stands in the drawing for the colours of the theme."""
+_MARK, _INK, _LINE = _COLOURS
+_STYLE = {
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "memory",  # the same days give the same bytes
+    "font.family": "sans-serif",
+    "font.size": 11,
+    "text.color": _INK,
+    "axes.edgecolor": _LINE,
+    "axes.labelcolor": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "grid.color": _LINE,
+}
+_HEAD = re.compile(r".*?(?=<svg )|<metadata>.*?</metadata>|<style.*?</style>", re.S)
+_SIZE = re.compile(r' (?:width|height)="[\d.]+pt"')
 
 
 def drawn(figure: Figure) -> str:
     """The SVG of a figure with two days or more."""
     values = sorted(figure.by_day.items())
-    first, last = values[0][0], values[-1][0]
-    chart = pygal.DateLine(
-        style=Style(font_family="inherit", label_font_size=13, major_label_font_size=13),  # for the room of the labels
-        js=[],
-        width=WIDTH,
-        height=HEIGHT,
-        margin=8,
-        margin_right=34,
-        show_legend=False,
-        show_dots=len(values) <= DOTS,
-        allow_interruptions=True,
-        dots_size=3,
-        range=(0, max(v for _, v in values) or 1),
-        x_label_rotation=0,
-        x_labels=_labels(first, last),
-        x_value_formatter=lambda day: f"{day:%d %b %y}",
-        value_formatter=figure.told,
-        max_scale=5,
-        no_prefix=True,
-        explicit_size=False,
-        disable_xml_declaration=True,
-    )
-    chart.add(figure.title, _with_gaps(values))
-    svg = _LONG.sub(r"\1", _VALUE.sub(r"\1><title>\2</title></circle>", _LEFT_OUT.sub("", chart.render(is_unicode=True))))
-    label = f'role="img" aria-label="{_plain(figure, values)}"'
-    return svg.strip().replace("<svg ", f"<svg {label} ", 1)
+    with matplotlib.rc_context(_STYLE):
+        drawing = Drawing(figsize=INCHES, layout="tight")
+        axes = drawing.add_subplot()
+        for part in _unbroken(values):
+            days = date2num([day for day, _ in part])
+            axes.plot(days, [v for _, v in part], color=_MARK, marker="o" if _shows_dots(values, part) else "", ms=3)
+        axes.set_ylim(0, (max(v for _, v in values) or 1) * 1.08)
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: figure.told(value)))
+        places = AutoDateLocator(minticks=2, maxticks=6)
+        axes.xaxis.set_major_locator(places)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(places))
+        axes.grid(axis="y")
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        out = io.StringIO()
+        drawing.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    svg = _SIZE.sub("", _HEAD.sub("", out.getvalue()), count=2)
+    for colour, variable in _COLOURS.items():
+        svg = svg.replace(colour, variable)
+    return svg.strip().replace("<svg ", f'<svg role="img" aria-label="{_plain(figure, values)}" ', 1)
 
 
-def _labels(first: date, last: date) -> list[date]:
-    """Five days, evenly apart."""
-    span = (last - first).days
-    return sorted({first + timedelta(days=round(span * n / 4)) for n in range(5)})
-
-
-def _with_gaps(values: list[tuple[date, float]]) -> list[tuple[date, float | None]]:
-    """With a break where more than two weeks have no value: a line across them would tell of days that are not."""
-    found: list[tuple[date, float | None]] = []
-    for day, value in values:
-        if found and (day - found[-1][0]).days > 14:
-            found.append((day - timedelta(days=1), None))
-        found.append((day, value))
+def _unbroken(values: list[tuple[date, float]]) -> list[list[tuple[date, float]]]:
+    found = [[values[0]]]
+    for day, value in values[1:]:
+        if day - found[-1][-1][0] > BREAK:
+            found.append([])
+        found[-1].append((day, value))
     return found
+
+
+def _shows_dots(values: list[tuple[date, float]], part: list[tuple[date, float]]) -> bool:
+    return len(values) <= DOTS or len(part) == 1
 
 
 def _plain(figure: Figure, values: list[tuple[date, float]]) -> str:

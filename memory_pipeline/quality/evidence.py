@@ -47,7 +47,9 @@ class Evidence:
         names = lake.read("sessions", chosen, ["session_id", "name"]).unique("session_id", keep="last")
         self.names = {session: name or session for session, name in names.iter_rows()}
         columns = ["observation_id", "session_id", "text", "evidence"]
-        self.observations = {row["observation_id"]: row for row in lake.read("observations", chosen, columns).to_dicts()}
+        self.observations = {
+            row["observation_id"]: row for row in lake.read("observations", chosen, columns).to_dicts()
+        }
         self.segments = dict(lake.read("segments", chosen, ["segment_id", "session_id"]).iter_rows())
         windows = lake.read("windows", chosen, ["dedupe_key", "session_id"])
         self.windows = {key[:12]: session for key, session in windows.iter_rows()}

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import dagster as dg
+from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
 from memory_pipeline.quality.results import Result
 
@@ -21,7 +22,7 @@ _ESCAPE = re.compile(r"\\(.)")
 _HTML = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 
-def checks_of(graph: dg.AssetGraph) -> dict[str, str]:
+def checks_of(graph: AssetGraph) -> dict[str, str]:
     """The checks by name, each with the first sentence of what it says of itself, in the order of the assets."""
     order = [key.to_user_string() for key in graph.toposorted_asset_keys]
     keys = sorted(graph.asset_check_keys, key=lambda key: order.index(key.asset_key.to_user_string()))
@@ -29,7 +30,7 @@ def checks_of(graph: dg.AssetGraph) -> dict[str, str]:
     return {f"{key.asset_key.to_user_string()}/{key.name}": " ".join(text.split()) for key, text in told.items()}
 
 
-def results_of(instance: dg.DagsterInstance, graph: dg.AssetGraph) -> list[Result]:
+def results_of(instance: dg.DagsterInstance, graph: AssetGraph) -> list[Result]:
     """The latest of each check and day. A run over a range stores its sum too, which is left out."""
     found = []
     for key in graph.asset_check_keys:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import date
 from functools import cache
 from pathlib import Path
 
 import orjson
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.proposals.events import APPROVED, DECISIONS, PENDING, REJECTED
-from memory_pipeline.quality.charts import drawn
 from memory_pipeline.quality.figures import Figure
 from memory_pipeline.quality.report import Report, as_json
 from memory_pipeline.quality.results import Checked
@@ -27,6 +27,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 def write_report(report: Report, folder: Path) -> Path:
     """quality.html and quality.json in the folder, which is made; returns the page."""
+    os.environ.setdefault("MPLCONFIGDIR", f"{folder / '.matplotlib'}")  # its list of fonts, else in the user's home
     page = folder / "quality.html"
     written = {
         folder / "quality.json": orjson.dumps(as_json(report), option=orjson.OPT_INDENT_2),
@@ -57,7 +58,7 @@ def rendered(report: Report) -> str:
 
 
 @cache
-def _template() -> object:
+def _template() -> Template:
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -87,6 +88,8 @@ def _accepted(row: dict[str, int]) -> str:
 
 def _charts(figures: tuple[Figure, ...], last: date | None) -> Markup:
     """A box for each figure: its mean of the last week, the drawing, and the days as a table for who cannot see it."""
+    from memory_pipeline.quality.charts import drawn  # it reads where its cache is when it is imported
+
     boxes = []
     for figure in figures:
         told = f"{escape(figure.about)} "

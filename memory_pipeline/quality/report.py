@@ -103,7 +103,9 @@ def _moved(figures: Sequence[Figure], last: date) -> list[str]:
             continue
         worse = figure.is_worse(last)
         word = "" if worse is None else " (worse)" if worse else " (better)"
-        found.append(f"{figure.title}: {figure.told(means[1])} a day in the week before, now {figure.told(means[0])}{word}")
+        found.append(
+            f"{figure.title}: {figure.told(means[1])} a day in the week before, now {figure.told(means[0])}{word}"
+        )
     return found
 
 

@@ -22,10 +22,10 @@ ADVICE: Mapping[str, str] = {
     "hallucinated_timestamps": "The model invents times. They are taken out; choose another model "
     "(`memory setup`) if it goes on.",
     "compression_ratio": "Too little or too much was kept of what was said: look at the day with `memory log DAY`.",
-    "ungrounded_specifics": "The model names what nobody said. Such facts are flagged and never offered; choose another "
-    "model (`memory setup`) if it goes on.",
-    "regurgitation": "The model repeats what tools printed as if somebody had said it: look at the lines below; choose "
+    "ungrounded_specifics": "The model names what nobody said. Such facts are flagged and never offered; choose "
     "another model (`memory setup`) if it goes on.",
+    "regurgitation": "The model repeats what tools printed as if somebody had said it: look at the lines below; "
+    "choose another model (`memory setup`) if it goes on.",
     "high_is_rare": "Too much is marked high, so high says little: look at the day with `memory log DAY --high`.",
     "points_equal_rows": "Run the day again, or make the index anew with `memory index rebuild`.",
     "compared_by_meaning": "`memory index rebuild` makes the vectors that are missing.",

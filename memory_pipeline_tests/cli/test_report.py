@@ -1,0 +1,54 @@
+"""`memory report`, on the bundled examples: what Dagster stored of their checks, and one that fails."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.cli.test_examples import demo, workspace  # noqa: F401 - a fixture
+from memory_pipeline_tests.prepared import copied
+
+
+@pytest.fixture
+def home(demo: tuple[Path, str, str], tmp_path: Path) -> Path:  # noqa: F811
+    return copied(demo[0], tmp_path / "home")
+
+
+def test_it_tells_what_the_checks_of_the_run_found(home: Path) -> None:
+    made = memory_json(home, "report", "--json")
+    assert made["failed"] == 0
+    assert made["summary"] == f"All {made['results']} results of {len(made['checks'])} checks passed."
+    by_name = {check["check"]: check for check in made["checks"]}
+    compression = by_name["observations/compression_ratio"]
+    assert sorted(compression["by_day"]) == ["2026-03-02", "2026-03-03", "2026-03-04", "2026-03-05"]
+    assert all(check["about"] and check["what_to_do"] for check in made["checks"])
+    figures = {figure["figure"]: figure for figure in made["figures"]}
+    assert all(0 < share < 1 for share in figures["compression"]["by_day"].values())
+    assert len(figures["coverage"]["by_day"]) == 4
+    assert any(name.startswith("seconds_") for name in figures)
+    page = workspace(home) / "reports" / "quality.html"
+    assert made["summary"] in page.read_text("utf-8")
+    assert json.loads(page.with_suffix(".json").read_text("utf-8"))["summary"] == made["summary"]
+
+
+def test_what_fails_is_named_with_its_words_and_what_to_do(home: Path) -> None:
+    """An embedding model that is set and is not on this machine leaves the days without vectors."""
+    missing = {"EMBEDDING_MODEL": "nomic-ai/nomic-embed-text-v1.5"}
+    memory(home, "run", "--from", "2026-03-02", "--to", "2026-03-02", env=missing)
+    told = memory(home, "report", env=missing)
+    assert told.returncode == 0, told.stderr
+    assert "results failed" in told.stdout
+    assert "embeddings/points_equal_rows" in told.stdout
+    assert "memory index rebuild" in told.stdout
+    made = memory_json(home, "report", "--json")
+    (failed,) = [c for c in made["checks"] if c["check"] == "embeddings/points_equal_rows"]
+    assert failed["failed"][0]["reason"]
+    assert made["worst_days"]
+
+
+def test_a_workspace_without_runs_has_a_page_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "sessions").mkdir()
+    result = memory(tmp_path, "report", env={"MEMORY_SESSION_DIRS": f"{tmp_path / 'sessions'}"})
+    assert result.returncode == 0, result.stderr
+    assert "No check has judged anything yet" in result.stdout
