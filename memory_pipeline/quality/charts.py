@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from datetime import date, timedelta
+from typing import Any
 
 import matplotlib
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
@@ -21,7 +22,7 @@ BREAK = timedelta(days=14)
 _COLOURS = {"#010101": "var(--mark)", "#020202": "var(--ink-soft)", "#030303": "var(--line)"}
 """What stands in the drawing for the colours of the theme."""
 _MARK, _INK, _LINE = _COLOURS
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "memory",  # the same days give the same bytes
     "font.family": "sans-serif",
