@@ -20,7 +20,7 @@ from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, Sq
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.escaping import escaped
-from memory_pipeline.orchestration import DayOfKey, WorkspaceResource, daily_partitions, days_of
+from memory_pipeline.orchestration import DayOfKey, WorkspaceResource, daily_partitions, days_of, on_progress
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace import Workspace
@@ -92,6 +92,8 @@ def report_by_day(
     days: Mapping[date, str],
 ) -> Iterator[dg.AssetCheckResult | dg.Output[None] | dg.AssetCheckEvaluation]:
     """Judge these days, store a result of each, and yield what they come to."""
+    if report := on_progress.get():
+        report(f"checks of {asset}", 0)
     verdicts = {day: judge(day) for day in days}
     if context.has_partition_key:
         (total,) = verdicts.values()
@@ -137,7 +139,8 @@ def over_days(verdicts: Mapping[date, Verdict]) -> Verdict:
     """What the verdicts of several days come to: the days that failed are its offenders, each with its reason."""
     failed = {day: verdict for day, verdict in verdicts.items() if not verdict.passed}
     offenders = [f"{day}: {verdict.sentence}" for day, verdict in failed.items()]
-    numbers: dict[str, float | int | str] = {"days": len(verdicts), "days_failed": len(failed)}
+    # as texts: numbers would be plotted, one point for each run, beside those of each day
+    numbers: dict[str, float | int | str] = {"days": f"{len(verdicts)}", "days_failed": f"{len(failed)}"}
     few = f"{len(verdicts)} days" if len(verdicts) != 1 else "1 day"
     return Verdict(not failed, numbers, offenders, f"{few}, {len(failed)} of them failed" if failed else few)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import dagster as dg
 import polars as pl
+from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.free_space import require_space
@@ -38,8 +39,17 @@ Describe = Callable[[str, date], Mapping[str, Any]]
 DayOfKey = Callable[[str], date]
 """The `day` of a partition's rows: itself, or the last one of a week or month."""
 
-on_progress: ContextVar[Callable[[str, date], None] | None] = ContextVar("on_progress", default=None)
-"""Called with (table, day) after each day of each stage; the command line draws its bar with it."""
+on_progress: ContextVar[Callable[[str, int], None] | None] = ContextVar("on_progress", default=None)
+"""Called with what a run is at, and how many days of a stage were finished since the last call; the command line draws
+its bar with it."""
+DAYS_TAG = "memory/days"
+"""The days of a run over a range, to be seen in the list of runs and filtered by."""
+
+
+def range_tags(first: date, last: date) -> dict[str, str]:
+    """Of a run over these partitions; weeks and months are named by their first day."""
+    days = f"{first}" if first == last else f"{first}...{last}"
+    return {ASSET_PARTITION_RANGE_START_TAG: f"{first}", ASSET_PARTITION_RANGE_END_TAG: f"{last}", DAYS_TAG: days}
 
 
 def daily_partitions(settings: Settings) -> dg.DailyPartitionsDefinition:
@@ -120,6 +130,8 @@ def run_stage(
     report = on_progress.get()
     ordered = list(reversed(days) if newest_first else days)
     for done, day in enumerate(ordered, 1):
+        if report:
+            report(f"{stage.tables[-1]} {day}", 0)
         try:
             require_space(workspace.settings.workspace)
             built = bring_up_to_date(stage, lake, day)
@@ -142,7 +154,7 @@ def run_stage(
             metadata |= built.notes if built else {}
             context.add_asset_metadata(metadata, asset_key=table, partition_key=days[day])
         if report:
-            report(stage.tables[-1], day)
+            report(f"{stage.tables[-1]} {day}", 1)
     if failed:
         first, error = next(iter(failed.items()))
         raise dg.Failure(

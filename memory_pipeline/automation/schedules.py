@@ -5,14 +5,13 @@ from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 import dagster as dg
-from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from memory_pipeline.automation.empty_partitions import report_empty_partitions
 from memory_pipeline.automation.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, QUALITY_JOB, REFLECT_JOB
 from memory_pipeline.days import day_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK
 from memory_pipeline.distillation.stage import DistillationStage, due_periods, state_of
-from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.orchestration import WorkspaceResource, range_tags
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 
@@ -103,7 +102,7 @@ def _distilling(settings: Settings, level: int) -> dg.ScheduleDefinition:
         due = due_periods(stage)
         if not due:
             return dg.SkipReason(f"Every {NAMES[level]} that is old enough is distilled.")
-        tags = {ASSET_PARTITION_RANGE_START_TAG: f"{due[0].key}", ASSET_PARTITION_RANGE_END_TAG: f"{due[-1].key}"}
+        tags = range_tags(due[0].key, due[-1].key)
         return dg.RunRequest(run_key=f"distil:{state_of(stage, due)}", tags=tags)
 
     return distil

@@ -24,6 +24,8 @@ from memory_pipeline.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
+    from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin
+
     Scope = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
     Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -106,6 +108,25 @@ def _with_policy(send: Send) -> Send:
         await send(message)
 
     return guarded
+
+
+def code_location(settings: Settings) -> ManagedGrpcPythonEnvCodeLocationOrigin:
+    """Where the UI loads the definitions from."""
+    from dagster._core.workspace.load_target import ModuleTarget
+
+    (origin,) = ModuleTarget(MODULE, None, str(settings.dagster_home), None).create_origins()
+    return origin
+
+
+def keep_quiet_at_first(instance: dg.DagsterInstance) -> None:
+    """Dagster's daemon warns on its first start that it has not read any event before; so it has."""
+    from dagster._daemon.auto_run_reexecution import event_log_consumer
+
+    wanted = {event_log_consumer._create_cursor_key(kind) for kind in event_log_consumer.DAGSTER_EVENT_TYPES}
+    missing = wanted - set(instance.daemon_cursor_storage.get_cursor_values(wanted))
+    if missing:
+        newest = instance.event_log_storage.get_maximum_record_id() or 0
+        instance.daemon_cursor_storage.set_cursor_values(dict.fromkeys(missing, f"{newest}"))
 
 
 def serve(settings: Settings, port: int) -> None:

@@ -1,5 +1,7 @@
 """Which sessions and which days a command works on: options that several commands share, and what they mean."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -103,6 +105,14 @@ def look(settings: Settings, sources: list[Source]) -> Catalogue:
             bar.update(reading, completed=len(sources))
         err.print(f"{refresh.files} session files, {refresh.changed} new or changed.", style="dim")
     return catalogue
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A clock that goes while something is done of which there are no parts to count; it leaves no line."""
+    with Progress(TextColumn("{task.description:<32}"), TimeElapsedColumn(), console=err, transient=True) as bar:
+        bar.add_task(what, total=None)
+        yield
 
 
 def progress() -> Progress:

@@ -1,5 +1,7 @@
 """Running jobs in this process, recorded in the workspace's Dagster instance so that the UI shows them."""
 
+import functools
+import hashlib
 import logging
 import os
 import re
@@ -21,8 +23,14 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 from memory_pipeline.workspace_marks import keep_private
 
-_START, _END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
-_PROCESS = "memory/process"
+_PROCESS = ".dagster/memory_process"
+"""Not shown in the UI, which leaves out what begins so."""
+_PROCESS_BEFORE = "memory/process"
+_OLDER_YAML = {
+    "14af87a3a762c2ed3c083ac9ba18920ffbbbc621f3ae8e2043c828df034df6fb",
+    "966e2e7e41563b0d674b176815e986a1fcfdfcec0000130eadf62012789f10f3",
+}
+"""SHA-256 of each dagster.yaml that we gave before: one that nobody changed is replaced by today's."""
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -51,9 +59,10 @@ def prepare_home(settings: Settings) -> Path:
     home = settings.dagster_home
     home.mkdir(parents=True, exist_ok=True)
     own = home / "dagster.yaml"
-    if not own.exists() or not own.stat().st_size:  # an empty one, of a disk that was full, would turn telemetry on
-        content = dagster_yaml().read_bytes()
-        write_atomically(own, content, expected=b"" if own.exists() else None, backups=None)
+    before = own.read_bytes() if own.exists() else None
+    # an empty one, of a disk that was full, would turn telemetry on
+    if not before or hashlib.sha256(before).hexdigest() in _OLDER_YAML:
+        write_atomically(own, dagster_yaml().read_bytes(), expected=before, backups=None)
     return home
 
 
@@ -106,8 +115,9 @@ def close_dead_runs(instance: Any) -> None:
     status = dg.DagsterRunStatus
     unfinished = [status.NOT_STARTED, status.STARTING, status.STARTED, status.CANCELING]
     for run in instance.get_runs(dg.RunsFilter(statuses=unfinished)):
-        process = run.tags.get(_PROCESS)
-        if process and not _is_alive(int(process)):
+        process = run.tags.get(_PROCESS) or run.tags.get(_PROCESS_BEFORE)
+        is_ours = process and not run.parent_run_id  # one that the UI executed again has the tags of the first
+        if is_ours and not _is_alive(int(process)):
             instance.report_run_failed(run, "The process of this run ended before the run did.")
 
 
@@ -137,12 +147,12 @@ def run_job(
     from dagster._core.events import JobFailureData, RunFailureReason
 
     from memory_pipeline.definitions import build_definitions
-    from memory_pipeline.orchestration import FAILED_DAYS, STOPPED, UNTRIED_DAYS
+    from memory_pipeline.orchestration import FAILED_DAYS, STOPPED, UNTRIED_DAYS, range_tags
 
-    span = {_START: f"{days[0]}", _END: f"{days[1]}"} if days else {}
+    span = range_tags(*days) if days else {}
     resolved = build_definitions(settings).resolve_job_def(job)
     keys = resolved.asset_layer.executable_asset_keys if days else set()
-    with streams_kept():
+    with streams_kept(), _shown_with_its_job(settings, instance, job):
         result = resolved.execute_in_process(
             instance=instance,
             asset_selection=sorted(key for key in keys if key.path[-1] != "memory_file") or None,
@@ -164,6 +174,27 @@ def run_job(
     ):
         return STOPPED
     return reasons[0] if reasons else "The run failed; the Dagster UI shows its log."
+
+
+@contextmanager
+def _shown_with_its_job(settings: Settings, instance: Any, job: str) -> Iterator[None]:
+    """Runs that begin meanwhile name the code location that the UI has the job from.
+
+    `execute_in_process` has no parameter for it. Without it, the timeline and the job's page leave a run out, and it
+    cannot be executed again.
+    """
+    from dagster._core.definitions.repository_definition import SINGLETON_REPOSITORY_NAME
+    from dagster._core.remote_origin import RemoteRepositoryOrigin
+
+    from memory_pipeline.automation.web_server import code_location
+
+    origin = RemoteRepositoryOrigin(code_location(settings), SINGLETON_REPOSITORY_NAME).get_job_origin(job)
+    create = instance.create_run_for_job
+    instance.create_run_for_job = functools.partial(create, remote_job_origin=origin)
+    try:
+        yield
+    finally:
+        instance.create_run_for_job = create
 
 
 def check_results(settings: Settings, instance: Any, days: set[date]) -> dict[str, dict[str, Any]]:

@@ -7,18 +7,28 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days_in, progress, sessions_of_call, span_of
+from memory_pipeline.cli.choosing import (
+    EVERYTHING,
+    FIRST,
+    LAST,
+    SESSIONS,
+    days_in,
+    progress,
+    sessions_of_call,
+    span_of,
+    waiting,
+)
 from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
 from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, interrupts, last_words, only_run, run_job
 from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.daily_log.markers import write_markers
 from memory_pipeline.days import lookback, stretches
-from memory_pipeline.distillation.periods import DAY, NAMES, Period, periods_of
+from memory_pipeline.distillation.periods import NAMES, Period, periods_of
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import lexical_only, set_aside_files, vector_problems
 from memory_pipeline.free_space import disk_full, is_used_up
-from memory_pipeline.planning import BRIDGED_DAYS, Stages
+from memory_pipeline.planning import Stages
 from memory_pipeline.recall.kept_briefing import refresh_kept
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
@@ -60,7 +70,7 @@ def run(
             failure, days = _bring_up_to_date(settings, catalogue, span, everything, is_pressed)
     if failure:
         err.print("The run did not finish; this is what is stored:", style="red")
-    with instance_of(settings) as instance:
+    with instance_of(settings) as instance, waiting("what it came to"):
         summary = summarise(settings, instance, days)
     settled = settled_since(settings, began)
     refresh_kept(settings)
@@ -89,31 +99,48 @@ def _bring_up_to_date(
     """Run what is out of date of the days asked for; returns what failed, if anything, and the days."""
     days = days_in(catalogue, span, everything)
     problems = vector_problems(Workspace(settings, catalogue.lake))  # first: it may make days out of date
-    ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
+    with waiting("what is out of date"):
+        ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
     out_of_date = sum((last - first).days + 1 for first, last in ranges)
     nothing = "nothing can be done, but not all is well" if problems else "all up to date"
-    todo = f"{len(ranges)} run(s) over {out_of_date} days to do" if ranges else nothing
+    todo = _told(ranges, days) if ranges else f"{nothing}."
     outside = len(catalogue.days_outside())
     left_out = (
         f" {outside} days before {catalogue.settings.start_date} or in the future are left out; see `memory status`."
         if outside
         else ""
     )
-    err.print(f"{len(days)} days with sessions chosen, {todo}.{left_out}", style="dim")
+    err.print(f"{len(days)} days with sessions chosen, {todo}{left_out}", style="dim", soft_wrap=True)
     if logs := write_markers(settings):
         which = f"{logs[0].stem} to {logs[-1].stem}" if len(logs) > 1 else logs[0].stem
         err.print(f"{len(logs)} daily log(s) now have the markers `{settings.markers}`: {which}.", style="dim")
     with instance_of(settings) as instance:
         close_dead_runs(instance)
-        _report_empty_partitions(instance, catalogue)
+        with waiting("days without sessions"):
+            _report_empty_partitions(instance, catalogue)
         runs = Runs(DAY_JOB, ranges, out_of_date * STAGES_WITH_PROGRESS)
         failures = _execute(settings, instance, [runs], is_pressed) if ranges else []
         if not _is_stopped(failures):  # only now, so that REVIEW.md has the best of all days
-            failures.append(run_job(settings, instance, "review_job"))
+            with waiting("REVIEW.md and MEMORY.md"):
+                failures.append(run_job(settings, instance, "review_job"))
         if not _is_stopped(failures):
             failures += _distil(settings, instance, None if everything else days, is_pressed)
     failed = [f for f in failures if f]
     return (failed[-1] if _is_stopped(failed) else next(iter(failed), None)), days
+
+
+def _told(ranges: Sequence[tuple[date, date]], chosen: Sequence[date]) -> str:
+    """What is to be done, and why it is other days than were chosen, where it is."""
+    first, last = ranges[0][0], ranges[-1][1]
+    days = sum((end - start).days + 1 for start, end in ranges)
+    named = sum(first <= day <= last for day in chosen)
+    runs, of = f"{len(ranges)} run{'s' * (len(ranges) != 1)}", f"{days} day{'s' * (days != 1)}"
+    told = f"{runs} over {of} to do."
+    if named < len(chosen):
+        told += f" {named} of them are not up to date, from {first} on: what changed there may change what comes after."
+    if days > named:
+        told += f" {days - named} without sessions lie between them: a run more would take longer."
+    return told
 
 
 def _report_empty_partitions(instance: Any, catalogue: Catalogue) -> None:
@@ -141,11 +168,10 @@ def _distil(
 
 
 def _run_over(job: str, level: int, due: Sequence[Period]) -> Runs:
-    """One run, but of days that are weeks apart."""
+    """One run, as the schedules start."""
     keys = [period.key for period in due]
-    ranges = stretches(keys, BRIDGED_DAYS) if level == DAY else [(keys[0], keys[-1])]
-    spans = (lookback(last, (last - first).days + 1) for first, last in ranges)
-    return Runs(job, ranges, sum(len(periods_of(level, span)) for span in spans))
+    first, last = keys[0], keys[-1]
+    return Runs(job, [(first, last)], len(periods_of(level, lookback(last, (last - first).days + 1))))
 
 
 def _execute(
@@ -153,13 +179,15 @@ def _execute(
 ) -> list[str | None]:
     from memory_pipeline.orchestration import STOPPED, on_progress
 
-    def show(table: str, day: date) -> None:
-        bar.update(task, advance=1, description=f"{table} {day}")
+    def show(at: str, done: int) -> None:
+        bar.update(task, advance=done, description=at)
         if is_pressed():  # a library may have taken Ctrl-C for its own and gone on
             raise KeyboardInterrupt
 
     with progress() as bar:
-        task = bar.add_task("starting Dagster", total=sum(runs.steps for runs in todo))
+        # one more than there are: when all are done the clock would stop, and checks are still to come
+        steps = sum(runs.steps for runs in todo) + 1
+        task = bar.add_task("starting Dagster", total=steps)
         token = on_progress.set(show)
         failures: list[str | None] = []
         try:
@@ -174,6 +202,7 @@ def _execute(
                 failures.append(STOPPED if is_pressed() else failure)
                 if job == DAY_JOB:
                     left = [(job, part) for part in _without(span, failed)] + left
+            bar.update(task, completed=steps, description=f"{todo[-1].job} is done")
             return failures
         finally:
             on_progress.reset(token)

@@ -29,15 +29,16 @@ def ui(port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1
     """Start Dagster's UI and daemon; stop them with Ctrl-C."""
     settings = active_settings()
     with only_one(settings, "ui", f"The UI of {settings.workspace} is open already; use that one, or stop it first."):
+        from memory_pipeline.automation.web_server import keep_quiet_at_first, serve
+
         look_before_dagster(settings)
         with instance_of(settings) as instance:  # makes the databases before several processes ask for them
             close_dead_runs(instance)
             _report_empty_partitions(instance)
+            keep_quiet_at_first(instance)
         _leave_the_current_folder(settings)
         _refuse_taken_port(port)
         err.print(f"Workspace {settings.workspace}; the UI will be at http://127.0.0.1:{port}", soft_wrap=True)
-        from memory_pipeline.automation.web_server import serve
-
         serve(settings, port)
 
 

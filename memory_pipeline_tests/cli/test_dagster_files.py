@@ -12,6 +12,7 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.cli.dagster_runs import (
+    _PROCESS,
     DamagedInstanceError,
     close_dead_runs,
     dagster_yaml,
@@ -68,15 +69,17 @@ def test_a_run_whose_process_is_gone_is_closed(tmp_path: Path, status: str) -> N
         os._exit(0)
     os.waitpid(child, 0)
     with instance_of(settings) as instance:
-        for process in (child, os.getpid()):
-            run = dg.DagsterRun(
-                job_name="day_job", tags={"memory/process": f"{process}"}, status=dg.DagsterRunStatus(status)
-            )
+        for process, tag in ((child, "memory/process"), (child, _PROCESS), (os.getpid(), _PROCESS)):
+            run = dg.DagsterRun(job_name="day_job", tags={tag: f"{process}"}, status=dg.DagsterRunStatus(status))
             instance.add_run(run)
+        again = {"root_run_id": run.run_id, "parent_run_id": run.run_id}  # by the UI, which copies the tags
+        instance.add_run(
+            dg.DagsterRun(job_name="day_job", tags={_PROCESS: f"{child}"}, status=dg.DagsterRunStatus(status), **again)
+        )
         instance.add_run(dg.DagsterRun(job_name="day_job", status=dg.DagsterRunStatus(status)))
         close_dead_runs(instance)
         found = [run.status.value for run in instance.get_runs()]
-    assert sorted(found) == sorted(["FAILURE", status, status])
+    assert sorted(found) == sorted(["FAILURE", "FAILURE", status, status, status])
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGBUS])

@@ -1,0 +1,122 @@
+"""A run of the command line is one like any other in the UI: with its job, its days, and what it was started for."""
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from dagster._core.storage.tags import REPOSITORY_LABEL_TAG
+
+from memory_pipeline.automation.web_server import code_location, keep_quiet_at_first
+from memory_pipeline.cli import run as run_command
+from memory_pipeline.cli.dagster_runs import dagster_yaml, instance_of, prepare_home, run_job
+from memory_pipeline.settings import Settings
+from memory_pipeline_tests.rows import DAY, workspace
+
+LABEL = "__repository__@memory_pipeline.definitions"
+LIMITS = """\
+    # which ends with its process. Of runs over days one goes at a time, of a day's and of a range's; what has no
+    # days, as taking in a decision, does not wait for them.
+    max_concurrent_runs: 4
+    tag_concurrency_limits:
+      - key: dagster/partition
+        limit: 1
+      - key: dagster/asset_partition_range_start
+        limit: 1
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return workspace(tmp_path)[0]
+
+
+@pytest.fixture
+def instance(settings: Settings) -> Iterator[Any]:
+    with instance_of(settings) as made:
+        yield made
+
+
+def test_a_run_has_the_job_of_the_ui_and_its_days(settings: Settings, instance: Any) -> None:
+    later = DAY + timedelta(days=1)
+    assert run_job(settings, instance, "distil_job", (DAY, later)) is None
+    (run,) = instance.get_runs(dg.RunsFilter(tags={REPOSITORY_LABEL_TAG: LABEL}))  # as the timeline asks
+    assert run.remote_job_origin.repository_origin.code_location_origin == code_location(settings)
+    assert run.tags["memory/days"] == f"{DAY}...{later}"
+    shown = [tag for tag in run.tags if not tag.startswith((".dagster/", "dagster/"))]
+    assert shown == ["memory/days"]
+    assert [r.run_id for r in instance.get_runs(dg.RunsFilter(tags={"memory/days": f"{DAY}...{later}"}))] == [
+        run.run_id
+    ]
+
+
+def test_a_run_without_days_has_its_job_too(settings: Settings, instance: Any) -> None:
+    assert run_job(settings, instance, "review_job") is None
+    (run,) = instance.get_runs(dg.RunsFilter(tags={REPOSITORY_LABEL_TAG: LABEL}))
+    assert run.job_name == "review_job" and "memory/days" not in run.tags
+
+
+def test_the_daemon_has_nothing_to_warn_of_at_its_first_start(instance: Any, caplog: pytest.LogCaptureFixture) -> None:
+    import logging
+
+    from dagster._daemon.auto_run_reexecution.event_log_consumer import DAGSTER_EVENT_TYPES, _fetch_persisted_cursors
+
+    keep_quiet_at_first(instance)
+    found = _fetch_persisted_cursors(instance, DAGSTER_EVENT_TYPES, logging.getLogger("daemon"))
+    assert None not in found.values() and not caplog.records
+
+
+def test_a_decision_does_not_wait_for_a_run_over_days(instance: Any) -> None:
+    """Of partitioned runs one of each sort goes at a time, and there is room for one without partitions."""
+    config = instance.get_concurrency_config().run_queue_config
+    limits = {limit["key"]: limit["limit"] for limit in config.tag_concurrency_limits}
+    assert limits == {"dagster/partition": 1, "dagster/asset_partition_range_start": 1}
+    assert config.max_concurrent_runs > len(limits)
+
+
+def test_the_instance_settings_of_before_are_replaced_unless_they_were_changed(settings: Settings) -> None:
+    own = prepare_home(settings) / "dagster.yaml"
+    today = dagster_yaml().read_text(encoding="utf-8")
+    assert LIMITS in today
+    before = today.replace(LIMITS, "    # which ends with its process.\n    max_concurrent_runs: 1\n")
+    own.write_text(before, encoding="utf-8")
+    prepare_home(settings)
+    assert own.read_text(encoding="utf-8") == today
+    own.write_text(before + "# mine\n", encoding="utf-8")
+    prepare_home(settings)
+    assert own.read_text(encoding="utf-8") == before + "# mine\n"
+
+
+def test_what_is_due_of_a_level_is_one_run() -> None:
+    from memory_pipeline.distillation.periods import DAY as DAYS
+    from memory_pipeline.distillation.periods import Period
+
+    due = [Period(DAYS, DAY), Period(DAYS, DAY + timedelta(days=90))]
+    runs = run_command._run_over("distil_job", DAYS, due)
+    assert (runs.ranges, runs.steps) == ([(DAY, DAY + timedelta(days=90))], 91)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "chosen", "told"),
+    [
+        ([(1, 1)], [1], "1 run over 1 day to do."),
+        (
+            [(1, 3), (20, 20)],
+            [1, 3, 20],
+            "2 runs over 4 days to do. 1 without sessions lie between them: a run more would take longer.",
+        ),
+        (
+            [(5, 6)],
+            [1, 5, 6],
+            "1 run over 2 days to do. 2 of them are not up to date, from 2026-03-05 on: what changed there may change "
+            "what comes after.",
+        ),
+    ],
+)
+def test_other_days_than_were_chosen_have_a_reason(ranges: list[tuple[int, int]], chosen: list[int], told: str) -> None:
+    def day(number: int) -> date:
+        return date(2026, 3, number)
+
+    assert run_command._told([(day(a), day(b)) for a, b in ranges], [day(n) for n in chosen]) == told
