@@ -35,6 +35,7 @@
     ├─ UnknownProposalError         no pending proposal has that id                           proposals/review.py
     ├─ NotRememberedError           a line cannot be a proposal                      proposals/remembering.py
     ├─ UnknownProjectError          no session is of the project that is named                  recall/folders.py
+    ├─ CannotForgetError            what is to be forgotten is not known, or too much       operations/forgetting/aim.py
     ├─ NoSuchPatternError           no friction pattern has that id                           recall/friction.py
     ├─ NoSuchLineError              no row has the id that `memory why` is asked for             recall/origin.py
     └─ NoMoreKeysError              the terminal gives no more keys                           cli/keys.py

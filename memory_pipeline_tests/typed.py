@@ -39,6 +39,7 @@ OF_TABLE: dict[str, Any] = {
     "friction_fixes": rows.FixRow,
     "applied_fixes": rows.AppliedFixRow,
     "auto_fixes": rows.AutoFixRow,
+    "forgotten": rows.ForgottenRow,
 }
 
 

@@ -121,6 +121,15 @@ def close_dead_runs(instance: Any) -> None:
             instance.report_run_failed(run, "The process of this run ended before the run did.")
 
 
+def unfinished_runs(instance: Any) -> list[str]:
+    """Jobs that run now or are about to, also those that the UI started."""
+    import dagster as dg
+
+    status = dg.DagsterRunStatus
+    unfinished = [status.STARTING, status.STARTED, status.CANCELING]
+    return [run.job_name for run in instance.get_runs(dg.RunsFilter(statuses=unfinished))]
+
+
 def _is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)

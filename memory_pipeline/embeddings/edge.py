@@ -203,6 +203,33 @@ class EdgeIndex:
         with self._engine() as shard:
             shard.optimize()
 
+    def write_anew(self) -> None:
+        """Put all points into a new folder in the place of this one: the engine leaves what was deleted in its files.
+
+        Killed in between the two renames, the folder is gone, and the next run makes it anew.
+        """
+        from qdrant_edge import Point as EdgePoint
+        from qdrant_edge import UpdateOperation
+
+        new, old = (self.folder.with_name(f"{self.folder.name}.{name}") for name in ("new", "old"))
+        for folder in (new, old):
+            shutil.rmtree(folder, ignore_errors=True)
+        ids = sorted(self.ids())
+        with self._engine() as shard:
+            copy = self._load(new)
+            for batch in batches(ids):
+                found = shard.retrieve(list(batch), with_payload=True, with_vector=True)
+                rows = [EdgePoint(str(r.id), cast("Any", r.vector), dict(r.payload or {})) for r in found]
+                copy.update(UpdateOperation.upsert_points(rows))
+            copy.flush()
+            copy.close()
+            shard.close()
+            self._shard = None
+        self.folder.rename(old)
+        new.rename(self.folder)
+        shutil.rmtree(old)
+        self._shard = self._load()
+
     def close(self) -> None:
         """Write everything out and release the folder. Safe to call twice."""
         try:
@@ -241,7 +268,8 @@ class EdgeIndex:
                     raise IndexBusyError(self._busy) from error
             time.sleep(_RETRY_SECONDS)
 
-    def _load(self) -> EdgeShard:
+    def _load(self, folder: Path | None = None) -> EdgeShard:
+        folder = folder or self.folder
         from qdrant_edge import (
             Distance,
             EdgeConfig,
@@ -269,7 +297,7 @@ class EdgeIndex:
             optimizers=EdgeOptimizersConfig(indexing_threshold=_SETTLED_FROM_KB, default_segment_number=1),
         )
         # load() also fills an empty folder and finishes one whose creation was cut short; create() refuses both.
-        shard = (EdgeShard.load if self.folder.exists() else EdgeShard.create)(str(self.folder), config)
+        shard = (EdgeShard.load if folder.exists() else EdgeShard.create)(str(folder), config)
         # mapped ("cold"), so that opening the folder for one question does not read them
         wanted: dict[str, IntegerIndexParams | KeywordIndexParams] = {
             DAY_NUMBER: IntegerIndexParams(lookup=True, range=True, memory=Memory.Cold)

@@ -125,6 +125,9 @@ class VectorIndex(Protocol):
     def settle(self) -> None:
         """Bring what was added into the form that opens and answers fastest, where there is enough of it to pay."""
 
+    def write_anew(self) -> None:
+        """Keep nothing of what was deleted, where that is ours to decide."""
+
     def close(self) -> None:
         """Write everything out and release the lock. Safe to call twice."""
 

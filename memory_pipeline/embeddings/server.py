@@ -196,6 +196,9 @@ class ServerIndex:
     def settle(self) -> None:
         """A server does so by itself."""
 
+    def write_anew(self) -> None:
+        """A server does so by itself, once enough was deleted."""
+
     def close(self) -> None:
         """Close the connection. Safe to call twice."""
         client, self._client = self._client, None

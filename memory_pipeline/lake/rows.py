@@ -585,3 +585,12 @@ class AutoFixRow(NewAutoFix):
     """A row of `auto_fixes`."""
 
     day: date
+
+
+class ForgottenRow(TypedDict):
+    """A row of `forgotten`."""
+
+    kind: str
+    digest: str
+    words: int | None
+    forgotten_at: datetime

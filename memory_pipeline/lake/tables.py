@@ -570,6 +570,18 @@ TABLES: dict[str, Table] = {
         daily=False,
         is_derived=False,
     ),
+    "forgotten": Table(
+        "a session, a message or a sequence of words that `memory forget` took out and that stays out",
+        {
+            "kind": pl.String(),
+            "digest": pl.String(),
+            "words": pl.Int64(),
+            "forgotten_at": UTC_TIME,
+        },
+        ("forgotten_at", "kind", "digest"),
+        daily=False,
+        is_derived=False,
+    ),
     "ledger": Table(
         "one call of a language model",
         {
@@ -765,6 +777,9 @@ COLUMN_NOTES = {
     "owner": "whose memory it is: the setting `owner` when the row was made",
     "change": "what would end it",
     "target_file": "where the change belongs",
+    "digest": "hash of the id or of the words, with the salt of the workspace",
+    "words": "how many words the sequence has",
+    "forgotten_at": "when it was forgotten, UTC",
 }
 """What every column means, for the UI: one note per name, for all tables that have it."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import NamedTuple
 
@@ -65,6 +65,8 @@ class MemoryLine:
     proposal_id: str | None
     project: str | None = None
     """The only one that it is of, as the note behind it says."""
+    lines: int = field(default=1, compare=False)
+    """How many lines of the file it takes."""
 
     @property
     def is_struck(self) -> bool:
@@ -281,7 +283,7 @@ def _joined(number: int, section: str, parts: Sequence[str]) -> Iterator[MemoryL
     words = _DATE.sub("", run_together(_COMMENT.sub(" ", raw)), count=1)
     text = re.sub(r"[\ud800-\udfff]", "\ufffd", without_note(words))
     if text:
-        yield MemoryLine(number, section, text, ids[0] if ids else None, noted(words))
+        yield MemoryLine(number, section, text, ids[0] if ids else None, noted(words), len(parts))
 
 
 _START = re.compile(r"\s*(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")

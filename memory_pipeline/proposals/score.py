@@ -9,6 +9,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.flags import DOUBTED
 from memory_pipeline.reflections.model import CHANGES, FITS_NONE, is_guidance
+from memory_pipeline.sessions.redaction.forgotten import MARK
 from memory_pipeline.sessions.redaction.spoken import names_password
 from memory_pipeline.text.kinds import RULES
 from memory_pipeline.text.momentary import is_momentary_request
@@ -22,7 +23,7 @@ TRUSTED = (USER, "assistant")
 """Speakers whose words may say what to do: the user, and the model that works for them. Results of tools, pastes and
 what programs put into a message may hold a stranger's."""
 ORDER, FLAGGED, EMPTY = "instruction_not_trusted", "flagged", "empty"
-QUESTION, HYPOTHETICAL, SECRET = "question", "hypothetical", "secret"
+QUESTION, HYPOTHETICAL, SECRET, FORGOTTEN = "question", "hypothetical", "secret", "forgotten"
 
 
 def why_left_out(text: str, observed: Sequence[SourceRow]) -> str | None:
@@ -34,6 +35,8 @@ def why_left_out(text: str, observed: Sequence[SourceRow]) -> str | None:
         return EMPTY
     if names_password(visible):
         return SECRET
+    if MARK in visible:
+        return FORGOTTEN
     if trust - set(TRUSTED) and USER not in trust and orders(visible):
         return ORDER
     if observed and set(observed[0]["flags"] or []) & set(DOUBTED):

@@ -103,7 +103,7 @@ class Readings:
 
     def read(self, source: Source, tool_text_limit: int, redactor: Redactor) -> ParsedSession:
         """The session as it is now. Raises `NotASessionError`."""
-        key = (source.key, tool_text_limit, redactor.salt)
+        key = (source.key, tool_text_limit, redactor.salt, redactor.forgotten.version)
         known = self._latest.pop(key, None)
         if known and known[0] == source:
             self._latest[key] = known

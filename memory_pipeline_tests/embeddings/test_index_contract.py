@@ -257,6 +257,34 @@ def test_close_twice_then_every_use_says_closed(index: VectorIndex) -> None:
             use()
 
 
+def test_written_anew_it_holds_the_same_points(index: VectorIndex) -> None:
+    words = {WORDS: weigh(["alpha", "beta"], WORDS)}
+    one = point(1, [1, 0, 0, 0], text="kept words")
+    index.upsert([Point(one.point_id, one.vector, one.payload, words), point(2, [0, 1, 0, 0], text="quillwort")])
+    index.delete([name(2)])
+    before = (index.payloads([name(1)]), index.vectors([name(1)]), index.term_numbers([name(1)], WORDS))
+    index.write_anew()
+    assert index.ids() == {name(1)}
+    assert (index.payloads([name(1)]), index.vectors([name(1)]), index.term_numbers([name(1)], WORDS)) == before
+    index.upsert([point(3, [0, 0, 1, 0])])
+    assert index.count() == 2
+
+
+def test_written_anew_a_folder_holds_nothing_of_what_was_deleted(tmp_path: Path) -> None:
+    def holds(word: bytes) -> bool:
+        return any(word in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+    index = EdgeIndex(tmp_path / "index", DIMENSION)
+    index.upsert([point(1, [1, 0, 0, 0], text="kept words"), point(2, [0, 1, 0, 0], text="quillwort")])
+    index.delete([name(2)])
+    assert holds(b"quillwort")  # the engine leaves it there
+    index.write_anew()
+    index.close()
+    assert not holds(b"quillwort")
+    assert holds(b"kept words")
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["index"]
+
+
 # --- the folder ---
 
 

@@ -33,6 +33,8 @@ from memory_pipeline.text.hidden import without_hidden
 _NO_NAME = re.compile(r"[^\w/. -]+", re.ASCII)
 _DATA_URL = re.compile(r"(data:[\w./+-]{0,60};base64,)[A-Za-z0-9+/=_-]{100,}")
 _DO_NOT_INDEX = "DO NOT INDEX"
+FORGOTTEN = "it was forgotten with `memory forget`"
+"""Why nothing of a session is stored."""
 # In what a program put in, such as the instructions of a project, only a line of its own is meant as the mark.
 _MARK_LINE = re.compile(
     r"^(?:[^\w\n]|_)*(?:<[^<>\n]*>)?DO NOT INDEX(?: THIS \w+)?[.!]?(?:<[^<>\n]*>)?(?:[^\w\n]|_)*$", re.MULTILINE
@@ -142,7 +144,7 @@ class Transcript:
         if not text or text.isspace():
             return None
         identifier = message_id(self.harness, identity)
-        if identifier in self._seen:
+        if identifier in self._seen or self.redactor.forgotten.has_message(identifier):
             return None
         if type(content) is list:
             if content is not self._content:
@@ -229,8 +231,10 @@ class Transcript:
         first_words = next(filter(None, prompts), "")
         modified = {path for message in messages for path in message.files_modified}
         read = {path for message in messages for path in message.files_read}
+        own_id = self._storable(session_id or Path(self.source.path).stem)
+        excluded = FORGOTTEN if self.redactor.forgotten.has_session(own_id) else self.excluded
         return ParsedSession(
-            session_id=self._storable(session_id or Path(self.source.path).stem),
+            session_id=own_id,
             harness=self.harness,
             name=one_line(self._storable(name)) or one_line(first_words),
             cwd=self._storable(cwd),
@@ -244,7 +248,7 @@ class Transcript:
             problems=tuple(Problem(line, self._storable(reason)) for line, reason in self.problems),
             parent_id=self._storable(parent_id),
             inherited=frozenset(m.message_id for r, m in pairs if r in inherited) if inherited else frozenset(),
-            excluded=self.excluded,
+            excluded=excluded,
             hidden_characters=self.hidden,
             branch=self._storable(branch),
             repository=self._storable(repository_of(remote)),

@@ -23,6 +23,7 @@ from memory_pipeline.sessions.redaction.contexts import (
 )
 from memory_pipeline.sessions.redaction.detectors import Detector, Prefilter, Span, fold
 from memory_pipeline.sessions.redaction.encoded import ENCODED, encoded, is_encoded
+from memory_pipeline.sessions.redaction.forgotten import NOTHING, Forgotten
 from memory_pipeline.sessions.redaction.spoken import SPOKEN, TOLD, spoken, told
 from memory_pipeline.sessions.redaction.tokens import TOKENS
 from memory_pipeline.sessions.redaction.views import CODES, View
@@ -52,13 +53,14 @@ _CODES, _ENCODED = 0, 1
 
 
 class Redactor:
-    """Replaces secrets by marks; the salt makes the marks of one installation differ from those of any other."""
+    """Replaces secrets, and what a user had forgotten, by marks; the salt makes the marks of one installation differ
+    from those of any other."""
 
-    def __init__(self, salt: bytes) -> None:
-        self.salt = salt
+    def __init__(self, salt: bytes, forgotten: Forgotten = NOTHING) -> None:
+        self.salt, self.forgotten = salt, forgotten
 
     def redact(self, text: str) -> str:
-        """The text with its secrets replaced; one without any comes back as it is."""
+        """The text with both replaced; one without any comes back as it is."""
         for _ in range(_ROUNDS):
             spans = find_secrets(text)
             if not spans:
@@ -69,7 +71,7 @@ class Redactor:
                 pieces += [text[end : span.start], self.mark(span.kind, text[span.start : span.end])]
                 end = span.end
             text = "".join(pieces) + text[end:]
-        return text
+        return self.forgotten.without(text)
 
     def excerpt(self, text: str, limit: int) -> str:
         """The text, redacted; of one longer than `limit` its head and tail, with a mark that says how much is gone.
@@ -106,18 +108,19 @@ class Redactor:
 
 
 class Unredacted(Redactor):
-    """Leaves every text as it is, for a user who has switched redaction off; excerpts are cut all the same."""
+    """Leaves secrets in every text, for a user who has switched redaction off; excerpts are cut all the same."""
 
-    def __init__(self) -> None:
-        super().__init__(b"")
+    def __init__(self, forgotten: Forgotten = NOTHING) -> None:
+        super().__init__(b"", forgotten)
 
     def redact(self, text: str) -> str:
-        return text
+        return self.forgotten.without(text)
 
 
 def redactor_of(settings: Settings) -> Redactor:
-    """The workspace's redactor, or one that leaves everything as it is where the settings say so."""
-    return Redactor(salt_of(settings)) if settings.redact else Unredacted()
+    """The workspace's redactor, or one that leaves secrets where the settings say so."""
+    forgotten = Forgotten.of(settings)
+    return Redactor(salt_of(settings), forgotten) if settings.redact else Unredacted(forgotten)
 
 
 def find_secrets(text: str) -> list[Span]:

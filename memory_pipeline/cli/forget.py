@@ -1,0 +1,165 @@
+"""`memory forget`: a session, a message, a line or words, out of everything that the workspace holds, for good."""
+
+from collections import Counter
+from typing import Annotated, Any
+
+import typer
+
+from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.operations.forgetting.aim import Aim, CannotForgetError
+from memory_pipeline.operations.forgetting.doing import BY_HAND, left, look, now_utc, unfinished
+from memory_pipeline.operations.forgetting.doing import forget as take_out
+from memory_pipeline.operations.forgetting.rows import Found
+from memory_pipeline.sessions.redaction.forgotten import MESSAGE, SESSION
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.sentences import clip
+
+SHOWN = 5
+"""Lines of each place; --json has all."""
+MAX_LINE = 160
+
+
+def forget(
+    named: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SESSION|ID|TEXT",
+            help="A session, the id of a message or of a line (p-…, o-…, f-…), or words; without any, what an earlier "
+            "call did not end.",
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask. Lines that you wrote stay, but for --by-hand.")
+    ] = False,
+    by_hand: Annotated[
+        bool, typer.Option("--by-hand", help="Also take lines that you wrote yourself into MEMORY.md and the logs.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print as JSON; asks nothing and needs --yes or --dry-run.")
+    ] = False,
+) -> None:
+    """Take a session, a line or words out of all that is kept.
+
+    A session or message goes with its own words; what others say too stays theirs. A line or a text goes wherever it
+    was said. Transcripts are not touched; what is forgotten is not read from them again.
+    """
+    if as_json and not (yes or dry_run):
+        raise fail("--json asks nothing: add --yes to forget, or --dry-run to only see what would go.", MISUSED)
+    settings = active_settings()
+    name = named or ""
+    if not settings.lake_dir.is_dir():
+        raise fail("Nothing is remembered yet: `memory run` makes the workspace.")
+    if dry_run:
+        with one_sentence(CannotForgetError, code=MISUSED):
+            aim, found = look(settings, name, by_hand=by_hand)
+        _show(aim, found, as_json=as_json, state="would be forgotten")
+        return
+    from memory_pipeline.cli.dagster_runs import only_run
+
+    with only_run(settings), one_sentence(CannotForgetError, code=MISUSED):
+        _refuse_other_runs(settings)
+        finished = _finish(settings)
+        if named is None and not finished:
+            raise fail("Nothing is named: give a session, an id or a text.", MISUSED)
+        if named is not None:
+            _forget(settings, name, yes=yes, by_hand=by_hand, as_json=as_json)
+
+
+def _forget(settings: Settings, name: str, *, yes: bool, by_hand: bool, as_json: bool) -> None:
+    aim, found = look(settings, name, by_hand=by_hand)
+    if not _is_there(aim, found):
+        if as_json:
+            _show(aim, found, as_json=True, state="nothing")
+        else:
+            say("Nothing that is kept says that.")
+        if aim.phrases and not any(one.place == BY_HAND for one in found):
+            return
+    if not as_json:
+        _show(aim, found, as_json=False, state="is to be forgotten")
+    if not yes:
+        typer.confirm("Forget it for good?", abort=True)
+        if not by_hand and any(one.place == BY_HAND for one in found):
+            by_hand = typer.confirm("Also the lines that you wrote yourself?", default=False)
+    from memory_pipeline.proposals.review import reconcile
+    from memory_pipeline.workspace import Workspace
+
+    reconcile(Workspace.open(settings), now_utc())  # what you marked in REVIEW.md counts, and is looked at too
+    aim, found = look(settings, name, by_hand=by_hand)
+    take_out(settings, aim, now_utc())
+    rest = left(settings, aim)
+    if as_json:
+        _show(aim, found, as_json=True, state="forgotten", rest=rest)
+    else:
+        _done(aim, rest)
+    if rest:
+        raise fail(f"{len(rest)} places still hold it: " + "; ".join(sorted({one.place for one in rest})))
+
+
+def _finish(settings: Settings) -> bool:
+    """What a call that was killed left to do, if one did."""
+    aim = unfinished(settings)
+    if aim is None:
+        return False
+    err.print("An earlier `memory forget` did not end: it is finished first.", style="dim")
+    take_out(settings, aim, now_utc())
+    say("It is finished: what was to be forgotten is.", "green")
+    return True
+
+
+def _refuse_other_runs(settings: Settings) -> None:
+    from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, unfinished_runs
+
+    with instance_of(settings) as instance:
+        close_dead_runs(instance)
+        running = unfinished_runs(instance)
+    if running:
+        raise fail(f"A run works on {settings.workspace} ({running[0]}); wait for it to end, then forget.")
+
+
+def _is_there(aim: Aim, found: list[Found]) -> bool:
+    return bool(aim.sessions) or any(one.place != BY_HAND for one in found)
+
+
+def _show(aim: Aim, found: list[Found], *, as_json: bool, state: str, rest: list[Found] | None = None) -> None:
+    counts = Counter(one.place for one in found)
+    if as_json:
+        data: dict[str, Any] = {
+            "what": aim.what,
+            "name": aim.name,
+            "state": state,
+            "counts": dict(counts),
+            "lines": [{"place": one.place, "line": one.line} for one in found],
+            "transcripts": aim.files,
+            "days": aim.days,
+        }
+        print_json(data | ({} if rest is None else {"left": [one._asdict() for one in rest]}))
+        return
+    own = aim.what in (SESSION, MESSAGE)
+    whose = "its own words; what others say too stays theirs" if own else "wherever it was said"
+    say(f"{aim.what} {clip(one_line(aim.name), MAX_LINE)} {state}: {whose}", "bold")
+    for place, count in counts.items():
+        say_pair(place, count)
+        for one in [one for one in found if one.place == place][:SHOWN]:
+            say(f"    {clip(one_line(one.line), MAX_LINE)}", "dim")
+    if counts[BY_HAND]:
+        say("Lines of yours stay unless you say so (--by-hand).", "yellow")
+    for path in aim.files:
+        say(f"The transcript stays, and is not read for it again: {path}", "dim")
+
+
+def _done(aim: Aim, rest: list[Found]) -> None:
+    if not rest:
+        say("Forgotten. The workspace was looked through again: nothing is left of it.", "green")
+    if aim.days:
+        say(
+            f"What else was made of {len(aim.days)} {'day' if len(aim.days) == 1 else 'days'} is made anew by "
+            f"`memory run --from {aim.days[0]} --to {aim.days[-1]}`."
+        )
+    say(
+        "Copies that you or your system made of the workspace, tasks in Todoist and files of your agents are yours to "
+        "look after.",
+        "dim",
+    )

@@ -1,0 +1,69 @@
+"""Points taken out of every collection that is searched or filled, for good: also out of the files of the engine."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from memory_pipeline.embeddings.index import BATCH, COLLECTION, MESSAGES, VectorIndex
+from memory_pipeline.embeddings.opening import WAIT_SECONDS, left_over, open_collection, searched_collection
+from memory_pipeline.settings import Settings
+
+_DIMENSION = re.compile(r"-(\d+)-v\d+$")
+Matches = Callable[[Mapping[str, Any]], bool]
+"""Whether a point is to go, by its payload."""
+
+
+def find_points(settings: Settings, ids: Collection[str], matches: Matches) -> dict[str, str]:
+    """The text of each point that is one of these or matches. Raises `IndexUnavailableError`."""
+    found: dict[str, str] = {}
+    for name, dimension in _collections(settings):
+        with _opened(settings, name, dimension) as index:
+            found |= dict(_found(index, ids, matches))
+    return found
+
+
+def remove_points(settings: Settings, ids: Collection[str], matches: Matches) -> None:
+    """Take them out, with what nothing searches any more. Raises `IndexUnavailableError`.
+
+    A server gives back the space of what was deleted in its own time.
+    """
+    for folder in left_over(settings):
+        shutil.rmtree(folder)
+    for name, dimension in _collections(settings):
+        with _opened(settings, name, dimension) as index:
+            index.delete([point for point, _ in _found(index, ids, matches)])
+            index.write_anew()
+
+
+def _found(index: VectorIndex, ids: Collection[str], matches: Matches) -> Iterator[tuple[str, str]]:
+    wanted, there = set(ids), sorted(index.ids())
+    for start in range(0, len(there), BATCH):
+        for point, payload in index.payloads(there[start : start + BATCH]).items():
+            if point in wanted or matches(payload):
+                yield point, f"{payload.get('text') or ''}"
+
+
+def _collections(settings: Settings) -> list[tuple[str, int]]:
+    """Their names and dimensions: of a server, those that this workspace searches or fills."""
+    named = [found for base in (COLLECTION, MESSAGES) if (found := searched_collection(settings, base))]
+    known = {found.name: found.dimension for found in named}
+    if not settings.qdrant.url and settings.index_dir.is_dir():
+        old = set(left_over(settings))
+        for folder in sorted(path for path in settings.index_dir.iterdir() if path.is_dir() and path not in old):
+            if dimension := _DIMENSION.search(folder.name):
+                known.setdefault(folder.name, int(dimension[1]))
+        known = {name: size for name, size in known.items() if (settings.index_dir / name).is_dir()}
+    return sorted(known.items())
+
+
+@contextmanager
+def _opened(settings: Settings, name: str, dimension: int) -> Iterator[VectorIndex]:
+    index = open_collection(settings, name, dimension, WAIT_SECONDS)
+    try:
+        yield index
+    finally:
+        index.close()

@@ -1,0 +1,124 @@
+"""Caches and logs: answers of models, briefings, packs, the log of uses, what a run printed, and damaged files.
+
+All of it can be made again, or tells of the past. So it goes also where it only repeats a stretch of what is forgotten.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from memory_pipeline.embeddings.health import set_aside_files
+from memory_pipeline.llm.cache import AnswerCache, answers_dir
+from memory_pipeline.markdown.safe_write import write_atomically
+from memory_pipeline.operations.forgetting.aim import Aim
+from memory_pipeline.operations.forgetting.rows import Found
+from memory_pipeline.recall.usage import usage_dir
+from memory_pipeline.sessions.redaction.forgotten import MARK
+from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
+
+
+def scrubbed(text: str, aim: Aim) -> str:
+    """The text with marks for what goes: its words, and lines that repeat a stretch of it."""
+    if not may_say(text, aim):
+        return text
+    return "\n".join(_scrubbed_line(line, aim) for line in text.split("\n"))
+
+
+def may_say(text: str, aim: Aim) -> bool:
+    """Whether it has a word to look closer for."""
+    return says(text, aim) or ("&" in text and says(html.unescape(text), aim))
+
+
+def says(text: str, aim: Aim) -> bool:
+    return aim.wanted.are_in(text) or aim.repeated.are_in(text)
+
+
+def _scrubbed_line(line: str, aim: Aim) -> str:
+    line = aim.wanted.without(line)
+    return MARK if says(line, aim) or ("&" in line and says(html.unescape(line), aim)) else line
+
+
+def scrubbed_json(value: Any, aim: Aim) -> Any:
+    """The same of all texts in what JSON holds; JSON in a text is looked into."""
+    if isinstance(value, str):
+        if value[:1] in "{[" and (inner := _loaded(value)) is not None:
+            new = scrubbed_json(inner, aim)
+            return value if new == inner else json.dumps(new)
+        return scrubbed(value, aim)
+    if isinstance(value, list):
+        return [scrubbed_json(one, aim) for one in value]
+    if isinstance(value, dict):
+        return {scrubbed(key, aim) if isinstance(key, str) else key: scrubbed_json(v, aim) for key, v in value.items()}
+    return value
+
+
+def _loaded(text: str) -> Any:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict | list) else None
+
+
+def find_texts(settings: Settings, aim: Aim) -> Iterator[Found]:
+    """What goes from them."""
+    for place, path in _whole(settings, aim):
+        yield Found(place, path.name)
+    for place, path in _lines(settings):
+        for line in _read(path).split("\n"):
+            if line and may_say(line, aim):
+                yield Found(place, line)
+
+
+def clean_texts(settings: Settings, aim: Aim) -> None:
+    """Take it out."""
+    for _, path in _whole(settings, aim):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    for _, path in _lines(settings):
+        text = _read(path)
+        kept = [line for line in text.split("\n") if not line or not may_say(line, aim)]
+        if "\n".join(kept) != text:
+            new = "\n".join(kept).encode("utf-8", "surrogateescape")
+            write_atomically(path, new, expected=path.read_bytes(), backups=None)
+
+
+def _whole(settings: Settings, aim: Aim) -> Iterator[tuple[str, Path]]:
+    """Files that go as a whole."""
+    cache = AnswerCache(answers_dir(settings))
+    asked = {cache.path(key) for key in aim.answers}
+    for path in sorted(cache.directory.rglob("*")):
+        if path.is_file() and (path in asked or _says_json(path, aim)):
+            yield "answers", path
+    for name in ("briefings", "packs"):
+        for path in sorted((settings.workspace / name).glob("*")):
+            if path.is_file() and _says_json(path, aim):
+                yield name, path
+    for path in set_aside_files(Workspace.open(settings)):  # nobody can tell what is in them
+        yield "damaged files that were set aside", path
+
+
+def _says_json(path: Path, aim: Aim) -> bool:
+    text = _read(path)
+    found = _loaded(text)
+    return may_say(text, aim) if found is None else scrubbed_json(found, aim) != found
+
+
+def _lines(settings: Settings) -> Iterator[tuple[str, Path]]:
+    """Files that lose lines."""
+    for path in sorted(usage_dir(settings).glob("*")):
+        yield "usage", path
+    for path in sorted((settings.workspace / "connections").glob("*.log*")):
+        yield "connections", path
+
+
+def _read(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "surrogateescape")

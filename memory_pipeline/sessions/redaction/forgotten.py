@@ -1,0 +1,252 @@
+"""What a user had forgotten, known without its words: by it a later reading leaves out again what was taken out.
+
+A row of the table `forgotten` is a session, a message or a sequence of words. Of these it has a hash with the salt of
+the workspace, so that the words cannot be read off it; who has the workspace can still try whether some words are the
+ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.settings import Settings, salt_of
+
+MARK = "[forgotten]"
+"""What stands in the place of words."""
+SESSION, MESSAGE, WORDS = "session", "message", "words"
+"""What a row of the table is of."""
+_IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+# Where no blanks stand between words, each sign is one. What was forgotten is a word that nobody can say.
+_WORD = re.compile(rf"{re.escape(MARK)}|[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
+_ESCAPE = re.compile(r"\\(?:[nrtbf]|u[0-9a-fA-F]{4})")
+_PRIME = (1 << 61) - 1
+
+
+class Word(NamedTuple):
+    """A word of a text, in one case, and where it stands."""
+
+    text: str
+    start: int
+    end: int
+
+
+def words_in(text: str) -> list[Word]:
+    """The words of a text: what stands between them, and their case, do not count."""
+    return [Word(found[0].casefold(), *found.span()) for found in _WORD.finditer(text)]
+
+
+def readings(text: str) -> Iterator[list[Word]]:
+    r"""The words of a text as it stands, and where it may be escaped also as it is meant: in ``\nword`` there is no
+    `nword`."""
+    yield words_in(text)
+    if _ESCAPE.search(text):
+        yield words_in(_ESCAPE.sub(lambda found: " " * len(found[0]), text))
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """All that was forgotten in a workspace."""
+
+    salt: bytes = b""
+    sessions: frozenset[str] = frozenset()
+    messages: frozenset[str] = frozenset()
+    words: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """Hashes of sequences, by how many words they have."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """What the workspace has on record."""
+        path = settings.lake_dir / "forgotten" / "all.parquet"
+        try:
+            state = path.stat()
+        except OSError:
+            if not (settings.backups / settings.lake_dir.name / "forgotten").is_dir():
+                return cls()
+            state = None
+        hashes = _hashes(settings.lake_dir, (state.st_size, state.st_mtime_ns) if state else (0, 0))
+        by_length: defaultdict[int, set[str]] = defaultdict(set)
+        for kind, digest, length in hashes:
+            if kind == WORDS:
+                by_length[length].add(digest)
+        return cls(
+            salt_of(settings),
+            frozenset(digest for kind, digest, _ in hashes if kind == SESSION),
+            frozenset(digest for kind, digest, _ in hashes if kind == MESSAGE),
+            {length: frozenset(digests) for length, digests in by_length.items()},
+        )
+
+    @property
+    def version(self) -> str:
+        """Another one once more is forgotten."""
+        if not self:
+            return ""
+        parts = (sorted(self.sessions), sorted(self.messages), sorted((n, sorted(d)) for n, d in self.words.items()))
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+    def __bool__(self) -> bool:
+        return bool(self.sessions or self.messages or self.words)
+
+    def has_session(self, session_id: str) -> bool:
+        """Whether the session, or the one that started it, is forgotten."""
+        names = {session_id, session_id.partition("/")[0]} if self.sessions else set()
+        return any(id_digest(self.salt, SESSION, name) in self.sessions for name in names)
+
+    def has_message(self, message_id: str) -> bool:
+        return bool(self.messages) and id_digest(self.salt, MESSAGE, message_id) in self.messages
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where forgotten words stand in a text, in order, none within another."""
+        found = [span for words in readings(text) for span in self._spans(words)] if self.words else []
+        return merged(found)
+
+    def _spans(self, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
+        numbers = [_number(self.salt, word.text) for word in words]
+        for length, digests in self.words.items():
+            for first, value in enumerate(_rolling(numbers, length)):
+                if f"{value:x}" in digests:
+                    yield words[first].start, words[first + length - 1].end
+
+    def without(self, text: str) -> str:
+        """The text with marks in the place of forgotten words; one without any comes back as it is."""
+        return masked(text, spans) if self.words and (spans := self.spans(text)) else text
+
+
+NOTHING = Forgotten()
+
+
+@lru_cache(maxsize=8)
+def _hashes(lake_dir: Path, _state: tuple[int, int]) -> list[tuple[str, str, int]]:
+    frame = Lake(lake_dir).read("forgotten", columns=["kind", "digest", "words"])
+    return [(kind, digest, length or 0) for kind, digest, length in frame.iter_rows()]
+
+
+def id_digest(salt: bytes, kind: str, identifier: str) -> str:
+    """What stands for a session or message."""
+    return hmac.digest(salt, f"{kind}\n{identifier}".encode("utf-8", "surrogatepass"), "sha256").hex()[:32]
+
+
+def words_digest(salt: bytes, words: Sequence[str]) -> str:
+    """What stands for a sequence of words."""
+    (value,) = _rolling([_number(salt, word) for word in words], len(words))
+    return f"{value:x}"
+
+
+def masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with a mark in the place of each span."""
+    pieces, end = [], 0
+    for start, stop in spans:
+        pieces += [text[end:start], MARK]
+        end = stop
+    return "".join(pieces) + text[end:]
+
+
+def moved(place: int, spans: Sequence[tuple[int, int]]) -> int:
+    """Where a place of the text is once marks stand in the place of the spans; within one, where its mark begins."""
+    before = [(start, end) for start, end in spans if start < place]
+    shift = sum(len(MARK) - (end - start) for start, end in before if end <= place)
+    inside = next((start for start, end in before if place < end), None)
+    return (place if inside is None else inside) + shift
+
+
+def merged(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans in order, with overlapping ones made one."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start < found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+class Phrases:
+    """Sequences of words that are looked for in many texts, while they are known: when they are being forgotten."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        sequences = {tuple(word.text for word in words_in(text)) for text in texts}
+        self.sequences = sorted(sequence for sequence in sequences if sequence)
+        self._by_first: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+        for sequence in self.sequences:
+            self._by_first[sequence[0]].append(sequence)
+        self._longest = {max(sequence, key=len) for sequence in self.sequences}
+
+    def __bool__(self) -> bool:
+        return bool(self.sequences)
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where one of them stands in whole."""
+        folded = text.casefold()
+        if not any(word in folded for word in self._longest):
+            return []
+        return merged([span for words in readings(text) for span in self._spans(words)])
+
+    def _spans(self, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
+        for first, word in enumerate(words):
+            for sequence in self._by_first.get(word.text, ()):
+                last = first + len(sequence)
+                if last <= len(words) and all(words[i].text == wanted for i, wanted in enumerate(sequence, first)):
+                    yield word.start, words[last - 1].end
+
+    def are_in(self, text: str) -> bool:
+        return bool(text) and bool(self.spans(text))
+
+    def without(self, text: str) -> str:
+        return masked(text, spans) if (spans := self.spans(text)) else text
+
+
+class Runs:
+    """Tells a text that repeats a stretch of some texts, also where it was cut off: six words in a row, or all words of
+    a text that has fewer. For what was made of them and can be made again."""
+
+    LENGTH = 6
+    LEAST = 3
+    """Texts of fewer words are told by nothing."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._runs: dict[int, set[tuple[str, ...]]] = {}
+        for text in texts:
+            words = [word.text for word in words_in(text)]
+            if len(words) >= self.LEAST:
+                length = min(len(words), self.LENGTH)
+                own = self._runs.setdefault(length, set())
+                own.update(tuple(words[i : i + length]) for i in range(len(words) - length + 1))
+
+    def are_in(self, text: str) -> bool:
+        for words in readings(text):
+            names = [word.text for word in words]
+            for length, runs in self._runs.items():
+                if any(tuple(names[i : i + length]) in runs for i in range(len(names) - length + 1)):
+                    return True
+        return False
+
+
+def _rolling(numbers: Sequence[int], length: int) -> Iterator[int]:
+    """A number for every sequence of so many words, in order."""
+    if length < 1 or len(numbers) < length:
+        return
+    base = 1_000_003
+    highest = pow(base, length - 1, _PRIME)
+    value = 0
+    for index, number in enumerate(numbers):
+        if index >= length:
+            value -= numbers[index - length] * highest
+        value = (value * base + number) % _PRIME
+        if index >= length - 1:
+            yield value
+
+
+@lru_cache(maxsize=200_000)
+def _number(salt: bytes, word: str) -> int:
+    key = hashlib.sha256(salt).digest()
+    return (
+        int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), key=key, digest_size=8).digest()) % _PRIME
+    )
