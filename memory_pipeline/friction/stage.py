@@ -18,9 +18,10 @@ from memory_pipeline.friction.attempts import TOOL, USER, Turn
 from memory_pipeline.friction.clustering import Words
 from memory_pipeline.friction.identity import numbered
 from memory_pipeline.friction.living import points_in
-from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, TOOL_MISUSE, Pattern
+from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED, TOOL_MISUSE, Pattern
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in
 from memory_pipeline.friction.said import Said, said_in, standing
+from memory_pipeline.friction.writing import Writer
 from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
@@ -73,6 +74,7 @@ class FrictionStage:
         self.settings, self.lake = workspace.settings, workspace.lake
         self.connect = connect or _connect
         self._rules: RuleBook | None = None
+        self._writer = Writer(workspace)
         self._encoded: dict[str, list[float]] = {}
         """By text: a range of days looks at each sentence and rule seven times."""
 
@@ -172,7 +174,8 @@ class FrictionStage:
         of_day = [(p, m) for p, m in zip(worst, matched, strict=True) if p.members[-1].day == day]
         # beyond ten those that go on: without a row of the day they would seem to have ended
         made = [(p, m) for n, (p, m) in enumerate(of_day) if n < MAX_PER_DAY or not isinstance(m, str)]
-        rows = [_row(day, p, known_as, self.settings.owner) for p, known_as in made]
+        self._writer.refused.clear()
+        rows = [self._row(day, p, known_as) for p, known_as in made]
         going_on = {m["pattern_id"] for m in matched if not isinstance(m, str)}
         oldest = day - timedelta(days=self.settings.lookback_days)
         ended = [
@@ -181,8 +184,28 @@ class FrictionStage:
             if i not in going_on and (row["last_day"] or row["day"]) <= oldest
         ]
         frame = pl.DataFrame([*rows, *ended], schema=TABLES["friction_clusters"].columns)
+        if by_model := sum(row["written_by"] is not None for row in rows):
+            notes = {**notes, "written_by_a_model": by_model}
+        if refused := [f"{times}: {why}" for why, times in self._writer.refused.items()]:
+            notes = {**notes, "text_of_the_template": "; ".join(refused)}
         counts = {"patterns": len(rows), "new": sum(isinstance(m, str) for _, m in made)}
         return Built({"friction_clusters": frame}, notes={**notes, **counts, "ended": len(ended)})
+
+    def _row(self, day: date, pattern: Pattern, known: FrictionRow | str) -> FrictionRow:
+        """A new pattern's text is written once, if a model is set, and kept while the pattern goes on."""
+        row = _row(day, pattern, known, self.settings.owner)
+        if isinstance(known, str):
+            written = self._writer.written(pattern, day)
+            if written is None:
+                return row
+            own = _row(day, written, known, self.settings.owner)
+            return {**own, "written_by": self._writer.model, "template": pattern.title}
+        if known["written_by"] is None:
+            return row
+        row |= {"title": known["title"], "written_by": known["written_by"], "template": known["template"]}
+        if pattern.kind != RULE_VIOLATED:  # how far that has come decides what is to be done
+            row |= {"adds": known["adds"], "change": known["change"], "low_risk": known["low_risk"]}
+        return row
 
     def _sessions(
         self, days: list[date]
@@ -258,6 +281,8 @@ def _row(day: date, pattern: Pattern, known: FrictionRow | str, owner: str) -> F
         "cwds": distinct(member.cwd for member in pattern.members),
         "projects": distinct(member.project for member in pattern.members),
         "owner": owner,
+        "written_by": None,
+        "template": None,
     }
 
 

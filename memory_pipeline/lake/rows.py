@@ -527,6 +527,8 @@ class FrictionRow(TypedDict):
     cwds: list[str] | None
     projects: list[str] | None
     owner: str | None
+    written_by: str | None
+    template: str | None
 
 
 class NewFix(TypedDict):

@@ -14,7 +14,7 @@ from memory_pipeline_tests.rows import DAY
 def row(number: int, *messages: str, day: str = "20250304", **other: Any) -> FrictionRow:
     evidence = [{"message_id": message, "start": 0, "end": 2} for message in messages]
     given = {"pattern_id": f"f-{day}-{number:03d}", "kind": "tool_misuse", "title": "Old", "projects": None}
-    return cast(FrictionRow, given | {"evidence": evidence} | other)
+    return cast(FrictionRow, given | {"evidence": evidence, "template": None} | other)
 
 
 def pattern(text: str, *sessions: str, kind: str = "tool_misuse", title: str = "New") -> Pattern:
@@ -28,6 +28,12 @@ def ids(*patterns: Pattern, known: tuple[FrictionRow, ...] = ()) -> list[str]:
 
 def test_new_patterns_are_numbered_from_one() -> None:
     assert ids(pattern("a", "s1"), pattern("b", "s1")) == ["f-20250305-001", "f-20250305-002"]
+
+
+def test_a_title_that_a_model_wrote_is_known_by_the_templates() -> None:
+    written = row(1, title="Pip again", template="New")
+    assert ids(pattern("elsewhere", "s1"), known=(written,)) == ["f-20250304-001"]
+    assert ids(pattern("elsewhere", "s1", title="Pip again"), known=(written,)) == ["f-20250305-001"]
 
 
 def test_a_number_of_the_day_is_given_once() -> None:

@@ -1,0 +1,135 @@
+"""The text of a new pattern in the words of the reflector's model, written from its evidence and checked against it.
+
+What names or counts anything that neither the evidence nor the template has, or turns round what the user said, is
+refused, and the template's text stays. So it does without a model, and where the model does not answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+from memory_pipeline.friction.living import KINDS
+from memory_pipeline.friction.patterns import (
+    MAX_LINE,
+    MAX_TITLE,
+    REPEATED_CORRECTION,
+    RULE_VIOLATED,
+    STALE_MEMORY,
+    Pattern,
+)
+from memory_pipeline.llm.config import reflector_model
+from memory_pipeline.llm.errors import (
+    BudgetReachedError,
+    ModelMisconfiguredError,
+    ModelUnavailableError,
+    RequestRefusedError,
+)
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.scope import without_note
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.specifics import CAPITALISED, Words, missing_specifics
+from memory_pipeline.text.wording import contradict
+from memory_pipeline.workspace import Workspace
+
+if TYPE_CHECKING:
+    from memory_pipeline.llm.client import Client
+
+_OF_THE_USER = (REPEATED_CORRECTION, STALE_MEMORY)
+"""Kinds whose line is the user's word."""
+MAX_PLACES, MAX_PLACE = 8, 300
+"""Places that a model is shown, the newest, and characters of each."""
+MAX_TOKENS = 1_000
+_TITLE, _LINE = (re.compile(rf"^\W*{name}\W*:[ \t]*(?P<text>\S.*)$", re.M | re.I) for name in ("title", "line"))
+
+
+@dataclass
+class Writer:
+    """Asks once for each pattern that it is given; what the model has failed for good is not asked again."""
+
+    workspace: Workspace
+    _client: Client | None = None
+    refused: Counter[str] = field(default_factory=Counter)
+    """Why there are texts of templates, and of how many patterns."""
+
+    @property
+    def model(self) -> str | None:
+        """As it is told; None where none is set."""
+        return self._asking().model if reflector_model(self.workspace.settings) else None
+
+    def written(self, pattern: Pattern, day: date) -> Pattern | None:
+        """The pattern with the model's text; None where the template's stays."""
+        if reflector_model(self.workspace.settings) is None:
+            return None
+        from memory_pipeline.llm.prompts import filled
+        from memory_pipeline.llm.request import Request
+
+        client, shown = self._asking(), _shown(pattern)
+        fence = f"places-{hashlib.sha256(shown.encode()).hexdigest()[:8]}"
+        asked = {"fence": fence, "kind": KINDS[pattern.kind], "places": shown, "title": pattern.title}
+        prompt = filled("friction_turn", asked | {"line": _line_of(pattern) or "(none is asked for)"})
+        system = filled("friction", {"target": pattern.target_file})
+        request = Request(client.model, system, prompt, max_output_tokens=MAX_TOKENS)
+        try:
+            text = client.complete(request, day).text
+        except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError, RequestRefusedError) as error:
+            self.refused[f"{error}"] += 1
+            return None
+        made, why_not = checked(pattern, text)
+        self.refused.update([why_not] if why_not else [])
+        return made
+
+    def _asking(self) -> Client:
+        if self._client is None:
+            from memory_pipeline.llm.client import client_of
+            from memory_pipeline.sessions.redaction.redactor import redactor_of
+
+            settings, config = self.workspace.settings, reflector_model(self.workspace.settings)
+            assert config is not None
+            redact = redactor_of(settings).redact
+            self._client = client_of(config, settings.reflector, self.workspace, redact, "friction")
+        return self._client
+
+
+def checked(pattern: Pattern, text: str) -> tuple[Pattern | None, str | None]:
+    """The pattern with this answer of a model for its text, or why it is not taken."""
+    said, wanted = _LINE.search(text), _line_of(pattern)
+    told = _TITLE.search(text)
+    title = one_line(told["text"]) if told else ""
+    line = one_line(said["text"]) if said else ""
+    if not title or (wanted and not line):
+        return None, "it has no title, or no line"
+    if len(title) > MAX_TITLE or (wanted and len(line) > MAX_LINE):
+        return None, "it is too long"
+    beside = (value for m in pattern.members for value in (m.project, f"{m.day}") if value)
+    known = Words([*(m.text for m in pattern.members), pattern.title, pattern.change, *beside])
+    for written in (title, *([line] if wanted else [])):
+        names = [name for name in CAPITALISED.findall(written) if not known.has(name)]
+        if invented := [*missing_specifics(written, known), *names]:
+            return None, f"nobody said {clip(invented[0], 40)}"
+    if not wanted:
+        return replace(pattern, title=title), None
+    if pattern.adds is None:
+        return replace(pattern, title=title, note=line), None
+    own = without_note(pattern.adds)
+    if pattern.kind in _OF_THE_USER and contradict(line, own):
+        return None, "it turns round what was said"
+    note = pattern.adds.removeprefix(own) if pattern.adds.startswith(own) else ""
+    # what is applied without asking is in the user's own words
+    return replace(pattern, title=title, adds=line + note, low_risk=False), None
+
+
+def _line_of(pattern: Pattern) -> str | None:
+    """What the model may write; of a rule that stands already, its words stay."""
+    if pattern.kind == RULE_VIOLATED or not (pattern.adds or pattern.note):
+        return None
+    return without_note(pattern.adds) if pattern.adds else pattern.note
+
+
+def _shown(pattern: Pattern) -> str:
+    newest = pattern.members[-MAX_PLACES:]
+    return "\n".join(f"- {m.day}: {clip(one_line(m.text), MAX_PLACE)}" for m in newest)
