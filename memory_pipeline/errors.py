@@ -7,6 +7,7 @@
     │  ├─ IndexUnavailableError     the vector index cannot be used                           embeddings/index.py
     │  │  └─ IndexBusyError         … for another process uses it                             embeddings/index.py
     │  ├─ ModelUnavailableError     the model did not answer, however often it was asked      llm/errors.py
+    │  │  └─ SetAsideError          … this one request; others it may answer                  llm/errors.py
     │  └─ TodoistBusyError          Todoist did not answer                            proposals/todoist/client.py
     ├─ CannotGoOnError              the same would happen on every other day, now and later
     │  ├─ ModelMisconfiguredError   no request to the model can succeed                       llm/errors.py

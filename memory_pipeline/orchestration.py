@@ -13,6 +13,7 @@ from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PART
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.free_space import require_space
 from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
+from memory_pipeline.llm.errors import SetAsideError
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.stage import Stage, bring_up_to_date
@@ -141,7 +142,7 @@ def run_stage(
         except Exception as caught:
             context.log.exception(f"{stage.tables[-1]} of {day} failed")
             failed[day] = caught
-            if isinstance(caught, (TryAgainLaterError, CannotGoOnError)):
+            if isinstance(caught, (TryAgainLaterError, CannotGoOnError)) and not isinstance(caught, SetAsideError):
                 untried = len(ordered) - done
                 break  # it would be the same for every other day
             continue
@@ -163,7 +164,7 @@ def run_stage(
                 FAILED_DAYS: dg.MetadataValue.json([f"{d}: {e}" for d, e in failed.items()]),
                 UNTRIED_DAYS: untried,
             },
-            allow_retries=isinstance(error, TryAgainLaterError),
+            allow_retries=isinstance(error, TryAgainLaterError) and not isinstance(error, SetAsideError),
         ) from error
     context.log.info(f"{', '.join(stage.tables)}: {rebuilt} of {len(days)} days were out of date")
     schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}

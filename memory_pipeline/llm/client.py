@@ -23,6 +23,7 @@ from memory_pipeline.llm.errors import (
     ModelMisconfiguredError,
     ModelUnavailableError,
     RequestRefusedError,
+    SetAsideError,
     TransientError,
 )
 from memory_pipeline.llm.ledger import Ledger, Reservation, Usage, cost_of
@@ -36,6 +37,9 @@ NotAnswered = RequestRefusedError | ModelUnavailableError | ModelMisconfiguredEr
 """Why a model gave no answer, other than for the budget."""
 IMAGE_TOKENS = 1600
 """What providers count for an image at most, about."""
+DEAD_AFTER = 3
+"""Requests in a row that a model was reached for and did not answer, after which it is taken for dead. Each was tried
+as often as is set, so that one that no try helps does not keep all others waiting."""
 _MAX_WAIT = 120.0
 _MARGIN = 1.2
 _backoff = wait_exponential_jitter(initial=1, max=60, jitter=1)
@@ -76,6 +80,7 @@ class Client:
         self._sleep = sleep or self._stopped.wait
         self._verdict: ModelUnavailableError | ModelMisconfiguredError | None = None
         self._refuses_schema = False
+        self._unanswered = 0
         self._mutex = threading.Lock()
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -139,10 +144,15 @@ class Client:
                 return replace(self._retrying()(self._ask, request, for_day, count()), key=request.key)
             except TransientError as error:
                 tries = self._settings.model_retries + 1
-                dead = ModelUnavailableError(
+                told = (
                     f"The model did not answer in {tries} {'try' if tries == 1 else 'tries'}; the last time: "
                     f"{str(error).rstrip('.')}. Run it again later; what was answered is kept."
                 )
+                with self._mutex:
+                    self._unanswered += 1
+                if error.may_be_billed and self._unanswered < DEAD_AFTER:  # it was reached, and may answer others
+                    raise SetAsideError(told) from None
+                dead = ModelUnavailableError(told)
                 self._stop(dead)
                 raise dead from None
             except (ModelMisconfiguredError, ModelUnavailableError) as error:
@@ -186,6 +196,7 @@ class Client:
                     self._pace.slow_down(None if asked is None else min(max(asked, 0.0), _MAX_WAIT))
                 raise
             self._pace.answered()
+            self._unanswered = 0
             return answer
 
     def _try(self, request: Request, for_day: date) -> Answer:
@@ -268,8 +279,9 @@ def client_of(
 def _both(first: NotAnswered, second: NotAnswered) -> type[NotAnswered]:
     """What it means that neither answers: worth another run where one is out of reach, and no more than a refusal where
     the first one refuses and the second can never be asked."""
-    if isinstance(first, ModelUnavailableError) or isinstance(second, ModelUnavailableError):
-        return ModelUnavailableError
+    for kind in (SetAsideError, ModelUnavailableError):
+        if isinstance(first, kind) or isinstance(second, kind):
+            return kind
     return type(first)
 
 

@@ -38,6 +38,11 @@ class ModelUnavailableError(TryAgainLaterError):
     """The model did not answer however often it was asked: it is taken for dead until the next run."""
 
 
+class SetAsideError(ModelUnavailableError):
+    """This one request was not answered however often it was asked, while the model may still answer others: what it is
+    about waits for the next run, and nothing else does."""
+
+
 class ModelMisconfiguredError(CannotGoOnError):
     """No request can succeed: the key is missing or wrong, the model or the command is not there."""
 

@@ -10,7 +10,7 @@ from memory_pipeline.daily_log.render import write_daily_log
 from memory_pipeline.lake.rows import SessionRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.config import SMALL_CONTEXT, messages_budget, observations_budget, observer_model, token_budget
-from memory_pipeline.llm.errors import BudgetReachedError
+from memory_pipeline.llm.errors import BudgetReachedError, SetAsideError
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.going_on import with_basis
 from memory_pipeline.observations.model import EXTRACTIVE, Observer
@@ -65,14 +65,17 @@ class ObservationsStage:
         warnings += [f"{day}: {note}" for note in notes.values()]
         if not stopped:
             return Built(total.frames(), notes=notes, warnings=tuple(warnings))
-        left = f"{len(stopped)} of {len(outcomes)} windows are left: {stopped[0]}"
-        waits = isinstance(stopped[0], BudgetReachedError) or self.settings.observer.fallback
+        # why none is answered any more, rather than why a single one was not
+        ended = next((error for error in stopped if not isinstance(error, SetAsideError)), stopped[0])
+        left = f"{len(stopped)} of {len(outcomes)} windows are left: {ended}"
+        is_one_of_them = isinstance(ended, SetAsideError) and len(stopped) < len(outcomes)
+        waits = isinstance(ended, BudgetReachedError) or is_one_of_them or self.settings.observer.fallback
         return Built(
             total.frames(),
             is_complete=False,
             notes={"left_for_later": left} | notes,
             warnings=(f"{day} is not finished: {left}", *warnings),
-            failure=None if waits else stopped[0],
+            failure=None if waits else ended,
         )
 
     def _places(self, day: date) -> dict[str, tuple[str | None, str | None]]:
