@@ -29,6 +29,8 @@ KINDS = {
 MAX_NAMED = 3
 """Days without a session that are named; of more, how many there are."""
 _BARS = "▁▂▃▄▅▆▇█"
+MANY, MOSTLY = 30, 0.5
+"""From so many on, and from this share on, copies and a pattern that has nearly all are worth a remark."""
 MAX_WEEKS = 12
 """Weeks that are told of how often something happened; the newest."""
 
@@ -120,12 +122,13 @@ class Window:
     points: int
     """See `points_in`."""
     remarks: Sequence[str]
-    """What is missing, in sentences."""
+    """What is missing or makes what is found doubtful, in sentences."""
 
     @classmethod
     def of(cls, workspace: Workspace, day: date) -> Self:
         days = lookback(day, workspace.settings.lookback_days)
-        return cls(days, points_in(workspace.lake, days), list(_missing(workspace, days)))
+        remarks = [*_missing(workspace, days), *_alike(workspace.lake, days), *_giants(workspace, day, days)]
+        return cls(days, points_in(workspace.lake, days), remarks)
 
 
 def points_in(lake: Lake, days: Sequence[date]) -> int:
@@ -174,6 +177,37 @@ def _missing(workspace: Workspace, days: Sequence[date]) -> Iterator[str]:
         )
     if own.height and _index_is_gone(settings, own):
         yield _INDEX_GONE
+
+
+def _alike(lake: Lake, days: Sequence[date]) -> Iterator[str]:
+    """That most observations are copies of each other, as a loop or an import that ran again leaves them."""
+    texts = lake.read("observations", days, ["text"])["text"].str.to_lowercase().str.strip_chars()
+    distinct = texts.n_unique()
+    if texts.len() >= MANY and distinct <= MOSTLY * texts.len():
+        told = "all say the same" if distinct == 1 else f"say only {distinct} different things"
+        yield f"The {texts.len()} observations of these days {told}; what is found may be one thing that was copied."
+
+
+def _giants(workspace: Workspace, day: date, days: Sequence[date]) -> Iterator[str]:
+    """That a pattern has most of what was said, or of what failed: so much is hardly one thing."""
+    lake = workspace.lake
+    large = [p for p in living(lake, day, workspace.settings.lookback_days) if p.row["occurrences"] >= MANY]
+    if not large:
+        return
+    messages = lake.read("messages", days, ["message_id", "role", "is_error", "voided"])
+    messages = messages.filter(~pl.col("voided").fill_null(False))
+    of_users = pl.col("role") == "user"
+    failed = (pl.col("role") == "tool") & pl.col("is_error").fill_null(False)
+    for what, which in (("messages of users", of_users), ("failures", failed)):
+        ids = set(messages.filter(which)["message_id"])
+        for pattern in large:
+            own = len(ids & {span["message_id"] for span in pattern.row["evidence"] or ()})
+            if own >= MANY and own > MOSTLY * len(ids):
+                share = f"{own} of the {len(ids)} {what} of these days"
+                yield (
+                    f"{pattern.row['pattern_id']} has {share}, which are hardly one thing: read some of them before "
+                    "you act on it."
+                )
 
 
 def _newest(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> list[Pattern]:

@@ -15,7 +15,7 @@ from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.friction import corrections, failures, lookups, wavering
 from memory_pipeline.friction.attempts import TOOL, USER, Turn
-from memory_pipeline.friction.clustering import Words
+from memory_pipeline.friction.clustering import MAX_COMPONENT, Words
 from memory_pipeline.friction.identity import numbered
 from memory_pipeline.friction.living import points_in
 from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED, TOOL_MISUSE, Pattern
@@ -35,13 +35,15 @@ if TYPE_CHECKING:
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """Opens the query engine."""
-VERSION = "8"
+VERSION = "9"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Days before, in whose rows a pattern is looked for that goes on or has ended."""
 INPUTS = ("sessions", "messages", "observations", "embeddings")
 MAX_ANSWER = 160
 """Characters of an agent's message: whether it owns to a mistake, it says first."""
+DISTINCT = 10
+"""Texts from which one and the same vector for all of them tells nothing but that the index or the model is broken."""
 MAX_TOOL_TEXT = 6_000
 """Characters of a tool's message that are looked at."""
 _MESSAGES = f"""
@@ -132,6 +134,8 @@ class FrictionStage:
         has_vector = set(self.lake.read("embeddings", days)["source_id"])
         vectors = vectors_of(self.settings, self.encoder, [e.event_id for e in events if e.event_id in has_vector])
         vectors |= self._encode({e.event_id: e.text for e in events if e.event_id not in has_vector})
+        has_same = len({e.text.lower() for e in events}) >= DISTINCT and len({tuple(v) for v in vectors.values()}) == 1
+        vectors = {} if has_same else vectors
         words = Words.among([*users, *(e.text for e in events)])
         rule_vectors = self._encode({rule.rule_id: rule.text for rule in rules}) if vectors else {}
         found = [
@@ -146,8 +150,12 @@ class FrictionStage:
             "lookups": len(looked_up),
             "rules": len(rules),
         }
-        if events and not vectors:
+        if has_same:
+            notes["same_vectors"] = f"the vectors of all {len(events)} remarks are the same: compared by words alone"
+        elif events and not vectors:
             notes["without_vectors"] = "compared by words alone: `memory index status` tells why"
+        if len(said.corrections) > MAX_COMPONENT:
+            notes["many"] = f"of corrections that all resemble each other the newest {MAX_COMPONENT} are compared"
         return [pattern.told() for pattern in _each_once(found)], notes
 
     def _encode(self, texts: dict[str, str]) -> dict[str, list[float]]:

@@ -151,6 +151,43 @@ def test_what_is_missing_is_told(work: Workspace, model: str | None, remark: str
     assert first == NO_SESSION and second.startswith(remark)
 
 
+def everyday(lake: Lake) -> None:
+    for back in range(7):
+        say(lake, f"d{back}", "user: Hello.", day=day_after(-back))
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (["Use uv."] * 30, "The 30 observations of these days all say the same;"),
+        ([f"Use {n % 3}" for n in range(40)], "The 40 observations of these days say only 3 different things;"),
+        ([f"Use {n}" for n in range(40)], None),
+        (["Use uv."] * 29, None),
+    ],
+)
+def test_copies_are_told(work: Workspace, texts: list[str], told: str | None) -> None:
+    everyday(work.lake)
+    put(work.lake, "observations", *(observation(text, session=f"s{n}") for n, text in enumerate(texts)))
+    remarks = [r for r in Window.of(work, DAY).remarks if "vector" not in r]
+    assert [r.startswith(told or "") for r in remarks] == [True] * (told is not None)
+
+
+@pytest.mark.parametrize(("own", "others", "is_told"), [(40, 20, True), (40, 60, False), (20, 1, False)])
+@pytest.mark.parametrize(("mark", "what"), [("user", "messages of users"), ("tool!", "failures")])
+def test_a_pattern_that_has_nearly_all_is_told(
+    work: Workspace, own: int, others: int, is_told: bool, mark: str, what: str
+) -> None:
+    said = say(work.lake, "s1", *[f"{mark}: no, use uv {n}" for n in range(own)])
+    say(work.lake, "s2", *[f"{mark}: something else {n}" for n in range(others)])
+    for back in range(1, 7):
+        say(work.lake, f"d{back}", "assistant: Hello.", day=day_after(-back))
+    spans = [{"message_id": m["message_id"], "start": 0, "end": 9} for m in said]
+    put(work.lake, "friction_clusters", pattern(1, "Use uv.", evidence=spans, occurrences=own))
+    (*told,) = Window.of(work, DAY).remarks
+    sentence = f"f-20250305-001 has {own} of the {own + others} {what} of these days, which are hardly one thing"
+    assert [r.split(":")[0] for r in told] == [sentence] * is_told
+
+
 def test_where_nothing_is_missing_nothing_is_said(work: Workspace) -> None:
     for back in (0, 1, 2, 4, 5):
         say(work.lake, f"s{back}", "user: Hello.", day=day_after(-back))

@@ -358,6 +358,31 @@ def test_what_goes_on_beyond_the_ten_keeps_its_row_and_is_not_closed(work: Work)
     assert first["pattern_id"] in {p.row["pattern_id"] for p in living(work.lake, day_after(8), 7)}
 
 
+def test_one_vector_for_all_compares_nothing_and_is_said(work: Work) -> None:
+    class Broken(FakeEncoder):
+        def encode(self, texts: list[str]) -> list[list[float]]:
+            return [[1.0, 0.0] for _ in texts]
+
+    work.encoder = Broken("uv")
+    texts = (
+        "No, use uv, not pip.",
+        "Wrong, indent with tabs.",
+        "Don't start the docker daemon.",
+        "Never fire the kiln at night.",
+        "No, glaze comes after drying.",
+        "Again the oven door was left open!",
+        "That's not what I asked: clay is stored wet.",
+        "Stop the wheel before cleaning.",
+        "No, a brush is washed with soap.",
+        "Not on that shelf, it breaks.",
+    )
+    for number, text in enumerate(texts):
+        work.correct(text, session=f"s{number}")
+    built = work.build()
+    assert built.frames["friction_clusters"].is_empty()
+    assert built.notes["same_vectors"] == "the vectors of all 10 remarks are the same: compared by words alone"
+
+
 def test_severity_is_sessions_times_the_minutes_of_one_occurrence(work: Work) -> None:
     for session in ("s1", "s2", "s3"):
         say(
