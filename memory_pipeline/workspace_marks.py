@@ -38,6 +38,15 @@ def keep_private(workspace: Path) -> None:
         workspace.chmod(0o700)
 
 
+def open_to_others(workspace: Path) -> Iterator[Path]:
+    """The folder and what lies in it that others than its owner may read, write or enter."""
+    for folder, _, names in os.walk(workspace):
+        for path in (Path(folder), *(Path(folder, name) for name in names)):
+            with contextlib.suppress(OSError):
+                if not path.is_symlink() and path.stat().st_mode & 0o077:
+                    yield path
+
+
 def kept_zone(workspace: Path) -> str | None:
     """The name of the zone that the workspace was made with; None while it is not made."""
     return _kept(workspace, ZONE)

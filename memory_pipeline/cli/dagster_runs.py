@@ -6,9 +6,10 @@ import logging
 import os
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from memory_pipeline.distillation.periods import DAY, LEVEL_OF, LEVELS, periods_
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.free_space import disk_full, is_disk_full, is_used_up, require_space
 from memory_pipeline.markdown.safe_write import write_atomically
+from memory_pipeline.operations.doctor import Automation
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 from memory_pipeline.workspace_marks import keep_private
@@ -31,6 +33,8 @@ _OLDER_YAML = {
     "966e2e7e41563b0d674b176815e986a1fcfdfcec0000130eadf62012789f10f3",
 }
 """SHA-256 of each dagster.yaml that we gave before: one that nobody changed is replaced by today's."""
+DAEMON_SECONDS = 300.0
+"""Without a heartbeat for so long the daemon does not run; Dagster itself waits as long."""
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -119,6 +123,41 @@ def close_dead_runs(instance: Any) -> None:
         is_ours = process and not run.parent_run_id  # one that the UI executed again has the tags of the first
         if is_ours and not _is_alive(int(process)):
             instance.report_run_failed(run, "The process of this run ended before the run did.")
+
+
+def dead_runs(instance: Any) -> list[str]:
+    """Jobs of the command line that are recorded as running and whose process is gone."""
+    import dagster as dg
+
+    status = dg.DagsterRunStatus
+    unfinished = [status.NOT_STARTED, status.STARTING, status.STARTED, status.CANCELING]
+    runs = instance.get_runs(dg.RunsFilter(statuses=unfinished))
+    return [r.job_name for r in runs if (process := r.tags.get(_PROCESS)) and not _is_alive(int(process))]
+
+
+def automation_of(settings: Settings, instance: Any) -> Automation:
+    """Which schedules and sensors are on, whether the daemon runs, and when each asset was last made."""
+    from dagster._core.scheduler.instigation import InstigatorStatus
+
+    from memory_pipeline.definitions import build_definitions
+
+    repository: Any = build_definitions(settings).get_repository_def()
+    changed = {state.name: state.status for state in instance.all_instigator_state()}
+    automatic = [*repository.schedule_defs, *repository.sensor_defs]
+    names = [one.name for one in automatic if one.default_status.value == "RUNNING"]
+    switches = {name: changed.get(name) is not InstigatorStatus.STOPPED for name in names}
+    beats = [status.last_heartbeat for status in instance.get_daemon_statuses().values() if status.last_heartbeat]
+    newest = max((beat.timestamp for beat in beats), default=0.0)
+    graph = repository.asset_graph
+    by_day = [key for key in graph.executable_asset_keys if graph.get(key).partitions_def]  # others are made by hand
+    keys = [key for key in graph.toposorted_asset_keys if key in by_day]
+    made = {key.to_user_string(): instance.get_latest_materialization_event(key) for key in keys}
+    return Automation(
+        is_on=time.time() - newest < DAEMON_SECONDS,
+        switches=switches,
+        succeeded={name: datetime.fromtimestamp(e.timestamp, UTC) if e else None for name, e in made.items()},
+        dead=dead_runs(instance),
+    )
 
 
 def unfinished_runs(instance: Any) -> list[str]:

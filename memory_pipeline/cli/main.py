@@ -21,6 +21,7 @@ COMMANDS = {
     "estimate": "Show what `memory run` would ask of the models, and the cost.",
     "batch": "Ask the observer's model in batches, at half the price.",
     "status": "Show what is read, not readable, out of date and pending.",
+    "doctor": "Look whether all is well, and say how to mend what is not.",
     "review": "Decide on the pending proposals, key by key.",
     "connect": "Let an agent read the approved lines.",
     "disconnect": "Take the lines out of an agent's file again.",

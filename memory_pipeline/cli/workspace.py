@@ -40,6 +40,8 @@ def _copied_examples(folder: Path) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".examples-") as temporary:
             copy = shutil.copytree(EXAMPLES, Path(temporary) / folder.name)
+            for path in (copy, *copy.rglob("*")):  # an installation is for all to read, a workspace is not
+                path.chmod(path.stat().st_mode & 0o700)
             try:
                 copy.rename(folder)
             except OSError:

@@ -26,8 +26,17 @@ _FOLDER = re.compile(r"\.examples-[a-z0-9_]{8}")
 
 
 def remove_strays(workspace: Path, *, but_in: Path) -> list[Path]:
-    """Take them away and return them. What was written within an hour may be in use; what seems to be of the future is
-    of a clock that was wrong. ``but_in`` is a folder that others keep, with many files and none of ours."""
+    """Take them away and return them. ``but_in`` is a folder that others keep, with many files and none of ours."""
+    found = []
+    for path in find_strays(workspace, but_in=but_in):
+        with suppress(OSError):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            found.append(path)
+    return found
+
+
+def find_strays(workspace: Path, *, but_in: Path) -> list[Path]:
+    """What was written within an hour may be in use; what seems to be of the future is of a clock that was wrong."""
     found = []
     for folder, folders, names in os.walk(workspace):
         left_out = {name for name in folders if Path(folder, name) == but_in}
@@ -38,6 +47,5 @@ def remove_strays(workspace: Path, *, but_in: Path) -> list[Path]:
             with suppress(OSError):
                 if path.is_symlink() or abs(time.time() - path.stat().st_mtime) <= TEMPORARY_FILE_SECONDS:
                     continue
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
                 found.append(path)
     return found

@@ -102,6 +102,9 @@ def _whole(settings: Settings, aim: Aim) -> Iterator[tuple[str, Path]]:
         for path in sorted((settings.workspace / name).glob("*")):
             if path.is_file() and _says_json(path, aim):
                 yield name, path
+    for path in sorted(settings.report_dir.glob("*")):
+        if path.is_file() and _says_json(path, aim):
+            yield "quality report", path
     for path in set_aside_files(Workspace.open(settings)):  # nobody can tell what is in them
         yield "damaged files that were set aside", path
 

@@ -1,0 +1,66 @@
+"""`memory doctor`: whether a workspace is well, and how to mend what is not."""
+
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.cli.console import FAILED, print_json, say
+from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.operations.doctor import OK, PROBLEM, WARNING, Automation, Finding, examine, mend
+from memory_pipeline.settings import Settings
+
+STYLES = {OK: "green", WARNING: "yellow", PROBLEM: "red"}
+
+
+def doctor(
+    fix: Annotated[bool, typer.Option("--fix", help="Do what is safe without asking, then look again.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Look whether all is well, and say how to mend what is not.
+
+    Paths, permissions, disk, time zone, session files, locks, tables, index, models, agents, and what Dagster does.
+    Ends with 1 where there is a problem; a warning is none.
+    """
+    settings = active_settings()
+    found = _examined(settings)
+    mended = mend(found) if fix else []
+    if mended:
+        found = _examined(settings)
+    if as_json:
+        rows = [{"about": f.about, "level": f.level, "said": f.said, "fix": f.fix} for f in found]
+        print_json({"findings": rows, "mended": [f"{f.about}: {f.said}" for f in mended]})
+    else:
+        for finding in mended:
+            say(f"mended   {finding.about}: {finding.said}", "green")
+        for finding in found:
+            _print(finding)
+    if any(finding.level == PROBLEM for finding in found):
+        raise typer.Exit(FAILED)
+
+
+def _print(finding: Finding) -> None:
+    say(f"{finding.level:<8} {finding.about}: {finding.said}", STYLES[finding.level] if finding.level != OK else "")
+    if finding.fix:
+        by_itself = "; `memory doctor --fix` does it" if finding.mend else ""
+        say(f"         fix: {finding.fix}{by_itself}", "dim")
+
+
+def _examined(settings: Settings) -> list[Finding]:
+    return examine(settings, lambda: _known(settings), lambda: _close_dead(settings))
+
+
+def _known(settings: Settings) -> Automation | None:
+    """What Dagster has on record; nothing is made for it where there is nothing."""
+    if not (settings.dagster_home / "dagster.yaml").exists():
+        return None
+    from memory_pipeline.cli.dagster_runs import automation_of, instance_of
+
+    with instance_of(settings) as instance:
+        return automation_of(settings, instance)
+
+
+def _close_dead(settings: Settings) -> None:
+    from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of
+
+    with instance_of(settings) as instance:
+        close_dead_runs(instance)
