@@ -21,6 +21,7 @@ from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.lake.rows import WatchedRuleRow, typed_rows
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.scope import noted, without_note
+from memory_pipeline.sessions.redaction.forgotten import Forgotten
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.similarity import content_words
@@ -86,7 +87,9 @@ class RuleBook:
             return min(today, datetime.fromtimestamp(seconds, settings.zone).date())
 
         self.memory_file = settings.memory_file.name
-        self.present = {rule.rule_id: rule for rule in map(self._dated, _written(settings, folders, day_of, promoted))}
+        forgotten = Forgotten.of(settings)
+        written = (r for r in _written(settings, folders, day_of, promoted) if not forgotten.spans(r.text))
+        self.present = {rule.rule_id: rule for rule in map(self._dated, written)}
 
     def _dated(self, rule: Rule) -> Rule:
         return replace(rule, since=min(rule.since, self._since.get(rule.rule_id, rule.since)))

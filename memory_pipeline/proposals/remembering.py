@@ -24,6 +24,7 @@ from memory_pipeline.proposals.score import USER, line_score
 from memory_pipeline.reflections.model import section_name, section_of
 from memory_pipeline.scope import are_apart
 from memory_pipeline.sessions.redaction import redactor_of
+from memory_pipeline.sessions.redaction.forgotten import MARK
 from memory_pipeline.sessions.redaction.spoken import names_password
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
@@ -133,6 +134,8 @@ def _line(settings: Settings, text: str) -> str:
             f"It has {len(text):,} characters, and a line of the memory at most {MAX_TEXT:,}, for every session is "
             "shown it. Shorten it, or put it into a file of the project and remember where it is."
         )
+    if MARK in line:
+        raise NotRememberedError("It says what `memory forget` took out, and that stays out. Say it in other words.")
     if names_password(line):
         raise NotRememberedError("It seems to hold a secret, and secrets are not remembered. Say where it is kept.")
     return line
