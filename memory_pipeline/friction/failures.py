@@ -97,6 +97,8 @@ def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> 
             continue
         later = _of_the_same_turn(turns, attempt, made[number + 1 :])
         again = next((i for i, a in enumerate(later[:MAX_FIXES]) if _is_same(attempt, a) and _worked(a)), None)
+        own = attempt.call.text  # where the very same worked in the end, nothing took its place
+        was_mended = any(a.call.text == own and _worked(a) for a in later[:MAX_FIXES])
         until = later[again].ended if again is not None else min(user_after(turns, attempt.ended), attempt.ended + 4)
         lost, minutes = cost(turns, attempt.position, until)
         result = attempt.result
@@ -116,7 +118,7 @@ def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> 
             ),
             attempt.head,
             f"{error.rstrip('.')}: {place}" if place else error,
-            _instead(attempt, made[number + 1 :][:NEXT_TRIES]),
+            None if was_mended else _instead(attempt, made[number + 1 :][:NEXT_TRIES]),
             None if again is not None else _next(attempt, made[number + 1 :][:NEXT_TRIES]),
             later[again - 1].command if again else None,
             turns[request_before(turns, attempt.position)].message_id,

@@ -90,6 +90,19 @@ def test_a_failure_that_the_same_command_cured_each_time_says_what_to_run_first(
     )
 
 
+def test_what_worked_once_it_was_mended_was_replaced_by_nothing() -> None:
+    mended = (
+        "call: Bash(command=mixer src/glaze.txt)",
+        "result: mixed",
+        "call: Bash(command=kiln fire src/glaze.txt)",
+        "result: fired",
+    )
+    failed = run("kiln fire src/glaze.txt", "the glaze of src/glaze.txt failed", *mended)
+    pattern = only(failing(failed, failed))
+    assert pattern.kind == "recurring_failure"
+    assert "run `mixer src/glaze.txt` first" in (pattern.adds or "")
+
+
 def test_a_failure_without_a_cure_says_what_fails() -> None:
     made = run("make test", "OperationalError: table ovens is behind its migrations")
     pattern = only(failing(made, made))
