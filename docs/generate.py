@@ -85,7 +85,7 @@ def jobs() -> str:
     for schedule in repository.schedule_defs:
         started.setdefault(schedule.job_name, []).append(f"`{schedule.name}`")
     for sensor in repository.sensor_defs:
-        started.setdefault(sensor.job_name or "", []).append(f"`{sensor.name}`")
+        started.setdefault(_job(sensor), []).append(f"`{sensor.name}`")
     rows = []
     for job in sorted(repository.get_all_jobs(), key=lambda job: job.name):
         if job.name.startswith("__"):
@@ -104,7 +104,12 @@ def automation() -> str:
         for s in sorted(repository.schedule_defs, key=lambda s: f"{s.cron_schedule}".split()[1])
     ]
     rows += [
-        (f"`{s.name}`", f"sensor, every {s.minimum_interval_seconds} s", f"`{s.job_name}`", s.description or "")
+        (
+            f"`{s.name}`",
+            f"sensor, every {s.minimum_interval_seconds} s",
+            f"`{job}`" if (job := _job(s)) else "none",
+            s.description or "",
+        )
         for s in sorted(repository.sensor_defs, key=lambda s: s.name)
     ]
     return _table(("name", "trigger", "starts", "what it does"), rows)
@@ -152,9 +157,14 @@ def _partition(partitions: Any) -> str:
     return {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month"}[partitions.schedule_type.name] if partitions else "-"
 
 
+def _job(sensor: dg.SensorDefinition) -> str:
+    """The one that it starts; empty for one that starts none."""
+    return sensor.job_name or "" if sensor.targets else ""
+
+
 def _clock(cron: str) -> str:
-    minute, hour = cron.split()[:2]
-    return f"{int(hour):02}:{int(minute):02}"
+    minute, hour, *_, weekday = cron.split()
+    return f"{int(hour):02}:{int(minute):02}{' on Sundays' if weekday == '0' else ''}"
 
 
 def _first_paragraph(text: str | None) -> str:

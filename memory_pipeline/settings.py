@@ -306,6 +306,16 @@ class Settings(BaseSettings):
     archive_after_days: int = Field(
         0, ge=0, description="Age in days from which a daily log is archived, once its day is reflected on; 0: never."
     )
+    notify: str = Field(
+        "off",
+        repr=False,  # an address may hold a token
+        pattern=r"^(off|desktop|https?://\S+)$",
+        description="Who is told of a run that failed: `desktop` by a notification, an address by a POST of JSON with "
+        "`text`.",
+    )
+    keep_runs_days: int = Field(
+        90, ge=0, description="Age in days from which Dagster's record of runs keeps only the last of each; 0: all."
+    )
     embedding_model: Annotated[str, Variable("EMBEDDING_MODEL")] = Field(
         BUNDLED_MODEL, description="Sentence-transformers model; the default is bundled, others must be on disk."
     )

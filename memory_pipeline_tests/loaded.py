@@ -28,4 +28,4 @@ reflect = reflection_assets(SETTINGS)
 REFLECTION_CHECKS = reflection_checks(SETTINGS)
 ALL_SCHEDULES = schedules(SETTINGS)
 *_, reflect_at_six, friction_at_seven, archive_at_eight = ALL_SCHEDULES
-session_sensor, reflect_early, review_sensor, todoist_sensor = sensors(SETTINGS)
+session_sensor, reflect_early, review_sensor, todoist_sensor, tell_failures = sensors(SETTINGS)

@@ -86,6 +86,7 @@ JOBS = {
     "quality_job": {"quality_report"},
     "todoist_job": set(),
     "archive_job": set(),
+    "prune_job": set(),
 }
 REPOSITORY = defs.get_repository_def()
 GRAPH = REPOSITORY.asset_graph
@@ -203,6 +204,7 @@ def test_the_schedules() -> None:
         "reflect_at_six": ("reflect_job", "0 6 * * *", "RUNNING"),
         "friction_at_seven": ("friction_job", "0 7 * * *", "RUNNING"),
         "report_at_half_past_seven": ("quality_job", "30 7 * * *", "RUNNING"),
+        "prune_on_sunday": ("prune_job", "0 4 * * 0", "RUNNING"),
         "archive_at_eight": ("archive_job", "0 8 * * *", "STOPPED"),  # it runs where MEMORY_ARCHIVE_AFTER_DAYS is set
     }
     zones = {s.execution_timezone for s in REPOSITORY.schedule_defs}
@@ -210,12 +212,16 @@ def test_the_schedules() -> None:
 
 
 def test_the_sensors() -> None:
-    found = {s.name: (s.job_name, s.minimum_interval_seconds, s.default_status.value) for s in REPOSITORY.sensor_defs}
+    found = {
+        s.name: (s.job_name if s.targets else None, s.minimum_interval_seconds, s.default_status.value)
+        for s in REPOSITORY.sensor_defs
+    }
     assert found == {
         "session_sensor": ("day_job", 60, "RUNNING"),
         "reflect_early": ("reflect_job", 300, "RUNNING"),
         "review_sensor": ("review_job", 30, "RUNNING"),
         "todoist_sensor": ("todoist_job", 120, "STOPPED"),  # it runs where MEMORY_TODOIST is true
+        "tell_failures": (None, 30, "STOPPED"),  # it runs where MEMORY_NOTIFY names somebody
     }
 
 

@@ -78,6 +78,8 @@ EVERY = [
     ("pack.session_tokens", "MEMORY_PACK_SESSION_TOKENS", "8000", 8000),
     ("pack.cross_session_tokens", "MEMORY_PACK_CROSS_SESSION_TOKENS", "4000", 4000),
     ("archive_after_days", "MEMORY_ARCHIVE_AFTER_DAYS", "30", 30),
+    ("keep_runs_days", "MEMORY_KEEP_RUNS_DAYS", "30", 30),
+    ("notify", "MEMORY_NOTIFY", "desktop", "desktop"),
     ("identity.directory", "MEMORY_IDENTITY_DIRECTORY", "/home/ann/.agents", Path("/home/ann/.agents")),
     ("identity.links", "MEMORY_IDENTITY_LINKS", "/a/X.md:/b c/X.md", (Path("/a/X.md"), Path("/b c/X.md"))),
     ("embedding_model", "EMBEDDING_MODEL", "nomic-ai/nomic-embed-text-v1.5", "nomic-ai/nomic-embed-text-v1.5"),
@@ -366,7 +368,7 @@ def test_the_zone_of_the_file_is_the_workspaces_too(monkeypatch: pytest.MonkeyPa
         ("REFLECTOR_IMAGES", "REFLECTOR_IMAGES is no setting"),
         ("MEMORY_TODOIST_API_TOKEN", "the nearest is TODOIST_API_TOKEN."),
         ("MEMORY_PROPOSAL_WARNING_DAYS", "is no setting any more: it follows from proposal_expiry_days"),
-        ("MEMORY_XYZZY", "MEMORY_XYZZY is no setting. Correct the variable or unset it"),
+        ("MEMORY_QQWWXXJJZZKKVVQQ", "MEMORY_QQWWXXJJZZKKVVQQ is no setting. Correct the variable or unset it"),
     ],
 )
 def test_a_variable_that_nothing_reads_is_an_error(name: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:

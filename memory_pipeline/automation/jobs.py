@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
+from memory_pipeline.automation.pruning import prune
 from memory_pipeline.daily_log.archive import archive_logs
 from memory_pipeline.days import today
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK
@@ -15,7 +16,7 @@ from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflecte
 DAY_JOB, REFLECT_JOB, POOL_REFLECT_JOB, DISTIL_JOB = "day_job", "reflect_job", "pool_reflect_job", "distil_job"
 DISTIL_WEEKS_JOB, DISTIL_MONTHS_JOB = "distil_weeks_job", "distil_months_job"
 FRICTION_JOB, REVIEW_JOB, TODOIST_JOB, ARCHIVE_JOB = "friction_job", "review_job", "todoist_job", "archive_job"
-QUALITY_JOB = "quality_job"
+QUALITY_JOB, PRUNE_JOB = "quality_job", "prune_job"
 DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB}
 """One per level: Dagster allows a job no assets with different partitions."""
 RECALL = ("summary_embeddings", "message_embeddings")
@@ -128,6 +129,22 @@ def archive_job() -> None:
     archive_daily_logs()
 
 
+@dg.op(description="Dagster's record of runs that are old and whose results were all replaced.")
+def prune_runs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
+    pruned = prune(context.instance, workspace.open().settings, datetime.now(UTC))
+    context.add_output_metadata({"runs": pruned.runs, "logs": pruned.logs, "bytes": pruned.bytes})
+    context.log.info(f"{pruned.runs} runs and {pruned.logs} logs are gone, {pruned.bytes / 1e6:,.1f} MB.")
+
+
+@dg.job(
+    name=PRUNE_JOB,
+    description="Takes out of Dagster's record what is old and was replaced; tables and memory are left alone.",
+    executor_def=dg.in_process_executor,
+)
+def prune_job() -> None:
+    prune_runs()
+
+
 JOBS = (
     day_job,
     reflect_job,
@@ -140,4 +157,5 @@ JOBS = (
     quality_job,
     todoist_job,
     archive_job,
+    prune_job,
 )

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 
 from memory_pipeline.automation.empty_partitions import report_empty_partitions
-from memory_pipeline.automation.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, QUALITY_JOB, REFLECT_JOB
+from memory_pipeline.automation.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, PRUNE_JOB, QUALITY_JOB, REFLECT_JOB
 from memory_pipeline.days import day_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK
 from memory_pipeline.distillation.stage import DistillationStage, due_periods, state_of
@@ -73,12 +73,23 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
     def report_at_half_past_seven(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
         return dg.RunRequest(run_key=f"quality:{day_that_ended(context)}")
 
+    @dg.schedule(
+        job_name=PRUNE_JOB,
+        cron_schedule="0 4 * * 0",
+        execution_timezone=settings.timezone,
+        default_status=RUNNING if settings.keep_runs_days else STOPPED,
+        description="Take out of Dagster's record what is older than MEMORY_KEEP_RUNS_DAYS and was replaced.",
+    )
+    def prune_on_sunday(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        return dg.RunRequest(run_key=f"prune:{day_that_ended(context)}")
+
     return [
         *(_distilling(settings, level) for level in LEVELS),
         reflect_at_six,
         friction_at_seven,
         report_at_half_past_seven,
         archive_at_eight,
+        prune_on_sunday,
     ]
 
 

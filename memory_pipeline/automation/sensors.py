@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 import dagster as dg
 
 from memory_pipeline.automation.jobs import DAY_JOB, REFLECT_JOB, REVIEW_JOB, TODOIST_IS_OFF, TODOIST_JOB
+from memory_pipeline.automation.notifications import failure_sensor
 from memory_pipeline.days import day_of, today
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import is_inside
@@ -214,4 +215,10 @@ def sensors(settings: Settings) -> list[dg.SensorDefinition]:
         context.log.info(", ".join(due))
         return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"todoist:{work}:{failed}", tags={WORK_TAG: work})])
 
-    return [session_sensor_from(settings.start_date), reflect_early, review_sensor, todoist_sensor]
+    return [
+        session_sensor_from(settings.start_date),
+        reflect_early,
+        review_sensor,
+        todoist_sensor,
+        failure_sensor(settings),
+    ]

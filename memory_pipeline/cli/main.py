@@ -45,6 +45,7 @@ COMMANDS = {
     "index": "Show what is searched, and make it anew.",
     "models": "Show the embedding models of this machine, and fetch others.",
     "settings": "Show what is set and where, and change it.",
+    "service": "Run the UI, sensors and schedules whenever you are logged in.",
     "ui": "Start Dagster's UI and daemon; stop them with Ctrl-C.",
 }
 """By name: the first line of its docstring. The command is the function `memory_pipeline.cli.NAME.NAME`, or the Typer

@@ -1,0 +1,94 @@
+"""`memory service`: the UI, sensors and schedules whenever you are logged in."""
+
+import os
+import shlex
+import shutil
+import subprocess
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
+from memory_pipeline.cli.console import FAILED, MISUSED, err, fail, one_sentence, say, say_pair
+from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.markdown.safe_write import write_atomically
+from memory_pipeline.operations.service import NoServiceManagerError, Service, service_of
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+Port = Annotated[int, typer.Option(metavar="PORT", help="Port of the UI on 127.0.0.1.", min=1, max=65_535)]
+SECONDS = 60
+
+
+@app.callback()
+def service() -> None:
+    """Run the UI, sensors and schedules whenever you are logged in."""
+
+
+@app.command()
+def install(port: Port = 3000, yes: Yes = False) -> None:
+    """Write the service's file and start it; both are shown first."""
+    made = _service(port)
+    new = made.content.encode()
+    with unless_unwritable(made.file):
+        old = made.file.read_bytes() if made.is_installed else None
+        show_change(made.file, old, new)
+        for command in made.start:
+            say_pair("then", shlex.join(command))
+        if left := sorted(name for name in os.environ if name.startswith("MEMORY_") and name != "MEMORY_WORKSPACE"):
+            say(
+                f"{', '.join(left)}: set in this shell, which the service does not have; `memory settings` keeps it.",
+                "yellow",
+            )
+        confirm(yes)
+        write_atomically(made.file, new, expected=old, backups=None)
+    _run(made.start)
+    say(f"It is installed: http://127.0.0.1:{port}. Its output: `{made.log}`. `memory service uninstall` undoes it.")
+
+
+@app.command()
+def uninstall(yes: Yes = False) -> None:
+    """Stop the service and take its file away."""
+    made = _service(3000)
+    if not made.is_installed:
+        raise fail(f"No service is installed: there is no {made.file}.")
+    for command in made.stop:
+        say_pair("first", shlex.join(command))
+    say_pair("then goes", made.file)
+    confirm(yes)
+    _run(made.stop)
+    with unless_unwritable(made.file):
+        made.file.unlink(missing_ok=True)
+    say("It is taken away.")
+
+
+@app.command()
+def status() -> None:
+    """Say whether the service is installed, and how its output is read."""
+    made = _service(3000)
+    if not made.is_installed:
+        say(f"No service is installed: there is no {made.file}. `memory service install` makes one.")
+        raise typer.Exit(FAILED)
+    say_pair("file", made.file)
+    say_pair("output", made.log)
+
+
+def _service(port: int) -> Service:
+    with one_sentence(NoServiceManagerError, code=MISUSED):
+        return service_of(active_settings(), port)
+
+
+def _run(commands: tuple[tuple[str, ...], ...]) -> None:
+    """Told what it says, and not an error of ours: without a session of the manager the file still counts later."""
+    for command in commands:
+        if shutil.which(command[0]) is None:
+            err.print(f"There is no {command[0]} here; run `{shlex.join(command)}` where there is.", style="yellow")
+            continue
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            err.print(f"`{shlex.join(command)}` did not end within {SECONDS} s.", style="yellow")
+            continue
+        if done.returncode:
+            said = " ".join((done.stderr or done.stdout).split())
+            err.print(f"`{shlex.join(command)}` failed: {said or done.returncode}", style="yellow", soft_wrap=True)

@@ -1,0 +1,115 @@
+"""Dagster's UI and daemon as a service of the user's own session: a systemd user unit on Linux, a launchd agent on
+macOS.
+
+Nothing of the system is touched, no right of root is needed, and taking the file away again undoes it.
+"""
+
+from __future__ import annotations
+
+import os
+import plistlib
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.settings import Settings
+
+NAME = "memory-pipeline"
+LABEL = "io.memory-pipeline"
+"""By which launchd knows it."""
+
+
+class NoServiceManagerError(MemoryPipelineError):
+    """Neither systemd nor launchd looks after this machine."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A file that a service manager reads, and the commands that it learns of it by."""
+
+    file: Path
+    content: str
+    start: tuple[tuple[str, ...], ...]
+    stop: tuple[tuple[str, ...], ...]
+    log: str
+    """How its output is read."""
+
+    @property
+    def is_installed(self) -> bool:
+        return self.file.exists()
+
+
+def service_of(settings: Settings, port: int, *, platform: str = sys.platform, home: Path | None = None) -> Service:
+    """The service for this workspace. Raises `NoServiceManagerError` on a system that has neither manager."""
+    home = home or Path.home()
+    command = (sys.executable, "-m", "memory_pipeline.cli.main", "ui", "--port", f"{port}")
+    variables = {"MEMORY_WORKSPACE": f"{settings.workspace}", "PATH": os.environ.get("PATH", os.defpath)}
+    if platform == "darwin":
+        return _launchd(home, command, variables, settings)
+    if platform.startswith("linux"):
+        return _systemd(home, command, variables)
+    raise NoServiceManagerError(
+        f"There is no service manager for {platform} that is known here; systemd on Linux and launchd on macOS are. "
+        f"Have your system run `{shlex.join(command)}` when you log in."
+    )
+
+
+def _systemd(home: Path, command: tuple[str, ...], variables: dict[str, str]) -> Service:
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
+    environment = "\n".join(f"Environment={_quoted(f'{name}={value}')}" for name, value in variables.items())
+    content = f"""\
+# Written by `memory service install`; `memory service uninstall` takes it away.
+[Unit]
+Description=Memory from the transcripts of coding agents: Dagster's UI, sensors and schedules
+
+[Service]
+ExecStart={" ".join(map(_quoted, command))}
+{environment}
+Restart=on-failure
+RestartSec=30
+Nice=10
+
+[Install]
+WantedBy=default.target
+"""
+    unit = f"{NAME}.service"
+    return Service(
+        config / "systemd" / "user" / unit,
+        content,
+        (("systemctl", "--user", "daemon-reload"), ("systemctl", "--user", "enable", "--now", unit)),
+        (("systemctl", "--user", "disable", "--now", unit),),
+        f"journalctl --user -u {unit}",
+    )
+
+
+def _quoted(word: str) -> str:
+    """As systemd reads it: it takes `%` and `$` for its own, and blanks part words."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"' if any(c in word for c in " \t'\"\\;") else escaped
+
+
+def _launchd(home: Path, command: tuple[str, ...], variables: dict[str, str], settings: Settings) -> Service:
+    file, log = home / "Library" / "LaunchAgents" / f"{LABEL}.plist", settings.workspace / "service.log"
+    content = plistlib.dumps(
+        {
+            "Label": LABEL,
+            "ProgramArguments": list(command),
+            "EnvironmentVariables": variables,
+            "RunAtLoad": True,
+            "KeepAlive": {"SuccessfulExit": False},
+            "ThrottleInterval": 30,
+            "Nice": 10,
+            "StandardOutPath": f"{log}",
+            "StandardErrorPath": f"{log}",
+        }
+    ).decode()
+    domain = f"gui/{os.getuid()}"
+    return Service(
+        file,
+        content,
+        (("launchctl", "bootstrap", domain, f"{file}"),),
+        (("launchctl", "bootout", f"{domain}/{LABEL}"),),
+        f"tail {shlex.quote(f'{log}')}",
+    )

@@ -1,0 +1,91 @@
+"""What pruning takes out of Dagster's record, and that nothing which the UI shows of the days goes with it."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster._core.storage.event_log import SqliteEventLogStorage
+
+from memory_pipeline.automation.pruning import Pruned, prune
+from memory_pipeline.settings import Settings
+from memory_pipeline_tests.rows import changed, workspace
+
+DAYS = dg.DailyPartitionsDefinition("2025-03-01", end_date="2025-03-10")
+LATER = timedelta(days=100)
+
+
+@dg.asset(partitions_def=DAYS)
+def daily() -> dg.MaterializeResult:  # type: ignore[type-arg]
+    print("said by the step")
+    return dg.MaterializeResult(metadata={"rows": 1})
+
+
+@dg.asset_check(asset=daily, partitions_def=DAYS)
+def fine() -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(passed=True)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    made, _ = workspace(tmp_path)
+    made.dagster_home.mkdir(parents=True)
+    return made
+
+
+@pytest.fixture
+def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.local_temp(f"{settings.dagster_home}") as made:
+        yield made
+
+
+def run(instance: dg.DagsterInstance, day: str) -> str:
+    result = dg.materialize([daily, fine], partition_key=day, instance=instance)
+    assert result.success
+    return result.run_id
+
+
+def checked(instance: dg.DagsterInstance) -> dict[str | None, str]:
+    found = instance.event_log_storage.get_asset_check_partition_info([fine.check_key], partition_keys=["2025-03-01"])
+    return {info.partition_key: f"{info.latest_execution_status}" for info in found}
+
+
+def test_what_was_replaced_goes_and_the_days_stay(instance: dg.DagsterInstance, settings: Settings) -> None:
+    replaced, first, second = (run(instance, f"2025-03-0{n}") for n in (1, 1, 2))
+    before, found = instance.get_materialized_partitions(daily.key), checked(instance)
+    assert found
+
+    pruned = prune(instance, settings, datetime.now(UTC) + LATER)
+    assert (pruned.runs, pruned.logs) == (1, 3)
+    assert pruned.bytes > 0
+    assert instance.get_materialized_partitions(daily.key) == before == {"2025-03-01", "2025-03-02"}
+    assert checked(instance) == found
+    assert {record.dagster_run.run_id for record in instance.get_run_records()} == {first, second}
+    assert instance.get_run_by_id(replaced) is None
+    latest = instance.get_latest_materialization_event(daily.key)
+    assert latest and latest.run_id == second
+    storage = instance.event_log_storage
+    assert isinstance(storage, SqliteEventLogStorage)
+    assert not Path(storage.path_for_shard(replaced)).exists()
+    assert instance.all_logs(first) == []
+
+    assert prune(instance, settings, datetime.now(UTC) + LATER).runs == 0
+    assert run(instance, "2025-03-03")
+    assert "2025-03-03" in instance.get_materialized_partitions(daily.key)
+
+
+def test_what_is_young_or_goes_on_stays(instance: dg.DagsterInstance, settings: Settings) -> None:
+    runs = {run(instance, "2025-03-01") for _ in range(2)}
+    going_on = instance.create_run_for_job(dg.job(name="waits")(lambda: None))
+    assert prune(instance, settings, datetime.now(UTC)) == Pruned()
+    assert {r.run_id for r in instance.get_runs()} == {*runs, going_on.run_id}
+    prune(instance, settings, datetime.now(UTC) + LATER)
+    assert going_on.run_id in {r.run_id for r in instance.get_runs()}
+
+
+def test_zero_days_keep_everything(instance: dg.DagsterInstance, settings: Settings) -> None:
+    for _ in range(2):
+        run(instance, "2025-03-01")
+    assert prune(instance, changed(settings, keep_runs_days=0), datetime.now(UTC) + LATER) == Pruned()
+    assert instance.get_runs_count() == 2
