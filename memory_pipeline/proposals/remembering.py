@@ -43,6 +43,8 @@ MAX_TEXT = 1_000
 MAX_CLIENT = 40
 ASKED_FOR = 1.0
 """Added to the score of what a user asks for: as much as for being high. An agent's asking adds nothing."""
+REMEMBERED_LOCK = "remembered.lock"
+"""Below backups/; held by who adds a line or takes one out."""
 WAIT_SECONDS = 2.0
 """For another process that writes such a line; it takes some milliseconds."""
 
@@ -82,7 +84,7 @@ def remember(
     named = section_named(settings, section) if section else section_name(settings.sections, section_of(kind))
     day = day_of(now, settings.zone)
     settings.backups.mkdir(parents=True, exist_ok=True)
-    with FileLock(settings.backups / "remembered.lock", timeout=WAIT_SECONDS):
+    with FileLock(settings.backups / REMEMBERED_LOCK, timeout=WAIT_SECONDS):
         log = ProposalLog(lake)
         if known := _known(settings, log, line, project, is_agent=trust != USER):
             return known

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from filelock import FileLock
 
 from memory_pipeline.embeddings.removing import find_points, remove_points
 from memory_pipeline.lake.rows import ForgottenRow
@@ -21,12 +22,14 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.lake.versions import versions_folder
 from memory_pipeline.llm.batch_file import read_batch_file
-from memory_pipeline.markdown.safe_write import write_atomically
+from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
 from memory_pipeline.operations.forgetting.aim import Aim, CannotForgetError, aim_at
 from memory_pipeline.operations.forgetting.databases import clean_events, find_events
 from memory_pipeline.operations.forgetting.markdown import clean_files, find_lines
 from memory_pipeline.operations.forgetting.rows import Found, clean_tables, cleaned, find_rows
 from memory_pipeline.operations.forgetting.texts import clean_texts, find_texts
+from memory_pipeline.proposals.events import OpenLog
+from memory_pipeline.proposals.remembering import REMEMBERED_LOCK
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.sessions.redaction.forgotten import MESSAGE, SESSION, WORDS, id_digest, words_digest
 from memory_pipeline.settings import Settings, salt_of
@@ -68,7 +71,8 @@ def forget(settings: Settings, aim: Aim, now: datetime) -> None:
     _leave_hashes(workspace, aim, now)
     remove_points(settings, aim.points, lambda payload: _in_payload(aim, payload))
     clean_files(settings, aim)
-    clean_tables(workspace.lake, aim)
+    with OpenLog.open(workspace), FileLock(settings.backups / REMEMBERED_LOCK, timeout=LOCK_SECONDS):
+        clean_tables(workspace.lake, aim)  # nobody decides or remembers meanwhile: their rows would be lost
     reconcile(workspace, now)  # REVIEW.md and what connected agents are shown
     clean_texts(settings, aim)
     clean_events(settings, aim)

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock, Timeout
 
 from memory_pipeline.friction.rules import RuleBook
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.cache import AnswerCache, answers_dir
 from memory_pipeline.llm.request import Answer
+from memory_pipeline.operations.forgetting import doing
 from memory_pipeline.operations.forgetting.aim import Aim, CannotForgetError
 from memory_pipeline.operations.forgetting.doing import forget, left, look, now_utc, unfinished
 from memory_pipeline.proposals.remembering import NotRememberedError, remember
@@ -176,6 +178,24 @@ def test_databases_of_dagster_keep_their_rows(opened: Workspace) -> None:
         rows = [row for (row,) in connection.execute("SELECT event FROM event_logs ORDER BY id")]
     assert rows == ['{"a": {"preview": "| x |\\n| [forgotten] |\\n| y |"}, "n": 1}', '{"b": 2}']
     assert b"zebra" not in (home / "runs.db").read_bytes()
+
+
+def test_nobody_decides_or_remembers_while_tables_are_written(
+    opened: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    write = doing.clean_tables
+
+    def looking(lake: Lake, aim: Aim) -> None:
+        for name in ("proposals.lock", "remembered.lock"):
+            with pytest.raises(Timeout):
+                FileLock(opened.settings.backups / name, timeout=0).acquire()
+            seen.append(name)
+        write(lake, aim)
+
+    monkeypatch.setattr(doing, "clean_tables", looking)
+    done(opened, RULE)
+    assert seen == ["proposals.lock", "remembered.lock"]
 
 
 @pytest.mark.parametrize(
