@@ -143,7 +143,7 @@ def cut_log(text: str, aim: Aim) -> Cut:
             window.startswith(key.removeprefix(OBSERVATIONS)) for window in aim.windows
         )
         lines = body.split("\n")
-        gone = [line for line in lines if _goes(line, aim, out, is_touched=is_touched)]
+        gone = [line for line in lines if _goes(line, aim, out, is_touched=is_touched or key == "reflection")]
         if is_touched and aim.what == SESSION:  # all of it is the session's
             gone, text = [line for line in lines if line.strip()], remove_block(text, key)
         elif gone:

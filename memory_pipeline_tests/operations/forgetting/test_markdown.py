@@ -81,3 +81,9 @@ def test_a_proposal_goes_with_its_evidence() -> None:
     assert cut.text == (
         "# Review\n\n## Proposed for: User\n- [ ] `p-20260302-002` stays\n  _you in “[forgotten] talk”_\n"
     )
+
+
+def test_what_a_reflection_quotes_of_a_session_goes_too() -> None:
+    log = put_block("", "reflection", "title\n\nNew: “the kiln must stay below cone six”\n* other").text
+    cut = cut_log(log, Aim(SESSION, "s", sessions=["s"], told=["the kiln must stay below cone six today"]))
+    assert body_of(cut.text, "reflection") == "title\n\n* other"
