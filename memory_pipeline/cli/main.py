@@ -39,6 +39,7 @@ COMMANDS = {
     "mcp": "Answer agents over MCP, on stdin and stdout.",
     "log": "Show the log of a day, memory/YYYY-MM-DD.md.",
     "report": "Write the quality report, and tell what failed.",
+    "audit": "Check a memory file against what was said.",
     "sql": "Ask the tables anything, in SQL.",
     "archive": "Move old daily logs to memory/archive/.",
     "identity": "Check the files that say who your agents are.",

@@ -13,12 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
 from memory_pipeline.friction.attempts import Turn
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.lake.rows import WatchedRuleRow, typed_rows
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.scope import noted, without_note
 from memory_pipeline.sessions.redaction.forgotten import Forgotten
@@ -79,8 +81,7 @@ class RuleBook:
         self.lake, settings = workspace.lake, workspace.settings
         self.stored = typed_rows(self.lake.read("watched_rules"), WatchedRuleRow)
         self._since = {row["rule_id"]: row["since"] for row in self.stored}
-        promotions = self.lake.read("promotions", columns=("proposal_id", "text", "day"))
-        promoted = {key: day for i, text, day in promotions.iter_rows() for key in (i, _plain(text))}
+        promoted = promotion_days(self.lake)
         folders = self.lake.read("files", columns=("cwd",))["cwd"].drop_nulls().unique().sort()
 
         def day_of(seconds: float) -> date:
@@ -119,10 +120,10 @@ class RuleBook:
 
 def rules_in(text: str) -> Iterator[str]:
     """The lines of a Markdown file that say something, as they stand there without their bullet."""
-    return (line for _, line in _lines_in(text))
+    return (line for _, line in lines_in(text))
 
 
-def _lines_in(text: str) -> Iterator[tuple[int, str]]:
+def lines_in(text: str) -> Iterator[tuple[int, str]]:
     """The same, each with where it begins."""
     shown = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
     for sentence in sentences(shown):
@@ -144,19 +145,44 @@ def given_in(turns: Iterable[Turn], cwd: str | None) -> Iterator[Rule]:
             yield from (Rule(file, line, turn.day) for line in rules_in(turn.text[found.end() :]))
 
 
+class MemoryLine(NamedTuple):
+    """A line as MEMORY.md has it, taken apart."""
+
+    start: int
+    text: str
+    """Without its day, its project and its id."""
+    proposal_id: str | None
+    promoted: date | None
+    dated: date | None
+    """The day that stands in front of it."""
+    project: str | None
+
+
+def memory_lines(text: str, promoted: Mapping[str, date]) -> Iterator[MemoryLine]:
+    """The lines of a text in the form of MEMORY.md; ``promoted`` is of `promotion_days`."""
+    for start, line in lines_in(text):
+        dated, named = _DATED.match(line), _ID.search(text, start, (text.find("\n", start) + 1 or len(text)))
+        bare = without_note(line[dated.end() if dated else 0 :])
+        since = promoted.get(named[1] if named else _plain(bare))
+        day = date.fromisoformat(dated["day"]) if dated and _is_date(dated["day"]) else None
+        yield MemoryLine(start, bare, named[1] if named else None, since, day, noted(line))
+
+
+def promotion_days(lake: Lake) -> dict[str, date]:
+    """When lines were promoted, by the proposal's id and by its text."""
+    promotions = lake.read("promotions", columns=("proposal_id", "text", "day"))
+    return {key: day for i, text, day in promotions.iter_rows() for key in (i, _plain(text))}
+
+
 DayOf = Callable[[float], date]
 
 
 def _written(settings: Settings, folders: Iterable[str], day_of: DayOf, promoted: Mapping[str, date]) -> Iterator[Rule]:
     memory = settings.memory_file
     for text, day in _read(memory, day_of):
-        for start, line in _lines_in(text):
-            dated, named = _DATED.match(line), _ID.search(text, start, (text.find("\n", start) + 1 or len(text)))
-            bare = without_note(line[dated.end() if dated else 0 :])
-            since = promoted.get(named[1] if named else _plain(bare))
-            if since is None:
-                since = min(day, date.fromisoformat(dated["day"])) if dated and _is_date(dated["day"]) else day
-            yield Rule(memory.name, bare, since, noted(line))
+        for line in memory_lines(text, promoted):
+            since = line.promoted or min(day, line.dated or day)
+            yield Rule(memory.name, line.text, since, line.project)
     for path in sorted(_files(folders)):
         for text, day in _read(path, day_of):
             yield from (Rule(f"{path}", line, day) for line in rules_in(text))

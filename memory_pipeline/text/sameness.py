@@ -67,6 +67,9 @@ SAME_CORRECTION = Sameness(overlap=0.34, cosine=MINILM_COSINES.correction)
 """Two corrections that are about the same thing, though worded freely."""
 BROKEN_RULE = Sameness(overlap=0.34)
 """A correction, and the line of MEMORY.md that it says again."""
+AUDITED = Sameness(overlap=0.6)
+"""A line of a memory file, and a sentence that somebody said: more than for lines that a reviewer looks at, since an
+audit says that it is theirs."""
 WRITTEN_TWICE_BY_OBSERVER = Sameness(overlap=0.9, needs_specifics=True)
 """Two facts in a model's answers about one window."""
 WRITTEN_TWICE_BY_REFLECTOR = Sameness(overlap=0.6, needs_specifics=True)

@@ -1,0 +1,116 @@
+"""`memory audit`: for each line of a memory file who said it and when, and what is wrong with it."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from memory_pipeline.cli.console import FAILED, MISUSED, fail, one_sentence, out, print_json, say
+from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.operations.audit import Audit, AuditedLine
+from memory_pipeline.operations.audit import audit as audited_file
+from memory_pipeline.operations.audit_file import NotAuditedError
+from memory_pipeline.operations.audit_lines import CONTRADICTING, KINDS, SECRET, STALE, UNSOURCED
+from memory_pipeline.operations.audit_sources import USER, Said
+from memory_pipeline.text.sentences import clip
+
+FAILING = ",".join((SECRET, CONTRADICTING, STALE))
+MAX_LINE, MAX_SAID = 160, 120
+"""Characters that are printed of a line and of what was said; --json has all."""
+NEVER = "none"
+
+
+def audit(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A memory file: MEMORY.md, AGENTS.md, CLAUDE.md, …")],
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            metavar="KINDS",
+            help=f"Kinds that make the exit code 1, with commas between: {', '.join(KINDS)}; or {NEVER}.",
+        ),
+    ] = FAILING,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Check a memory file against what was said.
+
+    For each line who said it when, or that nobody did, and whether it is a secret, contradicts, is stale, stands there
+    twice or is no line for a memory. The file is only read. The exit code is 1 when a line is of a kind that --fail-on
+    names, 2 when the file cannot be audited.
+    """
+    failing = _kinds(fail_on)
+    settings = settings_of_call()
+    with one_sentence(NotAuditedError, code=MISUSED):
+        found = audited_file(settings, file)
+    if as_json:
+        print_json(fields(found, failing))
+    else:
+        _print(found)
+    if any(found.count(kind) for kind in failing):
+        raise typer.Exit(FAILED)
+
+
+def _kinds(given: str) -> tuple[str, ...]:
+    names = [name.strip().lower() for name in given.split(",") if name.strip()]
+    unknown = next((name for name in names if name not in (*KINDS, NEVER)), None)
+    if unknown or not names:
+        named = f"{unknown!r} is no kind of finding" if unknown else "--fail-on names no kind"
+        raise fail(f"{named}; name some of {', '.join(KINDS)}, or {NEVER}.", MISUSED)
+    return tuple(name for name in names if name != NEVER)
+
+
+def fields(found: Audit, failing: tuple[str, ...]) -> dict[str, Any]:
+    """The audit as JSON has it."""
+    return {
+        "file": found.path,
+        "messages": found.messages,
+        "last_day": found.last_day,
+        "fail_on": failing,
+        "failed": any(found.count(kind) for kind in failing),
+        "counts": {kind: found.count(kind) for kind in KINDS},
+        "lines": [_line_fields(audited) for audited in found.lines],
+    }
+
+
+def _line_fields(audited: AuditedLine) -> dict[str, Any]:
+    return {
+        "line": audited.line.number,
+        "text": audited.line.text,
+        "findings": [{"kind": finding.kind, "reason": finding.reason} for finding in audited.findings],
+        "said": [vars(said) for said in audited.said],
+    }
+
+
+def _print(found: Audit) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("line", justify="right")
+    for name in ("text", "who said it, and when", "found"):
+        table.add_column(name, overflow="fold")
+    for audited in found.lines:
+        told = "\n".join(f"{f.kind}: {f.reason}" for f in audited.findings if f.kind != UNSOURCED)
+        table.add_row(f"{audited.line.number}", clip(audited.line.text, MAX_LINE), _sources(audited), told)
+    out.print(table)
+    counts = [f"{number} {kind}" for kind in KINDS if (number := found.count(kind))]
+    lines = f"{len(found.lines)} line{'s' if len(found.lines) != 1 else ''}"
+    say(f"\n{lines} of {found.path}: {', '.join(counts) or 'clean'}.")
+    if found.messages:
+        say(f"Looked for in {found.messages:,} messages up to {found.last_day}.", "dim")
+    else:
+        say("No session has been read, so who said what is not known; `memory run` reads them.", "yellow")
+
+
+def _sources(audited: AuditedLine) -> str:
+    if audited.said:
+        first, *others = audited.said
+        more = f" (and {len(others)} more)" if others else ""
+        return f"{_told(first)}{more}"
+    if audited.line.proposal_id:
+        return f"approved as {audited.line.proposal_id}"
+    return "nobody" if any(finding.kind == UNSOURCED for finding in audited.findings) else ""
+
+
+def _told(said: Said) -> str:
+    who = "you" if said.role == USER else "an agent" if said.role == "assistant" else said.role
+    name = f"“{clip(said.session, 40)}”" if said.session else said.session_id
+    quote = "" if said.is_verbatim else f": “{clip(said.words, MAX_SAID)}”"
+    return f"{said.day} {who}, in {name}{quote}"
