@@ -26,6 +26,7 @@ from dagster_duckdb import DuckDBResource
 from memory_pipeline.automation.jobs import JOBS
 from memory_pipeline.automation.schedules import schedules
 from memory_pipeline.automation.sensors import sensors
+from memory_pipeline.automation.shown import as_shown
 from memory_pipeline.distillation.assets import distillation_assets
 from memory_pipeline.distillation.checks import distillation_checks
 from memory_pipeline.embeddings.assets import embedding_assets
@@ -55,18 +56,21 @@ def defs() -> dg.Definitions:
 def build_definitions(settings: Settings) -> dg.Definitions:
     """Everything, from one Settings: the first day and time zone of the partitions, versions, schedules."""
     return dg.Definitions(
-        assets=[
-            session_assets(settings),
-            observation_assets(settings),
-            *embedding_assets(settings),
-            reflection_assets(settings),
-            pool_reflections,
-            *distillation_assets(settings),
-            friction_assets(settings),
-            proposal_assets(settings),
-            memory_file,
-            quality_report,
-        ],
+        assets=as_shown(
+            [
+                session_assets(settings),
+                observation_assets(settings),
+                *embedding_assets(settings),
+                reflection_assets(settings),
+                pool_reflections,
+                *distillation_assets(settings),
+                friction_assets(settings),
+                proposal_assets(settings),
+                memory_file,
+                quality_report,
+            ],
+            settings,
+        ),
         asset_checks=[
             *session_checks(settings),
             *observation_checks(settings),

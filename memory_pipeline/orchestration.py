@@ -53,9 +53,11 @@ def range_tags(first: date, last: date) -> dict[str, str]:
     return {ASSET_PARTITION_RANGE_START_TAG: f"{first}", ASSET_PARTITION_RANGE_END_TAG: f"{last}", DAYS_TAG: days}
 
 
-def daily_partitions(settings: Settings) -> dg.DailyPartitionsDefinition:
-    """One partition per local day from the workspace's first one; today is one too."""
-    return dg.DailyPartitionsDefinition(start_date=f"{settings.start_date}", timezone=settings.timezone, end_offset=1)
+def daily_partitions(settings: Settings, youngest: int = 0) -> dg.DailyPartitionsDefinition:
+    """One partition per local day from the workspace's first one to that which is so many days old; 0 is today."""
+    return dg.DailyPartitionsDefinition(
+        start_date=f"{settings.start_date}", timezone=settings.timezone, end_offset=1 - youngest
+    )
 
 
 def weekly_partitions(settings: Settings, monday: date) -> dg.WeeklyPartitionsDefinition:

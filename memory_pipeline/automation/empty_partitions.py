@@ -41,7 +41,7 @@ DAILY = (*(table for stage in DAILY_STAGES for table in stage.tables), "proposal
 
 
 def report_empty_partitions(instance: dg.DagsterInstance, workspace: Workspace, catalogue: Catalogue) -> int:
-    """Report what has ended, is empty and was not reported yet; returns how many partitions that were.
+    """Report what there is a partition of, is empty and was not reported yet; returns how many partitions that were.
 
     A year of days is about 3,500 of them: one transaction of 1 second, where one by one took minutes. After that it is
     one query per asset.
@@ -57,14 +57,17 @@ def report_empty_partitions(instance: dg.DagsterInstance, workspace: Workspace, 
 
 
 def empty_periods(workspace: Workspace, catalogue: Catalogue) -> dict[int, list[Period]]:
-    """By level: those that have ended, with neither a session nor a note nor anything stored on any of their days. A
-    week that ended yesterday is one: Dagster counts it from then on, though it is not old enough to be distilled."""
+    """By level: those that Dagster counts by now, with neither a session nor a note nor anything stored on any of
+    their days. A week that ended yesterday is one: Dagster counts it from then on, though it is not old enough to be
+    distilled."""
     settings = workspace.settings
     spoken = {*catalogue.days(), *days_with_notes(workspace), *workspace.lake.days("sessions")}
-    yesterday = today(settings.zone) - timedelta(days=1)
-    days = lookback(yesterday, (yesterday - settings.start_date).days + 1)
+    now = today(settings.zone)
+    days = lookback(now, (now - settings.start_date).days + 1)
+    # today has a partition as soon as it begins; a week or a month has one when it has ended
+    newest = {level: now if level == DAY else now - timedelta(days=1) for level in LEVELS}
     return {
-        level: [period for period in periods_of(level, days, yesterday) if spoken.isdisjoint(period.days)]
+        level: [period for period in periods_of(level, days, newest[level]) if spoken.isdisjoint(period.days)]
         for level in LEVELS
     }
 

@@ -11,8 +11,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
 
+from memory_pipeline.automation.empty_partitions import report_empty_partitions
 from memory_pipeline.automation.jobs import DAY_JOB, REFLECT_JOB, REVIEW_JOB, TODOIST_IS_OFF, TODOIST_JOB
 from memory_pipeline.automation.notifications import failure_sensor
+from memory_pipeline.automation.under_way import runs_over_days
 from memory_pipeline.days import day_of, today
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.own_sessions import is_inside
@@ -59,6 +61,10 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
         opened, now = workspace.open(), datetime.now(UTC)
         settings = opened.settings
         catalogue = Catalogue(opened.lake, settings)
+        day = f"{day_of(now, settings.zone)}"
+        if context.cursor and context.cursor != day:  # it has begun, and nothing is there yet; at first the UI reports
+            report_empty_partitions(context.instance, opened, catalogue)
+        context.update_cursor(day)
         seen = catalogue.refresh(find_sources(roots(settings)), seconds=REFRESH_SECONDS)
         stages = Stages.from_settings(settings, catalogue, now, for_planning=True)
         due = {
@@ -88,6 +94,12 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
             for day, key in due.items()
             if day not in history
         ]
+        if requests and (busy := runs_over_days(context.instance)):
+            others = f" and {len(busy) - 1} more" if len(busy) > 1 else ""
+            return dg.SkipReason(
+                f"{summary}; {len(requests)} days are due and are looked at again when what is under way has ended: "
+                f"{busy[0]}{others}."
+            )
         context.log.info(summary)
         return (
             dg.SensorResult(run_requests=requests[:MAX_DAYS])

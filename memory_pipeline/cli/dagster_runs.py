@@ -16,6 +16,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 import memory_pipeline
+from memory_pipeline.automation.under_way import PROCESS_TAG, dead_runs
 from memory_pipeline.distillation.periods import DAY, LEVEL_OF, LEVELS, periods_of
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.free_space import disk_full, is_disk_full, is_used_up, require_space
@@ -25,9 +26,6 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 from memory_pipeline.workspace_marks import keep_private
 
-_PROCESS = ".dagster/memory_process"
-"""Not shown in the UI, which leaves out what begins so."""
-_PROCESS_BEFORE = "memory/process"
 _OLDER_YAML = {
     "14af87a3a762c2ed3c083ac9ba18920ffbbbc621f3ae8e2043c828df034df6fb",
     "966e2e7e41563b0d674b176815e986a1fcfdfcec0000130eadf62012789f10f3",
@@ -112,29 +110,6 @@ def only_one(settings: Settings, what: str, otherwise: str) -> Iterator[None]:
         lock.release()
 
 
-def close_dead_runs(instance: Any) -> None:
-    """Mark runs of the command line whose process is gone as failed: nobody else can tell that they were killed."""
-    import dagster as dg
-
-    status = dg.DagsterRunStatus
-    unfinished = [status.NOT_STARTED, status.STARTING, status.STARTED, status.CANCELING]
-    for run in instance.get_runs(dg.RunsFilter(statuses=unfinished)):
-        process = run.tags.get(_PROCESS) or run.tags.get(_PROCESS_BEFORE)
-        is_ours = process and not run.parent_run_id  # one that the UI executed again has the tags of the first
-        if is_ours and not _is_alive(int(process)):
-            instance.report_run_failed(run, "The process of this run ended before the run did.")
-
-
-def dead_runs(instance: Any) -> list[str]:
-    """Jobs of the command line that are recorded as running and whose process is gone."""
-    import dagster as dg
-
-    status = dg.DagsterRunStatus
-    unfinished = [status.NOT_STARTED, status.STARTING, status.STARTED, status.CANCELING]
-    runs = instance.get_runs(dg.RunsFilter(statuses=unfinished))
-    return [r.job_name for r in runs if (process := r.tags.get(_PROCESS)) and not _is_alive(int(process))]
-
-
 def automation_of(settings: Settings, instance: Any) -> Automation:
     """Which schedules and sensors are on, whether the daemon runs, and when each asset was last made."""
     from dagster._core.scheduler.instigation import InstigatorStatus
@@ -158,25 +133,6 @@ def automation_of(settings: Settings, instance: Any) -> Automation:
         succeeded={name: datetime.fromtimestamp(e.timestamp, UTC) if e else None for name, e in made.items()},
         dead=dead_runs(instance),
     )
-
-
-def unfinished_runs(instance: Any) -> list[str]:
-    """Jobs that run now or are about to, also those that the UI started."""
-    import dagster as dg
-
-    status = dg.DagsterRunStatus
-    unfinished = [status.STARTING, status.STARTED, status.CANCELING]
-    return [run.job_name for run in instance.get_runs(dg.RunsFilter(statuses=unfinished))]
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def run_job(
@@ -204,7 +160,7 @@ def run_job(
         result = resolved.execute_in_process(
             instance=instance,
             asset_selection=sorted(key for key in keys if key.path[-1] != "memory_file") or None,
-            tags={_PROCESS: f"{os.getpid()}", **span},
+            tags={PROCESS_TAG: f"{os.getpid()}", **span},
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
             raise_on_error=False,
         )

@@ -60,7 +60,8 @@ def _known(settings: Settings) -> Automation | None:
 
 
 def _close_dead(settings: Settings) -> None:
-    from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of
+    from memory_pipeline.automation.under_way import close_dead_runs
+    from memory_pipeline.cli.dagster_runs import instance_of
 
     with instance_of(settings) as instance:
         close_dead_runs(instance)

@@ -110,7 +110,8 @@ def _finish(settings: Settings) -> bool:
 
 
 def _refuse_other_runs(settings: Settings) -> None:
-    from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, unfinished_runs
+    from memory_pipeline.automation.under_way import close_dead_runs, unfinished_runs
+    from memory_pipeline.cli.dagster_runs import instance_of
 
     with instance_of(settings) as instance:
         close_dead_runs(instance)

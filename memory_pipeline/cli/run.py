@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from memory_pipeline.automation.under_way import close_dead_runs
 from memory_pipeline.cli.choosing import (
     EVERYTHING,
     FIRST,
@@ -19,7 +20,7 @@ from memory_pipeline.cli.choosing import (
     waiting,
 )
 from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
-from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, interrupts, last_words, only_run, run_job
+from memory_pipeline.cli.dagster_runs import instance_of, interrupts, last_words, only_run, run_job
 from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.daily_log.markers import write_markers

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from memory_pipeline.automation.under_way import close_dead_runs
 from memory_pipeline.cli.choosing import look_before_dagster
 from memory_pipeline.cli.console import MISUSED, err, fail
-from memory_pipeline.cli.dagster_runs import close_dead_runs, instance_of, only_one
+from memory_pipeline.cli.dagster_runs import instance_of, only_one
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings

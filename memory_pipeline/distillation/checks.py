@@ -21,7 +21,7 @@ RECALL_LOSS, LINES_ARE_WHOLE = "recall_loss", "lines_are_whole"
 def partitions_of(settings: Settings, level: int) -> dg.TimeWindowPartitionsDefinition:
     """One per period, from the one that has the workspace's first day in it."""
     if level == DAY:
-        return daily_partitions(settings)
+        return daily_partitions(settings, youngest=settings.distil_after_days)
     first = Period.containing(settings.start_date, level).key
     return weekly_partitions(settings, first) if level == WEEK else monthly_partitions(settings, first)
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from memory_pipeline.automation.under_way import PROCESS_TAG, close_dead_runs
 from memory_pipeline.cli.dagster_runs import (
-    _PROCESS,
     DamagedInstanceError,
-    close_dead_runs,
     dagster_yaml,
     instance_of,
     last_words,
@@ -69,12 +68,14 @@ def test_a_run_whose_process_is_gone_is_closed(tmp_path: Path, status: str) -> N
         os._exit(0)
     os.waitpid(child, 0)
     with instance_of(settings) as instance:
-        for process, tag in ((child, "memory/process"), (child, _PROCESS), (os.getpid(), _PROCESS)):
+        for process, tag in ((child, "memory/process"), (child, PROCESS_TAG), (os.getpid(), PROCESS_TAG)):
             run = dg.DagsterRun(job_name="day_job", tags={tag: f"{process}"}, status=dg.DagsterRunStatus(status))
             instance.add_run(run)
         again = {"root_run_id": run.run_id, "parent_run_id": run.run_id}  # by the UI, which copies the tags
         instance.add_run(
-            dg.DagsterRun(job_name="day_job", tags={_PROCESS: f"{child}"}, status=dg.DagsterRunStatus(status), **again)
+            dg.DagsterRun(
+                job_name="day_job", tags={PROCESS_TAG: f"{child}"}, status=dg.DagsterRunStatus(status), **again
+            )
         )
         instance.add_run(dg.DagsterRun(job_name="day_job", status=dg.DagsterRunStatus(status)))
         close_dead_runs(instance)
