@@ -1,7 +1,9 @@
 """A bank of wordings: the topics of every kind, the decoys and the ordinary talk around them, written by hand.
 
-Two files lie beside this one: `tuning.toml`, by which thresholds are chosen, and `reporting.toml`, by which figures are
-reported. They share no topic, command, error or phrase, which a test holds.
+Four files lie beside this one. By `tuning.toml` and `unheard.toml` thresholds are chosen and weights fitted, by
+`reporting.toml` and `kept_aside.toml` figures are reported. They share no topic, command, error or phrase, which a test
+holds; but that `unheard` and `kept_aside` have only corrections, rules and decoys of their own, and take the `rest`
+from the bank that they name.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.planted_friction.model import Call
+from benchmarks.planted_friction.model import REPEATED_CORRECTION, RULE_VIOLATED, Call
 
-TUNING, REPORTING = "tuning", "reporting"
-BANKS = (TUNING, REPORTING)
+TUNING, REPORTING, UNHEARD, KEPT_ASIDE = "tuning", "reporting", "unheard", "kept_aside"
+BANKS = (TUNING, REPORTING, UNHEARD, KEPT_ASIDE)
 LANGUAGES = ("en", "de", "es")
 Topic = Mapping[str, Any]
 Phrases = Mapping[str, list[str]]
@@ -44,6 +46,10 @@ class Bank:
     @property
     def decoys(self) -> Mapping[str, Any]:
         return self.data["decoys"]  # type: ignore[no-any-return]
+
+    def per_week(self, kind: str) -> int | None:
+        """How often friction of that kind is planted in a week, where it is not left to chance."""
+        return self.data.get("per_week", {}).get(kind)  # type: ignore[no-any-return]
 
     def one(self, phrases: str, language: str, chance: random.Random) -> str:
         """One of the phrases of ordinary talk of that name."""
@@ -80,8 +86,8 @@ class Bank:
         return self.call({"command": command, "output": output, "exit": exit_code}, chance)
 
     def phrases(self) -> Iterator[str]:
-        """Every text of the bank that is longer than a name."""
-        yield from _texts(self.data)
+        """Every text of its own."""
+        yield from _texts(_read(self.name))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -98,4 +104,16 @@ def _texts(value: Any) -> Iterator[str]:
 @cache
 def bank_of(name: str) -> Bank:
     """The bank of that name, one of `BANKS`."""
-    return Bank(name, tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8")))
+    own = _read(name)
+    if "rest" not in own:
+        return Bank(name, own)
+    rest = bank_of(own["rest"]).data
+    # a correction that has a line is one of a rule too: a week has either
+    rules = {RULE_VIOLATED: [topic for topic in own[REPEATED_CORRECTION] if "line" in topic]}
+    both = {part: {**rest[part], **own.get(part, {})} for part in ("talk", "decoys")}
+    return Bank(name, {**rest, **own, **rules, **both})
+
+
+@cache
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
