@@ -14,7 +14,16 @@ import numpy as np
 import pytest
 
 from benchmarks.friction import IN_MEMORY
-from benchmarks.planted_friction.bank import BANKS, LANGUAGES, REPORTING, TUNING, bank_of
+from benchmarks.planted_friction.bank import (
+    BANKS,
+    KEPT_ASIDE,
+    LANGUAGES,
+    REPORTING,
+    TUNING,
+    UNHEARD,
+    Bank,
+    bank_of,
+)
 from benchmarks.planted_friction.baselines import Points, clusters
 from benchmarks.planted_friction.growth import Respelling, fill
 from benchmarks.planted_friction.model import (
@@ -24,6 +33,7 @@ from benchmarks.planted_friction.model import (
     KINDS,
     MISSING_SKILL,
     RECURRING_FAILURE,
+    REPEATED_CORRECTION,
     RULE_VIOLATED,
     STALE_MEMORY,
     TOOL_MISUSE,
@@ -181,12 +191,24 @@ def test_a_bank_has_every_kind_in_every_language(bank: str) -> None:
                 assert len(set(said[language])) == len(said[language]) >= 2, (kind, topic["name"], language)
 
 
-def test_the_banks_share_no_topic_and_no_wording() -> None:
-    """Neither as it stands, nor with few words changed."""
-    tuning, reporting = (bank_of(name) for name in (TUNING, REPORTING))
-    names = [{topic["name"] for kind in KINDS for topic in bank.topics(kind)} for bank in (tuning, reporting)]
+def said_in(bank: Bank) -> Iterator[str]:
+    for topic in bank.topics(REPEATED_CORRECTION):
+        for phrases in (topic["says"], topic["about"]):
+            yield from (text for texts in phrases.values() for text in texts)
+
+
+@pytest.mark.parametrize(
+    "two", [(TUNING, REPORTING), (UNHEARD, REPORTING), (UNHEARD, KEPT_ASIDE), (TUNING, KEPT_ASIDE)], ids=" ".join
+)
+def test_the_banks_share_no_topic_and_no_wording(two: tuple[str, str]) -> None:
+    """Neither as it stands, nor with few words changed; of `unheard` and `kept_aside` what people say is compared."""
+    banks = [bank_of(name) for name in two]
+    whole = two == (TUNING, REPORTING)
+    kinds = KINDS if whole else (REPEATED_CORRECTION,)
+    names = [{topic["name"] for kind in kinds for topic in bank.topics(kind)} for bank in banks]
     assert not names[0] & names[1]
-    bags = [{frozenset(re.findall(r"\w+", text.lower())) for text in bank.phrases()} for bank in (tuning, reporting)]
+    texts = [set(bank.phrases() if whole else said_in(bank)) for bank in banks]
+    bags = [{frozenset(re.findall(r"\w+", text.lower())) for text in of_bank} for of_bank in texts]
     near = [
         (one, other)
         for one in bags[0]
@@ -194,7 +216,7 @@ def test_the_banks_share_no_topic_and_no_wording() -> None:
         if len(one) > 3 and len(one & other) >= 0.67 * len(one | other)
     ]
     assert near == []
-    commands = [{text for text in bank.phrases() if " " in text} - SECTIONS for bank in (tuning, reporting)]
+    commands = [{text for text in of_bank if " " in text} - SECTIONS for of_bank in texts]
     assert not commands[0] & commands[1]
 
 
@@ -216,6 +238,7 @@ def test_every_kind_and_every_sort_of_decoy_comes(bank: str, tmp_path: Path) -> 
             "habit",
         ),
         *("tdd", "grep", "approval", "different refusals", "once each"),
+        *(("same task",) if "same_task" in bank_of(bank).decoys else ()),
     }
 
 

@@ -358,8 +358,8 @@ def make_week(seed: int, bank: Bank, folder: Path) -> Week:
     projects = chance.sample(bank.talk["projects"], chance.randint(2, 4))
     making = _Making(bank, seed, chance, _Casting(chance, sessions, projects))
     for kind in KINDS:
-        count = bank.per_week(kind)
-        for _ in range(chance.choices((0, 1, 2), (0.1, 0.65, 0.25))[0] if count is None else count):
+        times = bank.per_week(kind)
+        for _ in range(chance.choices((0, 1, 2), (0.1, 0.65, 0.25))[0] if times is None else times):
             making.friction(kind)
     making.decoys()
     for session in sessions:

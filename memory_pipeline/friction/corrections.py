@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from memory_pipeline.friction import objections
 from memory_pipeline.friction.clustering import Words, clusters, terms_of
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.patterns import (
@@ -19,20 +20,17 @@ from memory_pipeline.friction.patterns import (
     Pattern,
 )
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.said import AGAIN, REVERSAL, Said, age, bare, complains, of_one_mind
+from memory_pipeline.friction.said import AGAIN, REVERSAL, Said, age, bare, of_one_mind
 from memory_pipeline.friction.stale import over_since, stale_lines, tell_anew
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
-from memory_pipeline.text import cues
-from memory_pipeline.text.kinds import kind_of_user
-from memory_pipeline.text.languages.cues import foreign_cues
+from memory_pipeline.text.kinds import is_question, kind_of_user
 from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.standing import stands_alone
 from memory_pipeline.text.wording import (
     breaks_with,
     opposes,
-    orders,
-    retracted_names,
     retracted_words,
 )
 
@@ -40,6 +38,8 @@ SAME_RULE = 0.34
 """Cosine of their words from which somebody's words are about a line, where there are no vectors."""
 SAME_RULE_BOTH = 0.7
 """That and the cosine of their vectors together."""
+MAX_COMPARED = 3_000
+"""Sentences of which all are compared; of more, those that share a rare word with one that plainly corrects."""
 RARE_TIMES, RARE_SHARE = 20, 0.02
 """How often a word may be said, at least and as a share of all sentences, that tells what they are about."""
 MIN_SHARED = 0.15
@@ -52,6 +52,15 @@ NEARLY = 0.78
 """Mean likeness of a cluster's members to a line that they are all about, in other words or another language."""
 PLAIN_SHARE = 0.34
 """Of a pattern's members that must say by themselves that something was wrong."""
+POSSIBLE = -1.0
+"""Logit of an objection from which words may be one."""
+SURE = 0.5
+"""Mean logit of words that are about one thing, from which they are objections."""
+TOLD, OWNED = 1.0, 1.0
+"""Added to the logit of what was observed as a correction, a rule or a preference, or has a cue of one; and where the
+agent's answer owns to a mistake."""
+MIN_WORDS = 2
+"""Of content, in words that say what was wanted."""
 RULE_SHARE = 0.34
 """Of a cluster's members that must say a line again, for the cluster to be about it."""
 
@@ -65,17 +74,19 @@ def patterns_of(
 ) -> list[Pattern]:
     """`vectors` by event, `rule_vectors` by rule."""
     everything = {e.event_id: e for e in (*said.corrections, *said.changes, *said.remarks) if terms_of(e.text)}
-    ordered = sorted(everything.values(), key=age)
-    plain = {e.event_id for e in ordered if e.is_owned or complains(e.text)} | {e.event_id for e in said.corrections}
-    stale, over = stale_lines(ordered, rules)
+    decided = {e.event_id for e in said.changes}
+    told = {e.event_id for e in said.corrections}
+    objection = {i: _objection(e, vectors.get(i)) + TOLD * (i in told) for i, e in everything.items()}
+    everyone = sorted(everything.values(), key=age)
+    ordered = [e for e in everyone if e.event_id in decided or objection[e.event_id] >= POSSIBLE]
+    plain = {i for i, sure in objection.items() if sure >= 0}
+    stale, over = stale_lines(everyone, rules)
     found = clusters(
         [e.text for e in ordered], [vectors.get(e.event_id) for e in ordered], words, [e.did for e in ordered]
     )
     watched = _Rules(rules, rule_vectors, words)
-    says = {e.event_id: watched.said(e, vectors.get(e.event_id)) for e in ordered}
+    says = {e.event_id: watched.said(e, vectors.get(e.event_id)) for e in everyone}
     by_rule: dict[Rule, dict[str, FrictionEvent]] = defaultdict(dict)
-    decided = {e.event_id for e in said.changes}
-    corrected = {e.event_id for e in ordered if e.event_id not in decided and (e.is_owned or _corrects(e))}
     patterns = []
     for group in found:
         members = _since_reversed([ordered[i] for i in group])
@@ -85,9 +96,9 @@ def patterns_of(
             by_rule[rule].update({m.event_id: m for m in heard})
             continue
         members = list(of_one_mind(members))
-        if _is_clear([m for m in members if _corrects(m)]) and _is_recurring(members, corrected):
+        if _are_objections(members, objection) and _is_clear(members):
             patterns.append(_repeated(members))
-    for event in ordered:
+    for event in everyone:
         rule, like = says[event.event_id]
         if rule is not None and like >= (PLAIN if event.event_id in plain else IN_PASSING):
             by_rule[rule][event.event_id] = event
@@ -107,6 +118,8 @@ def patterns_of(
 def worth_comparing(said: Said, rules: Sequence[Rule]) -> Said:
     """Without the remarks that share no rare word with a correction, a change or a rule, which are most of what is
     said; unless the agent owned to a mistake."""
+    if sum(map(len, said)) <= MAX_COMPARED:
+        return said
     seen = Counter(term for one in said for e in one for term in terms_of(e.text))
     common = max(RARE_TIMES, RARE_SHARE * sum(map(len, said)))
     told = [one.text for one in (*said.corrections, *said.changes)] + [rule.text for rule in rules]
@@ -183,17 +196,22 @@ class _Rules:
         return best, likest
 
 
-def _corrects(event: FrictionEvent) -> bool:
-    """Whether it says so by itself: a rule or a wish alone may be said of any new work."""
-    foreign = foreign_cues(event.text)
-    cue = foreign.correction if foreign else cues.CORRECTION
-    return cue.search(event.text) is not None or bool(retracted_names(event.text)) or bool(AGAIN.search(event.text))
+def _objection(event: FrictionEvent, vector: Sequence[float] | None) -> float:
+    """How likely it is that something was not done as the user wants it: a logit."""
+    weights = objections.load(objections.LEXICAL if vector is None else objections.ENCODED)
+    return weights.logit(event.text, vector) + OWNED * event.is_owned
+
+
+def _are_objections(members: Sequence[FrictionEvent], objection: Mapping[str, float]) -> bool:
+    """Whether together they are, and in two sessions each for itself."""
+    sure = {m.event_id: objection[m.event_id] for m in members}
+    sessions = {m.session_id for m in members if sure[m.event_id] >= 0}
+    return len(sessions) >= MIN_SESSIONS and sum(sure.values()) >= SURE * len(sure)
 
 
 def _is_clear(members: Sequence[FrictionEvent]) -> bool:
-    """Whether somebody who was not there understands from one of them what was wanted."""
-    texts = (text for m in members for text in (m.text, bare(m.text)))
-    return any((orders(text) or retracted_names(text)) and stands_alone(text, "correction") for text in texts)
+    """Whether somebody who was not there may understand from one of them what was wanted."""
+    return any(len(content_words(bare(m.text))) >= MIN_WORDS and not is_question(m.text) for m in members)
 
 
 def _repeated(members: Sequence[FrictionEvent]) -> Pattern:

@@ -111,7 +111,7 @@ def said_in(
         if turn.role != USER or len(turn.text) > MAX_MESSAGE:
             continue
         skipped = [*quoted.get(turn.message_id, ()), *known.get(turn.message_id, ())]
-        for start, end, kind in _sentences_in(turn.text, skipped):
+        for start, end, kind in sentences_in(turn.text, skipped):
             words, before = turn.text[start:end], _before(turns, position)
             span = (turn.message_id, start, end)
             event = FrictionEvent(
@@ -126,26 +126,12 @@ def said_in(
                 said.corrections.append(event)
             elif kind in CHANGING or ENDING.search(words):
                 said.changes.append(event)
-            elif kind != "question" or complains(words):
+            else:
                 said.remarks.append(event)
     return said
 
 
-_COMPLAINT = re.compile(
-    r"\b(?:why|again|forgot|without|not|no|n't|warum|wieder|vergessen|ohne|nicht|kein\w*|por qué|otra vez|"
-    r"sin|no|olvid\w+|"
-    r"pourquoi|sans|pas|oublié|missing|fehlt|falta|manque|where(?:'s| is)|wo ist|dónde está|should have|rules?|regeln?|"
-    r"reglas?|wrong|falsch|mal|too many|zu viele?|demasiad\w+)\b|不|没|错",
-    re.I,
-)
-
-
-def complains(words: str) -> bool:
-    """Whether it may be about something that was done wrong."""
-    return _COMPLAINT.search(words) is not None
-
-
-def _sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
+def sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
     """Start, end and kind of each sentence that somebody typed and that says something. A bare "no" belongs to the
     sentence behind it, which it makes a correction."""
     before: int | None = None

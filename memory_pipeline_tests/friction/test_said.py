@@ -67,7 +67,8 @@ def test_politeness_and_noise_say_nothing(text: str) -> None:
 
 
 def test_a_question_is_no_correction_and_a_change_of_mind_is_a_change() -> None:
-    assert said("How does the oven controller read the temperature?") == ([], [], [])
+    asked = said("How does the oven controller read the temperature?")
+    assert (asked.corrections, asked.changes) == ([], [])
     assert [e.text for e in said("We moved to Postgres 16 last week.").changes] == [
         "We moved to Postgres 16 last week."
     ]

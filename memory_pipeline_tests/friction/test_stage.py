@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.living import living, points_in
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
 from memory_pipeline.stage import Built, bring_up_to_date, is_current
+from memory_pipeline.text.encoder import Encoder
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,
@@ -129,14 +131,44 @@ def test_politeness_is_no_pattern(work: Work, texts: tuple[str, ...]) -> None:
         ({"kind": "correction"}, True),
         ({"kind": "rule"}, True),  # a correction that lays down a rule is one
         ({"kind": "preference"}, True),
-        ({"kind": "question"}, False),
-        ({"kind": "decision"}, False),
         ({"trust": "assistant"}, False),  # the model corrects nobody
     ],
 )
 def test_whose_words_are_a_sign(work: Work, other: dict[str, str], counts: bool) -> None:
     work.correct(*UV, **other)
     assert bool(work.run()) is counts
+
+
+UNHEARD = (
+    ("you left the test file out of the module", "the test file is missing in the module"),
+    ("da fehlt die Testdatei im Modul", "du hast die Testdatei im Modul vergessen"),
+    ("para eso ya está formatDay en utils", "formatDay existe, no escribas otro formateador"),
+    ("any is not a type", "you typed it as any, give it a real type"),
+)
+"""Nobody says "no" or "again"."""
+TALK = (
+    ("commit and push", "ok push it to the branch", "commit this with a short message and push"),
+    ("does uv find its lock file?", "which uv do we have on CI?", "how fast is uv at installing?"),
+    ("We use uv since the spring.", "Since the spring we use uv, it was pip before.", "We moved to uv in spring."),
+    ("add a type for the cursor events", "and a type for the blob events please", "write types for the queue events"),
+    (
+        "the login button does nothing on safari",
+        "login with google comes back to an empty page",
+        "login takes a minute",
+    ),
+)
+"""The same asked for, asked about, told or reported in several sessions."""
+
+
+@pytest.mark.parametrize(("texts", "counts"), [*((texts, True) for texts in UNHEARD), *((t, False) for t in TALK)])
+def test_what_was_not_as_wanted_is_told_from_what_is_asked_for_again(
+    work: Work, texts: Sequence[str], counts: bool
+) -> None:
+    work.encoder = Encoder()
+    for i, text in enumerate(texts):
+        task = ("user: Write the script that packs the logs.", "assistant: Done.", f"user: {text}")
+        say(work.lake, f"s{i}", *task, day=day_after(i - len(texts) + 1))
+    assert [row["kind"] for row in work.run()] == ["repeated_correction"] * counts
 
 
 @pytest.mark.parametrize("field", ["quoted", "voided"])

@@ -1,0 +1,59 @@
+"""How likely words of a user say that something was not done as they want it: an objection, whatever its words.
+
+Told by the vector of the words and by the short ones among them, with weights that `benchmarks/fit_objections.py`
+fitted on wordings of many topics; no cue stands alone. It is far from sure of a single sentence: only several that are
+about one thing, in two sessions or more, are a pattern.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+from memory_pipeline.text.kinds import RULES, kind_of_user
+from memory_pipeline.text.languages.identify import ENGLISH, FRENCH, GERMAN, SPANISH, language_of
+
+FILE = "objections.json"
+LEXICAL, ENCODED = "lexical", "encoded"
+"""Names of the two sets: without and with vectors of the bundled model."""
+_PART = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[?!…？！]|\.{2,}")
+LANGUAGES = (ENGLISH, GERMAN, FRENCH, SPANISH)
+"""In which there are words that the weights were fitted on; in others a cue has to do."""
+BY_CUE = 1.0
+FIRST, LAST = "^", "$"
+NUMBER = "0"
+
+
+@dataclass(frozen=True)
+class Objections:
+    """Weights: of the words, of the kinds of `kinds.py`, of each number of the vector."""
+
+    intercept: float
+    words: Mapping[str, float]
+    vector: Sequence[float]
+
+    def logit(self, text: str, vector: Sequence[float] | None) -> float:
+        """Above 0 it rather is one. ``vector`` is the unit vector of the text, None where there is none."""
+        if language_of(text) not in LANGUAGES:
+            return BY_CUE if kind_of_user(text) in RULES else -BY_CUE
+        told = self.intercept + sum(self.words.get(part, 0.0) for part in parts_of(text))
+        if vector is None or len(vector) != len(self.vector):
+            return told
+        return told + sum(a * b for a, b in zip(self.vector, vector, strict=True))
+
+
+@lru_cache
+def load(name: str) -> Objections:
+    """One of the two sets that are shipped."""
+    return Objections(**json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))[name])
+
+
+def parts_of(text: str) -> frozenset[str]:
+    """What the weights know of a text beside its vector: its words, with which it begins and ends, and its kind."""
+    words = [NUMBER if w.isdigit() else w.replace("’", "'") for w in _PART.findall(text.lower())]
+    ends = {f"{FIRST}{words[0]}", f"{words[-1]}{LAST}"} if words else set()
+    return frozenset({*words, *ends, f"kind {kind_of_user(text)}"})
