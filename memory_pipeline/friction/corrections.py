@@ -24,13 +24,16 @@ from memory_pipeline.friction.said import AGAIN, REVERSAL, Said, age, bare, of_o
 from memory_pipeline.friction.stale import over_since, stale_lines, tell_anew
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
+from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import is_question, kind_of_user
+from memory_pipeline.text.languages.cues import foreign_cues
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.standing import stands_alone
 from memory_pipeline.text.wording import (
     breaks_with,
     opposes,
+    retracted_names,
     retracted_words,
 )
 
@@ -54,6 +57,8 @@ PLAIN_SHARE = 0.34
 """Of a pattern's members that must say by themselves that something was wrong."""
 POSSIBLE = -1.0
 """Logit of an objection from which words may be one."""
+PLAINLY = 0.7
+"""From which words about a rule say that it was broken, where no cue and no observer says so."""
 SURE = 0.5
 """Mean logit of words that are about one thing, from which they are objections."""
 TOLD, OWNED = 1.0, 1.0
@@ -79,7 +84,7 @@ def patterns_of(
     objection = {i: _objection(e, vectors.get(i)) + TOLD * (i in told) for i, e in everything.items()}
     everyone = sorted(everything.values(), key=age)
     ordered = [e for e in everyone if e.event_id in decided or objection[e.event_id] >= POSSIBLE]
-    plain = {i for i, sure in objection.items() if sure >= 0}
+    plain = {i for i, sure in objection.items() if sure >= (0 if i in told else PLAINLY)}
     stale, over = stale_lines(everyone, rules)
     found = clusters(
         [e.text for e in ordered], [vectors.get(e.event_id) for e in ordered], words, [e.did for e in ordered]
@@ -203,10 +208,23 @@ def _objection(event: FrictionEvent, vector: Sequence[float] | None) -> float:
 
 
 def _are_objections(members: Sequence[FrictionEvent], objection: Mapping[str, float]) -> bool:
-    """Whether together they are, and in two sessions each for itself."""
+    """Whether together they are, and in two sessions each for itself; and enough of them by more than weights: work
+    that is asked for in many sessions in the same words would be one otherwise."""
     sure = {m.event_id: objection[m.event_id] for m in members}
     sessions = {m.session_id for m in members if sure[m.event_id] >= 0}
-    return len(sessions) >= MIN_SESSIONS and sum(sure.values()) >= SURE * len(sure)
+    certain = sum(m.is_owned or _corrects(m) for m in members)
+    return (
+        len(sessions) >= MIN_SESSIONS
+        and certain >= PLAIN_SHARE * len(members)
+        and sum(sure.values()) >= SURE * len(sure)
+    )
+
+
+def _corrects(event: FrictionEvent) -> bool:
+    """Whether it says so by a cue: a rule or a wish alone may be said of any new work."""
+    foreign = foreign_cues(event.text)
+    cue = foreign.correction if foreign else cues.CORRECTION
+    return cue.search(event.text) is not None or bool(retracted_names(event.text)) or bool(AGAIN.search(event.text))
 
 
 def _is_clear(members: Sequence[FrictionEvent]) -> bool:

@@ -166,7 +166,8 @@ def test_what_was_not_as_wanted_is_told_from_what_is_asked_for_again(
 ) -> None:
     work.encoder = Encoder()
     for i, text in enumerate(texts):
-        task = ("user: Write the script that packs the logs.", "assistant: Done.", f"user: {text}")
+        answer = "assistant: You are right, I change it." if counts else "assistant: I look into it."
+        task = ("user: Write the script that packs the logs.", "assistant: Done.", f"user: {text}", answer)
         say(work.lake, f"s{i}", *task, day=day_after(i - len(texts) + 1))
     assert [row["kind"] for row in work.run()] == ["repeated_correction"] * counts
 
