@@ -20,13 +20,13 @@ from memory_pipeline.embeddings.removing import find_points, remove_points
 from memory_pipeline.lake.rows import ForgottenRow
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.lake.versions import versions_folder
+from memory_pipeline.lake.versions import keep_version, versions_folder
 from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
 from memory_pipeline.operations.forgetting.aim import Aim, CannotForgetError, aim_at
 from memory_pipeline.operations.forgetting.databases import clean_events, find_events
 from memory_pipeline.operations.forgetting.markdown import clean_files, find_lines
-from memory_pipeline.operations.forgetting.rows import Found, clean_tables, cleaned, find_rows
+from memory_pipeline.operations.forgetting.rows import Found, clean_tables, cleaned, find_rows, repeats
 from memory_pipeline.operations.forgetting.texts import clean_texts, find_texts
 from memory_pipeline.proposals.events import OpenLog
 from memory_pipeline.proposals.remembering import REMEMBERED_LOCK
@@ -133,8 +133,11 @@ def _clean_versions(settings: Settings, aim: Aim) -> None:
                 pl.lit(None, dtype=k).alias(n) for n, k in TABLES[table].columns.items() if n not in frame.columns
             ]
             frame = frame.with_columns(missing)
-            if table != "forgotten" and not cleaned(table, frame, aim).equals(frame):
+            if table != "forgotten" and (not cleaned(table, frame, aim).equals(frame) or repeats(table, frame, aim)):
                 path.unlink()
+                name = path.name.partition(".parquet.")[0]
+                if (now := settings.lake_dir / table / f"{name}.parquet").exists():
+                    keep_version(settings.lake_dir, table, now)
 
 
 def _keep(settings: Settings, aim: Aim) -> None:

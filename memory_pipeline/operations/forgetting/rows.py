@@ -258,6 +258,11 @@ def cleaned(table: str, frame: pl.DataFrame, aim: Aim) -> pl.DataFrame:
     return _without_words(table, frame, aim)
 
 
+def repeats(table: str, frame: pl.DataFrame, aim: Aim) -> bool:
+    """Whether a row repeats a stretch of it: of older versions, whose rows may have other ids."""
+    return any(aim.repeated.are_in(text) for row in frame.iter_rows(named=True) for text in _words_of(table, row))
+
+
 def clean_tables(lake: Lake, aim: Aim) -> None:
     """Take out what goes, table by table, each day's file at once. Doing it again changes nothing."""
     for table, about in TABLES.items():
