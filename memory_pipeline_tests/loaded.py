@@ -27,5 +27,8 @@ read_sessions = session_assets(SETTINGS)
 reflect = reflection_assets(SETTINGS)
 REFLECTION_CHECKS = reflection_checks(SETTINGS)
 ALL_SCHEDULES = schedules(SETTINGS)
-*_, reflect_at_six, friction_at_seven, archive_at_eight = ALL_SCHEDULES
+_BY_NAME = {schedule.name: schedule for schedule in ALL_SCHEDULES}
+reflect_at_six, friction_at_seven, archive_at_eight = (
+    _BY_NAME[name] for name in ("reflect_at_six", "friction_at_seven", "archive_at_eight")
+)
 session_sensor, reflect_early, review_sensor, todoist_sensor, tell_failures = sensors(SETTINGS)
