@@ -6,7 +6,7 @@ It reads, and writes nothing. A line that nobody said is told as that and not as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -29,8 +29,6 @@ from memory_pipeline.operations.audit_lines import (
 )
 from memory_pipeline.operations.audit_project import dead_names, project_of
 from memory_pipeline.operations.audit_sources import USER, Said, Transcripts
-from memory_pipeline.proposals.score import SECRET as TOLD_SECRET
-from memory_pipeline.proposals.score import why_left_out
 from memory_pipeline.recall.origin import NoSuchLineError, origin
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.settings import Settings, salt_of
@@ -39,7 +37,6 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.wording import takes_place_of
 
 NOT_SHOWN = "[left out: it tells a secret]"
-REDACTED = "[redacted:"
 MAX_QUOTED = 120
 FIRST = date.min
 """Of a line of which nobody knows since when it stands there."""
@@ -81,7 +78,6 @@ def audit(settings: Settings, path: Path) -> Audit:
     said = _sources(settings, text, transcripts, redactor)
     findings = [
         *(Finding(secret.number, SECRET, secret.kind) for secret in text.secrets),
-        *(Finding(line.number, SECRET, "told in words") for line in text.lines if _tells_secret(line.text)),
         *of_pairs(text.lines),
         *_over(text, said, _words_of_users(lake, redactor), _project(lake, path)),
         *dead_names(text.lines, path),
@@ -92,8 +88,7 @@ def audit(settings: Settings, path: Path) -> Audit:
         mine += of_one(line, [*text.lines[max(0, i - 1) : i], *text.lines[i + 1 : i + 2]], said.get(i, ()))
         if transcripts.count and not said.get(i) and not line.proposal_id:
             mine.append(Finding(line.number, UNSOURCED, "nobody said it in what was read"))
-        shown = replace(line, text=NOT_SHOWN) if _tells_secret(line.text) else line
-        lines.append(AuditedLine(shown, tuple(said.get(i, ())), tuple(sorted(mine, key=lambda f: KINDS.index(f.kind)))))
+        lines.append(AuditedLine(line, tuple(said.get(i, ())), tuple(sorted(mine, key=lambda f: KINDS.index(f.kind)))))
     known = {line.number for line in text.lines}
     for secret in text.secrets:  # in code, in a table
         if secret.number not in known:
@@ -102,11 +97,6 @@ def audit(settings: Settings, path: Path) -> Audit:
             lines.append(AuditedLine(Line(secret.number, NOT_SHOWN), (), of))
     lines.sort(key=lambda audited: audited.line.number)
     return Audit(path, tuple(lines), transcripts.count, transcripts.last_day)
-
-
-def _tells_secret(text: str) -> bool:
-    """Whether a secret is told in a way that has no end to put a mark to."""
-    return REDACTED not in text and why_left_out(text, ()) == TOLD_SECRET
 
 
 def _sources(

@@ -39,6 +39,8 @@ class Line:
     """Those that it stands under, from the outermost."""
     is_item: bool = False
     """Whether it is all of an item of a list."""
+    is_alone: bool = True
+    """Whether no other sentence stands beside it."""
     proposal_id: str | None = None
     since: date | None = None
     """Since when it stands in the file, where that is known."""
@@ -78,12 +80,12 @@ def taken_apart(path: Path, text: str, redactor: Redactor, promoted: Mapping[str
     begins = [unwrapped.rfind("\n", 0, line.start) + 1 for line in found]
     lines = []
     for line, begin in zip(found, begins, strict=True):
-        is_item = begins.count(begin) == 1 and _BULLET.match(unwrapped, begin) is not None
+        is_alone = begins.count(begin) == 1
+        is_item = is_alone and _BULLET.match(unwrapped, begin) is not None
         since = line.promoted or line.dated
         number = shown.count("\n", 0, line.start) + 1
-        lines.append(
-            Line(number, line.text, _headings_above(rows, number), is_item, line.proposal_id, since, line.project)
-        )
+        above = _headings_above(rows, number)
+        lines.append(Line(number, line.text, above, is_item, is_alone, line.proposal_id, since, line.project))
     if not lines and not secrets:
         raise NotAuditedError(f"{path} has no line that says anything: headings, code and tables are not audited.")
     return MemoryText(path, tuple(lines), tuple(secrets), any(line.proposal_id for line in lines))

@@ -25,6 +25,7 @@ from memory_pipeline.text.wording import (
     refused_words,
     reports_success,
     retracted_names,
+    retracted_words,
     stem,
     supposes,
     takes_place_of,
@@ -38,11 +39,14 @@ KINDS = (SECRET, CONTRADICTING, STALE, DUPLICATE, JUNK, UNSOURCED)
 """What an audit finds, the worst first."""
 MIN_REPEATED = 6
 """Words of content of a line that says the same under another heading: a shorter one may well hold for both."""
+MIN_NUANCED = 8
+"""Words of content from which one word more says nothing else."""
 MAX_QUOTED = 90
 _ORDERED = re.compile(r"\b(?:before|after|then|than|from|to|into|over)\b", re.I)
 """Says that it matters which of two things is named first."""
 _WHOLE_QUESTION = re.compile(r"[^:：\"“”'‘«»?？]+[?？][)*_` ]*")
 """Not one that a rule quotes: 'ask "Is it simple?"'."""
+_PLACE = re.compile(r"\blines? \d|\([^)]*\d[^)]*\)", re.I)
 _NUMBERED = re.compile(r"\d")
 _POLAR = content_words("never always only must should avoid without stop don't isn't can't cannot won't doesn't")
 """Words that say whether, and not what."""
@@ -70,6 +74,8 @@ def of_pairs(lines: Sequence[Line]) -> Iterator[Finding]:
             related = _is_above(earlier, later) or _is_above(later, earlier)
             if related and (breaking[i] or breaking[j]) and _contradict(earlier.text, later.text):
                 yield Finding(later.number, CONTRADICTING, f"line {earlier.number} says “{_quoted(earlier)}”")
+            elif not (earlier.is_alone and later.is_alone):
+                continue  # a sentence that all items of a list end with is how they are told
             elif (related or len(stems[j]) >= MIN_REPEATED) and _same(earlier.text, later.text, stems[i], stems[j]):
                 yield Finding(later.number, DUPLICATE, f"of line {earlier.number}, “{_quoted(earlier)}”")
                 break
@@ -88,7 +94,8 @@ def _why_junk(line: Line, neighbours: Sequence[Line], said: Sequence[Said]) -> s
     if not line.is_item:
         return None  # a sentence of a paragraph leans on the others
     left_out = why_left_out(line.text, ())
-    if left_out == QUESTION and _WHOLE_QUESTION.fullmatch(line.text):
+    # a list of what to ask oneself is a rule; a question that was asked is none
+    if left_out == QUESTION and (said or line.proposal_id) and _WHOLE_QUESTION.fullmatch(line.text):
         in_list = any(other.text.rstrip("*_ ").endswith(("?", "？", ":", "：")) for other in neighbours)
         return None if in_list else "it asks and tells nothing"
     if left_out == HYPOTHETICAL and _supposes_first(line.text):
@@ -123,7 +130,8 @@ def _is_above(one: Line, other: Line) -> bool:
 
 def _same(one: str, other: str, mine: frozenset[str], theirs: frozenset[str]) -> bool:
     """Whether one of them says no more than the other: no other name, number, word or order."""
-    if not (mine <= theirs or theirs <= mine) or not IN_MEMORY.by_words(mine, theirs):
+    is_short = min(len(mine), len(theirs)) < MIN_NUANCED
+    if not (mine <= theirs or theirs <= mine) or (is_short and mine != theirs) or not IN_MEMORY.by_words(mine, theirs):
         return False
     if set(specifics(one)) != set(specifics(other)) or differ_in_numbers(one, other) or _opposed(one, other):
         return False
@@ -136,13 +144,20 @@ def _in_order(text: str, shared: frozenset[str]) -> list[str]:
 
 
 def _contradict(one: str, other: str) -> bool:
-    if takes_place_of(one, other) or takes_place_of(other, one):
-        return True
-    return _opposed(one, other) or _other_number(one, other)
+    return _replaces(one, other) or _replaces(other, one) or _opposed(one, other) or _other_number(one, other)
+
+
+def _replaces(one: str, other: str) -> bool:
+    """Whether an order says "instead of" or "no longer" of what the other orders; "…, not X" says less."""
+    if not (retracted_words(one) and orders(one) and orders(other) and takes_place_of(one, other)):
+        return False
+    return set(specifics(other)) <= set(specifics(one))
 
 
 def _opposed(one: str, other: str) -> bool:
     """Whether they differ in nothing but that one refuses what the other does."""
+    if bool(refused_words(one)) == bool(refused_words(other)):
+        return False
     mine, theirs = _without_polar(one), _without_polar(other)
     return bool(mine) and mine == theirs and opposes(one, other)
 
@@ -155,6 +170,8 @@ def _other_number(one: str, other: str) -> bool:
     """Whether both order the same, each with another number."""
     if not (differ_in_numbers(one, other) and orders(one) and orders(other)):
         return False
+    if _NUMBERED.search(f"{one.split()[:2]} {other.split()[:2]}") or _PLACE.search(one) or _PLACE.search(other):
+        return False  # steps, phases and places have numbers that are meant to differ
     mine, theirs = (frozenset(w for w in content_words(t) if not _NUMBERED.search(w)) for t in (one, other))
     return len(mine) > 1 and mine == theirs
 

@@ -24,6 +24,7 @@ def settings(tmp_path: Path) -> Settings:
         "assistant: Squash-merging is set up for pull requests.",
         "user: no, that's horrible and ugly nonsense",
         "assistant: The worker retries three times before it gives up.",
+        "user: Which team owns the billing worker?",
         "user: never push migrations to production by hand",
     )
     say(lake, "s2", "user: Use npm for installs everywhere", day=day_after(1))
@@ -105,6 +106,13 @@ def test_words_said_in_another_project_end_nothing(tmp_path: Path) -> None:
         ("- Maybe we should switch the worker to Rust\n", [(1, "junk")]),
         ("- Avoid calls that might block the worker\n", []),
         ("- Which team owns the billing worker?\n", [(1, "junk")]),
+        ("- Does the worker happen to stop every time?\n- If not, gather data first\n", []),
+        ("- Phase 1 must pass before it ships\n- Phase 2 must pass before it ships\n", []),
+        ("- Add the new field there (line 35)\n- Add the new field there (line 45)\n", []),
+        ("- Build the web app. Use it only when asked for\n- Build the shop. Use it only when asked for\n", []),
+        ("- Review the code after each batch of tasks\n- Review the code after each task\n", []),
+        ("- Bearer tokens or `Authorization` headers never cross to other hosts\n", []),
+        ("- Files are read, not guessed at first\n- Accept what was guessed at first\n", []),
         ("Ask yourself:\n- Does the worker still start?\n- Are the new tests fast enough?\n", []),
         ('- Pause and ask: "Is there a simpler way to do it?"\n', []),
         ("- no, that's horrible and ugly nonsense\n", [(1, "junk")]),
