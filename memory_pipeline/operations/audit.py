@@ -34,7 +34,7 @@ from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.settings import Settings, salt_of
 from memory_pipeline.text.kinds import NORMATIVE
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.wording import takes_place_of
+from memory_pipeline.text.wording import retracted_words, takes_place_of
 
 NOT_SHOWN = "[left out: it tells a secret]"
 MAX_QUOTED = 120
@@ -156,7 +156,9 @@ def _over(
     found = []
     for pattern in patterns:
         line = pattern.replaces or ""
-        told = [member for member in pattern.members if takes_place_of(member.text, line)]
+        told = [
+            member for member in pattern.members if retracted_words(member.text) and takes_place_of(member.text, line)
+        ]
         for i, rule in rules.items() if told else ():
             if rule.text == line:
                 kind = CONTRADICTING if rule.since == FIRST else STALE
