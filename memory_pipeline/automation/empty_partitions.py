@@ -51,7 +51,11 @@ def report_empty_partitions(instance: dg.DagsterInstance, workspace: Workspace, 
     for table in (*DAILY, *(TABLE_OF[level] for level in LEVELS if level != DAY)):
         known = instance.get_materialized_partitions(dg.AssetKey(table))
         level = next((level for level in LEVELS if TABLE_OF[level] == table), DAY)
-        events += [_materialization(table, f"{p.key}") for p in periods[level] if f"{p.key}" not in known]
+        found = periods[level]
+        if table == TABLE_OF[DAY]:  # a younger day is no partition of it
+            old_enough = today(workspace.settings.zone) - timedelta(days=workspace.settings.distil_after_days)
+            found = [period for period in found if period.last <= old_enough]
+        events += [_materialization(table, f"{p.key}") for p in found if f"{p.key}" not in known]
     _store(instance, events)
     return len(events)
 

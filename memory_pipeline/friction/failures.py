@@ -271,8 +271,11 @@ def _drift(
     where: str,
 ) -> Pattern:
     use = f" Use `{instead}`." if instead else f" `{clip(cure, 120)}` helped." if cure else ""
-    if thing:
-        title = f"`{thing}` is not there, or not as `{head}` needs it: “{clip(error, 90)}”"
+    if thing.isdigit():  # of a port an error rarely says whether it is taken or nobody listens
+        title = f"Port {thing} is not as `{head}` needs it: “{clip(error, 90)}”"
+        line = f"Port {thing} is not as `{head}` needs it where agents work{where}: it fails with “{error}”.{use}"
+    elif thing:
+        title = f"`{thing}` is missing or not as `{head}` needs it: “{clip(error, 90)}”"
         line = f"`{thing}` is missing or different where agents work{where}: `{head}` fails with “{error}”.{use}"
     else:
         title = f"`{head}` does not find its environment as it needs it: “{clip(error, 90)}”"
