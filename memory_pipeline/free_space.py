@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from memory_pipeline.errors import CannotGoOnError
@@ -12,6 +13,8 @@ from memory_pipeline.errors import CannotGoOnError
 MIN_FREE_BYTES = 250_000_000
 """The index maps files of 146 MB with holes into memory, and a process that writes into a hole on a full disk is ended
 by a signal (SIGBUS), without a word. A day of sessions needs a few megabytes besides."""
+BLOCK_BYTES = 512
+"""Of `st_blocks`, whatever the file system's own."""
 USED_UP_BYTES = 1_000_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _SAYS_SO = re.compile(r"no space left on device|(database or )?disk is full|disk quota exceeded", re.I)
@@ -56,3 +59,12 @@ def is_used_up(folder: Path) -> bool:
 def _free(folder: Path) -> int:
     standing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     return shutil.disk_usage(standing).free
+
+
+def size_on_disk(folder: Path) -> int:
+    """Bytes that its files take; holes in them take none. 0 where there is no such folder."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # a run that goes on removes files of its own
+            total += path.lstat().st_blocks * BLOCK_BYTES
+    return total

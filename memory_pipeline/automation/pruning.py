@@ -24,6 +24,7 @@ from dagster._core.storage.event_log.schema import (
     SqlEventLogStorageTable,
 )
 
+from memory_pipeline.free_space import size_on_disk
 from memory_pipeline.settings import Settings
 
 PAGE = 500
@@ -46,7 +47,7 @@ def prune(instance: dg.DagsterInstance, settings: Settings, now: datetime) -> Pr
     storage = instance.event_log_storage
     if not settings.keep_runs_days or not isinstance(storage, SqliteEventLogStorage):
         return Pruned()
-    before = _size(settings.dagster_home)
+    before = size_on_disk(settings.dagster_home)
     oldest = now - timedelta(days=settings.keep_runs_days)
     with storage.index_connection() as index:
         _forget_replaced(index, oldest)
@@ -61,7 +62,7 @@ def prune(instance: dg.DagsterInstance, settings: Settings, now: datetime) -> Pr
             file.unlink(missing_ok=True)
             runs += 1
     _shrink(Path(storage.path_for_shard("index")))
-    return Pruned(runs, logs, max(0, before - _size(settings.dagster_home)))
+    return Pruned(runs, logs, max(0, before - size_on_disk(settings.dagster_home)))
 
 
 def _forget_replaced(index: db.engine.Connection, oldest: datetime) -> None:
@@ -123,11 +124,3 @@ def _shrink(database: Path) -> None:
             connection.execute("VACUUM")
         finally:
             connection.close()
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # a run that goes on removes files of its own
-            total += path.stat().st_size
-    return total

@@ -1,6 +1,7 @@
 """`memory status`: what has been read, what could not be, and what waits for a user."""
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from memory_pipeline.connections.hooks import told as told_of_hooks
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import days_by_words, lexical_only, set_aside_files, vector_problems
+from memory_pipeline.free_space import size_on_disk
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.llm.quality import NO_MODEL
@@ -39,6 +41,7 @@ from memory_pipeline.settings import SettingError, Settings
 from memory_pipeline.workspace import Workspace
 
 SHOWN = 10
+MEGABYTE = 1_000_000
 SECONDS = 20.0
 """Time for reading new files; a first look at years of history is the work of `memory run`."""
 
@@ -82,6 +85,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "auto_promotion": report(Workspace(settings, lake), log),
         **_used(settings, lake),
         "agents": _agents(settings),
+        **_recorded(settings, days),
+        "report": str(page) if (page := settings.report_dir / "quality.html").exists() else None,
+        "sizes": _sizes(settings),
     }
     data["set_aside"] = [str(path) for path in set_aside_files(Workspace(settings, lake))]  # all was read by now
     if as_json:
@@ -189,6 +195,35 @@ def _agents(settings: Settings) -> dict[str, str]:
         return {"": str(error)}
 
 
+def _recorded(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
+    """What Dagster has on record: the checks that fail by day, when each asset was last made, what is switched on.
+    Nothing is made for it where there is nothing."""
+    if not (settings.dagster_home / "dagster.yaml").exists():
+        return {"failing_checks": {}, "last_success": {}, "automation": None}
+    from memory_pipeline.cli.dagster_runs import automation_of, check_results, instance_of  # and with it Dagster
+
+    with instance_of(settings) as instance:
+        known = automation_of(settings, instance)
+        checks = check_results(settings, instance, set(days))
+    return {
+        "failing_checks": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},
+        "last_success": {name: moment and f"{moment:%Y-%m-%dT%H:%MZ}" for name, moment in known.succeeded.items()},
+        "automation": {"daemon": known.is_on, "switches": dict(known.switches)},
+    }
+
+
+def _sizes(settings: Settings) -> dict[str, int]:
+    """Bytes on the disk by folder of the workspace, the largest first."""
+    folders = {
+        "tables": settings.lake_dir,
+        "index": settings.index_dir,
+        "Dagster's record": settings.dagster_home,
+        "backups": settings.backups,
+    }
+    found = {name: size_on_disk(folder) for name, folder in folders.items()}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
 def _waiting(lake: Lake) -> dict[str, str]:
     """The days whose reflections wait for the model, and why."""
     return {f"{day}": why_waiting(lake, day) for day in lake.days("reflections") if is_waiting(lake, day)}
@@ -232,6 +267,12 @@ def _print(data: dict[str, Any]) -> None:
     if by_words := data["days_by_words"]:
         say_pair("days without vectors", f"{len(by_words)} (last {by_words[-1]}), made by words alone until there are")
     say_problems(data["problems"], data["set_aside"])
+    for name, failed in data["failing_checks"].items():
+        more = f" and {len(failed) - SHOWN} more days" if len(failed) > SHOWN else ""
+        say_pair("failing check", f"{name} on {', '.join(failed[-SHOWN:])}{more}")
+    if data["failing_checks"]:
+        say_pair("", f"why: {data['report']} and `memory report`" if data["report"] else "why: `memory report`")
+    _say_automation(data)
     if left := data["windows_to_observe"]:
         say_pair("windows to observe", f"{left}; `memory run --all`")
     if batch := data["batch"]:
@@ -265,6 +306,19 @@ def _print(data: dict[str, Any]) -> None:
     if unused := data["unused_lines"]:
         share = f"{len(unused)} of {data['approved_lines']} approved lines"
         say_pair("never used", f"{share} in {UNUSED_DAYS} days; `memory status --json` names them in unused_lines")
+
+
+def _say_automation(data: dict[str, Any]) -> None:
+    if made := {name: moment for name, moment in data["last_success"].items() if moment}:
+        newest, oldest = max(made.values()), min(made, key=made.__getitem__)
+        told = newest if made[oldest] == newest else f"{newest}; the oldest is {oldest}, {made[oldest]}"
+        say_pair("last made", told)
+    if known := data["automation"]:
+        off = [name for name, is_on in known["switches"].items() if not is_on]
+        runs = "run" if known["daemon"] else "do not run: `memory ui` or `memory service install` starts them"
+        say_pair("sensors and schedules", runs + (f"; switched off: {', '.join(off)}" if off else ""))
+    told = ", ".join(f"{name} {size / 1e6:,.0f} MB" for name, size in data["sizes"].items() if size >= MEGABYTE)
+    say_pair("on the disk", told or "less than a megabyte")
 
 
 def _list(name: str, lines: list[str]) -> None:

@@ -46,6 +46,23 @@ def test_what_fails_is_named_with_its_words_and_what_to_do(home: Path) -> None:
     assert failed["failed"][0]["reason"]
     assert made["worst_days"]
 
+    known = memory_json(home, "status", "--json", env=missing)
+    assert known["failing_checks"]["embeddings/points_equal_rows"] == ["2026-03-02"]
+    assert known["report"] == f"{workspace(home) / 'reports' / 'quality.html'}"
+    printed = memory(home, "status", env=missing).stdout
+    assert "embeddings/points_equal_rows on 2026-03-02" in printed
+    assert known["report"] in printed
+
+
+def test_status_knows_when_each_stage_ran_and_what_is_switched_on(home: Path) -> None:
+    known = memory_json(home, "status", "--json")
+    assert known["failing_checks"] == {}
+    assert known["last_success"]["observations"] and known["last_success"]["friction_clusters"]
+    assert known["automation"]["daemon"] is False
+    assert known["automation"]["switches"]["reflect_at_six"] is True
+    assert known["sizes"]["tables"] > 0 and known["sizes"]["index"] > 0
+    assert "`memory service install` starts them" in memory(home, "status").stdout
+
 
 def test_a_workspace_without_runs_has_a_page_that_says_so(tmp_path: Path) -> None:
     (tmp_path / "sessions").mkdir()
