@@ -17,7 +17,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings, salt_of
 
 MARK = "[forgotten]"
@@ -125,6 +124,8 @@ NOTHING = Forgotten()
 
 @lru_cache(maxsize=8)
 def _hashes(lake_dir: Path, _state: tuple[int, int]) -> list[tuple[str, str, int]]:
+    from memory_pipeline.lake.store import Lake  # with polars, which a search without anything forgotten does not need
+
     frame = Lake(lake_dir).read("forgotten", columns=["kind", "digest", "words"])
     return [(kind, digest, length or 0) for kind, digest, length in frame.iter_rows()]
 
