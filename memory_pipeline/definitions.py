@@ -39,7 +39,7 @@ from memory_pipeline.operations.checks import identity_files
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.proposals.assets import memory_file, proposal_assets
 from memory_pipeline.proposals.checks import one_decision_each
-from memory_pipeline.quality.assets import quality_report
+from memory_pipeline.quality.assets import quality_assets
 from memory_pipeline.reflections.assets import pool_reflections, reflection_assets
 from memory_pipeline.reflections.checks import reflection_checks
 from memory_pipeline.sessions.assets import session_assets
@@ -67,7 +67,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
                 friction_assets(settings),
                 proposal_assets(settings),
                 memory_file,
-                quality_report,
+                quality_assets(lambda: build_definitions(settings).resolve_asset_graph()),
             ],
             settings,
         ),

@@ -230,7 +230,7 @@ def quality_report_of(settings: Settings, instance: Any) -> Any:
     from memory_pipeline.definitions import build_definitions
     from memory_pipeline.quality.assets import report_of
 
-    return report_of(Workspace.open(settings), instance, build_definitions(settings).get_repository_def().asset_graph)
+    return report_of(Workspace.open(settings), instance, build_definitions(settings).resolve_asset_graph())
 
 
 def _reason(error: Any) -> str:

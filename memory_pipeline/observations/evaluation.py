@@ -157,20 +157,19 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
     }
     observations = workspace.lake.read("observations", [day])
     unflagged: list[str] = []
-    flagged: dict[str, list[str]] = {}
+    flagged: list[tuple[str, list[str]]] = []
     for o in typed_rows(observations, ObservationRow):
         missing = missing_specifics(o["text"], windows.get(o["dedupe_key"], Words([])))
         if missing and UNGROUNDED_SPECIFICS not in o["flags"]:
             unflagged.append(f"{o['observation_id']} has {', '.join(missing)}, which nobody said: {o['text'][:120]}")
         elif UNGROUNDED_SPECIFICS in o["flags"]:
-            flagged[o["observation_id"]] = missing
-    names = ", ".join(dict.fromkeys(name for missing in flagged.values() for name in missing))
+            flagged.append((o["observation_id"], missing))
+    names = ", ".join(dict.fromkeys(name for _, missing in flagged for name in missing))
     offenders = list(unflagged)
     if len(flagged) > MAX_UNGROUNDED * observations.height:
-        offenders.append(f"{len(flagged)} of {observations.height} have names or numbers that nobody said: {names}")
-        offenders += [
-            f"{o} has {', '.join(missing) or 'names of a message that is gone'}" for o, missing in flagged.items()
-        ]
+        told = f"{len(flagged)} of {observations.height} have names or numbers that nobody said"
+        offenders.append(f"{told}: {names}" if names else told)
+        offenders += [f"{o} has {', '.join(missing) or 'names of a message that is gone'}" for o, missing in flagged]
     numbers: dict[str, float | int | str] = {"checked": observations.height, "flagged": len(flagged)}
     if names:
         numbers["nobody_said"] = names

@@ -1,5 +1,6 @@
 """The asset `quality_report`."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,19 +18,26 @@ SECONDS_DAYS = 92
 DAYS_SHOWN, FAILURES_SHOWN = 31, 40
 
 
-@dg.asset(deps=["memory_file", "friction_clusters"], group_name=GROUP, kinds={"html"})
-def quality_report(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
-    """What every check found by day, the figures of quality over time, and what to do about what failed, as one page.
+def quality_assets(graph: Callable[[], AssetGraph]) -> dg.AssetsDefinition:
+    """`quality_report`. The graph has every check; it is asked for once the asset is made, for the asset is in it."""
 
-    It judges nothing itself: the results are those that the checks' last runs stored. `memory report` makes the same.
-    """
-    opened = workspace.open()
-    report = report_of(opened, context.instance, context.repository_def.asset_graph)
-    from memory_pipeline.quality.page import write_report  # with the drawing library, which few processes need
+    @dg.asset(deps=["memory_file", "friction_clusters"], group_name=GROUP, kinds={"html"})
+    def quality_report(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
+        """What every check found by day, the figures of quality over time, and what to do about what failed, as one
+        page.
 
-    page = write_report(report, opened.settings.report_dir)
-    context.log.info(report.sentence)
-    return dg.MaterializeResult(metadata=describe(report) | {"page": dg.MetadataValue.url(page.as_uri())})
+        It judges nothing itself: the results are those that the checks' last runs stored. `memory report` makes the
+        same.
+        """
+        opened = workspace.open()
+        report = report_of(opened, context.instance, graph())
+        from memory_pipeline.quality.page import write_report  # with the drawing library, which few processes need
+
+        page = write_report(report, opened.settings.report_dir)
+        context.log.info(report.sentence)
+        return dg.MaterializeResult(metadata=describe(report) | {"page": dg.MetadataValue.url(page.as_uri())})
+
+    return quality_report
 
 
 def report_of(workspace: Workspace, instance: dg.DagsterInstance, graph: AssetGraph) -> Report:
@@ -65,7 +73,7 @@ def describe(report: Report) -> dict[str, Any]:
 
 def _days_by_checks(report: Report) -> str:
     """A line for each of the last days that were judged, a column for each check that judges days."""
-    checks = [check for check in report.checked if set(check.results) - {None}]
+    checks = [check for check in report.checked if check.is_by_day]
     days = sorted({day for check in checks for day in check.results if day}, reverse=True)[:DAYS_SHOWN]
     if not days:
         return "No check has judged a day yet."

@@ -40,14 +40,15 @@ def write_report(report: Report, folder: Path) -> Path:
 
 def rendered(report: Report) -> str:
     """The page. All that was said is text in it, whatever it holds."""
-    judged = {day for check in report.checked for day in check.results if day}
+    by_day = [check for check in report.checked if check.is_by_day]
+    judged = {day for check in by_day for day in check.results if day}
     shown = {day.day for day in report.worst}
     return _template().render(
         report=report,
         made_at=f"{report.made_at:%Y-%m-%d %H:%M}",
         errors=any(result.severe for result in report.failed),
         failing=sorted((c for c in report.checked if c.failed), key=lambda c: -len(c.failed)),
-        by_day=[c for c in report.checked if set(c.results) - {None}],
+        by_day=by_day,
         columns=sorted(judged, reverse=True)[:COLUMNS],
         shown_days=shown,
         ends=[PENDING, *DECISIONS],

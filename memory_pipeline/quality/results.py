@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
+from memory_pipeline.distillation.periods import DAY, LEVEL_OF
+
 WEEK = timedelta(days=7)
 ADVICE: Mapping[str, str] = {
     "every_message_in_one_window": "Files of `messages` or `windows` do not fit together: `memory run --from DAY --to "
@@ -69,6 +71,11 @@ class Checked:
         """Newest first; what is about everything before all days."""
         bad = [r for r in self.results.values() if not r.passed]
         return sorted(bad, key=lambda r: (r.day is None, r.day or date.min), reverse=True)
+
+    @property
+    def is_by_day(self) -> bool:
+        """And not about everything, or by weeks or months."""
+        return bool(set(self.results) - {None}) and LEVEL_OF.get(self.name.partition("/")[0], DAY) == DAY
 
     @property
     def advice(self) -> str:

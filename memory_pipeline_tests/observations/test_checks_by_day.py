@@ -44,11 +44,22 @@ CHECKS = {
 }
 
 
+DISTILLATIONS = {"day_distillations", "week_distillations", "month_distillations"}
+"""They have partitions of their own, so runs of their own."""
+
+
 def run(instance: dg.DagsterInstance, **how: Any) -> dg.ExecuteInProcessResult:
+    """All assets of a day with their checks; what comes of it is of the days, which are distilled after them."""
     defs = build_definitions(load_settings())
-    longer = {"week_distillations", "month_distillations"}  # have partitions of their own, so runs of their own
-    assets = [a for a in defs.assets or [] if longer.isdisjoint(key.path[-1] for key in a.keys)]
-    checks = [c for c in defs.asset_checks or [] if longer.isdisjoint(k.asset_key.path[-1] for k in c.check_keys)]
+    every = {key.path[-1] for asset in defs.assets or [] for key in asset.keys}
+    made = _run(defs, instance, every - DISTILLATIONS, **how)
+    distilled = _run(defs, instance, {"day_distillations"}, **how)
+    return made if distilled.success else distilled
+
+
+def _run(defs: dg.Definitions, instance: dg.DagsterInstance, names: set[str], **how: Any) -> dg.ExecuteInProcessResult:
+    assets = [a for a in defs.assets or [] if not names.isdisjoint(key.path[-1] for key in a.keys)]
+    checks = [c for c in defs.asset_checks or [] if not names.isdisjoint(k.asset_key.path[-1] for k in c.check_keys)]
     return dg.materialize(
         [*assets, *checks],
         instance=instance,

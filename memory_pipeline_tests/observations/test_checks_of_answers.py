@@ -17,7 +17,7 @@ from memory_pipeline.observations.evaluation import (
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.observations.test_checks import TURNS
-from memory_pipeline_tests.rows import DAY, Row, observation, put, say, window_key, workspace
+from memory_pipeline_tests.rows import DAY, Row, observation, observation_id, put, say, window_key, workspace
 
 
 def segment(**other: object) -> Row:
@@ -144,7 +144,9 @@ def test_names_and_numbers_that_nobody_said_must_be_flagged(
     verdict = judge_specifics(Workspace(settings, lake), DAY)
     assert verdict.passed is not offenders
     assert len(verdict.offenders) == offenders
-    assert verdict.numbers == {"checked": 10, "flagged": int("ungrounded_specifics" in flags)}
+    is_flagged = "ungrounded_specifics" in flags
+    named = {"nobody_said": "/var/run/server.pid"} if is_flagged else {}
+    assert verdict.numbers == {"checked": 10, "flagged": int(is_flagged)} | named
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,9 @@ def test_the_share_of_flagged_observations(tmp_path: Path, flagged: int, of: int
     put(lake, "observations", *(observation("Never" + " deploy" * i, flags=f) for i, f in enumerate(flags)))
     verdict = judge_specifics(Workspace(settings, lake), DAY)
     assert verdict.passed is passed
-    assert verdict.offenders == ([] if passed else [f"{flagged} of {of} have names that nobody said"])
+    told, *named = verdict.offenders or ["", *[""] * flagged]
+    assert told == ("" if passed else f"{flagged} of {of} have names or numbers that nobody said")
+    assert len(named) == flagged
 
 
 def test_what_is_quoted_from_markdown_was_said(tmp_path: Path) -> None:
@@ -219,7 +223,10 @@ def test_high_is_rare(tmp_path: Path, high: int, of: int, passed: bool) -> None:
     verdict = judge_highs(Workspace(settings, lake), DAY)
     assert verdict.passed is passed
     assert verdict.numbers == {"observations": of, "high": high, "allowed": max(4, of * 2 // 3)}
-    assert verdict.offenders == ([] if passed else [f"{high} of {of} observations are high"])
+    highs = [f"{observation_id(f'rule {i}')}: rule {i}" for i in range(high)]
+    told, *named = verdict.offenders or ["", *highs]
+    assert told == ("" if passed else f"{high} of {of} observations are high")
+    assert sorted(named) == sorted(highs)
 
 
 SECRET = "ghp_" + "Zk4Qw8Rt2Yp6Lm0Nx3Vb7Jc5Hd9Fs1GaTe2U"
