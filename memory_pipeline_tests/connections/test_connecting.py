@@ -54,7 +54,7 @@ def test_an_agent_reads_what_holds_everywhere_and_no_line_of_a_project(agent: Ag
     if agent.imports:
         assert f"\n@{imported_file(settings)}\n" in text
         text = imported_file(settings).read_text()
-    assert "- Use uv." in text and "- Be brief." in text and "404" not in text
+    assert "- Use uv." in text and "- Be brief." in text and "Return 404" not in text
     disconnect(settings, connection)
     assert not Path(connection.path).exists()
     assert not imported_file(settings).exists()
