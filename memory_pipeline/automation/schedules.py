@@ -56,43 +56,41 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
             return dg.SkipReason(f"{day} has not been reflected on; materialize `reflections` of that day first.")
         return dg.RunRequest(run_key=f"friction:{day}", partition_key=day)
 
-    @dg.schedule(
-        job_name=ARCHIVE_JOB,
-        cron_schedule="0 8 * * *",
-        execution_timezone=settings.timezone,
-        default_status=RUNNING if settings.archive_after_days else STOPPED,
-        description="Archive the daily logs that have become old enough. Off unless MEMORY_ARCHIVE_AFTER_DAYS is set.",
-    )
-    def archive_at_eight(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-        return dg.RunRequest(run_key=f"archive:{day_that_ended(context)}")
+    def whole(name: str, job: str, cron: str, description: str, *, is_on: bool = True) -> dg.ScheduleDefinition:
+        """Of a job without days."""
 
-    @dg.schedule(
-        job_name=QUALITY_JOB,
-        cron_schedule="30 7 * * *",
-        execution_timezone=settings.timezone,
-        default_status=RUNNING,
-        description="Write the quality report of all days.",
-    )
-    def report_at_half_past_seven(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-        return dg.RunRequest(run_key=f"quality:{day_that_ended(context)}")
+        @dg.schedule(
+            name=name,
+            job_name=job,
+            cron_schedule=cron,
+            execution_timezone=settings.timezone,
+            default_status=RUNNING if is_on else STOPPED,
+            description=description,
+        )
+        def once(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+            return dg.RunRequest(run_key=f"{job.removesuffix('_job')}:{day_that_ended(context)}")
 
-    @dg.schedule(
-        job_name=PRUNE_JOB,
-        cron_schedule="0 4 * * 0",
-        execution_timezone=settings.timezone,
-        default_status=RUNNING if settings.keep_runs_days else STOPPED,
-        description="Take out of Dagster's record what is older than MEMORY_KEEP_RUNS_DAYS and was replaced.",
-    )
-    def prune_on_sunday(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-        return dg.RunRequest(run_key=f"prune:{day_that_ended(context)}")
+        return once
 
     return [
         *(_distilling(settings, level) for level in LEVELS),
         reflect_at_six,
         friction_at_seven,
-        report_at_half_past_seven,
-        archive_at_eight,
-        prune_on_sunday,
+        whole("report_at_half_past_seven", QUALITY_JOB, "30 7 * * *", "Write the quality report of all days."),
+        whole(
+            "archive_at_eight",
+            ARCHIVE_JOB,
+            "0 8 * * *",
+            "Archive the daily logs that have become old enough. Off unless MEMORY_ARCHIVE_AFTER_DAYS is set.",
+            is_on=settings.archive_after_days > 0,
+        ),
+        whole(
+            "prune_on_sunday",
+            PRUNE_JOB,
+            "0 4 * * 0",
+            "Take out of Dagster's record what is older than MEMORY_KEEP_RUNS_DAYS and was replaced.",
+            is_on=settings.keep_runs_days > 0,
+        ),
     ]
 
 

@@ -198,17 +198,22 @@ def _agents(settings: Settings) -> dict[str, str]:
 def _recorded(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
     """What Dagster has on record: the checks that fail by day, when each asset was last made, what is switched on.
     Nothing is made for it where there is nothing."""
+    nothing: dict[str, Any] = {"failing_checks": {}, "last_success": {}, "automation": None, "record_problem": None}
     if not (settings.dagster_home / "dagster.yaml").exists():
-        return {"failing_checks": {}, "last_success": {}, "automation": None}
-    from memory_pipeline.cli.dagster_runs import automation_of, check_results, instance_of  # and with it Dagster
+        return nothing
+    from memory_pipeline.cli.dagster_runs import DamagedInstanceError, automation_of, check_results, instance_of
 
-    with instance_of(settings) as instance:
-        known = automation_of(settings, instance)
-        checks = check_results(settings, instance, set(days))
+    try:
+        with instance_of(settings) as instance:
+            known = automation_of(settings, instance)
+            checks = check_results(settings, instance, set(days))
+    except DamagedInstanceError as error:  # the rest is none the worse for it
+        return nothing | {"record_problem": str(error)}
     return {
         "failing_checks": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},
         "last_success": {name: moment and f"{moment:%Y-%m-%dT%H:%MZ}" for name, moment in known.succeeded.items()},
         "automation": {"daemon": known.is_on, "switches": dict(known.switches)},
+        "record_problem": None,
     }
 
 
@@ -309,6 +314,8 @@ def _print(data: dict[str, Any]) -> None:
 
 
 def _say_automation(data: dict[str, Any]) -> None:
+    if data["record_problem"]:
+        say_pair("record of runs", data["record_problem"])
     if made := {name: moment for name, moment in data["last_success"].items() if moment}:
         newest, oldest = max(made.values()), min(made, key=made.__getitem__)
         told = newest if made[oldest] == newest else f"{newest}; the oldest is {oldest}, {made[oldest]}"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import orjson
 
-from memory_pipeline.friction.verdicts import hides_its_end, shows_others, verdict_of_failure
+from memory_pipeline.friction.hidden_failures import hides_its_end, shows_others, verdict_of_failure
 
 REFUSED_CALL = "refused call"
 TOOL, USER, ASSISTANT = "tool", "user", "assistant"

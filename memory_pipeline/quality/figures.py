@@ -10,18 +10,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from memory_pipeline.days import day_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import PENDING, REJECTED, ProposalLog, is_fix
 from memory_pipeline.quality.results import WEEK, Result
+from memory_pipeline.sessions.redaction.redactor import MARK
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.text.similarity import content_words, words
 from memory_pipeline.text.standing import stands_alone
 
-MARK = r"\[redacted:[a-z0-9-]+:[0-9a-f]{6}\]"
-"""What stands where a secret was."""
 USER = "user"
 
 
@@ -64,10 +65,10 @@ class Figure:
         return (means[0] > means[1]) == self.lower_is_better
 
 
-def figures_of(lake: Lake, results: Iterable[Result]) -> list[Figure]:
-    """All of them, those of the checks first."""
+def figures_of(lake: Lake, results: Iterable[Result], zone: ZoneInfo) -> list[Figure]:
+    """All of them, those of the checks first; decisions are of the day in this zone."""
     log = ProposalLog(lake)
-    return [*_of_checks(results), *_of_tables(lake), *_of_reviewing(lake, log), *_of_models(lake)]
+    return [*_of_checks(results), *_of_tables(lake), *_of_reviewing(lake, log, zone), *_of_models(lake)]
 
 
 def _of_checks(results: Iterable[Result]) -> list[Figure]:
@@ -128,7 +129,7 @@ def _of_checks(results: Iterable[Result]) -> list[Figure]:
 def _of_tables(lake: Lake) -> list[Figure]:
     observed = lake.read("observations", columns=["day", "text", "priority", "kind", "trust"]).sort("day")
     said = lake.read("messages", columns=["day", "role", "text", "voided"]).filter(~pl.col("voided").fill_null(False))
-    marks = said.group_by("day").agg(pl.col("text").str.count_matches(MARK).sum().alias("marks"))
+    marks = said.group_by("day").agg(pl.col("text").str.count_matches(MARK.pattern).sum().alias("marks"))
     return [
         Figure(
             "not_standing_alone",
@@ -193,12 +194,12 @@ def _words_by_day(frame: pl.DataFrame) -> dict[date, set[str]]:
     return by_day
 
 
-def _of_reviewing(lake: Lake, log: ProposalLog) -> list[Figure]:
+def _of_reviewing(lake: Lake, log: ProposalLog, zone: ZoneInfo) -> list[Figure]:
     offered = lake.read("proposals", columns=["day"]).group_by("day").len()
     decided = log.frame.filter(pl.col("status") != PENDING, pl.col("decided_at").is_not_null())
     by_day: dict[date, list[bool]] = defaultdict(list)
     for moment, status in decided.select("decided_at", "status").iter_rows():
-        by_day[moment.date()].append(status == REJECTED)
+        by_day[day_of(moment, zone)].append(status == REJECTED)
     return [
         Figure("offered", "Lines offered", "Proposals of the day.", {d: float(n) for d, n in offered.iter_rows()}),
         Figure(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
+from memory_pipeline.markdown.escaping import unescaped
 from memory_pipeline.quality.results import Result
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 MAX_RESULTS = 20_000
 """Of one check, the newest: years, and each day many times."""
 MAX_RUNS = 500
-_ESCAPE = re.compile(r"\\(.)")
-_HTML = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 
 def checks_of(graph: AssetGraph) -> dict[str, str]:
@@ -69,7 +67,7 @@ def _result(key: dg.AssetCheckKey, partition: str | None, evaluation: dg.AssetCh
         if isinstance(raw, (int, float)) and not isinstance(raw, bool):
             numbers[name] = float(raw)
         elif isinstance(value, dg.MarkdownMetadataValue):
-            offenders += [_as_said(line) for line in value.value.splitlines() if line.startswith("- ")]
+            offenders += [unescaped(line[2:]) for line in value.value.splitlines() if line.startswith("- ")]
     return Result(
         key.asset_key.to_user_string(),
         key.name,
@@ -80,11 +78,3 @@ def _result(key: dg.AssetCheckKey, partition: str | None, evaluation: dg.AssetCh
         numbers,
         tuple(offenders),
     )
-
-
-def _as_said(line: str) -> str:
-    """An item of a Markdown list as the text that `escaped` was given."""
-    text = _ESCAPE.sub(r"\1", line[2:])
-    for mark, sign in _HTML:
-        text = text.replace(mark, sign)
-    return text

@@ -72,7 +72,7 @@ def make_report(
     """``about`` has every check by name with what it judges; ``seconds`` are by stage and day."""
     lake = workspace.lake
     days = tuple(lake.read("sessions", columns=["day"])["day"].unique().sort())
-    figures = figures_of(lake, results)
+    figures = figures_of(lake, results, workspace.settings.zone)
     checked = by_check(results, about)
     worst = worst_days(lake, results, MOST_DAYS)
     told = changes(checked, days[-1]) if days else []

@@ -89,3 +89,12 @@ def test_a_workspace_without_runs_has_a_page_that_says_so(tmp_path: Path) -> Non
     result = memory(tmp_path, "report", env={"MEMORY_SESSION_DIRS": f"{tmp_path / 'sessions'}"})
     assert result.returncode == 0, result.stderr
     assert "No check has judged anything yet" in result.stdout
+
+
+def test_status_tells_of_a_damaged_record_and_of_all_the_rest(home: Path) -> None:
+    for database in (workspace(home) / "dagster").rglob("*.db"):
+        database.write_bytes(b"\xff" * 5000)
+    printed = memory(home, "status")
+    assert printed.returncode == 0, printed.stderr
+    assert "They hold the record of runs, not your memory" in printed.stdout
+    assert "31 pending" in printed.stdout

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.markdown.escaping import escaped, unescaped
 
 RENDERER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 TEXTS = st.text(st.sampled_from("ab 1.)*_`[](){}<>&;!|\\#+-=~$\n\"'/:"), min_size=1, max_size=40)
@@ -31,6 +31,13 @@ def test_it_reads_as_it_was(text: str) -> None:
     shown = re.fullmatch(r"<ul>\n<li>(.*)</li>\n</ul>\n", rendered, re.S)
     assert shown and "<" not in shown[1]
     assert html.unescape(shown[1]) == wanted
+
+
+@given(TEXTS)
+@example("&lt;b&gt; and &copy; and &#39;")
+@example("1. one")
+def test_the_text_comes_back(text: str) -> None:
+    assert unescaped(escaped(text)) == " ".join(text.split())
 
 
 @given(st.lists(TEXTS.filter(str.strip), min_size=2, max_size=2))

@@ -1,6 +1,7 @@
 """The figures by day, and what is told of a week."""
 
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -20,7 +21,7 @@ def figures(tmp_path: Path, *results: Result) -> dict[str, Figure]:
     put(lake, "observations", observation("Never deploy on a Friday.", day=day_after(1), session="s2", priority="low"))
     put(lake, "proposals", proposal(1, "Never deploy on a Friday."), proposal(2, "It should be."))
     put(lake, "decisions", decision("p-20250305-001"), decision("p-20250305-002", "rejected"))
-    return {figure.key: figure for figure in figures_of(lake, results)}
+    return {figure.key: figure for figure in figures_of(lake, results, ZoneInfo("UTC"))}
 
 
 def test_each_is_of_the_days_that_have_any(tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 _OPEN, _CLOSE, _LEFT_OUT = "<private>", "</private>", "[private]"
 Finder = Callable[[str, str], Iterable[Span]]
-_MARK = re.compile(r"\[redacted:[a-z0-9-]+:[0-9a-f]{6}\]")
+MARK = re.compile(r"\[redacted:[a-z0-9-]+:[0-9a-f]{6}\]")
+"""What stands where a secret was."""
 # What is redacted around an excerpt, since a secret may be recognised by what is before it. At its outer edge half a
 # token may stand.
 _MARGIN = 512
@@ -149,7 +150,7 @@ def _found(text: str, depth: int) -> list[Span]:
 
 def _merged(text: str, spans: list[Span]) -> list[Span]:
     """The spans in order, with overlapping ones made one of the kind that was found first; marks stay whole."""
-    marks = [found.span() for found in _MARK.finditer(text)] if "[redacted:" in text else []
+    marks = [found.span() for found in MARK.finditer(text)] if "[redacted:" in text else []
     order: dict[Span, int] = {}
     for number, span in enumerate(spans):
         order.setdefault(span, number)
