@@ -22,6 +22,7 @@ COMMANDS = {
     "batch": "Ask the observer's model in batches, at half the price.",
     "status": "Show what is read, not readable, out of date and pending.",
     "doctor": "Look whether all is well, and say how to mend what is not.",
+    "open": "Review, search and read the memory in the browser.",
     "review": "Decide on the pending proposals, key by key.",
     "connect": "Let an agent read the approved lines.",
     "disconnect": "Take the lines out of an agent's file again.",

@@ -16,9 +16,10 @@ import typer
 
 from memory_pipeline.cli.console import out
 from memory_pipeline.cli.keys import ENTER, LOST, Keys, NoMoreKeysError, can_prefill
-from memory_pipeline.cli.review_cards import Card, cards_of, show, show_card, show_context
+from memory_pipeline.cli.review_cards import show, show_card, show_context
 from memory_pipeline.cli.why import why
 from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.cards import Card, cards_of
 from memory_pipeline.proposals.events import APPROVED, COMMAND_SURFACE, REJECTED, OpenLog, ProposalLog
 from memory_pipeline.proposals.review import UnknownProposalError, decide, now_utc, on_display
 from memory_pipeline.workspace import Workspace

@@ -1,111 +1,16 @@
-"""A proposal as the review by keys shows it: the line, where it comes from, and the words that were said."""
+"""A card of the review by keys on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date, timedelta
-from typing import TypedDict
-
-import polars as pl
 from rich.text import Text
 
 from memory_pipeline.cli.console import out
-from memory_pipeline.days import day_of
-from memory_pipeline.lake.rows import ProposalState, typed_rows
-from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.context import Context, contexts, told_before
-from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline.proposals.fixes import to_make
-from memory_pipeline.proposals.quoted_change import Change, shown_lines
-from memory_pipeline.proposals.review import as_offered
+from memory_pipeline.proposals.cards import QUOTE_LENGTH, Card
+from memory_pipeline.proposals.context import told_before
+from memory_pipeline.proposals.quoted_change import shown_lines
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.workspace import Workspace
 
-QUOTES_SHOWN, QUOTE_LENGTH = 2, 300
 _PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "·": "-", "…": "...", "🔴": "[!]", "🟡": "[?]", "🟢": "[i]"})
-
-
-@dataclass(frozen=True)
-class Card:
-    """`quotes`: the words with the file and line that has them; `places` counts those that are not shown too.
-
-    What a user reviews is what they see: no text here has control characters, which could move the cursor, or
-    hidden ones.
-    """
-
-    proposal_id: str
-    mark: str
-    section: str
-    text: str
-    evidence: str
-    quotes: tuple[tuple[str, str], ...]
-    places: int
-    expires_on: date | None
-    """Where that day is near."""
-    contexts: tuple[Context, ...] = ()
-    """What was said before and after each quote."""
-    change: Change | None = None
-    """Of a friction fix."""
-    to_make: str = ""
-    """Of one that the user, or their agent, makes: what there is to do once it is approved."""
-
-
-class _Said(TypedDict):
-    """The columns of `messages` that a quote needs."""
-
-    message_id: str
-    text: str
-    source_file: str
-    source_line: int
-
-
-def cards_of(workspace: Workspace, rows: Sequence[ProposalState]) -> list[Card]:
-    """The cards of these rows of `proposals`, in their order; each table is read once."""
-    log = ProposalLog(workspace.lake)
-    offered, fixes = {p.proposal_id: p for p in as_offered(workspace, log, rows)}, log.fixes
-    days = {row["day"] - timedelta(days=back) for row in rows for back in range(workspace.settings.lookback_days)}
-    days |= {day_of(fixes[p]["said_at"], workspace.settings.zone) for row in rows if (p := row["proposal_id"]) in fixes}
-    wanted = {span["message_id"] for row in rows for span in row["evidence"] or []}
-    columns = ["message_id", "text", "source_file", "source_line"]
-    messages = workspace.lake.read("messages", days, columns).filter(pl.col("message_id").is_in(list(wanted)))
-    said = {m["message_id"]: m for m in typed_rows(messages, _Said)}
-    around = contexts(
-        workspace.lake, days, {s["message_id"] for r in rows for s in (r["evidence"] or [])[:QUOTES_SHOWN]}
-    )
-    return [
-        Card(
-            row["proposal_id"],
-            workspace.settings.marks[row["priority"]],
-            one_line(row["section"]),
-            row["text"] if row["proposal_id"] in fixes else one_line(row["text"]),
-            one_line(offered[row["proposal_id"]].evidence),
-            _quotes(row, said),
-            fixes[p]["occurrences"] if (p := row["proposal_id"]) in fixes else len(row["evidence"] or []),
-            offered[row["proposal_id"]].expires_on,
-            tuple(
-                around[span["message_id"]]
-                for span in (row["evidence"] or [])[:QUOTES_SHOWN]
-                if span["message_id"] in around
-            ),
-            offered[p].change,
-            to_make(fixes[p], row["text"]) if p in fixes and not fixes[p]["place"] else "",
-        )
-        for row in rows
-    ]
-
-
-def _quotes(row: ProposalState, said: dict[str, _Said]) -> tuple[tuple[str, str], ...]:
-    quotes = []
-    for span in (row["evidence"] or [])[:QUOTES_SHOWN]:
-        message = said.get(span["message_id"])
-        if message is None:
-            quotes.append((f"message {span['message_id']} is no longer in the tables", ""))
-            continue
-        words = clip(one_line(message["text"][span["start"] : span["end"]]), QUOTE_LENGTH)
-        shown = "in just these words:" if words == one_line(row["text"]) else f"“{words}”"
-        quotes.append((shown, one_line(f"{message['source_file']}:{message['source_line']}")))
-    return tuple(quotes)
 
 
 def show_card(card: Card, progress: str) -> None:

@@ -739,7 +739,8 @@ COLUMN_NOTES = {
     "the highest are shown first",
     "supersedes": "ids of the proposals whose line this one replaces once it is approved",
     "decision": "approved, rejected, expired, invalid, superseded or withdrawn",
-    "surface": "where it was shown or decided: REVIEW.md, command, todoist; expiry, supersession, auto: by no user",
+    "surface": "where it was shown or decided: REVIEW.md, command, page, todoist; by no user: expiry, supersession, "
+    "auto",
     "decided_at": "when it was decided, UTC",
     "promoted_at": "when it reached MEMORY.md, UTC",
     "would_promote_at": "when it was first found that it would be promoted without asking, UTC",

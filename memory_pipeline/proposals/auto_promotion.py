@@ -24,6 +24,7 @@ from memory_pipeline.proposals.events import (
     AUTO_SURFACE,
     COMMAND_SURFACE,
     EXPIRED,
+    PAGE_SURFACE,
     PENDING,
     REJECTED,
     REVIEW_SURFACE,
@@ -46,7 +47,7 @@ TRUSTED_FROM = 0.90
 """What the lower bound of a rate must reach."""
 _Z = 1.959964
 """Of the 95 % interval. With it 35 decisions that all took the line as offered reach the bar, and of 50 all must."""
-PEOPLE = (REVIEW_SURFACE, COMMAND_SURFACE, TODOIST_SURFACE)
+PEOPLE = (REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE)
 TAKEN, EDITED, REFUSED, IGNORED, TAKEN_BACK = "approved", "edited", "rejected", "let expire", "took back"
 BY_PERSON = (TAKEN, EDITED, REFUSED, IGNORED, TAKEN_BACK)
 STANDING = "stands"

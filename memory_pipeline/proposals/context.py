@@ -1,19 +1,21 @@
-"""What was said just before and after the words that a line rests on: a correction means nothing without it."""
+"""What was said before and after the words that a line rests on: a correction means nothing without it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
+from typing import TypedDict
 
 import polars as pl
 
+from memory_pipeline.lake.rows import typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.text.sentences import clip
 
 TURNS = ("user", "assistant")
-_COLUMNS = ("session_id", "message_id", "role", "said_at", "source_line", "text", "voided", "answered")
+_COLUMNS = ("session_id", "message_id", "role", "said_at", "untimed", "source_line", "text", "voided", "answered")
 
 
 @dataclass(frozen=True)
@@ -27,17 +29,22 @@ class Context:
     """Whether it answers a question, plan or call."""
 
 
+class Turn(TypedDict):
+    """A message of a conversation, as it was said."""
+
+    session_id: str
+    message_id: str
+    role: str
+    said_at: datetime
+    untimed: str | None
+    text: str
+
+
 def contexts(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> dict[str, Context]:
     """Of each of these messages of these days; tools and turns that were taken back are left out of it."""
     if not message_ids:
         return {}
-    messages = lake.read("messages", days, _COLUMNS)
-    wanted = pl.col("message_id").is_in(list(message_ids))
-    sessions = messages.filter(wanted)["session_id"].unique()
-    said = pl.col("role").is_in(TURNS) & (pl.col("text").str.strip_chars() != "") & ~pl.col("voided").fill_null(False)
-    own = pl.col("session_id").is_in(sessions.implode())
-    turns = messages.filter(own, wanted | said).unique("message_id", keep="first", maintain_order=True)
-    turns = turns.sort("session_id", "said_at", "source_line", maintain_order=True).with_columns(
+    turns = _turns(lake, days, message_ids).with_columns(
         pl.col("text").shift(1).over("session_id").alias("before"),
         pl.col("text").shift(-1).over("session_id").alias("after"),
     )
@@ -45,8 +52,33 @@ def contexts(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> 
         m["message_id"]: Context(
             one_line(m["answered"] or m["before"] or ""), one_line(m["after"] or ""), bool(m["answered"])
         )
-        for m in turns.filter(wanted).iter_rows(named=True)
+        for m in turns.filter(pl.col("message_id").is_in(list(message_ids))).iter_rows(named=True)
     }
+
+
+def conversations(lake: Lake, days: Iterable[date], message_ids: Collection[str], around: int) -> dict[str, list[Turn]]:
+    """By message: it with so many turns before and after it, oldest first; tools and what was taken back left out."""
+    if not message_ids:
+        return {}
+    turns = _turns(lake, days, message_ids).with_row_index("at")
+    found = {}
+    for at, session, message in (
+        turns.filter(pl.col("message_id").is_in(list(message_ids))).select("at", "session_id", "message_id").iter_rows()
+    ):
+        near = turns.slice(max(0, at - around), min(at, around) + 1 + around).filter(pl.col("session_id") == session)
+        found[message] = typed_rows(near.select(*Turn.__annotations__), Turn)
+    return found
+
+
+def _turns(lake: Lake, days: Iterable[date], message_ids: Collection[str]) -> pl.DataFrame:
+    """The turns of the sessions of these messages, in order, and the messages themselves also where they are none."""
+    messages = lake.read("messages", days, _COLUMNS)
+    wanted = pl.col("message_id").is_in(list(message_ids))
+    sessions = messages.filter(wanted)["session_id"].unique()
+    said = pl.col("role").is_in(TURNS) & (pl.col("text").str.strip_chars() != "") & ~pl.col("voided").fill_null(False)
+    own = pl.col("session_id").is_in(sessions.implode())
+    turns = messages.filter(own, wanted | said).unique("message_id", keep="first", maintain_order=True)
+    return turns.sort("session_id", "said_at", "source_line", maintain_order=True)
 
 
 def told_before(context: Context, length: int) -> str:

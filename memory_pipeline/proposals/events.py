@@ -31,7 +31,7 @@ APPROVED, REJECTED, EXPIRED, INVALID, SUPERSEDED = "approved", "rejected", "expi
 WITHDRAWN = "withdrawn"
 DECISIONS = (APPROVED, REJECTED, EXPIRED, INVALID, SUPERSEDED, WITHDRAWN)
 """The ends that a proposal can have; it has exactly one, or it is pending."""
-REVIEW_SURFACE, COMMAND_SURFACE, TODOIST_SURFACE = "REVIEW.md", "command", "todoist"
+REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE = "REVIEW.md", "command", "page", "todoist"
 AUTO_SURFACE = "auto"
 """Nobody's: see `auto_promotion`."""
 EXPIRY_SURFACE, SUPERSESSION_SURFACE, FRICTION_SURFACE = "expiry", "supersession", "friction"

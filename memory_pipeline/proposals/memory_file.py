@@ -332,20 +332,41 @@ def strike_words(current: bytes, replaced: Mapping[str, tuple[str, date]]) -> by
         by, day = left.pop(normalised(line.text), ("", None))
         if day is None:
             continue
-        first = last = line.line_number - 1
-        while last + 1 < len(lines) and lines[last + 1].strip() and not _BULLET.match(lines[last + 1]):
-            if last + 1 in starts | hidden or _RULE.match(lines[last + 1]):
-                break
-            last += 1
-        for part in range(first, last):
-            lines[part] = _struck(lines[part], len(lines[part].rstrip()), "")
-        comment = _COMMENT.search(lines[last])
-        end = comment.start() if comment else len(lines[last].rstrip())
-        lines[last] = _struck(lines[last], end, f" (superseded by {by}, {day.isoformat()})")
+        _strike_item(lines, line.line_number - 1, f" (superseded by {by}, {day.isoformat()})", starts | hidden)
     for text, (by, day) in replaced.items():
         if normalised(text) in left and text.strip():
             _strike_within(lines, hidden, text, f" ({by}, {day.isoformat()})")
     return encode("".join(lines))
+
+
+def strike_line(current: bytes, wanted: MemoryLine, day: date) -> bytes | None:
+    """The bytes with this one line struck through, as a user who wants it no more would; None where it holds no more.
+
+    It is found by its id, section and words, wherever it stands by now.
+    """
+    lines = split_lines(decode(current))
+    hidden = hidden_lines(lines)
+    starts = {heading.start for heading in _headings(lines, hidden)}
+    own = (wanted.proposal_id, wanted.section, wanted.text)
+    for line in _memory_lines(lines):
+        if not line.is_struck and (line.proposal_id, line.section, line.text) == own:
+            _strike_item(lines, line.line_number - 1, f" (retired, {day.isoformat()})", starts | hidden)
+            return encode("".join(lines))
+    return None
+
+
+def _strike_item(lines: list[str], first: int, note: str, ends: Collection[int]) -> None:
+    """Strike the item or paragraph that begins there through, with the note behind it."""
+    last = first
+    while last + 1 < len(lines) and lines[last + 1].strip() and not _BULLET.match(lines[last + 1]):
+        if last + 1 in ends or _RULE.match(lines[last + 1]):
+            break
+        last += 1
+    for part in range(first, last):
+        lines[part] = _struck(lines[part], len(lines[part].rstrip()), "")
+    comment = _COMMENT.search(lines[last])
+    end = comment.start() if comment else len(lines[last].rstrip())
+    lines[last] = _struck(lines[last], end, note)
 
 
 def _strike_within(lines: list[str], hidden: Collection[int], text: str, note: str) -> None:

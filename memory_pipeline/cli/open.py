@@ -1,0 +1,42 @@
+"""`memory open`: review, memory, search and quality in the browser."""
+
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.cli.console import MISUSED, err, one_sentence
+from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.page.server import PageServer, PortTakenError
+from memory_pipeline.quality.report import Report
+
+
+def open(
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1; a free one if not named.", min=0)] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+) -> None:
+    """Review, search and read the memory in the browser.
+
+    On this machine alone, and for the browser that opens the address first. It ends with Ctrl-C, or when nobody has
+    looked for an hour.
+    """
+    settings = active_settings()
+
+    def report() -> Report:
+        from memory_pipeline.cli.dagster_runs import instance_of, quality_report_of  # seconds, for one of the screens
+
+        with instance_of(settings) as instance:
+            made: Report = quality_report_of(settings, instance)
+            return made
+
+    with one_sentence(PortTakenError, code=MISUSED):
+        server = PageServer(settings, report, port=port)
+    with server:
+        server.desk.look()
+        if browser and webbrowser.open(server.first_address):
+            err.print("The page is open in your browser; Ctrl-C ends it.")
+        else:
+            told = f"Open {server.first_address} in your browser; the address is good for once. Ctrl-C ends it."
+            err.print(told, soft_wrap=True)
+        was_silent = server.run()
+    err.print("Nobody looked for an hour; the page is closed." if was_silent else "The page is closed.")

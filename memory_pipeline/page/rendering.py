@@ -1,0 +1,85 @@
+"""How the page's screens become HTML: all that was said is text in them, whatever it holds."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from memory_pipeline.text.hidden import without_hidden
+
+MAX_AROUND = 280
+"""Characters of a message that are shown before and after the marked words."""
+MAX_MARKED = 1_200
+MAX_TEXT = 4_000
+"""Characters of a message in a session; all of it stands behind a link."""
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\))?")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_ID = re.compile(r"\b(?:[pf]-\d{8}-\d{3,}|[osrgdwmn]-[0-9a-f]{12})\b")
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def plain(text: str) -> str:
+    """The text without what nobody sees and what moves a cursor or turns the writing around; lines and tabs stay."""
+    return _CONTROL.sub("", without_hidden(_ESCAPE.sub("", text.replace("\r\n", "\n")))[0])
+
+
+def marked(text: str, start: int, end: int) -> Markup:
+    """The words from ``start`` to ``end`` of a message marked, with what stands next to them."""
+    before, words, after = text[:start], text[start:end], text[end:]
+    before = f"…{before[-MAX_AROUND:].partition(' ')[2]}" if len(before) > MAX_AROUND else before
+    after = _cut(after, MAX_AROUND)
+    return Markup("{}<mark>{}</mark>{}").format(plain(before), plain(_cut(words, MAX_MARKED)), plain(after))
+
+
+def cut(text: str, limit: int = MAX_TEXT) -> str:
+    """The beginning of a text with its lines, at most so many characters."""
+    return plain(_cut(text, limit))
+
+
+def linked(text: str) -> Markup:
+    """The ids of lines as links to where they come from, and what stands between backticks as code."""
+    with_code = _CODE.sub(r"<code>\1</code>", f"{escape(plain(text))}")
+    return Markup(_ID.sub(r'<a href="/why?id=\g<0>">\g<0></a>', with_code))
+
+
+def from_markdown(text: str) -> Markup:
+    """A daily log: headings, lists and emphasis are its own; links, images and HTML stay what was written."""
+    return Markup(_ID.sub(r'<a href="/why?id=\g<0>">\g<0></a>', _markdown().render(plain(text))))
+
+
+def render(request: Request, screen: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """The screen of this template."""
+    shown = _environment().get_template(f"{screen}.html.jinja")
+    return HTMLResponse(shown.render(screen=screen, form_token=request.scope["form_token"], **values), status)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit].rstrip()}…"
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: plain(value) if type(value) is str else value,
+    )
+    made.filters |= {"cut": cut, "linked": linked, "marked": lambda text, start, end: marked(text, start, end)}
+    return made
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    without = ["link", "image", "autolink", "html_block", "html_inline", "entity", "reference"]
+    return MarkdownIt("commonmark", {"html": False}).disable(without)
