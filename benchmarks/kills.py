@@ -1,18 +1,25 @@
-"""Kills reflecting, proposing, reviewing and promoting at random moments, and compares what the next run makes of it.
+"""Kills runs at random moments, and compares what the next runs make of it with what nobody disturbed.
 
     python -m benchmarks.kills [SESSIONS_DIR] [--trials N] [--seed S] [--only NUMBER]
+    python -m benchmarks.kills --month [--kills N] [--seed S]
 
-The workspace is that of ten days of SESSIONS_DIR (default ../shared/fixtures, else the bundled examples), with lines of
-a person added so that each end of a proposal comes up. Over it go four runs, with a person in between who approves,
-rejects, edits and deletes lines of REVIEW.md, writes into MEMORY.md and lets a session of a day grow that was done.
-A trial takes one of the runs as it was before, kills it with SIGKILL, runs it again and compares every byte of
-MEMORY.md, REVIEW.md, the daily logs and the tables with what the run left that nobody killed. Half of the moments are
-chosen by the clock, half before or after one of the calls that write, rename, remove or flush a file. A quarter of the
-second runs is killed too and run a third time; a quarter comes a day later and must differ in nothing but times. Every
-tenth trial goes on to the last run.
+A **chain** is reflecting, proposing, reviewing and promoting without a model, over ten days of SESSIONS_DIR (default
+../shared/fixtures, else the bundled examples), with lines of a person added so that each end of a proposal comes up:
+four runs, with a person in between who approves, rejects, edits and deletes lines of REVIEW.md, writes into MEMORY.md
+and lets a session of a day grow that was done. A trial takes one of the runs as it was before, kills it with SIGKILL,
+runs it again and compares every byte of MEMORY.md, REVIEW.md, the daily logs and the tables. A quarter of the second
+runs is killed too and run a third time; a quarter comes a day later and must differ in nothing but times. Every tenth
+trial goes on to the last run.
 
-The baseline writes files in place and is killed around these writes: it must be found out, or the comparison sees
-nothing.
+A **month** is all stages but Dagster, from the session files to MEMORY.md, over thirty days, with an observer, a
+reflector and a writer of friction patterns on loopback: three runs with a person in between, each killed again and
+again until it is through. The same bytes are compared, the index must have a point for each row, and of money: no
+request is sent of which the answer is kept, each that was sent stands in the ledger as often as it was sent, and none
+is paid there twice. (A request that was out when the kill fell is sent again; nobody has its answer.)
+
+Half of the moments are chosen by the clock, half before or after one of the calls that write, rename, remove or flush
+a file. The baseline of both writes a user's files in place, that of the month keeps no answer either: it must be found
+out, or the comparison sees nothing.
 """
 
 import sys
@@ -32,10 +39,14 @@ from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.killing.chain import Chain, Left, Trial
 from memory_pipeline_tests.killing.forks import forked
+from memory_pipeline_tests.killing.month import STEPS as MONTH_STEPS
+from memory_pipeline_tests.killing.month import model_of
+from memory_pipeline_tests.killing.month_kills import Month, MonthTrial
 from memory_pipeline_tests.killing.story import STEPS, workspace_of
 
 DAYS = 10
 MIN_DAYS = 6
+KILLS_OF_A_MONTH = 25
 BASELINE_SHARE, MIN_BASELINE = 5, 20
 
 
@@ -45,7 +56,11 @@ def main() -> None:
     options.add_argument("--trials", type=int, default=200)
     options.add_argument("--seed", default="1")
     options.add_argument("--only", type=int, help="repeat this trial alone; by the clock as near as the machine can")
+    options.add_argument("--month", action="store_true", help="thirty days with a model, through all stages")
+    options.add_argument("--kills", type=int, default=500, help="about so many, of the month")
     arguments = options.parse_args()
+    if arguments.month:
+        sys.exit(1 if month_killed(arguments.seed, arguments.kills) else 0)
     with tempfile.TemporaryDirectory() as folder:
         template = Path(folder) / "template"
         days = [date.fromisoformat(day) for day in forked(lambda: observed(arguments.sessions, template))]
@@ -81,6 +96,40 @@ def killed(chain: Chain, whole: Sequence[Left], seed: str, numbers: Sequence[int
     temporary_files = Counter(Path(path).parts[0] for trial in trials for path in trial.temporary_files)
     print(f"  left behind  {', '.join(f'{n} files in {where}/' for where, n in temporary_files.items()) or 'nothing'}")
     return len(wrong)
+
+
+def month_killed(seed: str, kills: int) -> int:
+    """Print what became of a month that was killed so often; returns how much is wrong."""
+    with tempfile.TemporaryDirectory() as folder, model_of(Path(folder)) as place:
+        month = Month.begun(place)
+        runs = ", ".join(f"{run.seconds:.1f} s and {run.calls} calls" for run in month.runs)
+        print(f"a month of {len(month.runs)} runs: {runs}; {month.requests} requests to the model", flush=True)
+        wrong = fallen = 0
+        start = time.monotonic()
+        trials = []
+        while fallen < kills:
+            trials.append(month.trial(f"{seed}-{len(trials)}", KILLS_OF_A_MONTH))
+            fallen += len(trials[-1].steps)
+            wrong += tell_month(trials[-1])
+        steps = [step for trial in trials for step in trial.steps]
+        print(f"{fallen} kills in {len(trials)} months and {time.monotonic() - start:.0f} s")
+        print(f"  fell in      {counted(MONTH_STEPS, steps)}")
+        print(
+            f"  chosen by    clock {sum(t.by_clock for t in trials)}, call {fallen - sum(t.by_clock for t in trials)}"
+        )
+        sent = sum(trial.requests - month.requests for trial in trials)
+        print(f"  sent again   {sent} requests that were out when a kill fell")
+        print(f"  unequal      {wrong}")
+        found_out = tell_month(month.trial(f"{seed}-plain", KILLS_OF_A_MONTH, plain=True))
+        print("the baseline " + ("is found out" if found_out else "was not found out: this run proves nothing"))
+    return wrong + (not found_out)
+
+
+def tell_month(trial: MonthTrial) -> int:
+    """Print what is wrong; returns how much."""
+    for line in trial.wrong[:5]:
+        print(f"    seed {trial.seed}, {len(trial.steps)} kills: {line}", flush=True)
+    return len(trial.wrong)
 
 
 def explain(trial: Trial) -> None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -27,7 +29,7 @@ from memory_pipeline.proposals.events import Decision, OpenLog
 from memory_pipeline.setting_sources import nested, settings_of
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import EncoderUnavailableError
-from memory_pipeline.text.similarity import words
+from memory_pipeline.text.similarity import content_words, words
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
 
@@ -296,6 +298,17 @@ class FakeEncoder:
             counts[-1] = 1.0
         length = math.sqrt(sum(x * x for x in counts))
         return [x / length for x in counts]
+
+
+class WordEncoder(FakeEncoder):
+    """A place of the vector for each word: two texts are as near as they share words."""
+
+    def __init__(self) -> None:
+        super().__init__(name="words", dimension=384)
+
+    def vector(self, text: str) -> list[float]:
+        places = [zlib.crc32(word.encode()) % self.dimension for word in content_words(text)] or [0]
+        return [places.count(place) / math.hypot(*Counter(places).values()) for place in range(self.dimension)]
 
 
 class MissingEncoder(FakeEncoder):

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline_tests.killing.chain import Trial, trials
+from memory_pipeline_tests.killing.month import model_of
+from memory_pipeline_tests.killing.month_kills import Month, MonthTrial
 from memory_pipeline_tests.rows import day_after
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")]
 DAYS = [day_after(number) for number in range(6)]
-KILLS, IN_PLACE = 34, 24
+KILLS, IN_PLACE, MONTH_KILLS = 34, 24, 8
 
 
 @pytest.fixture
@@ -43,3 +45,19 @@ def test_a_file_that_is_written_in_place_is_found_out(elsewhere: ProcessPoolExec
     """Else the test above would see nothing."""
     found = elsewhere.submit(trials, tmp_path, DAYS, IN_PLACE, plain=True).result()
     assert any("MEMORY.md" in line or "REVIEW.md" in line or "memory/" in line for t in found for line in t.wrong)
+
+
+def test_a_month_with_a_model_comes_out_the_same_and_pays_nothing_twice(
+    elsewhere: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    found, baseline = elsewhere.submit(months, tmp_path).result()
+    assert not found.wrong, f"{found}"
+    assert len(found.steps) >= MONTH_KILLS / 2
+    assert baseline.wrong, "files that are written in place and answers that nobody keeps went unnoticed"
+
+
+def months(folder: Path) -> tuple[MonthTrial, MonthTrial]:
+    """As it is, and as what must be found out."""
+    with model_of(folder) as place:
+        month = Month.begun(place)
+        return month.trial("1", MONTH_KILLS), month.trial("2", MONTH_KILLS, plain=True)

@@ -13,11 +13,8 @@ encoder is not the real one, which takes longer to load than the three weeks tak
 
 from __future__ import annotations
 
-import math
 import os
 import re
-import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, timedelta
@@ -31,10 +28,9 @@ import memory_pipeline
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.settings import Settings, load_settings
-from memory_pipeline.text.similarity import content_words
 from memory_pipeline_tests.conftest import SHARED, Entry, assistant, conversation, user, write_session
 from memory_pipeline_tests.loaded import defs, reflect_at_six, review_sensor, session_sensor
-from memory_pipeline_tests.rows import FakeEncoder, use_encoder
+from memory_pipeline_tests.rows import WordEncoder, use_encoder
 from memory_pipeline_tests.three_weeks_kept import Kept
 
 FIRST_DAY, DAYS = date(2025, 3, 3), 21
@@ -48,17 +44,6 @@ _ITEM = re.compile(r"- \[ \] `(?P<id>p-\d{8}-\d{3})` (?P<text>.*)")
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-class _ByWords(FakeEncoder):
-    """A place of the vector for each word: two texts are as near as they share words."""
-
-    def __init__(self) -> None:
-        super().__init__(name="words", dimension=384)
-
-    def vector(self, text: str) -> list[float]:
-        places = [zlib.crc32(word.encode()) % self.dimension for word in content_words(text)] or [0]
-        return [places.count(place) / math.hypot(*Counter(places).values()) for place in range(self.dimension)]
-
-
 class ThreeWeeks:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, instance: dg.DagsterInstance) -> None:
         self.sessions = folder / "sessions"
@@ -70,7 +55,7 @@ class ThreeWeeks:
         self.instance = instance
         self.now = datetime.combine(FIRST_DAY, time(8), UTC)
         self.kept = Kept(self.settings, self.lake)
-        use_encoder(monkeypatch, _ByWords())
+        use_encoder(monkeypatch, WordEncoder())
         monkeypatch.setattr("memory_pipeline.orchestration.load_settings", lambda: self.settings)
         self._said: dict[Path, list[Entry]] = {}
         clock = type("Clock", (datetime,), {"now": lambda zone=None: self.now})

@@ -14,10 +14,8 @@ process: this one must not have used polars before, whose threads do not survive
 from __future__ import annotations
 
 import mmap
-import os
 import random
 import shutil
-import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +23,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from memory_pipeline_tests.killing.comparing import age_strays, differences, differences_but_for_times
-from memory_pipeline_tests.killing.forks import Failed, dies, forked, shared, told_in, watch_calls
+from memory_pipeline_tests.killing.forks import Failed, dies, dying_at, forked, shared, told_in, watch_calls
 from memory_pipeline_tests.killing.story import STEPS, Run, carry_out, judge, prepare, runs_over, workspace_of
 from memory_pipeline_tests.prepared import copied
 
@@ -167,11 +165,7 @@ def counted(run: Run, folder: Path, told: mmap.mmap) -> None:
 
 
 def dying(run: Run, folder: Path, told: mmap.mmap, call: int, is_before: bool, plain: bool) -> None:
-    def die(number: int, before: bool) -> None:
-        if number == call and before == is_before:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    watch_calls(told, die, writes_alone=plain)
+    dying_at(told, call, is_before, writes_alone=plain)
     carry_out(run, folder, plain, told)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -16,9 +17,13 @@ LATER = timedelta(hours=2)
 """After so long a temporary file belongs to nobody any more."""
 
 
-def differences(folder: Path, wanted: Path) -> list[str]:
-    """Files whose bytes are not as wanted. Of backups a crash may leave more, but none may lack."""
-    found, expected = _bytes(folder), _bytes(wanted)
+def differences(folder: Path, wanted: Path, left_out: Sequence[str] = ()) -> list[str]:
+    """Files whose bytes are not as wanted, but for those below the folders left out. Of backups a crash may leave more,
+    but none may lack."""
+    found, expected = (
+        {name: data for name, data in _bytes(side).items() if not name.startswith(tuple(left_out))}
+        for side in (folder, wanted)
+    )
     wrong = [f"{name} differs" for name in sorted(found.keys() & expected.keys()) if found[name] != expected[name]]
     wrong += [f"{name} is missing" for name in sorted(expected.keys() - found.keys())]
     wrong += [f"{name} should not be there" for name in sorted(found.keys() - expected.keys())]

@@ -134,3 +134,13 @@ def watch_calls(told: mmap.mmap, watch: Callable[[int, bool], None], *, writes_a
     os.fsync = watched("fsync", os.fsync)
     os.open = watched("open", os.open, makes)
     pl.DataFrame.write_parquet = watched("write rows of", pl.DataFrame.write_parquet)  # type: ignore[method-assign]
+
+
+def dying_at(told: mmap.mmap, call: int, is_before: bool, *, writes_alone: bool = False) -> None:
+    """Kill this process before or after the call with that number; see `watch_calls`."""
+
+    def die(number: int, before: bool) -> None:
+        if number == call and before == is_before:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    watch_calls(told, die, writes_alone=writes_alone)

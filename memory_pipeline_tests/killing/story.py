@@ -61,7 +61,7 @@ def runs_over(days: Sequence[date]) -> list[Run]:
     first, second, third, last = days[:half], days[half : half + 1], days[half : half + 2], days[half + 2 :]
     return [
         Run(tuple(first), _morning(first[-1]), lambda settings, lake: None),
-        Run(tuple(second), _morning(second[-1]), _marks("xx-xe")),
+        Run(tuple(second), _morning(second[-1]), marks("xx-xe")),
         Run(tuple(third), _morning(third[-1]), _grown(second[0])),
         Run(tuple(last), max(_morning(last[-1]), _morning(third[-1]) + timedelta(days=8)), _week(_morning(third[-1]))),
     ]
@@ -94,7 +94,7 @@ def _say(lake: Lake, day: date, session: str, clock: str, text: str) -> None:
     put(lake, "observations", observation(text, day=day, session=session, clock=clock))
 
 
-def _marks(hands: str) -> Hand:
+def marks(hands: str) -> Hand:
     """A person goes through REVIEW.md: x approves, - rejects, e approves another text, d deletes, a space leaves it."""
 
     def mark(settings: Settings, lake: Lake) -> None:
@@ -119,7 +119,7 @@ def _week(last: datetime) -> Hand:
     def hand(settings: Settings, lake: Lake) -> None:
         for passed in range(1, 7):
             reconcile(Workspace(settings, lake), last + timedelta(days=passed))
-        _marks("x e d")(settings, lake)
+        marks("x e d")(settings, lake)
 
     return hand
 
@@ -133,7 +133,7 @@ def _grown(day: date) -> Hand:
         mine = next(line for line in re.findall(r"- \[ \] `p-[\d-]+` (.*)", text) if "for packages" not in line)
         memory = settings.memory_file.read_bytes()
         settings.memory_file.write_bytes(memory.replace(b"- Be kind  \n", b"- Be kind  \n* %s\n" % mine.encode()))
-        _marks("x x -d")(settings, lake)
+        marks("x x -d")(settings, lake)
 
     return hand
 
@@ -147,7 +147,7 @@ def carry_out(run: Run, folder: Path, plain: bool = False, told: mmap.mmap | Non
             told[0] = STEPS.index(name)
 
     if plain:
-        safe_write.write_atomically = review.write_atomically = events.write_atomically = _write_plainly  # type: ignore[attr-defined]
+        write_in_place()
     step("reflect")
     reflections = ReflectionsStage.from_workspace(Workspace(settings, lake))
     for day in run.days:
@@ -181,8 +181,12 @@ def judge(folder: Path) -> None:
     assert b"By hand, below.\r\n" in memory
 
 
+def write_in_place() -> None:
+    """The baseline, in this process: write a user's files as many programs do."""
+    safe_write.write_atomically = review.write_atomically = events.write_atomically = _write_plainly  # type: ignore[attr-defined]
+
+
 def _write_plainly(path: Path, data: bytes, *, expected: bytes | None, backups: Path | None) -> bool:
-    """The baseline: what many programs do."""
     if path.exists():
         if (old := path.read_bytes()) == data:
             return False

@@ -41,6 +41,8 @@ class Say:
     """Seconds that it takes."""
     cached: int = 0
     """Of the tokens in, those that it read from its cache."""
+    model: str | None = None
+    """What it calls itself; None: as it was asked for. In the chat protocol alone."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +263,8 @@ def answer_of(asked: Asked, turn: Say) -> dict[str, Any]:
         }
         return response | {"usage": usage | counts}
     choice = {"index": 0, "message": {"role": "assistant", "content": turn.text}, "finish_reason": turn.finish}
-    answer = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1735689600, "model": asked.body["model"]}
+    answer = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1735689600}
+    answer |= {"model": turn.model or asked.body["model"]}
     answer |= {"choices": [choice]}
     if turn.tokens:
         total = asked_tokens + answered_tokens
