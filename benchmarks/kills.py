@@ -1,7 +1,7 @@
 """Kills runs at random moments, and compares what the next runs make of it with what nobody disturbed.
 
     python -m benchmarks.kills [SESSIONS_DIR] [--trials N] [--seed S] [--only NUMBER]
-    python -m benchmarks.kills --month [--kills N] [--seed S]
+    python -m benchmarks.kills --month [--kills N] [--minutes M] [--seed S]
 
 A **chain** is reflecting, proposing, reviewing and promoting without a model, over ten days of SESSIONS_DIR (default
 ../shared/fixtures, else the bundled examples), with lines of a person added so that each end of a proposal comes up:
@@ -58,9 +58,10 @@ def main() -> None:
     options.add_argument("--only", type=int, help="repeat this trial alone; by the clock as near as the machine can")
     options.add_argument("--month", action="store_true", help="thirty days with a model, through all stages")
     options.add_argument("--kills", type=int, default=500, help="about so many, of the month")
+    options.add_argument("--minutes", type=float, default=60, help="of the months, after which none begins")
     arguments = options.parse_args()
     if arguments.month:
-        sys.exit(1 if month_killed(arguments.seed, arguments.kills) else 0)
+        sys.exit(1 if month_killed(arguments.seed, arguments.kills, arguments.minutes * 60) else 0)
     with tempfile.TemporaryDirectory() as folder:
         template = Path(folder) / "template"
         days = [date.fromisoformat(day) for day in forked(lambda: observed(arguments.sessions, template))]
@@ -98,7 +99,7 @@ def killed(chain: Chain, whole: Sequence[Left], seed: str, numbers: Sequence[int
     return len(wrong)
 
 
-def month_killed(seed: str, kills: int) -> int:
+def month_killed(seed: str, kills: int, seconds: float) -> int:
     """Print what became of a month that was killed so often; returns how much is wrong."""
     with tempfile.TemporaryDirectory() as folder, model_of(Path(folder)) as place:
         month = Month.begun(place)
@@ -106,8 +107,8 @@ def month_killed(seed: str, kills: int) -> int:
         print(f"a month of {len(month.runs)} runs: {runs}; {month.requests} requests to the model", flush=True)
         wrong = fallen = 0
         start = time.monotonic()
-        trials = []
-        while fallen < kills:
+        trials: list[MonthTrial] = []
+        while fallen < kills and time.monotonic() - start < seconds:
             trials.append(month.trial(f"{seed}-{len(trials)}", KILLS_OF_A_MONTH))
             fallen += len(trials[-1].steps)
             wrong += tell_month(trials[-1])
