@@ -30,6 +30,8 @@ MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENT
 """For steps that wait for the index's lock or a server; bad data is not retried."""
 FAILED_DAYS = "failed_days"
 """Metadata of a step that failed: a sentence for each day that did, which begins with the day."""
+REBUILT = "rebuilt"
+"""Metadata of a day of a table: whether the run made it anew, or found it up to date."""
 UNTRIED_DAYS = "untried_days"
 """How many days after them were left out, as they would have failed likewise."""
 STOPPED = "The run was stopped. Run it again; what is finished is kept."
@@ -153,7 +155,7 @@ def run_stage(
             context.log.warning(warning)
         for table in selected:
             rows = lake.read(table, [day]).height
-            metadata = {"dagster/row_count": rows, "rebuilt": built is not None} | dict(describe(table, day))
+            metadata = {"dagster/row_count": rows, REBUILT: built is not None} | dict(describe(table, day))
             metadata |= built.notes if built else {}
             context.add_asset_metadata(metadata, asset_key=table, partition_key=days[day])
         if report:

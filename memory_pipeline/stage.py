@@ -10,10 +10,14 @@ from typing import Any, Protocol
 import polars as pl
 
 from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.llm.errors import BudgetReachedError, InBatchError
 from memory_pipeline.text import tokens
 
 INCOMPLETE = "incomplete"
 """Stored in place of a fingerprint, and no day's own: what is missing is looked for again by every run."""
+
+OUT_OF_BUDGET = "out_of_budget"
+"""The note of a day that waits since the budget of the models is used up: the sentence about it."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,12 @@ class Built:
     """Sentences for whoever reads the run's log."""
     failure: Exception | None = None
     """What kept the day from being finished, where that is no matter of waiting: raised once the frames are stored."""
+
+
+def waiting_notes(left: str, stopped: Exception) -> dict[str, str]:
+    """What is left for later, and whether that is for the budget; ``stopped`` kept it from being done."""
+    is_spent = isinstance(stopped, BudgetReachedError) and not isinstance(stopped, InBatchError)
+    return {"left_for_later": left} | ({OUT_OF_BUDGET: f"{stopped}"} if is_spent else {})
 
 
 def fallback_notes(reasons: Sequence[str], parts: str) -> dict[str, str]:

@@ -87,7 +87,7 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
         if history:
             summary += (
                 f"; {len(history)} days from {history[0]} to {history[-1]} are too many to be asked for one by one: "
-                "call `memory run --all`, or start a backfill of these days"
+                "call `memory backfill`, or start a backfill of these days here"
             )
         requests = [
             dg.RunRequest(run_key=f"{day}:{key}:{failed[key]}", partition_key=f"{day}", tags={INPUT_TAG: key})

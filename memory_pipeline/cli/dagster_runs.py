@@ -1,5 +1,7 @@
 """Running jobs in this process, recorded in the workspace's Dagster instance so that the UI shows them."""
 
+from __future__ import annotations
+
 import functools
 import hashlib
 import logging
@@ -9,6 +11,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ from memory_pipeline.free_space import disk_full, is_disk_full, is_used_up, requ
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.doctor import Automation
 from memory_pipeline.settings import Settings
+from memory_pipeline.stage import OUT_OF_BUDGET
 from memory_pipeline.workspace import Workspace
 from memory_pipeline.workspace_marks import keep_private
 
@@ -135,16 +139,30 @@ def automation_of(settings: Settings, instance: Any) -> Automation:
     )
 
 
+@dataclass
+class Unfinished:
+    """What is left of the days of runs."""
+
+    failed: set[date] = field(default_factory=set)
+    """Days that a stage failed on, which keeps later stages from all other days of the run."""
+    out_of_budget: str = ""
+    """The sentence that the budget of the models is used up."""
+
+    def add(self, other: Unfinished) -> None:
+        self.failed |= other.failed
+        self.out_of_budget = self.out_of_budget or other.out_of_budget
+
+
 def run_job(
     settings: Settings,
     instance: Any,
     job: str,
     days: tuple[date, date] | None = None,
-    failed_days: set[date] | None = None,
+    unfinished: Unfinished | None = None,
 ) -> str | None:
     """Run to the end; None when it succeeded, else what failed first, in one line: `STOPPED` if a user did it.
-    `days` are the first and last partition: weeks and months are named by their first day. Days that a stage failed
-    on, and that keep later stages from all other days of this run, are added to `failed_days`.
+    `days` are the first and last partition: weeks and months are named by their first day. What it leaves of them is
+    added to `unfinished`.
 
     A run over days leaves MEMORY.md and REVIEW.md alone: others may follow it, and `review_job` once after them all.
     """
@@ -164,15 +182,19 @@ def run_job(
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
             raise_on_error=False,
         )
+    if unfinished is not None:
+        made = [event.step_materialization_data.materialization for event in result.get_asset_materialization_events()]
+        spent = [one.metadata[OUT_OF_BUDGET] for one in made if OUT_OF_BUDGET in one.metadata]
+        unfinished.out_of_budget = f"{spent[-1].value}" if spent else ""
     if result.success:
         return None
     ends = [e.event_specific_data for e in result.all_events if isinstance(e.event_specific_data, JobFailureData)]
     failures = [e.step_failure_data for e in result.all_events if e.is_step_failure]
     reasons = [_reason(failure.error) for failure in failures if failure.error]
     for told in (failure.user_failure_data.metadata for failure in failures if failure.user_failure_data):
-        if failed_days is not None and FAILED_DAYS in told and not told[UNTRIED_DAYS].value:
+        if unfinished is not None and FAILED_DAYS in told and not told[UNTRIED_DAYS].value:
             sentences: Any = told[FAILED_DAYS].value
-            failed_days.update(date.fromisoformat(sentence[:10]) for sentence in sentences)
+            unfinished.failed.update(date.fromisoformat(sentence[:10]) for sentence in sentences)
     if any(STOPPED in reason for reason in reasons) or any(
         end.failure_reason is RunFailureReason.UNEXPECTED_TERMINATION for end in ends
     ):

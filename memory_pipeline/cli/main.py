@@ -17,6 +17,7 @@ from memory_pipeline.llm.own_sessions import is_inside
 
 COMMANDS = {
     "run": "Bring the last days, or the days named, up to date.",
+    "backfill": "Bring all days of a range up to date, month by month.",
     "setup": "Choose a model, try it and set it.",
     "estimate": "Show what `memory run` would ask of the models, and the cost.",
     "batch": "Ask the observer's model in batches, at half the price.",

@@ -263,7 +263,7 @@ def _print(data: dict[str, Any]) -> None:
         say_pair("days not kept", f"{len(outside)}, before the first day, {first}, or in the future ({outside[0]} …)")
         if outside[0] < first:
             say_pair(
-                "", f"`memory settings set start_date {outside[0]}`, then `memory run --all`, takes in the older ones"
+                "", f"`memory settings set start_date {outside[0]}`, then `memory backfill`, takes in the older ones"
             )
     say_pair(
         "days out of date",

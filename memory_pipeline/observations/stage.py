@@ -28,7 +28,7 @@ from memory_pipeline.observations.rows import Origin, Rows, better, log_window, 
 from memory_pipeline.observations.short_sessions import OBSERVER as RULES_OBSERVER
 from memory_pipeline.observations.short_sessions import rules_in
 from memory_pipeline.sessions.redaction import redactor_of
-from memory_pipeline.stage import Built, fallback_notes
+from memory_pipeline.stage import Built, fallback_notes, waiting_notes
 from memory_pipeline.workspace import Workspace
 
 
@@ -73,7 +73,7 @@ class ObservationsStage:
         return Built(
             total.frames(),
             is_complete=False,
-            notes={"left_for_later": left} | notes,
+            notes=waiting_notes(left, ended) | notes,
             warnings=(f"{day} is not finished: {left}", *warnings),
             failure=None if waits else ended,
         )

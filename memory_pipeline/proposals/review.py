@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
@@ -147,7 +147,7 @@ def reconcile(
             status = log.status
             kept = None if result.damaged or text is None else without_notices(text)
             pending, on_file = log.pending(), offered_in(kept or "")
-            waiting = _best(pending, _touched(log, text or ""), settings)
+            waiting = _best(pending, _touched(log, text or ""), settings, now)
             offered = _offered(workspace, log, waiting, on_file, now)
             out = status.keys() - {row["proposal_id"] for row in waiting}  # decided, or displaced by better ones
             new = update_review(kept, offered, out, day=day_of(now, settings.zone), now=now)
@@ -213,7 +213,7 @@ def on_display(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
     """The pending proposals that a user is shown now, best first: those in REVIEW.md, then up to the limit."""
     path = workspace.settings.review_file
     on_file = offered_in(decode(path.read_bytes())) if path.exists() else {}
-    return _best(log.pending(), on_file, workspace.settings)
+    return _best(log.pending(), on_file, workspace.settings, now_utc())
 
 
 def as_offered(
@@ -245,14 +245,23 @@ def _offered(
     return [_proposal(workspace.settings, log, r, evidence.get(r["proposal_id"], ""), now) for r in rows]
 
 
-def _best(waiting: list[ProposalState], kept: Collection[str], settings: Settings) -> list[ProposalState]:
-    """What is kept, and the best of the others up to the limit, best first; fixes have a limit of their own."""
+def _best(
+    waiting: list[ProposalState], kept: Collection[str], settings: Settings, now: datetime
+) -> list[ProposalState]:
+    """What is kept, and the best of the others up to the limit, best first; fixes have a limit of their own.
+
+    Half of the places are for what was said lately, so that the lines of a year that was backfilled do not push it out.
+    """
+    lately = now - timedelta(days=settings.lookback_days)
     chosen: set[str] = set()
     for limit, fixes in ((settings.pending_limit, False), (min(MAX_SHOWN, settings.pending_limit), True)):
-        of_kind = [row["proposal_id"] for row in waiting if is_fix(row["proposal_id"]) == fixes]
-        stays = [p for p in of_kind if p in kept]
-        others = [p for p in of_kind if p not in kept]
-        chosen.update(stays, others[: max(0, limit - len(stays))])
+        of_kind = [row for row in waiting if is_fix(row["proposal_id"]) == fixes]
+        stays = [row["proposal_id"] for row in of_kind if row["proposal_id"] in kept]
+        others = [row for row in of_kind if row["proposal_id"] not in kept]
+        places = max(0, limit - len(stays))
+        new = [row["proposal_id"] for row in others if row["last_seen"] and row["last_seen"] >= lately][: places // 2]
+        best = [row["proposal_id"] for row in others if row["proposal_id"] not in new][: places - len(new)]
+        chosen.update(stays, new, best)
     return [row for row in waiting if row["proposal_id"] in chosen]
 
 

@@ -10,6 +10,7 @@ import dagster as dg
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
 from memory_pipeline.markdown.escaping import unescaped
+from memory_pipeline.orchestration import REBUILT
 from memory_pipeline.quality.results import Result
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 MAX_RESULTS = 20_000
 """Of one check, the newest: years, and each day many times."""
 MAX_RUNS = 500
+ANEW = dg.MetadataValue.bool(True)
 
 
 def checks_of(graph: AssetGraph) -> dict[str, str]:
@@ -56,6 +58,28 @@ def seconds_by_stage(instance: dg.DagsterInstance, zone: ZoneInfo, days: int) ->
             event = entry.dagster_event
             if event and event.step_key:
                 found[event.step_key][day] += event.step_success_data.duration_ms / 1000
+    return found
+
+
+def days_made(instance: dg.DagsterInstance, job: str, asset: str, most: int) -> list[tuple[set[date], float]]:
+    """Of the newest runs of a job that succeeded, so many at most: the days of which it made the asset anew, and the
+    seconds of the whole run. Without those that made none."""
+    found = []
+    filters = dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.SUCCESS])
+    for record in instance.get_run_records(filters, limit=most):
+        if record.start_time is None or record.end_time is None:
+            continue
+        logs = instance.event_log_storage.get_logs_for_run(
+            record.dagster_run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
+        )
+        made = [event.dagster_event.step_materialization_data.materialization for event in logs if event.dagster_event]
+        days = {
+            date.fromisoformat(one.partition)
+            for one in made
+            if one.partition and one.asset_key == dg.AssetKey(asset) and one.metadata.get(REBUILT) == ANEW
+        }
+        if days:
+            found.append((days, record.end_time - record.start_time))
     return found
 
 

@@ -30,7 +30,7 @@ from memory_pipeline.reflections.model import (
     section_name,
 )
 from memory_pipeline.sessions.redaction import redactor_of
-from memory_pipeline.stage import INCOMPLETE, Built, fallback_notes, is_current
+from memory_pipeline.stage import INCOMPLETE, Built, fallback_notes, is_current, waiting_notes
 from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline.workspace import Workspace
@@ -86,7 +86,8 @@ class ReflectionsStage:
         except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError) as stopped:
             found = _without_model(day, self._instead(day, observed, vectors), str(stopped))
             failure = None if isinstance(stopped, BudgetReachedError) else stopped
-            return replace(found, is_complete=False, failure=failure)
+            notes = waiting_notes(str(stopped), stopped)
+            return replace(found, is_complete=False, failure=failure, notes=notes)
         if reflection.is_poor and (better := self._good_before(day, observed)):
             why = f"What {self.reflector.name} answered is worse than what it gave before, which stays."
             return _without_model(day, better, why)

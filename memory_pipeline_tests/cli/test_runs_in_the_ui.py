@@ -12,6 +12,7 @@ from dagster._core.storage.tags import REPOSITORY_LABEL_TAG
 from memory_pipeline.automation.web_server import code_location, keep_quiet_at_first
 from memory_pipeline.cli import run as run_command
 from memory_pipeline.cli.dagster_runs import dagster_yaml, instance_of, prepare_home, run_job
+from memory_pipeline.cli.running import run_over
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import DAY, workspace
 
@@ -94,7 +95,7 @@ def test_what_is_due_of_a_level_is_one_run() -> None:
     from memory_pipeline.distillation.periods import Period
 
     due = [Period(DAYS, DAY), Period(DAYS, DAY + timedelta(days=90))]
-    runs = run_command._run_over("distil_job", DAYS, due)
+    runs = run_over("distil_job", DAYS, due)
     assert (runs.ranges, runs.steps) == ([(DAY, DAY + timedelta(days=90))], 91)
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from datetime import date
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
-from memory_pipeline.cli.dagster_runs import run_job
+from memory_pipeline.cli.dagster_runs import Unfinished, run_job
 from memory_pipeline.llm.client import DEAD_AFTER
 from memory_pipeline.llm.errors import ModelUnavailableError, SetAsideError
 from memory_pipeline.observations.stage import ObservationsStage
@@ -73,9 +72,9 @@ def test_a_day_of_nothing_else_fails_and_is_no_reason_to_end_the_run(broken: Pat
     say(made.lake, "s1", f"user: {PILL}", *FILLER)
     say(made.lake, "s3", f"user: {RULE}", *FILLER, day=day_after(1))
     with dg.DagsterInstance.ephemeral() as instance:
-        days: set[date] = set()
-        failure = run_job(made.settings, instance, "day_job", (DAY, day_after(1)), days)
-    assert "context overflow" in f"{failure}" and days == {DAY}  # the command line runs the others once more
+        left = Unfinished()
+        failure = run_job(made.settings, instance, "day_job", (DAY, day_after(1)), left)
+    assert "context overflow" in f"{failure}" and left.failed == {DAY}  # the command line runs the others once more
     assert made.lake.read("segments", [day_after(1)]).height
 
 

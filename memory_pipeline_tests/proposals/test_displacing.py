@@ -8,6 +8,7 @@ import pytest
 from memory_pipeline.proposals.events import APPROVED, COMMAND_SURFACE, EXPIRED, PENDING, REJECTED, ProposalLog
 from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.review import on_display
+from memory_pipeline.proposals.review_file import offered_in
 from memory_pipeline_tests.proposals.test_review import FRIDAY, NOW, TABS, UTC, UV, Story
 from memory_pipeline_tests.rows import bytes_of, proposal, put, record_showings
 
@@ -57,6 +58,22 @@ def test_the_second_best_of_156_is_in_review(tmp_path: Path) -> None:
     assert {p for p in ranked if f"] `{p}`" in text_of(story)} == set(ranked[:20])
     assert "_The best 20 of 157 pending proposals are shown here; the other 137 wait. `memory review`" in text_of(story)
     assert text_of(story).splitlines()[-1].endswith(" | 20 shown of 157 proposals pending_")
+
+
+def test_what_was_said_lately_has_places_beside_the_lines_of_a_backfilled_year(tmp_path: Path) -> None:
+    """Half of them: a hundred better lines of months ago leave room for what is new, and that for the best of them."""
+    story, month = Story(tmp_path), 30 * DAY_IN_MINUTES
+    said = {"day": (NOW + timedelta(days=29)).date(), "last_seen": NOW + timedelta(days=29), "priority": "medium"}
+    new = [proposal(n, f"Prefer tool number {n} to all the others.", **said) for n in range(400, 415)]
+    old = [proposal(n, f"{RULE} {n}", support=9, sessions=9) for n in range(200, 300)]
+    put(story.lake, "proposals", *old, *new[:3])
+    story.run(month)
+    there = set(offered_in(text_of(story)))
+    assert len(there) == 20 and {row["proposal_id"] for row in new[:3]} < there
+    put(story.lake, "proposals", *new[3:])
+    story.run(month + 1)
+    there = set(offered_in(text_of(story)))
+    assert len(there) == 20 and len({row["proposal_id"] for row in new} & there) == 10
 
 
 def test_the_weakest_makes_room_and_comes_back(story: Story) -> None:

@@ -207,7 +207,7 @@ def test_years_of_history_are_offered_for_a_backfill_and_recent_days_asked_for(s
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     sessions_on(sessions, days)
     told = skipped()
-    assert f"21 days from {days[0]} to {days[-1]}" in told and "`memory run --all`" in told and "backfill" in told
+    assert f"21 days from {days[0]} to {days[-1]}" in told and "`memory backfill`" in told
     sessions_on(sessions, [yesterday])
     assert list(asked()) == [f"{yesterday}"]
     materialize(yesterday, *days[:1])

@@ -1,0 +1,243 @@
+"""`memory backfill`: all days of a range, a stretch at a time, after what it will take was told."""
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any
+
+import typer
+
+from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, sessions_of_call, span_of, waiting
+from memory_pipeline.cli.console import MISUSED, err, fail
+from memory_pipeline.cli.dagster_runs import instance_of, interrupts, last_words, only_run
+from memory_pipeline.cli.estimate import costs_of, days_needed, money, told
+from memory_pipeline.cli.running import DAY_JOB, Running, report_outcome, running, until_whole
+from memory_pipeline.cli.setup_outlook import minutes
+from memory_pipeline.days import today
+from memory_pipeline.embeddings.health import vector_problems
+from memory_pipeline.observations.estimate import Estimate
+from memory_pipeline.planning import Stages
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
+
+RUNS_MEASURED = 20
+"""Earlier runs by whose pace the time is told: days differ, and a machine is now busy and now not."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a backfill has to do."""
+
+    chosen: list[date]
+    """The days of the range that have sessions or notes."""
+    left: list[date]
+    """Those of them that are not up to date."""
+    models: list[str]
+    """Those that are asked."""
+    cost: Estimate
+    """Of the days that are left."""
+    seconds_per_message: float | None
+    """As measured on earlier runs, if there were any."""
+    outside: str
+    """What to set to take in days of the range that have sessions and are before the first day."""
+
+
+def backfill(
+    first: FIRST = None,
+    last: LAST = None,
+    newest_first: Annotated[
+        bool,
+        typer.Option(
+            "--newest-first",
+            help="Begin with the last month and offer its lines at once. Days look back on the week before them, so "
+            "the first days of each month are reflected on twice; the oldest first, as without this, does each day "
+            "once.",
+        ),
+    ] = False,
+    sessions: SESSIONS = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Begin without asking, within the daily budget.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON; needs --yes.")] = False,
+) -> None:
+    """Bring all days of a range up to date, month by month.
+
+    It says first how many days and sessions these are and what they take in tokens, money and minutes, and asks. When
+    it was stopped, or the models' budget of the day is used up, the next call goes on where it ended. REVIEW.md
+    shows no more lines at once than ever.
+    """
+    if as_json and not yes:
+        raise fail("--json asks nothing: add --yes. `memory estimate --json` tells what it would take.", MISUSED)
+    span, began = span_of(first, last, everything=False) or (date.min, date.max), datetime.now(UTC)
+    settings, catalogue = sessions_of_call(sessions)
+    _refuse_future(settings, span)
+    with only_run(settings):
+        plan = plan_of(settings, catalogue, span, newest_first=newest_first)
+    _print(settings, catalogue, plan)
+    if plan.left and not _agreed(yes):
+        return
+    with last_words(settings), only_run(settings), interrupts() as is_pressed:
+
+        def work() -> str | None:
+            with running(settings, catalogue, is_pressed) as runs:
+                _run_all(runs, plan, newest_first=newest_first)
+            return runs.failure
+
+        failure = until_whole(Workspace(settings, catalogue.lake), work)
+    report_outcome(settings, plan.chosen, began, failure, as_json=as_json)
+
+
+def _refuse_future(settings: Settings, span: tuple[date, date]) -> None:
+    now = today(settings.zone)
+    for name, day in zip(("--from", "--to"), span, strict=True):
+        if now < day != date.max:  # which stands for none
+            raise fail(f"{name} {day} is in the future: today is {now}.", MISUSED)
+
+
+def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date], *, newest_first: bool) -> Plan:
+    """Messages are read on the way where a model is set, which the runs need not do again. Raises `typer.Exit` where
+    there is no day to choose."""
+    chosen = days_in(catalogue, span, everything=False)
+    if not chosen:
+        raise fail(_nothing_in(catalogue, span))
+    vector_problems(Workspace(settings, catalogue.lake))  # first: it may make days out of date
+    planning = Stages.from_settings(settings, catalogue, datetime.now(UTC), for_planning=True)
+    with waiting("what is out of date"):
+        left = [day for day in chosen if not planning.is_current(day)]
+    models = [model for model in (settings.observer.model, settings.reflector.model) if model]
+    cost = Estimate()
+    if left and models:
+        cost = costs_of(Stages.from_settings(settings, catalogue, datetime.now(UTC)), left).total
+    with instance_of(settings) as instance, waiting("how long it takes"):
+        pace = seconds_per_message(instance, catalogue, planning.observations.observer.name)
+    return Plan(chosen, left, models, cost, pace, _before_the_first_day(catalogue, span))
+
+
+def stretches_of(days: Sequence[date], lookback_days: int, *, newest_first: bool) -> list[list[date]]:
+    """The days of each calendar month. The newest first, a month has with it the days after it that look back on it:
+    they were made when it was not yet there."""
+    months: dict[tuple[int, int], list[date]] = {}
+    for day in sorted(days):
+        months.setdefault((day.year, day.month), []).append(day)
+    if not newest_first:
+        return list(months.values())
+    reach = timedelta(days=lookback_days - 1)
+    return [[*own, *(day for day in days if own[-1] < day <= own[-1] + reach)] for own in reversed(months.values())]
+
+
+def seconds_per_message(instance: Any, catalogue: Catalogue, observer: str) -> float | None:
+    """By the last runs that made days anew with this observer; None where there is none on record."""
+    from memory_pipeline.quality.history import days_made
+
+    seconds, messages = 0.0, 0
+    for days, took in days_made(instance, DAY_JOB, "observations", RUNS_MEASURED):
+        if observer in set(catalogue.lake.read("observations", days, ["observer"])["observer"]):
+            seconds, messages = seconds + took, messages + _messages(catalogue, days)
+    return seconds / messages if messages else None
+
+
+def _messages(catalogue: Catalogue, days: Iterable[date]) -> int:
+    return sum(catalogue.messages_of(file, day) for day in days for file in catalogue.files_of(day))
+
+
+def _nothing_in(catalogue: Catalogue, span: tuple[date, date]) -> str:
+    known = catalogue.days()
+    outside = _before_the_first_day(catalogue, span)
+    if outside:
+        return outside
+    where = f"; sessions were found from {known[0]} to {known[-1]}" if known else ""
+    return f"No day from {_named(span[0], 'the beginning')} to {_named(span[1], 'today')} has a session{where}."
+
+
+def _named(day: date, otherwise: str) -> str:
+    return otherwise if day in (date.min, date.max) else f"{day}"
+
+
+def _before_the_first_day(catalogue: Catalogue, span: tuple[date, date]) -> str:
+    """What to set to take in days of the range that have sessions and are before the workspace's first day."""
+    start = catalogue.settings.start_date
+    days = [day for day in catalogue.days_outside() if span[0] <= day <= span[1] and day < start]
+    if not days:
+        return ""
+    return (
+        f"{len(days)} day{'s' * (len(days) != 1)} with sessions from {days[0]} on {'are' if days[1:] else 'is'} before "
+        f"the workspace's first day, {start}: `memory settings set start_date {days[0]}` takes them in."
+    )
+
+
+def _print(settings: Settings, catalogue: Catalogue, plan: Plan) -> None:
+    """To stderr: stdout has the summary."""
+    done, left = len(plan.chosen) - len(plan.left), len(plan.left)
+    lines = {
+        "days": f"{len(plan.chosen)} with sessions, {plan.chosen[0]} to {plan.chosen[-1]}; {done} are up to date, "
+        f"{left or 'none'} are left",
+    }
+    if left:
+        files = {file for day in plan.left for file in catalogue.files_of(day)}
+        messages = _messages(catalogue, plan.left)
+        pace = plan.seconds_per_message
+        lines["sessions"] = f"{len(files)} files with {messages:,} messages on these days"
+        lines["models"] = _models(settings, plan)
+        lines["time"] = (
+            "nothing was measured yet; told after the first month"
+            if pace is None
+            else f"about {minutes(pace * messages)}, at the pace of earlier runs"
+        )
+    for name, line in lines.items():
+        err.print(f"{name:<12}{line}", soft_wrap=True)
+    if plan.outside:
+        err.print(plan.outside, style="yellow", soft_wrap=True)
+
+
+def _models(settings: Settings, plan: Plan) -> str:
+    if not plan.models:
+        return "none is set, so it takes no tokens and costs nothing"
+    cost, budget = plan.cost, f"{settings.daily_budget_usd:.2f} USD and {settings.daily_budget_tokens:,} tokens a day"
+    names = ", ".join(dict.fromkeys(filter(None, (told(settings, model) for model in plan.models))))
+    calls = f"{cost.calls - cost.answered:,} calls, {cost.input_tokens:,} tokens in and {cost.output_tokens:,} out"
+    days = days_needed(settings, cost)
+    within = "never done" if days is None else "done in a day" if days <= 1 else f"done in {days} days, a call on each"
+    usd = f"{money(cost.cost_usd)} USD (at most {money(cost.most_usd)})"
+    return f"{names}: {calls}, {usd}; with {budget} it is {within}"
+
+
+def _agreed(yes: bool) -> bool:
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        err.print("Nothing was run. `memory backfill --yes` begins without asking.")
+        return False
+    return typer.confirm("Begin?", default=False, err=True)
+
+
+def _run_all(runs: Running, plan: Plan, *, newest_first: bool) -> None:
+    """All months, until a user, the budget of the models or a failure that is of no single day ends it."""
+    catalogue, lookback_days = runs.catalogue, runs.settings.lookback_days
+    left, seconds, done = set(plan.left), 0.0, 0
+    for days in stretches_of(plan.chosen, lookback_days, newest_first=newest_first):
+        ranges = Stages.from_settings(runs.settings, catalogue, datetime.now(UTC)).runs_for(days)
+        if not ranges:
+            continue
+        pace = seconds / done if done else plan.seconds_per_message
+        still = f", about {minutes(pace * _messages(catalogue, left))} to go" if pace else ""
+        err.print(f"{days[0]} to {days[-1]}: {len(left)} days are left{still}", style="dim", soft_wrap=True)
+        began, failures = time.monotonic(), len(runs.failures)
+        runs.over(ranges)
+        seconds, done = seconds + time.monotonic() - began, done + _messages(catalogue, left.intersection(days))
+        left.difference_update(days)
+        if newest_first:
+            runs.review()
+        if why := _why_no_further(runs, failures):
+            err.print(f"The next call goes on. {why}", style="yellow", soft_wrap=True)
+            break
+    if not newest_first or not done:
+        runs.review()
+    runs.distil(plan.chosen)
+
+
+def _why_no_further(runs: Running, failures: int) -> str:
+    """A sentence where the other months would fare likewise; ``failures`` were there before this one."""
+    if runs.unfinished.out_of_budget:
+        return runs.unfinished.out_of_budget
+    return runs.failures[-1] if len(runs.failures) > failures and not runs.unfinished.failed else ""
