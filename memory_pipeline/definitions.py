@@ -38,7 +38,7 @@ from memory_pipeline.observations.checks import observation_checks
 from memory_pipeline.operations.checks import identity_files
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.proposals.assets import memory_file, proposal_assets
-from memory_pipeline.proposals.checks import one_decision_each
+from memory_pipeline.proposals.checks import one_decision_each, somebody_decides
 from memory_pipeline.quality.assets import quality_assets
 from memory_pipeline.reflections.assets import pool_reflections, reflection_assets
 from memory_pipeline.reflections.checks import reflection_checks
@@ -79,6 +79,7 @@ def build_definitions(settings: Settings) -> dg.Definitions:
             *reflection_checks(settings),
             *distillation_checks(settings),
             one_decision_each,
+            somebody_decides,
             identity_files,
         ],
         jobs=JOBS,

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
@@ -35,7 +35,17 @@ from memory_pipeline_tests.llm.openai_server import Script, openai_server
 from memory_pipeline_tests.loaded import defs
 from memory_pipeline_tests.observations.test_checks_by_day import OUTPUT, SECRET, run, stored
 from memory_pipeline_tests.prepared import copied
-from memory_pipeline_tests.rows import DAY, FakeEncoder, observation, put, say, use_encoder, workspace
+from memory_pipeline_tests.rows import (
+    DAY,
+    FakeEncoder,
+    observation,
+    proposal,
+    put,
+    record_showings,
+    say,
+    use_encoder,
+    workspace,
+)
 
 TURNS = (
     "user: Never deploy on a Friday, because nobody is there to watch it.",
@@ -211,6 +221,14 @@ def memory_is_gone(bad: Bad) -> None:
     bad.settings.memory_file.unlink()
 
 
+def nobody_has_time(bad: Bad) -> None:
+    long_ago = datetime.now(UTC) - timedelta(days=15)
+    for day in bad.lake.days("decisions"):
+        bad.replace("decisions", bad.lake.read("decisions", [day]).with_columns(decided_at=long_ago), day)
+    put(bad.lake, "proposals", proposal(901, "Never deploy on a Sunday."))
+    record_showings(bad.workspace, {f"p-{DAY:%Y%m%d}-901": None}, long_ago, surface="REVIEW.md")
+
+
 def no_identity_files(bad: Bad) -> None:
     (bad.folder / "empty").mkdir()
     bad.patch.setenv("MEMORY_IDENTITY_DIRECTORY", str(bad.folder / "empty"))
@@ -240,6 +258,7 @@ CASES: dict[str, Callable[[Bad], None]] = {
     "week_distillations:lines_are_whole": lines_lost_words(2),
     "month_distillations:lines_are_whole": lines_lost_words(3),
     "memory_file:one_decision_each": memory_is_gone,
+    "memory_file:somebody_decides": nobody_has_time,
     "memory_file:identity_files": no_identity_files,
 }
 LEVELS = {"week_distillations": 2, "month_distillations": 3}

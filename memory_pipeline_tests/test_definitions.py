@@ -65,6 +65,7 @@ CHECKS = {
     "week_distillations:lines_are_whole",
     "month_distillations:lines_are_whole",
     "memory_file:one_decision_each",
+    "memory_file:somebody_decides",
     "memory_file:identity_files",
 }
 BLOCKING = {

@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -115,25 +114,30 @@ def only_one(settings: Settings, what: str, otherwise: str) -> Iterator[None]:
 
 
 def automation_of(settings: Settings, instance: Any) -> Automation:
-    """Which schedules and sensors are on, whether the daemon runs, and when each asset was last made."""
+    """Which schedules and sensors are on and tick, whether the daemon runs, and when each asset was last made."""
     from dagster._core.scheduler.instigation import InstigatorStatus
 
+    from memory_pipeline.automation.silent import silent
     from memory_pipeline.definitions import build_definitions
 
     repository: Any = build_definitions(settings).get_repository_def()
     changed = {state.name: state.status for state in instance.all_instigator_state()}
     automatic = [*repository.schedule_defs, *repository.sensor_defs]
+    now = datetime.now(UTC)
     names = [one.name for one in automatic if one.default_status.value == "RUNNING"]
     switches = {name: changed.get(name) is not InstigatorStatus.STOPPED for name in names}
     beats = [status.last_heartbeat for status in instance.get_daemon_statuses().values() if status.last_heartbeat]
     newest = max((beat.timestamp for beat in beats), default=0.0)
+    is_on = now.timestamp() - newest < DAEMON_SECONDS
     graph = repository.asset_graph
     by_day = [key for key in graph.executable_asset_keys if graph.get(key).partitions_def]  # others are made by hand
     keys = [key for key in graph.toposorted_asset_keys if key in by_day]
     made = {key.to_user_string(): instance.get_latest_materialization_event(key) for key in keys}
     return Automation(
-        is_on=time.time() - newest < DAEMON_SECONDS,
+        is_on=is_on,
+        last_beat=datetime.fromtimestamp(newest, UTC) if newest else None,
         switches=switches,
+        silent=silent(instance, automatic, now) if is_on else {},
         succeeded={name: datetime.fromtimestamp(e.timestamp, UTC) if e else None for name, e in made.items()},
         dead=dead_runs(instance),
     )

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
 import polars as pl
@@ -24,8 +24,10 @@ from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.silence import silences
+from memory_pipeline.operations.doctor import stopped_since
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.applying import left_to_the_user
+from memory_pipeline.proposals.attention import judge_attention
 from memory_pipeline.proposals.auto_fix import report as report_of_fixes
 from memory_pipeline.proposals.auto_promotion import report
 from memory_pipeline.proposals.events import ProposalLog
@@ -87,6 +89,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "agents": _agents(settings),
         **_recorded(settings, days),
         "report": str(page) if (page := settings.report_dir / "quality.html").exists() else None,
+        "review_left": None if (attended := judge_attention(log, now_utc())).passed else attended.sentence,
         "sizes": _sizes(settings),
     }
     data["set_aside"] = [str(path) for path in set_aside_files(Workspace(settings, lake))]  # all was read by now
@@ -212,7 +215,12 @@ def _recorded(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
     return {
         "failing_checks": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},
         "last_success": {name: moment and f"{moment:%Y-%m-%dT%H:%MZ}" for name, moment in known.succeeded.items()},
-        "automation": {"daemon": known.is_on, "switches": dict(known.switches)},
+        "automation": {
+            "daemon": known.is_on,
+            "stopped_since": stopped_since(known, datetime.now(UTC)),
+            "switches": dict(known.switches),
+            "silent": dict(known.silent),
+        },
         "record_problem": None,
     }
 
@@ -295,6 +303,8 @@ def _print(data: dict[str, Any]) -> None:
         for stage, of in sorted(data["model_calls_today_by_stage"].items()):
             say_pair("", f"{stage}: ${of['usd']:.2f}, {of['tokens']:,} tokens, {of['calls']:,} calls")
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
+    if data["review_left"]:
+        say(f"{'':<24}{data['review_left']}", "yellow")
     say_friction(data)
     if fixes := data["friction_fixes"]:
         say_pair("friction fixes", ", ".join(f"{n} {state}" for state, n in fixes.items()))
@@ -324,6 +334,10 @@ def _say_automation(data: dict[str, Any]) -> None:
         off = [name for name, is_on in known["switches"].items() if not is_on]
         runs = "run" if known["daemon"] else "do not run: `memory ui` or `memory service install` starts them"
         say_pair("sensors and schedules", runs + (f"; switched off: {', '.join(off)}" if off else ""))
+        if since := known["stopped_since"]:
+            say(f"{'':<24}They have not run since {since:%Y-%m-%d %H:%M} UTC, and nothing was made after that.", "red")
+        for sentence in known["silent"].values():
+            say(f"{'':<24}{sentence}", "red")
     told = ", ".join(f"{name} {size / 1e6:,.0f} MB" for name, size in data["sizes"].items() if size >= MEGABYTE)
     say_pair("on the disk", told or "less than a megabyte")
 

@@ -32,6 +32,8 @@ from memory_pipeline.llm.found import PROVIDERS
 from memory_pipeline.markdown.safe_write import TEMPORARY_FILE_SECONDS
 from memory_pipeline.markdown.strays import find_strays, remove_strays
 from memory_pipeline.operations.forgetting.doing import unfinished
+from memory_pipeline.proposals.attention import judge_attention
+from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.sessions.discovery import default_roots, roots
 from memory_pipeline.settings import SettingError, Settings
@@ -45,6 +47,9 @@ PROBLEM: Level = "problem"
 MANY_FREE_BYTES = 4 * MIN_FREE_BYTES
 LATE = timedelta(days=2)
 """A stage that last succeeded so long before the newest did stands still."""
+
+STOPPED_FOR = timedelta(days=1)
+"""Without a sign of the daemon and of any run for so long, what was to go by itself has stopped."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,10 @@ class Automation:
     """Schedules and sensors that are to run, by name, and whether each is on."""
     succeeded: Mapping[str, datetime | None]
     """When each asset was last made, None for never; UTC."""
+    silent: Mapping[str, str] = field(default_factory=dict)
+    """Of those that are on: which do not tick while the daemon runs, or fail, with a sentence."""
+    last_beat: datetime | None = None
+    """When the daemon reported last; None for never."""
     dead: Sequence[str] = ()
     """Runs that are recorded as running and whose process is gone."""
 
@@ -82,7 +91,7 @@ def examine(
     workspace = Workspace(settings, Lake(settings.lake_dir))
     found = [*_places(settings), *_space(settings), *_marks(settings), *_sessions(settings, workspace.lake)]
     found += [*_locks(settings), *_left_behind(settings), *_tables(workspace), *_vectors(workspace), *_models(settings)]
-    found += [*_agents(settings), *_automation(automation(), close_dead)]
+    found += [*_agents(settings), *_review(workspace.lake), *_automation(automation(), close_dead)]
     return found
 
 
@@ -290,6 +299,17 @@ def _agents(settings: Settings) -> Iterator[Finding]:
         yield Finding("agents", OK, "none is shown the memory; `memory connect` lists them")
 
 
+def _review(lake: Lake) -> Iterator[Finding]:
+    try:
+        verdict = judge_attention(ProposalLog(lake), datetime.now(UTC))
+    except DamagedTableError:  # it is among the tables
+        return
+    if verdict.passed:
+        yield Finding("review", OK, verdict.sentence)
+    else:
+        yield Finding("review", WARNING, verdict.sentence, "memory review")
+
+
 def _automation(known: Automation | None, close_dead: Callable[[], object]) -> Iterator[Finding]:
     if known is None:
         yield Finding("Dagster", OK, "nothing is recorded yet")
@@ -303,8 +323,13 @@ def _automation(known: Automation | None, close_dead: Callable[[], object]) -> I
         yield Finding("schedules and sensors", WARNING, f"off: {', '.join(off)}", fix)
     else:
         yield Finding("schedules and sensors", OK, f"all {len(known.switches)} are on")
+    for said in known.silent.values():
+        yield Finding("schedules and sensors", PROBLEM, said, "memory ui, then Automation: its ticks say more")
     if known.is_on:
         yield Finding("daemon", OK, "it runs: new sessions are read by themselves")
+    elif since := stopped_since(known, datetime.now(UTC)):
+        said = f"it does not run since {since:%Y-%m-%d %H:%M} UTC, and nothing was made after that"
+        yield Finding("daemon", PROBLEM, said, "memory ui, or memory service install to have it run always")
     else:
         yield Finding("daemon", WARNING, "it does not run, so nothing is read by itself", "memory ui")
     made = {name: at for name, at in known.succeeded.items() if at}
@@ -317,6 +342,15 @@ def _automation(known: Automation | None, close_dead: Callable[[], object]) -> I
             yield Finding("stages", WARNING, said, "memory run")
         else:
             yield Finding("stages", OK, f"{name} was last made on {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC")
+
+
+def stopped_since(known: Automation, now: datetime) -> datetime | None:
+    """When a daemon that ran reported last, if nothing was made for a day since either: whoever calls `memory run`
+    instead needs none."""
+    signs = [known.last_beat, *known.succeeded.values()]
+    newest = max(filter(None, signs), default=None)
+    is_stopped = known.last_beat and newest and not known.is_on and now - newest > STOPPED_FOR
+    return known.last_beat if is_stopped else None
 
 
 def _quoted(*paths: Path) -> str:

@@ -34,6 +34,7 @@ ADVICE: Mapping[str, str] = {
     "recall_loss": "A distillation lost something high: run it again; the days themselves are kept.",
     "lines_are_whole": "Rows of a distillation were changed after they were made: run it again.",
     "one_decision_each": "`memory status` says what became of MEMORY.md and how it comes back.",
+    "somebody_decides": "`memory review` shows what waits, one line at a time; nothing enters MEMORY.md without you.",
     "identity_files": "`memory identity` shows which file is missing or where a link leads.",
 }
 """By check: what a user can do when it fails."""

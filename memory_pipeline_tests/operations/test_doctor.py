@@ -18,7 +18,8 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.operations import doctor
 from memory_pipeline.operations.doctor import OK, PROBLEM, WARNING, Automation, Finding, examine, mend
 from memory_pipeline.settings import Settings
-from memory_pipeline_tests.rows import observation, put, workspace
+from memory_pipeline.workspace import Workspace
+from memory_pipeline_tests.rows import observation, proposal, put, record_showings, workspace
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 WELL = Automation(is_on=True, switches={"session_sensor": True}, succeeded={"sessions": NOW})
@@ -168,6 +169,40 @@ def test_dagster_is_told(settings: Settings) -> None:
     assert "day_job" in said
     assert "does not run" in said
     assert all(f.level == WARNING and f.fix for f in found.values())
+
+
+@pytest.mark.parametrize(
+    ("beat", "made", "level"),
+    [(None, 40, WARNING), (30, 2, WARNING), (2, 40, WARNING), (30, 40, PROBLEM)],
+    ids=["it never ran", "runs by hand", "for two hours", "all has stopped"],
+)
+def test_a_daemon_that_stopped_is_a_problem_where_nobody_runs_by_hand(
+    settings: Settings, beat: int | None, made: int, level: str
+) -> None:
+    now = datetime.now(UTC)
+    known = replace(
+        WELL,
+        is_on=False,
+        last_beat=now - timedelta(hours=beat) if beat else None,
+        succeeded={"sessions": now - timedelta(hours=made)},
+    )
+    (found,) = of(settings, "daemon", known)
+    assert found.level == level and found.fix
+    assert ("nothing was made after that" in found.said) is (level == PROBLEM)
+
+
+def test_what_is_on_and_silent_is_a_problem(settings: Settings) -> None:
+    said = "session_sensor is on and has not ticked since 2026-03-01 09:00 UTC"
+    _, found = of(settings, "schedules and sensors", replace(WELL, silent={"session_sensor": said}))
+    assert (found.level, found.said) == (PROBLEM, said)
+
+
+def test_a_review_that_nobody_does_is_told(settings: Settings) -> None:
+    opened = Workspace(settings, Lake(settings.lake_dir))
+    put(opened.lake, "proposals", proposal(1, "Use uv."))
+    record_showings(opened, {"p-20250305-001": None}, datetime.now(UTC) - timedelta(days=15), surface="REVIEW.md")
+    (found,) = of(settings, "review")
+    assert (found.level, found.fix) == (WARNING, "memory review") and "for 15 days" in found.said
 
 
 def test_dead_runs_are_mended(settings: Settings) -> None:

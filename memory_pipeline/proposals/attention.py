@@ -1,0 +1,46 @@
+"""Whether anybody decides on what waits: a review that nobody does leaves the memory as it is without a word."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from memory_pipeline.proposals.events import (
+    COMMAND_SURFACE,
+    PAGE_SURFACE,
+    REVIEW_SURFACE,
+    TODOIST_SURFACE,
+    ProposalLog,
+)
+from memory_pipeline.verdict import Verdict
+
+SURFACES = (REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE)
+"""Where a user decides."""
+MAX_WAIT = timedelta(days=14)
+"""Two of the weeks after which a proposal that runs have shown expires by default."""
+
+
+def judge_attention(log: ProposalLog, now: datetime) -> Verdict:
+    """While proposals wait, a user decides on one of those that are shown, at least every two weeks."""
+    pending, since = len(log.pending()), left_since(log, now)
+    days = (now - since).days if since else 0
+    offenders = []
+    if pending and since and now - since >= MAX_WAIT:
+        offenders.append(
+            f"nobody has decided on any for {days} days, since {since:%Y-%m-%d}: `memory review` takes a minute"
+        )
+    judged = f"{pending} proposals that wait" if pending != 1 else "1 proposal that waits"
+    return Verdict(not offenders, {"pending": pending, "days_without_a_decision": days}, offenders, judged)
+
+
+def left_since(log: ProposalLog, now: datetime) -> datetime | None:
+    """Since when something was shown and a user has decided on nothing; None where nothing was. What expired meanwhile
+    counts: it was there to be decided on."""
+    taken = log.table("decisions").filter(pl.col("surface").is_in(SURFACES), pl.col("decided_at") <= now)
+    last = taken["decided_at"].max()
+    shown = log.table("showings").filter(pl.col("shown_at") <= now).sort("shown_at").unique("proposal_id", keep="first")
+    left = shown.filter(~pl.col("proposal_id").is_in(taken["proposal_id"].to_list()))["shown_at"].min()
+    if not isinstance(left, datetime):
+        return None
+    return max(left, last) if isinstance(last, datetime) else left
