@@ -9,6 +9,7 @@ from memory_pipeline.cli.console import err, print_json, say
 from memory_pipeline.cli.search import hit_fields, print_hits
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.recall.answer import Answer, extractive_answer, source_of, written_answer
+from memory_pipeline.recall.filters import what_matches
 from memory_pipeline.recall.usage import log_use
 
 NEAREST = 3
@@ -50,7 +51,7 @@ def recall(
         return
     if not answer.quotes:
         say(
-            f"Nothing found{asking.what_matches(settings, filters)}."
+            f"Nothing found{what_matches(settings, filters)}."
             + (" The nearest, for you to judge:\n" if found.hits else "")
         )
         print_hits(found.hits[:NEAREST])

@@ -6,6 +6,7 @@ from memory_pipeline.cli import asking
 from memory_pipeline.cli.console import err, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.recall.answer import source_of
+from memory_pipeline.recall.filters import what_matches
 from memory_pipeline.recall.search import Found
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.text.sentences import clip
@@ -42,7 +43,7 @@ def search(
         return
     print_hits(found.hits)
     if not found.hits:
-        say(f"Nothing found{asking.what_matches(settings, filters)}.")
+        say(f"Nothing found{what_matches(settings, filters)}.")
 
 
 def print_hits(hits: Sequence[Found]) -> None:

@@ -22,7 +22,8 @@ from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.markdown.safe_write import update_file
 from memory_pipeline.page.kept import Kept
-from memory_pipeline.proposals.events import APPROVED, PAGE_SURFACE, REJECTED, OpenLog, is_fix
+from memory_pipeline.proposals.applying import left_to_the_user
+from memory_pipeline.proposals.events import APPROVED, PAGE_SURFACE, REJECTED, OpenLog, ProposalLog, is_fix
 from memory_pipeline.proposals.memory_file import MemoryLine, strike_line
 from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.review import Reconciled, decide, now_utc, reconcile
@@ -68,7 +69,7 @@ class Desk:
         self._news: deque[str] = deque(maxlen=NEWS)
         self._hand = ThreadPoolExecutor(1, "desk")
         self._seen: set[str] = set()
-        self._read_at: tuple[int, int] | None = None
+        self._read_at: tuple[int, int] | None = (0, 0)  # nothing yet, not even that there is no file
 
     def __enter__(self) -> Self:
         return self
@@ -183,6 +184,8 @@ class Desk:
         )
         if p in reasons:
             self._tell(f"{p} is not promoted: {reasons[p]}")
+        elif is_fix(p) and (how := left_to_the_user(ProposalLog(self.workspace.lake)).get(p)):
+            self._tell(visible(how))
 
     def _retire(self, line: MemoryLine) -> None:
         today = day_of(now_utc(), self.settings.zone)
@@ -228,7 +231,7 @@ class Desk:
 def told(made: Reconciled) -> list[str]:
     """What came of a reconciliation, a sentence each, for whoever decides."""
     found = [f"REVIEW.md was not read: {made.damaged} A fresh one was written."] if made.damaged else []
-    found += [visible(how) for how in made.to_make.values()]
+    found += [visible(how) for how in made.to_make.values()]  # of fixes that were approved in REVIEW.md
     for state, ids in ((APPROVED, made.approved), (REJECTED, made.rejected)):
         found += [f"{p} was {state} in REVIEW.md." for p in ids]
     found += [f"{p} is not promoted: {reason}" for p, reason in made.invalid.items()]

@@ -13,22 +13,15 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from memory_pipeline.text.hidden import without_hidden
+from memory_pipeline.text.hidden import plain
 
 MAX_AROUND = 280
 """Characters of a message that are shown before and after the marked words."""
 MAX_MARKED = 1_200
 MAX_TEXT = 4_000
 """Characters of a message in a session; all of it stands behind a link."""
-_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\))?")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _ID = re.compile(r"\b(?:[pf]-\d{8}-\d{3,}|[osrgdwmn]-[0-9a-f]{12})\b")
 _CODE = re.compile(r"`([^`]+)`")
-
-
-def plain(text: str) -> str:
-    """The text without what nobody sees and what moves a cursor or turns the writing around; lines and tabs stay."""
-    return _CONTROL.sub("", without_hidden(_ESCAPE.sub("", text.replace("\r\n", "\n")))[0])
 
 
 def marked(text: str, start: int, end: int) -> Markup:
@@ -75,7 +68,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=lambda value: plain(value) if type(value) is str else value,
     )
-    made.filters |= {"cut": cut, "linked": linked, "marked": lambda text, start, end: marked(text, start, end)}
+    made.filters |= {"cut": cut, "linked": linked, "marked": marked, "markdown": from_markdown}
     return made
 
 

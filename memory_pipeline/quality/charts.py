@@ -35,6 +35,7 @@ _STYLE: dict[Any, Any] = {
     "grid.color": _LINE,
 }
 _HEAD = re.compile(r".*?(?=<svg )|<metadata>.*?</metadata>|<style.*?</style>", re.S)
+_STYLES = re.compile(r'style="([^"]*)"')
 _SIZE = re.compile(r' (?:width|height)="[\d.]+pt"')
 
 
@@ -60,7 +61,13 @@ def drawn(figure: Figure) -> str:
     svg = _SIZE.sub("", _HEAD.sub("", out.getvalue()), count=2)
     for colour, variable in _COLOURS.items():
         svg = svg.replace(colour, variable)
+    svg = _STYLES.sub(_as_attributes, svg)  # which a page's policy allows
     return svg.strip().replace("<svg ", f'<svg role="img" aria-label="{_plain(figure, values)}" ', 1)
+
+
+def _as_attributes(style: re.Match[str]) -> str:
+    parts = (part.partition(":") for part in style[1].split(";"))
+    return " ".join(f'{name.strip()}="{value.strip()}"' for name, _, value in parts if value)
 
 
 def _unbroken(values: list[tuple[date, float]]) -> list[list[tuple[date, float]]]:

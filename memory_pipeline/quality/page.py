@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from datetime import date
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import orjson
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from memory_pipeline.markdown.safe_write import write_atomically
@@ -17,7 +19,7 @@ from memory_pipeline.proposals.events import APPROVED, DECISIONS, PENDING, REJEC
 from memory_pipeline.quality.figures import Figure
 from memory_pipeline.quality.report import Report, as_json
 from memory_pipeline.quality.results import Checked
-from memory_pipeline.text.hidden import without_hidden
+from memory_pipeline.text.hidden import plain
 
 COLUMNS = 60
 """Days of the table of checks, the last; the one below it counts all."""
@@ -40,35 +42,47 @@ def write_report(report: Report, folder: Path) -> Path:
 
 def rendered(report: Report) -> str:
     """The page. All that was said is text in it, whatever it holds."""
+    return _templates().get_template("report.html.jinja").render(_shown(report, str))
+
+
+def embedded(report: Report, linked: Callable[[str], Markup]) -> Markup:
+    """What stands in the page, for another one that has the styles of `report.css`; ``linked`` makes links of the ids
+    in what a check names."""
+    names = ("report_head.html.jinja", "report_main.html.jinja")
+    shown = _shown(report, linked)
+    return Markup("".join(_templates().get_template(name).render(shown) for name in names))
+
+
+def _shown(report: Report, linked: Callable[[str], str]) -> dict[str, Any]:
     by_day = [check for check in report.checked if check.is_by_day]
     judged = {day for check in by_day for day in check.results if day}
-    shown = {day.day for day in report.worst}
-    return _template().render(
-        report=report,
-        made_at=f"{report.made_at:%Y-%m-%d %H:%M}",
-        errors=any(result.severe for result in report.failed),
-        failing=sorted((c for c in report.checked if c.failed), key=lambda c: -len(c.failed)),
-        by_day=by_day,
-        columns=sorted(judged, reverse=True)[:COLUMNS],
-        shown_days=shown,
-        ends=[PENDING, *DECISIONS],
-        days_told=_days_told,
-        accepted=_accepted,
-        charts=lambda figures: _charts(figures, report.last),
-    )
+    return {
+        "report": report,
+        "made_at": f"{report.made_at:%Y-%m-%d %H:%M}",
+        "errors": any(result.severe for result in report.failed),
+        "failing": sorted((c for c in report.checked if c.failed), key=lambda c: -len(c.failed)),
+        "by_day": by_day,
+        "columns": sorted(judged, reverse=True)[:COLUMNS],
+        "shown_days": {day.day for day in report.worst},
+        "ends": [PENDING, *DECISIONS],
+        "days_told": _days_told,
+        "accepted": _accepted,
+        "charts": lambda figures: _charts(figures, report.last),
+        "linked": linked,
+    }
 
 
 @cache
-def _template() -> Template:
+def _templates() -> Environment:
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
-        finalize=lambda value: without_hidden(value)[0] if type(value) is str else value,
+        finalize=lambda value: plain(value) if type(value) is str else value,
     )
     made.filters["code"] = _with_code
-    return made.get_template("report.html.jinja")
+    return made
 
 
 def _with_code(text: str) -> Markup:

@@ -41,6 +41,16 @@ _MEANT_OR_HIDDEN = re.compile(
 )
 
 
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\))?")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """The text as a page shows it: without what nobody sees, what moves a cursor, turns the writing around or is no
+    character; lines and tabs stay."""
+    return _CONTROL.sub("", without_hidden(_ESCAPE.sub("", text.replace("\r\n", "\n")))[0])
+
+
 def without_hidden(text: str) -> tuple[str, int]:
     """The text without its hidden characters, and how many they were."""
     if text.isascii() or not _ANY.search(text):

@@ -110,7 +110,10 @@ def test_what_is_too_long_or_in_another_language(home: Path, command: str) -> No
     ("options", "sentence"),
     [
         (["--from", "2026-02-30"], "'2026-02-30' is not a day; write it as YYYY-MM-DD."),
-        (["--from", "2026-02-05", "--to", "2026-02-01"], "--from 2026-02-05 is after --to 2026-02-01; no day lies"),
+        (
+            ["--from", "2026-02-05", "--to", "2026-02-01"],
+            "The first day, 2026-02-05, is after the last, 2026-02-01; no day lies",
+        ),
         (["--project", "oven"], "No session of a project 'oven' was read; known are pottery, studio."),
         (["--session", "s9"], "No session 's9' was read; `memory search --json` has their ids."),
         (["--session", "s" * 90_000], f"No session '{'s' * 79}…' was read;"),

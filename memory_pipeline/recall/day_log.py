@@ -1,0 +1,71 @@
+"""The log of a day as it is read: without the marks of our blocks, and with why of some sessions nothing was kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.observations.silence import Silence, silences
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.sentences import clip
+
+NAME = 60
+"""Characters of a session's name."""
+_FENCE = re.compile(r"^<!-- /?memory:[^\n]*-->\r?\n?", re.MULTILINE)
+"""A line that bounds a block of ours in the file, where a later run looks for it; nobody needs to read it."""
+
+
+@dataclass(frozen=True)
+class DayLog:
+    """`text` is that of the file, None where there is none; `silences` has a line for each window of which nothing was
+    kept, after one that counts them."""
+
+    day: date
+    text: str | None
+    silences: Sequence[str]
+
+
+def day_log(settings: Settings, day: date | None = None) -> DayLog | None:
+    """Of this day, or the last that has a log; None where there is neither a log nor anything to say of the day."""
+    wanted = f"{day}" if day else "????-??-??"
+    found = sorted(settings.log_dir.glob(f"{wanted}.md")) or sorted(settings.log_dir.glob(f"archive/{wanted}.md"))
+    shown = date.fromisoformat(found[-1].stem) if found else day
+    if shown is None:
+        return None
+    reasons = list(_silences(settings, shown))
+    if not found and not reasons:
+        return None
+    return DayLog(shown, found[-1].read_text("utf-8", "replace") if found else None, reasons)
+
+
+def days_with_logs(settings: Settings) -> list[date]:
+    """The newest first."""
+    names = {path.stem for folder in (".", "archive") for path in (settings.log_dir / folder).glob("????-??-??.md")}
+    return sorted(map(date.fromisoformat, names), reverse=True)
+
+
+def without_fences(text: str) -> str:
+    return _FENCE.sub("", text)
+
+
+def _silences(settings: Settings, day: date) -> Iterator[str]:
+    """A line for each window of the day of which nothing was kept, after one that counts them."""
+    lake = Lake(settings.lake_dir)
+    found = silences(lake, Catalogue(lake, settings), [day])
+    if not found:
+        return
+    yield f"Nothing was kept of {len(found)} of the {_windows(lake, day, found)} windows of {day}:"
+    for silence in found:
+        at = f"{silence.started_at.astimezone(settings.zone):%H:%M} " if silence.started_at else ""
+        detail = f" ({silence.detail})" if silence.detail else ""
+        yield f"  {one_line(f'{at}{clip(silence.session, NAME)}: {silence.reason}{detail}')}"
+
+
+def _windows(lake: Lake, day: date, found: Sequence[Silence]) -> int:
+    """Of the day, with the sessions that have none."""
+    return lake.read("windows", [day], ["day"]).height + sum(not silence.is_window for silence in found)

@@ -1,0 +1,76 @@
+"""Filters of a search as a user names them, turned into those of the index: each name is one that something has."""
+
+from __future__ import annotations
+
+from memory_pipeline.days import parse_day, today
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.recall.folders import MAX_NAME, project_named
+from memory_pipeline.recall.fusion import Filters
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.priorities import PRIORITIES
+from memory_pipeline.text.sentences import clip
+
+
+class FilterError(MemoryPipelineError):
+    """A filter that nothing can fit; the message says why, and what there is."""
+
+
+def filters_of(
+    settings: Settings,
+    first: str | None = None,
+    last: str | None = None,
+    project: list[str] | None = None,
+    harness: list[str] | None = None,
+    session: list[str] | None = None,
+    priority: list[str] | None = None,
+    kind: list[str] | None = None,
+) -> Filters:
+    """What is asked for as filters. Raises `FilterError` for a range that holds no day and for a name that nothing has,
+    and `UnknownProjectError`."""
+    try:
+        first_day, last_day = (parse_day(day) if day else None for day in (first, last))
+    except ValueError as error:
+        raise FilterError(f"{error}") from None
+    if first_day and last_day and last_day < first_day:
+        raise FilterError(f"The first day, {first_day}, is after the last, {last_day}; no day lies between them.")
+    given = {"project": project, "harness": harness, "session_id": session, "priority": priority, "kind": kind}
+    return Filters(first_day, last_day, {name: _known(settings, name, of) for name, of in given.items() if of})
+
+
+def _known(settings: Settings, field: str, values: list[str]) -> list[str]:
+    """The values as they are stored. The tables are read for it only where a session, agent or project is named."""
+    if field == "priority":
+        return [_one_of(value, PRIORITIES, "priority") for value in values]
+    if field == "kind":
+        from memory_pipeline.observations.parsing.marks import KINDS
+
+        return [_one_of(value, KINDS, "kind") for value in values]
+    from memory_pipeline.lake.store import Lake
+
+    lake = Lake(settings.lake_dir)
+    if field == "project":
+        return [project_named(lake, value) or "" for value in values]
+    stored: list[str] = sorted(set(lake.read("sessions", columns=[field])[field].drop_nulls()))
+    if field == "harness":
+        return [_one_of(value, stored, "agent whose sessions were read") for value in values]
+    for value in values:
+        if value not in stored:
+            name = clip(value, MAX_NAME)
+            raise FilterError(f"No session {name!r} was read; `memory search --json` has their ids.")
+    return values
+
+
+def _one_of(value: str, known: tuple[str, ...] | list[str], what: str) -> str:
+    name = value.strip().casefold().replace("-", "_").replace(" ", "_")
+    if name not in known:
+        there = f"there are {', '.join(known)}" if known else "there is none"
+        raise FilterError(f"{clip(value, MAX_NAME)!r} is no {what}; {there}.")
+    return name
+
+
+def what_matches(settings: Settings, filters: Filters) -> str:
+    """The filters in words, for a search that found nothing."""
+    parts = [f"{name.removesuffix('_id')} {' or '.join(values)}" for name, values in filters.equals.items()]
+    parts += [f"{word} {day}" for word, day in (("from", filters.first_day), ("to", filters.last_day)) if day]
+    future = filters.first_day and filters.first_day > today(settings.zone)
+    return (f" ({', '.join(parts)})" if parts else "") + ("; that day is in the future" if future else "")
