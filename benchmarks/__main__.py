@@ -46,6 +46,7 @@ LONG = (
     Benchmark("embedding", ("--threads", "1")),
     Benchmark("recall", needs=(BENCH, SHARED / "more-sessions")),
     Benchmark("recall_speed"),
+    Benchmark("page"),
     Benchmark("recall_speed", ("--growth",)),
     Benchmark("fit_observer", needs=(GOLD, FIXTURES)),
     Benchmark("people", needs=(GOLD, FIXTURES, SHARED / "more-sessions")),

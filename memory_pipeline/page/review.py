@@ -10,12 +10,14 @@ from datetime import date, timedelta
 from memory_pipeline.days import today
 from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.markdown.safe_write import decode
 from memory_pipeline.page.desk import LATER, Desk, Step
 from memory_pipeline.page.kept import Shown
 from memory_pipeline.proposals.events import APPROVED, REJECTED, is_fix
 from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.quoted_change import Change, shown_lines, text_as_edited
 from memory_pipeline.proposals.review import now_utc
+from memory_pipeline.proposals.review_file import offered_in
 
 AGES = {"week": 7, "month": 30}
 """By name: days up to which a line is as young as that; `older` is what is older than all."""
@@ -69,14 +71,16 @@ class ReviewScreen:
 
 
 def review_screen(desk: Desk, asked: Mapping[str, str]) -> ReviewScreen:
-    """What waits, what expires soon first, what was put off last; as many as REVIEW.md shows."""
+    """What waits, as many as REVIEW.md shows at once: what expires soon, then what stands there, then the others, each
+    best first; what was put off comes last."""
     settings, now = desk.settings, now_utc()
     gone = {step.proposal_id for step in desk.under_way()}
     later = {p: n for n, p in enumerate(desk.later)}
     every = [row for row in desk.kept.pending() if row["proposal_id"] not in gone or row["proposal_id"] in later]
     expires = {row["proposal_id"]: expiring_on(settings, row, now) for row in every}
     rows = [row for row in every if _fits(row, asked, today(settings.zone))]
-    rows.sort(key=lambda row: (later.get(p := row["proposal_id"], -1), expires[p] or date.max))
+    there = _in_review_md(desk)
+    rows.sort(key=lambda row: (later.get(p := row["proposal_id"], -1), expires[p] or date.max, p not in there))
     start = int(asked.get("from", "0")) if asked.get("from", "0").isdecimal() else 0
     page = rows[start : start + settings.pending_limit]
     log = desk.kept.log()
@@ -106,6 +110,11 @@ def step_of(desk: Desk, form: Mapping[str, str]) -> Step | None:
     chosen = form.get("section")
     is_other = done == APPROVED and chosen in desk.settings.sections and chosen != row["section"]
     return Step(done, text or shown.card.text, proposal_id, text, chosen if is_other else None)
+
+
+def _in_review_md(desk: Desk) -> set[str]:
+    path = desk.settings.review_file
+    return set(offered_in(decode(path.read_bytes()))) if path.exists() else set()
 
 
 def _edited(shown: Shown, text: str) -> str | None:
