@@ -22,8 +22,14 @@ SAME_WORDS = 0.34
 """Cosine of their words, weighed by how rare they are, from which they are."""
 SAME_BOTH = 0.75
 """Of both together."""
-DID = 0.6
-"""Weight of a call that came before, beside a word that is said once."""
+DID = 1.2
+"""Weight of what the agent had just done, beside what is said of it."""
+SAME_ALL = 0.75
+"""Of their vectors, their words and that together."""
+MIN_SAID = 0.15
+"""Of their vectors and words alone, without which the same deed before them tells nothing."""
+DID_PLAINLY = 0.3
+"""Alikeness of deeds from which vectors are believed in any language."""
 DIFFERENT = 0.3
 """Of two that give up different things, however alike they sound."""
 BLOCK = 1_024
@@ -65,20 +71,32 @@ class Words:
 
     weights: Mapping[str, float]
     default: float
+    deeds: Mapping[str, float]
+    """The same of what agents had just done."""
 
     @classmethod
-    def among(cls, texts: Sequence[str]) -> Words:
-        """The rarity of terms is that among these texts, which are those of the window."""
-        seen = Counter(term for text in texts for term in terms_of(text))
-        count = max(1, len(texts))
-        return cls({term: math.log(1 + count / n) for term, n in seen.items()}, math.log(1 + count))
+    def among(cls, texts: Sequence[str], did: Sequence[Collection[str]] = ()) -> Words:
+        """The rarity of terms and deeds is that among these, which are those of the window."""
+        return cls(_rarity([terms_of(text) for text in texts]), math.log(1 + max(1, len(texts))), _rarity(did))
 
-    def of(self, text: str, did: Collection[str] = ()) -> dict[str, float]:
-        """Unit vector of the text's terms, and of what the agent `did` before."""
-        found = {t: self.weights.get(t, self.default) for t in terms_of(text)}
-        found |= {f"did {call}": self.default * DID for call in did}
-        length = math.sqrt(sum(w * w for w in found.values()))
-        return {t: w / length for t, w in found.items()} if length else {}
+    def of(self, text: str) -> dict[str, float]:
+        """Unit vector of the text's terms."""
+        return _unit({t: self.weights.get(t, self.default) for t in terms_of(text)})
+
+    def of_deeds(self, did: Collection[str]) -> dict[str, float]:
+        """Vector of what the agent had just done, of length 1 where none of it was done another time, else less."""
+        most = self.default * math.sqrt(max(1, len(did)))
+        return {deed: self.deeds.get(deed, self.default) / most for deed in did}
+
+
+def _rarity(found: Sequence[Collection[str]]) -> dict[str, float]:
+    seen = Counter(each for those in found for each in set(those))
+    return {each: math.log(1 + len(found) / n) for each, n in seen.items()}
+
+
+def _unit(weights: Mapping[str, float]) -> dict[str, float]:
+    length = math.sqrt(math.fsum(w * w for w in weights.values()))
+    return {each: w / length for each, w in weights.items()} if length else {}
 
 
 def clusters(
@@ -128,6 +146,21 @@ JOINED = 0.5
 """Mean alikeness from which groups are joined; two texts that are just alike enough have this one."""
 
 
+def _matrix(weights: Sequence[Mapping[str, float]]) -> Any:
+    """A row of each, sparse."""
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    numbers: dict[str, int] = {}
+    rows, columns, values = [], [], []
+    for row, of_row in enumerate(weights):
+        for each, weight in sorted(of_row.items()):
+            rows.append(row)
+            columns.append(numbers.setdefault(each, len(numbers)))
+            values.append(weight)
+    return csr_matrix((values, (rows, columns)), shape=(len(weights), max(1, len(numbers))), dtype=np.float32)
+
+
 class _Compared:
     """Texts with what is compared of them."""
 
@@ -139,7 +172,6 @@ class _Compared:
         did: Sequence[Collection[str]],
     ) -> None:
         import numpy as np
-        from scipy.sparse import csr_matrix
 
         dimension = next((len(v) for v in vectors if v is not None), 1)
         usable = [v is not None and is_latin(t) for t, v in zip(texts, vectors, strict=True)]
@@ -148,37 +180,24 @@ class _Compared:
             if usable[i]:
                 self.dense[i] = vector
         self.foreign = np.array([language_of(t) != ENGLISH for t in texts])
-        rows, columns, values = [], [], []
-        numbers: dict[str, int] = {}
-        for i, text in enumerate(texts):
-            for term, weight in words.of(text, did[i]).items():
-                rows.append(i)
-                columns.append(numbers.setdefault(term, len(numbers)))
-                values.append(weight)
-        shape = (len(texts), max(1, len(numbers)))
-        self.sparse: Any = csr_matrix((values, (rows, columns)), shape=shape, dtype=np.float32)
-        given_up: dict[str, int] = {}
-        rows, columns = [], []
-        for i, text in enumerate(texts):
-            for word in retracted_words(text):
-                rows.append(i)
-                columns.append(given_up.setdefault(word, len(given_up)))
-        shape = (len(texts), max(1, len(given_up)))
-        self.given_up: Any = csr_matrix(([1.0] * len(rows), (rows, columns)), shape=shape, dtype=np.float32)
+        self.sparse = _matrix([words.of(text) for text in texts])
+        self.did = _matrix([words.of_deeds(deeds) for deeds in did])
+        self.given_up = _matrix([dict.fromkeys(retracted_words(text), 1.0) for text in texts])
         self.gives_up = np.asarray(self.given_up.sum(axis=1)).ravel() > 0
 
     def between(self, some: Sequence[int], others: Sequence[int]) -> np.ndarray[Any, Any]:
         """How alike each of some is to each of the others: 0 to 1, from `JOINED` they are about one thing."""
         import numpy as np
 
-        cosines = self.dense[some] @ self.dense[others].T
+        cosines = np.maximum(self.dense[some] @ self.dense[others].T, 0)
         shared = np.asarray((self.sparse[some] @ self.sparse[others].T).todense())
-        # in another language than English the model sees likeness everywhere: there it needs a word in common
-        unlike = (self.foreign[some][:, None] | self.foreign[others][None, :]) & (shared <= 0)
+        did = np.asarray((self.did[some] @ self.did[others].T).todense())
+        # in another language than English the model sees likeness everywhere: there it needs something in common
+        unlike = (self.foreign[some][:, None] | self.foreign[others][None, :]) & (shared <= 0) & (did < DID_PLAINLY)
         cosines = np.where(unlike, 0, cosines)
-        score = np.maximum.reduce(
-            [cosines / SAME_COSINE, shared / SAME_WORDS, (np.maximum(cosines, 0) + shared) / SAME_BOTH]
-        )
+        said = cosines + shared
+        with_did = np.where(said >= MIN_SAID, said + DID * did, 0)
+        score = np.maximum.reduce([cosines / SAME_COSINE, shared / SAME_WORDS, said / SAME_BOTH, with_did / SAME_ALL])
         both = self.gives_up[some][:, None] & self.gives_up[others][None, :]
         same_given_up = np.asarray((self.given_up[some] @ self.given_up[others].T).todense()) > 0
         score = np.where(same_given_up, np.maximum(score, 1.2), np.where(both, np.minimum(score, DIFFERENT), score))

@@ -33,9 +33,11 @@ class FrictionEvent:
     minutes: float = 0.0
     """From what went wrong to where the work went on; of a correction from the request to it."""
     did: frozenset[str] = frozenset()
-    """What the agent had just called, as people name it."""
+    """What the agent had just done, as `deeds.py` tells it."""
     is_owned: bool = False
     """Whether the agent owned to a mistake in its answer."""
+    opens: bool = False
+    """Whether nothing had been said to the agent before it in its session."""
 
 
 def cost(turns: Sequence[Turn], began: int, ended: int) -> tuple[int, float]:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from memory_pipeline.friction.attempts import ASSISTANT, TOOL, USER, Turn, head_of_call, is_call, looks_only
+from memory_pipeline.friction.attempts import ASSISTANT, USER, Turn
+from memory_pipeline.friction.deeds import deeds_before
 from memory_pipeline.friction.events import FrictionEvent, cost, request_before
 from memory_pipeline.lake.rows import ObservationRow, distinct
 from memory_pipeline.scope import may_end
@@ -28,8 +29,6 @@ MAX_MESSAGE = 6_000
 """Characters of a message of a user's that somebody typed; longer ones are pasted."""
 NEXT_TURNS = 12
 """Messages after a user's, tools' included, in which the agent's next words are looked for."""
-LAST_CALLS = 3
-"""Calls before a correction that it may be about."""
 
 
 class Said(NamedTuple):
@@ -92,12 +91,13 @@ def said_in(
         if o["trust"] != USER or not spans or len(o["text"]) > MAX_OBSERVED or _THANKS.search(o["text"]):
             continue
         place = positions.get(spans[0][0])
-        before = _before(turns, place) if place is not None else (0, 0.0, frozenset[str](), False)
+        before = _before(turns, place) if place is not None else (0, 0.0, frozenset[str](), False, False)
         event = FrictionEvent(
             *(o["observation_id"], o["day"], o["session_id"], o["observed_at"], o["text"], spans),
             *(o["cwd"] or cwd, o["project"] or project, *before[:2]),
             did=before[2],
             is_owned=before[3],
+            opens=before[4],
         )
         if o["kind"] in CORRECTING:
             said.corrections.append(event)
@@ -121,6 +121,7 @@ def said_in(
                 *before[:2],
                 did=before[2],
                 is_owned=before[3],
+                opens=before[4],
             )
             if kind in CORRECTING or (AGAIN.search(words) and not (kind == "question" and words.endswith("?"))):
                 said.corrections.append(event)
@@ -197,13 +198,12 @@ def _is_owned(turns: Sequence[Turn], position: int) -> bool:
     return answer is not None and answer.role == ASSISTANT and _OWNS.search(answer.text) is not None
 
 
-def _before(turns: Sequence[Turn], position: int) -> tuple[int, float, frozenset[str], bool]:
-    """Turns and minutes between the request and what is said of it, which was done in vain; what was done; and whether
-    the agent owned to a mistake."""
+def _before(turns: Sequence[Turn], position: int) -> tuple[int, float, frozenset[str], bool, bool]:
+    """Turns and minutes between the request and what is said of it, which was done in vain; what was done; whether the
+    agent owned to a mistake; and whether there was no request before."""
     request = request_before(turns, position)
-    calls = [turn for turn in turns[request:position] if turn.role == TOOL and is_call(turn)][-LAST_CALLS:]
-    did = frozenset(head for turn in calls if (head := head_of_call(turn)) and not looks_only(head))
-    return *cost(turns, request, position), did, _is_owned(turns, position)
+    deeds = deeds_before(turns, request, position)
+    return *cost(turns, request, position), deeds, _is_owned(turns, position), request == position
 
 
 def standing(events: Sequence[FrictionEvent], said: Sequence[FrictionEvent]) -> list[FrictionEvent]:

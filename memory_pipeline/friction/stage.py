@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """Opens the query engine."""
-VERSION = "12"
+VERSION = "13"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Days before, in whose rows a pattern is looked for that goes on or has ended."""
@@ -136,7 +136,7 @@ class FrictionStage:
         vectors |= self._encode({e.event_id: e.text for e in events if e.event_id not in has_vector})
         has_same = len({e.text.lower() for e in events}) >= DISTINCT and len({tuple(v) for v in vectors.values()}) == 1
         vectors = {} if has_same else vectors
-        words = Words.among([*users, *(e.text for e in events)])
+        words = Words.among([*users, *(e.text for e in events)], [e.did for e in events])
         rule_vectors = self._encode({rule.rule_id: rule.text for rule in rules}) if vectors else {}
         found = [
             *corrections.patterns_of(said, rules, vectors, rule_vectors, words),
@@ -156,7 +156,7 @@ class FrictionStage:
             notes["without_vectors"] = "compared by words alone: `memory index status` tells why"
         if len(said.corrections) > MAX_COMPONENT:
             notes["many"] = f"of corrections that all resemble each other the newest {MAX_COMPONENT} are compared"
-        return [pattern.told() for pattern in _each_once(found)], notes
+        return [pattern.told() for pattern in each_once(found)], notes
 
     def _encode(self, texts: dict[str, str]) -> dict[str, list[float]]:
         """Vectors by id, where the model is there and its cosines are known."""
@@ -239,14 +239,14 @@ class FrictionStage:
             return connection.execute(_MESSAGES, 2 * [days[0], days[-1]]).fetchall()
 
 
-def _each_once(patterns: Sequence[Pattern]) -> list[Pattern]:
+def each_once(patterns: Sequence[Pattern]) -> list[Pattern]:
     """Without those that are another's other side: what was said when a call was refused, or looked up instead of it,
     and what was asked for before the same was looked up."""
     misuse = [p for p in patterns if p.kind == TOOL_MISUSE]
     skills = [p for p in patterns if p.kind == MISSING_SKILL and not _within(p.requests, misuse)]
-    kept = [p for p in patterns if p.kind not in (MISSING_SKILL, REPEATED_CORRECTION)]
-    said = [p for p in patterns if p.kind == REPEATED_CORRECTION and not _within(p.messages, [*misuse, *skills])]
-    return [*kept, *skills, *said]
+    behind = {REPEATED_CORRECTION: [*misuse, *skills], RULE_VIOLATED: skills}
+    kept = [p for p in patterns if p.kind != MISSING_SKILL and not _within(p.messages, behind.get(p.kind, []))]
+    return [*kept, *skills]
 
 
 def _within(ids: frozenset[str], patterns: Sequence[Pattern]) -> bool:

@@ -68,12 +68,27 @@ def test_the_order_of_texts_does_not_matter() -> None:
     assert {texts[one], texts[other]} == {texts[::-1][first], texts[::-1][last]}
 
 
-def test_what_was_called_before_tells_what_it_is_about() -> None:
-    texts = ("Not like that in this branch.", "Wrong branch for that.", *OTHER)
-    words = Words.among(texts)
-    did = [frozenset({"git push"}), frozenset({"git push"}), *[frozenset[str]()] * len(OTHER)]
-    assert words.of(texts[0], did[0])["did git push"] > 0
-    assert clusters(texts, [None] * len(texts), words, did) == [[0, 1]]
+NEAR = ("Not in this branch, burners bake.", "Clay deserves another branch.")
+
+
+def after(deeds: tuple[str, str], texts: tuple[str, str] = NEAR, *, elsewhere: int = 0) -> list[list[int]]:
+    """Groups of two texts, each said after a deed; the first deed was done so many times more."""
+    every = [*texts, *OTHER, *(f"Sort shelf{i}." for i in range(elsewhere))]
+    did = [{deeds[0]}, {deeds[1]}, *[set[str]()] * len(OTHER), *[{deeds[0]}] * elsewhere]
+    return clusters(every, [None] * len(every), Words.among(every, did), did)
+
+
+def test_two_that_sound_a_little_alike_are_one_thing_after_the_same_deed() -> None:
+    assert after(("ran git push", "ran git push")) == [[0, 1]]
+    assert after(("ran git push", "ran pytest")) == []
+
+
+def test_what_is_done_all_the_time_tells_nothing() -> None:
+    assert after(("ran git push", "ran git push"), elsewhere=60) == []
+
+
+def test_the_same_deed_alone_makes_nothing_one() -> None:
+    assert after(("ran git push", "ran git push"), ("The header is missing.", "Cones come first.")) == []
 
 
 def test_a_name_has_its_parts() -> None:

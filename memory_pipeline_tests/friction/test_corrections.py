@@ -1,7 +1,10 @@
 """Patterns of what users said: said again, a rule that is broken still, a line that is over."""
 
+from dataclasses import replace
+
 import pytest
 
+from memory_pipeline.friction import corrections
 from memory_pipeline.friction.clustering import Words
 from memory_pipeline.friction.corrections import patterns_of
 from memory_pipeline.friction.events import FrictionEvent
@@ -43,6 +46,72 @@ def test_what_was_said_in_three_sessions_is_a_line_for_memory() -> None:
 @pytest.mark.parametrize("times", [1, 2, 9])
 def test_one_session_is_no_pattern_however_often_it_was_said(times: int) -> None:
     assert found(*(event("Use uv, not pip, for packages.", "s1", ago=i) for i in range(times))) == []
+
+
+@pytest.fixture
+def weighed(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """How likely an objection each session's words are; what is not told is none."""
+    logits = dict[str, float]()
+    monkeypatch.setattr(corrections, "_objection", lambda event, _: logits.get(event.session_id, -5.0))
+    return logits
+
+
+@pytest.mark.parametrize(
+    ("logits", "is_pattern"),
+    [
+        ((0.9, 0.9), True),
+        ((0.1, 0.9), True),  # one of them is a weak sign
+        ((0.1, 0.1), False),  # both are
+        ((-0.6, 3.0), False),  # one alone carries both
+        ((-1.0, 1.5, 0.5), True),
+        ((-1.0, -1.5, 2.0, 0.5), False),  # most of what is said of it is no objection
+    ],
+)
+def test_what_is_about_one_thing_is_judged_together(
+    weighed: dict[str, float], logits: tuple[float, ...], is_pattern: bool
+) -> None:
+    remarks = [event("The kiln shed wants packages from uv.", f"s{i}", ago=i) for i in range(len(logits))]
+    weighed |= {f"s{i}": logit for i, logit in enumerate(logits)}
+    said = Said([], [], remarks)
+    assert bool(patterns_of(said, (), {}, {}, Words.among([*OTHER, *(e.text for e in remarks)]))) is is_pattern
+
+
+def test_what_is_asked_for_first_is_no_objection_unless_it_says_so(weighed: dict[str, float]) -> None:
+    weighed |= {"s0": 1.0, "s1": 1.0}
+    events = [event("The kiln shed wants packages from uv.", f"s{i}", ago=i) for i in range(2)]
+    first = [replace(e, opens=True) for e in events]
+    words = Words.among([*OTHER, *(e.text for e in events)])
+    assert patterns_of(Said([], [], events), (), {}, {}, words)
+    assert patterns_of(Said([], [], first), (), {}, {}, words) == []
+    assert patterns_of(Said(first, [], []), (), {}, {}, words)  # a rule that is laid down in each session anew
+
+
+def test_words_that_only_announce_are_no_pattern(weighed: dict[str, float]) -> None:
+    weighed |= {"s1": 2.0, "s2": 2.0}
+    assert found(*(event("This stood in the kiln's old thread:", s) for s in ("s1", "s2"))) == []
+
+
+def test_minds_that_changed_in_two_sessions_are_no_objections(weighed: dict[str, float]) -> None:
+    weighed |= {"s1": 2.0, "s2": 2.0}
+    text = "We decided today to pack the logs with zstd after all."
+    assert found(changes=(event(text, "s1", ago=1), event(text, "s2"))) == []
+
+
+def test_a_rule_is_told_from_all_that_is_said_of_it_together(weighed: dict[str, float]) -> None:
+    """Less has to be said than where there is no rule; and no single sentence has to say the line again."""
+    rule = Rule("MEMORY.md", "Visible strings come from the locales folder, never as literals.", OLD)
+    texts = ("locales, this string is a literal here", "the literal string wants locales again")
+    events = [event(text, f"s{i}", ago=1 - i) for i, text in enumerate(texts)]
+    vectors = {e.event_id: [0.6, 0.8] for e in events}
+    said = Said([], [], events)
+    words = Words.among([*OTHER, *texts])
+
+    def patterns(*logits: float) -> list[str]:
+        weighed.update({f"s{i}": logit for i, logit in enumerate(logits)})
+        return [p.kind for p in patterns_of(said, [rule], vectors, {rule.rule_id: [0.28, 0.96]}, words)]
+
+    assert patterns(-0.2, -0.2) == ["rule_violated"]
+    assert patterns(-0.5, -0.5) == []
 
 
 def test_a_line_for_two_projects_names_them() -> None:

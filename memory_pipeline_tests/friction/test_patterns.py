@@ -7,6 +7,7 @@ import pytest
 
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.patterns import MAX_TITLE, Pattern
+from memory_pipeline.friction.stage import each_once
 from memory_pipeline_tests.friction.made import event
 
 
@@ -58,3 +59,13 @@ def test_the_change_says_what_to_do(parts: dict[str, str], change: str) -> None:
 
 def test_a_title_is_no_longer_than_a_line() -> None:
     assert len(pattern(costing("s1", 1), title="word " * 200).told().title) <= MAX_TITLE
+
+
+@pytest.mark.parametrize("kind", ["repeated_correction", "rule_violated"])
+def test_a_task_for_which_something_is_looked_up_is_no_objection_too(kind: str) -> None:
+    """What was asked for is in the evidence of one, and among the requests of the other."""
+    asked = pattern(costing("s1", 1), costing("s2", 1), kind=kind)
+    skill = pattern(costing("s3", 1, ago=1), kind="missing_skill", requests=asked.messages)
+    assert each_once([asked, skill]) == [skill]
+    other = replace(skill, requests=frozenset())
+    assert {p.kind for p in each_once([asked, other])} == {kind, "missing_skill"}

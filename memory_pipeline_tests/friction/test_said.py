@@ -41,8 +41,14 @@ def test_a_correction_in_any_language_is_one_with_its_place_and_cost(text: str) 
     event = found.corrections[0]
     ((message_id, start, end),) = event.evidence
     assert (message_id, text[start:end]) == ("s1-4", event.text)
-    assert (event.turns, event.minutes, event.did) == (4, 4.0, {"pip install"})
+    assert (event.turns, event.minutes, event.did) == (4, 4.0, {"ran pip install"})
+    assert not event.opens
     assert (event.cwd, event.project) == ("/src/kiln", "kiln")
+
+
+def test_what_opens_a_session_follows_nothing() -> None:
+    (event,) = said("No, use uv, not pip.", before=()).corrections
+    assert (event.opens, event.did) == (True, frozenset())
 
 
 @pytest.mark.parametrize(
