@@ -167,11 +167,11 @@ def _measure(settings: Settings, words: Words) -> None:
     draw = random.Random(2)
     started = time.perf_counter()
     with PageServer(settings, _no_report) as server:
-        server.desk.look()
+        server.prepare()
         running = threading.Thread(target=server.run)
         running.start()
         try:
-            print(f"start                 {1000 * (time.perf_counter() - started):6.0f} ms, before the browser opens")
+            print(f"{'start':<24}{1000 * (time.perf_counter() - started):6.0f} ms, before the browser opens")
             ask = _Browser(server.first_address).ask
             _tell("first screen", [ask("/review")], GOAL_MS)
             _tell("review", _times(lambda: ask("/review")), GOAL_MS)

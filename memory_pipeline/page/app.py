@@ -16,6 +16,7 @@ from starlette.routing import Route
 from memory_pipeline import quality
 from memory_pipeline.days import parse_day
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.page.asking import OpenSearch
 from memory_pipeline.page.desk import Desk
 from memory_pipeline.page.memory import retirement, sections_of
 from memory_pipeline.page.quality import Reports
@@ -40,9 +41,9 @@ STATIC = {
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
 
-def page_app(desk: Desk, report: Callable[[], Report], lifespan: Lifespan) -> ASGIApp:
+def page_app(desk: Desk, index: OpenSearch, report: Callable[[], Report], lifespan: Lifespan) -> ASGIApp:
     """The application behind the guard. Each handler runs in a thread: tables are read in it."""
-    page = Page(desk, report)
+    page = Page(desk, index, report)
     routes = [
         Route("/", page.home),
         Route("/review", page.review),
@@ -64,8 +65,8 @@ def page_app(desk: Desk, report: Callable[[], Report], lifespan: Lifespan) -> AS
 class Page:
     """The handlers, over one desk."""
 
-    def __init__(self, desk: Desk, report: Callable[[], Report]) -> None:
-        self.desk, self.settings = desk, desk.settings
+    def __init__(self, desk: Desk, index: OpenSearch, report: Callable[[], Report]) -> None:
+        self.desk, self.index, self.settings = desk, index, desk.settings
         self.reports = Reports(report)
 
     def home(self, request: Request) -> Response:
@@ -106,7 +107,7 @@ class Page:
         return RedirectResponse("/memory", 303)
 
     def search(self, request: Request) -> Response:
-        return self.shown(request, "search", search=search_screen(self.settings, request.query_params))
+        return self.shown(request, "search", search=search_screen(self.settings, self.index, request.query_params))
 
     def session(self, request: Request) -> Response:
         return self.shown(request, "session", session=session_screen(self.settings, request.query_params))

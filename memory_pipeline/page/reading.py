@@ -13,9 +13,10 @@ from memory_pipeline.embeddings.index import OBSERVATION
 from memory_pipeline.embeddings.passages import SPEAKERS
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.page.asking import OpenSearch
 from memory_pipeline.proposals.context import Context, contexts
 from memory_pipeline.recall.filters import filters_of, what_matches
-from memory_pipeline.recall.search import MEMORY_LINE, Found, Results, search
+from memory_pipeline.recall.search import MEMORY_LINE, Found, Results
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.settings import Settings
 
@@ -54,7 +55,7 @@ class SearchScreen:
     harnesses: Sequence[str] = ()
 
 
-def search_screen(settings: Settings, asked: Mapping[str, str]) -> SearchScreen:
+def search_screen(settings: Settings, index: OpenSearch, asked: Mapping[str, str]) -> SearchScreen:
     """Without a query nothing is looked for. What is wrong with one is told on the page."""
     lake = Lake(settings.lake_dir)
     known = lake.read("sessions", columns=["project", "harness"])
@@ -65,7 +66,7 @@ def search_screen(settings: Settings, asked: Mapping[str, str]) -> SearchScreen:
     given = {name: [value] for name in ("project", "harness", "priority", "kind") if (value := asked.get(name))}
     try:
         filters = filters_of(settings, asked.get("from") or None, asked.get("to") or None, **given)
-        results = search(settings, asked["q"], filters, limit=HITS)
+        results = index.search(asked["q"], filters, limit=HITS)
     except MemoryPipelineError as error:
         return SearchScreen(asked, notes=[f"{error}"], projects=projects, harnesses=harnesses)
     log_use(settings, "search", query=results.query, shown=[hit.source_id for hit in results.hits])

@@ -14,8 +14,11 @@ import uvicorn
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.page.app import page_app
+from memory_pipeline.page.asking import OpenSearch
 from memory_pipeline.page.desk import HELD_SECONDS, Desk
 from memory_pipeline.page.guard import HOST, Guard
+from memory_pipeline.page.rendering import compile_screens
+from memory_pipeline.page.review import review_screen
 from memory_pipeline.quality.report import Report
 from memory_pipeline.settings import Settings
 
@@ -49,7 +52,8 @@ class PageServer:
         with ExitStack() as opened:
             self._socket = opened.enter_context(_listening(port))
             self.desk = opened.enter_context(Desk(settings, held_seconds=held_seconds))
-            self._guard = Guard(page_app(self.desk, report, self._watched), self._socket.getsockname()[1])
+            index = opened.enter_context(OpenSearch(settings))
+            self._guard = Guard(page_app(self.desk, index, report, self._watched), self._socket.getsockname()[1])
             self._ends = opened.pop_all()
         config = uvicorn.Config(
             self._guard,
@@ -70,6 +74,12 @@ class PageServer:
     def first_address(self) -> str:
         """With a token that is good for one browser, once."""
         return self._guard.first_address
+
+    def prepare(self) -> None:
+        """Read REVIEW.md and the tables for the first screen, so that the browser need not wait for them."""
+        self.desk.look()
+        review_screen(self.desk, {})
+        compile_screens()
 
     def run(self) -> bool:
         """Answer until Ctrl-C or `stop`; whether it ended because nobody asked for so long."""
