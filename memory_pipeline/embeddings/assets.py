@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 
 from memory_pipeline.embeddings import messages
+from memory_pipeline.embeddings.kept_open import indexes_kept_open
 from memory_pipeline.embeddings.stage import (
     VERSION,
     EmbeddingsStage,
@@ -53,7 +54,9 @@ def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
     def embed(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
         stage = EmbeddingsStage.from_workspace(opened)
-        yield from run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day))
+        with indexes_kept_open():
+            made = run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day))
+        yield from made
 
     @dg.multi_asset(
         name="embed_summaries",
@@ -75,7 +78,9 @@ def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
     ) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
         stage = SummaryEmbeddingsStage.from_workspace(opened)
-        yield from run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day), newest_first=True)
+        with indexes_kept_open():
+            made = run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day), newest_first=True)
+        yield from made
 
     @dg.multi_asset(
         name="embed_messages",
@@ -98,7 +103,9 @@ def embedding_assets(settings: Settings) -> list[dg.AssetsDefinition]:
     ) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
         stage = messages.MessageEmbeddingsStage.from_workspace(opened)
-        yield from run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day), newest_first=True)
+        with indexes_kept_open():
+            made = run_stage(context, opened, stage, lambda _, day: describe(opened, stage, day), newest_first=True)
+        yield from made
         switch_when_complete(opened)
         settle_collections(opened)
 

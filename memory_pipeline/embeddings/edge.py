@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from memory_pipeline.embeddings.index import (
     DAY_NUMBER,
@@ -34,6 +34,7 @@ from memory_pipeline.embeddings.index import (
     shown_payload,
     stored_payload,
 )
+from memory_pipeline.embeddings.turns import Turn
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import aside
 from memory_pipeline.text.sentences import clip
@@ -71,9 +72,8 @@ class EdgeIndex:
             f"{lock_timeout:.2g} s; wait for the other run to end, or stop it, then try again."
         )
         # The engine locks its folder too, but says so only in the text of a bare Exception, and it does not protect
-        # the renaming of a broken folder. A lock of our own covers both. Not thread-local: close() may come from
-        # another thread than the one that opened.
-        self._lock = FileLock(f"{folder}.lock", timeout=lock_timeout, thread_local=False)
+        # the renaming of a broken folder. A lock of our own covers both.
+        self._lock = Turn(folder, lock_timeout)
         deadline = time.monotonic() + lock_timeout
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -95,6 +95,8 @@ class EdgeIndex:
         from qdrant_edge import UpdateOperation
 
         check_points(points, self.dimension)
+        if not points:
+            return
         with self._engine() as shard:
             for batch in batches(points):
                 rows = [EdgePoint(point.point_id, _vectors(point), stored_payload(point)) for point in batch]
@@ -105,6 +107,8 @@ class EdgeIndex:
         """Remove points; flushed to disk on return."""
         from qdrant_edge import UpdateOperation
 
+        if not point_ids:
+            return  # to write out takes a tenth of a second
         with self._engine() as shard:
             for batch in batches(known_form(point_ids)):
                 shard.update(UpdateOperation.delete_points(list(batch)))
@@ -229,6 +233,10 @@ class EdgeIndex:
         new.rename(self.folder)
         shutil.rmtree(old)
         self._shard = self._load()
+
+    def is_wanted(self) -> bool:
+        """Whether somebody else waits for the folder."""
+        return self._lock.is_wanted()
 
     def close(self) -> None:
         """Write everything out and release the folder. Safe to call twice."""

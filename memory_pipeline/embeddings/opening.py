@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import uuid4
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from memory_pipeline.embeddings.index import (
     COLLECTION,
@@ -22,6 +22,8 @@ from memory_pipeline.embeddings.index import (
     IndexUnavailableError,
     VectorIndex,
 )
+from memory_pipeline.embeddings.kept_open import KeptOpen, kept
+from memory_pipeline.embeddings.turns import Turn
 from memory_pipeline.settings import Settings
 
 WAIT_SECONDS = 30.0
@@ -65,6 +67,11 @@ def open_index(
     """The collection of the configured model: on the server of `QDRANT_URL`, else embedded, for which others are waited
     for ``wait`` seconds. Raises `IndexUnavailableError`."""
     name = collection_name(settings, base, settings.embedding_model, encoder.dimension)
+    keeping = None if settings.qdrant.url else kept()
+    if keeping and (found := keeping.take(settings.index_dir / name)):
+        with _used(found, keeping):
+            yield found
+        return
     place = f"{settings.qdrant.url or settings.index_dir} {name} {settings.qdrant.api_key}"
     until, reason = _down.get(place, (0.0, None))
     if reason and time.monotonic() < until:
@@ -83,9 +90,20 @@ def open_index(
             _down[place] = (time.monotonic() + DOWN_SECONDS, error)
         raise
     _down.pop(place, None)
-    try:
+    with _used(index, keeping):
         yield index
-    finally:
+
+
+@contextmanager
+def _used(index: Any, keeping: KeptOpen | None) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        index.close()  # who knows what state it is in
+        raise
+    if keeping:
+        keeping.keep(index)
+    else:
         index.close()
 
 
@@ -178,9 +196,8 @@ def remove_collections(settings: Settings, base: str) -> None:
     On a server they stay, to be filled over. Raises `IndexBusyError` while another process uses one."""
     for folder in settings.index_dir.glob(collection_name(settings, base, settings.embedding_model, "*")):
         if folder.is_dir():
-            lock = FileLock(f"{folder}.lock", timeout=WAIT_SECONDS)
             try:
-                with lock:
+                with Turn(folder, WAIT_SECONDS):
                     shutil.rmtree(folder)
             except Timeout:
                 raise IndexBusyError(f"{folder} is in use by another process; wait for it to end.") from None

@@ -9,6 +9,7 @@ import dagster as dg
 import polars as pl
 from dagster_duckdb import DuckDBResource
 
+from memory_pipeline.embeddings.kept_open import indexes_kept_open
 from memory_pipeline.friction.living import Pattern, Window, living, why_none
 from memory_pipeline.friction.places import draw
 from memory_pipeline.friction.stage import VERSION, FrictionStage
@@ -61,7 +62,9 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
     ) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
         stage = FrictionStage.from_workspace(opened, duckdb.get_connection)
-        yield from run_stage(context, opened, stage, lambda _, day: describe(opened, stage.encoder, day))
+        with indexes_kept_open():
+            made = run_stage(context, opened, stage, lambda _, day: describe(opened, stage.encoder, day))
+        yield from made
 
     return find_friction
 

@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
+from memory_pipeline.embeddings.kept_open import indexes_kept_open
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.orchestration import (
     GROUP,
@@ -54,7 +55,9 @@ def proposal_assets(settings: Settings) -> dg.AssetsDefinition:
         opened = workspace.open()
         stage = ProposalsStage(opened)
         decided = dict(ProposalLog(opened.lake).decisions.select("proposal_id", "decision").iter_rows())
-        yield from run_stage(context, opened, stage, lambda _, day: describe(stage, day, decided))
+        with indexes_kept_open():
+            made = run_stage(context, opened, stage, lambda _, day: describe(stage, day, decided))
+        yield from made
 
     return propose
 

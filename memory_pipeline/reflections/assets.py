@@ -8,6 +8,7 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.days import today
+from memory_pipeline.embeddings.kept_open import indexes_kept_open
 from memory_pipeline.errors import CannotGoOnError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReachedError
@@ -63,9 +64,11 @@ def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
     )
     def reflect(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
-        yield from run_stage(
-            context, opened, ReflectionsStage.from_workspace(opened), lambda _, day: describe(opened, day)
-        )
+        with indexes_kept_open():
+            made = run_stage(
+                context, opened, ReflectionsStage.from_workspace(opened), lambda _, day: describe(opened, day)
+            )
+        yield from made
 
     return reflect
 
