@@ -32,8 +32,10 @@ from memory_pipeline.workspace_marks import keep_private
 _OLDER_YAML = {
     "14af87a3a762c2ed3c083ac9ba18920ffbbbc621f3ae8e2043c828df034df6fb",
     "966e2e7e41563b0d674b176815e986a1fcfdfcec0000130eadf62012789f10f3",
+    "8564394471b25cd8ab3d0f52e01708b009e2902da692d170fe58a241856caf61",
 }
 """SHA-256 of each dagster.yaml that we gave before: one that nobody changed is replaced by today's."""
+HOME_VARIABLE = "DAGSTER_HOME"
 DAEMON_SECONDS = 300.0
 """Without a heartbeat for so long the daemon does not run; Dagster itself waits as long."""
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
@@ -80,7 +82,8 @@ def instance_of(settings: Settings) -> Iterator[Any]:
     logging.getLogger("alembic").setLevel(logging.WARNING)
     with FileLock(home / "instance.lock"):
         try:
-            instance = dg.DagsterInstance.from_config(str(home))
+            with _named(home):
+                instance = dg.DagsterInstance.from_config(str(home))
             instance.get_runs_count()  # the databases are made when they are first asked
             instance.event_log_storage.get_maximum_record_id()
             instance.all_instigator_state()
@@ -90,6 +93,20 @@ def instance_of(settings: Settings) -> Iterator[Any]:
             raise DamagedInstanceError(home, error) from error
     with instance:
         yield instance
+
+
+@contextmanager
+def _named(home: Path) -> Iterator[None]:
+    """DAGSTER_HOME is this folder meanwhile: our dagster.yaml says with it where events go."""
+    before = os.environ.get(HOME_VARIABLE)
+    os.environ[HOME_VARIABLE] = f"{home}"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[HOME_VARIABLE]
+        else:
+            os.environ[HOME_VARIABLE] = before
 
 
 @contextmanager

@@ -13,17 +13,18 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Protocol
 
+from memory_pipeline.embeddings.index import VectorIndex
+
 _LOOK_SECONDS = 0.03
 
 
-class Keepable(Protocol):
+class Keepable(VectorIndex, Protocol):
     """An open index in a folder."""
 
     folder: Path
 
-    def is_wanted(self) -> bool: ...
-
-    def close(self) -> None: ...
+    def is_wanted(self) -> bool:
+        """Whether another process waits for it."""
 
 
 class KeptOpen:

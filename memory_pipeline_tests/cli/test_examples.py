@@ -189,11 +189,12 @@ def test_an_image_leaves_a_mark_and_no_base64(demo: tuple[Path, str, str]) -> No
     assert rows(demo[0], "select count(*) n from messages where contains(text, 'iVBORw0KGgo')")[0]["n"] == 0
 
 
-def test_a_run_reconciles_once_after_all_its_days(home: Path) -> None:
+def test_a_run_reconciles_once_after_all_its_days(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the number of its days, REVIEW.md is read and MEMORY.md written by the last run alone."""
     import dagster as dg
 
-    with dg.DagsterInstance.from_config(str(workspace(home) / "dagster")) as instance:
+    monkeypatch.setenv("DAGSTER_HOME", str(workspace(home) / "dagster"))
+    with dg.DagsterInstance.get() as instance:
         made = instance.fetch_materializations(dg.AssetKey("memory_file"), limit=10).records
         reported = instance.fetch_materializations(dg.AssetKey("proposals"), limit=1000).records
     proposed = [record for record in reported if record.run_id]  # those of empty days have none
