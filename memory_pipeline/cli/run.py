@@ -18,13 +18,16 @@ from memory_pipeline.cli.choosing import (
 )
 from memory_pipeline.cli.console import err
 from memory_pipeline.cli.dagster_runs import interrupts, last_words, only_run
-from memory_pipeline.cli.running import report_outcome, running, until_whole
+from memory_pipeline.cli.running import print_outcome, report_outcome, running, until_whole
+from memory_pipeline.cli.unchanged import keep_outcome, kept_outcome
 from memory_pipeline.daily_log.markers import write_markers
 from memory_pipeline.embeddings.health import vector_problems
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
+
+UP_TO_DATE = "all up to date"
 
 
 def run(
@@ -43,6 +46,11 @@ def run(
     settings, catalogue = sessions_of_call(sessions)
     workspace, days = Workspace(settings, catalogue.lake), list[date]()
     with last_words(settings), only_run(settings), interrupts() as is_pressed:
+        days[:] = days_in(catalogue, span, everything)
+        if (known := kept_outcome(settings, days)) and not Stages.from_settings(settings, catalogue).runs_for(days):
+            err.print(f"{len(days)} days with sessions chosen, {UP_TO_DATE}.{_left_out(catalogue)}", style="dim")
+            print_outcome(settings, known, began, as_json=as_json)
+            return
 
         def work() -> str | None:
             days[:] = days_in(catalogue, span, everything)
@@ -54,7 +62,8 @@ def run(
             return runs.failure
 
         failure = until_whole(workspace, work)
-    report_outcome(settings, days, began, failure, as_json=as_json)
+        summary = report_outcome(settings, days, began, failure, as_json=as_json)
+        keep_outcome(settings, catalogue, days, None if everything else days, summary)
 
 
 def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> list[tuple[date, date]]:
@@ -62,19 +71,21 @@ def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> lis
     problems = vector_problems(Workspace(settings, catalogue.lake))  # first: it may make days out of date
     with waiting("what is out of date"):
         ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
-    nothing = "nothing can be done, but not all is well" if problems else "all up to date"
+    nothing = "nothing can be done, but not all is well" if problems else UP_TO_DATE
     todo = _told(ranges, days) if ranges else f"{nothing}."
-    outside = len(catalogue.days_outside())
-    left_out = (
-        f" {outside} days before {catalogue.settings.start_date} or in the future are left out; see `memory status`."
-        if outside
-        else ""
-    )
-    err.print(f"{len(days)} days with sessions chosen, {todo}{left_out}", style="dim", soft_wrap=True)
+    err.print(f"{len(days)} days with sessions chosen, {todo}{_left_out(catalogue)}", style="dim", soft_wrap=True)
     if logs := write_markers(settings):
         which = f"{logs[0].stem} to {logs[-1].stem}" if len(logs) > 1 else logs[0].stem
         err.print(f"{len(logs)} daily log(s) now have the markers `{settings.markers}`: {which}.", style="dim")
     return ranges
+
+
+def _left_out(catalogue: Catalogue) -> str:
+    outside = len(catalogue.days_outside())
+    if not outside:
+        return ""
+    first = catalogue.settings.start_date
+    return f" {outside} days before {first} or in the future are left out; see `memory status`."
 
 
 def _told(ranges: Sequence[tuple[date, date]], chosen: Sequence[date]) -> str:

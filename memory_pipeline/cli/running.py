@@ -151,20 +151,15 @@ def until_whole(workspace: Workspace, work: Callable[[], str | None]) -> str | N
 
 def report_outcome(
     settings: Settings, days: Sequence[date], began: datetime, failure: str | None, *, as_json: bool
-) -> None:
-    """Print what is stored of these days and what became of proposals since it began. Raises `typer.Exit` where
-    something failed or is not well."""
+) -> dict[str, Any]:
+    """Print what is stored of these days and what became of proposals since it began; returns the former. Raises
+    `typer.Exit` where something failed or is not well."""
     if failure:
         err.print("The run did not finish; this is what is stored:", style="red")
     with instance_of(settings) as instance, waiting("what it came to"):
         summary = summarise(settings, instance, days)
-    settled = settled_since(settings, began)
     refresh_kept(settings)
-    if as_json:
-        print_json(summary | {"review": settled, "failure": failure})
-    else:
-        print_summary(settings, summary)
-        print_settled(settled)
+    print_outcome(settings, summary, began, failure, as_json=as_json)
     if failure:
         raise _failed(settings, failure)
     by_words = lexical_only(settings)
@@ -172,6 +167,19 @@ def report_outcome(
         err.print(by_words, style="yellow", soft_wrap=True)
     if problems := [problem for problem in summary["problems"] if problem != by_words]:
         raise fail(f"Not all is well: {' '.join(problems)}")
+    return summary
+
+
+def print_outcome(
+    settings: Settings, summary: dict[str, Any], began: datetime, failure: str | None = None, *, as_json: bool
+) -> None:
+    """The summary, and what became of proposals since then."""
+    settled = settled_since(settings, began)
+    if as_json:
+        print_json(summary | {"review": settled, "failure": failure})
+    else:
+        print_summary(settings, summary)
+        print_settled(settled)
 
 
 def _failed(settings: Settings, failure: str) -> typer.Exit:
