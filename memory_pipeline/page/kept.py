@@ -20,7 +20,10 @@ from memory_pipeline.proposals.context import Turn, conversations
 from memory_pipeline.proposals.events import KEYS, ProposalLog
 from memory_pipeline.workspace import Workspace
 
-SAID = ("sessions", "messages", "observations", "remembered", "friction_fixes", "promotions")
+SAID = (
+    *("sessions", "messages", "observations", "reflections"),
+    *("remembered", "supports", "friction_fixes", "promotions"),
+)
 """Tables that a card is made from, beside the proposals themselves, which never change."""
 EVENTS = ("proposals", "remembered", "supports", *KEYS)
 SETTLED_NS = 50_000_000

@@ -132,3 +132,26 @@ def test_a_websocket_is_refused(page: Served) -> None:
     asked.request("GET", "/review", headers=page.enter() | upgrade | {"Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="})
     assert asked.getresponse().status != 101
     asked.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("/why?id=p-20200101-001", "There is no p-20200101-001 in proposals;"),
+        ("/why?id=../../etc/passwd", "This is no id of a line;"),
+        ("/session?id=nobody", "There is no such session;"),
+        ("/day?day=tomorrow", "is not a day; write it as YYYY-MM-DD."),
+        ("/settings", "There is no such page."),
+    ],
+)
+def test_what_is_not_there_is_a_sentence(page: Served, path: str, sentence: str) -> None:
+    answer = page.ask("GET", path, page.enter())
+    assert answer.status == 404
+    assert sentence in answer.text
+    assert "Traceback" not in answer.text
+
+
+def test_a_search_with_a_filter_that_nothing_fits_says_why(page: Served) -> None:
+    answer = page.ask("GET", "/search?q=npm&from=2025-03-09&to=2025-03-01", page.enter())
+    assert "The first day, 2025-03-09, is after the last, 2025-03-01; no day lies between them." in answer.text
+    assert LINE in page.ask("GET", "/search?q=npm&from=2025-03-01&to=2025-03-09", page.enter()).text
