@@ -9,13 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.embeddings.index import OBSERVATION
 from memory_pipeline.embeddings.passages import SPEAKERS
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.page.asking import OpenSearch
 from memory_pipeline.proposals.context import Context, contexts
 from memory_pipeline.recall.filters import filters_of, what_matches
+from memory_pipeline.recall.origin import is_line
 from memory_pipeline.recall.search import MEMORY_LINE, Found, Results
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.settings import Settings
@@ -39,7 +39,16 @@ class Hit:
     @property
     def is_line(self) -> bool:
         """Whether it is no message, and `why` shows where it comes from."""
-        return self.found.record in (OBSERVATION, MEMORY_LINE)
+        return is_line(self.found.source_id)
+
+    @property
+    def told(self) -> str:
+        """Who said it, or what it is."""
+        if self.found.record == MEMORY_LINE:
+            return f"MEMORY.md, {self.found.kind}"
+        if self.found.role:
+            return "you" if self.found.role == "user" else self.found.role
+        return f"{self.found.record} {self.found.kind}".strip()
 
 
 @dataclass(frozen=True)
