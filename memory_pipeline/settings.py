@@ -441,8 +441,8 @@ def load_settings() -> Settings:
     """The settings as the environment of this process and the files have them.
 
     Raises `SettingError` with one sentence per wrong value, per name that nothing reads and per extra that is needed
-    and not installed, and when another time zone is asked for than the workspace's: its tables are cut by that zone's
-    days, and two zones would hold every message twice.
+    and not installed, when a newer version has written to the workspace, and when another time zone is asked for than
+    the workspace's: its tables are cut by that zone's days, and two zones would hold every message twice.
     """
     if unknown := unknown_variables(Settings):
         raise SettingError(" ".join(unknown))
@@ -454,6 +454,7 @@ def load_settings() -> Settings:
         raise SettingError(str(error)) from None
     if missing := missing_extras(settings):
         raise SettingError(" ".join(missing))
+    _refuse_a_newer_format(settings.workspace)
     _refuse_another_zone(settings, lambda: given(Settings, settings.workspace))
     tokens.estimate_by(settings.token_estimate)
     return settings
@@ -500,6 +501,15 @@ def _named_workspace(values: Mapping[str, Any]) -> Path:
         return _normal(Path(named))
     except ValueError:
         return Path(os.path.abspath(named))  # noqa: PTH100 - no such user, as the field's own sentence will say
+
+
+def _refuse_a_newer_format(workspace: Path) -> None:
+    found = workspace_marks.kept_format(workspace)
+    if found > workspace_marks.FORMAT:
+        raise SettingError(
+            f"The workspace {workspace} was written by a newer version of memory-pipeline: its format is {found}, and "
+            f"this version knows {workspace_marks.FORMAT}. Update memory-pipeline, or name another MEMORY_WORKSPACE."
+        )
 
 
 def _refuse_another_zone(settings: Settings, places: Callable[[], Given]) -> None:

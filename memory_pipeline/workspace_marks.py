@@ -1,5 +1,5 @@
-"""What a workspace was made with and keeps: the time zone that cuts its days, its first day, and its salt; and that
-nobody else may look into it.
+"""What a workspace was made with and keeps: the time zone that cuts its days, its first day, its salt and the number of
+its format; and that nobody else may look into it.
 
 They are small files in `lake/`, each with a copy in `backups/marks/` that is put back where it is gone, empty or
 zeroed: with another salt or zone every day would be made anew, with other ids. A workspace from before there was a mark
@@ -16,9 +16,12 @@ from datetime import date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.memory_json import WrongFileError
 
-ZONE, FIRST_DAY, SALT = "timezone", "start_date", "salt"
+ZONE, FIRST_DAY, SALT, FORMAT_MARK = "timezone", "start_date", "salt", "format"
+FORMAT = 2
+"""The format that this version writes: how many of `operations/migrations.py` a workspace has behind it."""
 _SALT_BYTES = 16
 
 
@@ -81,6 +84,19 @@ def keep_first_day(workspace: Path, session_days: Iterable[date], today: date) -
     _keep(workspace, FIRST_DAY, f"{kept or min((*session_days, *_stored(workspace), today))}")
 
 
+def kept_format(workspace: Path) -> int:
+    """The number of the workspace's format; 0 of one from before there was a mark, and of a new one."""
+    text = _kept(workspace, FORMAT_MARK)
+    return int(text) if text and _is_sound(FORMAT_MARK, text) else 0
+
+
+def keep_format(workspace: Path, number: int) -> None:
+    """Raise it to this number."""
+    for path in _places(workspace, FORMAT_MARK):
+        before = path.read_bytes() if path.exists() else None
+        write_atomically(path, f"{number}\n".encode(), expected=before, backups=None)
+
+
 def salt(workspace: Path) -> bytes:
     """The workspace's own random bytes, made once."""
     places = _places(workspace, SALT)
@@ -135,6 +151,8 @@ def _kept(workspace: Path, name: str) -> str | None:
 
 
 def _is_sound(name: str, text: str) -> bool:
+    if name == FORMAT_MARK:
+        return text.isascii() and text.isdigit()
     try:
         ZoneInfo(text) if name == ZONE else date.fromisoformat(text)
     except (ValueError, KeyError, OSError):

@@ -216,7 +216,8 @@ def _run_all(runs: Running, plan: Plan, *, newest_first: bool) -> None:
     catalogue, lookback_days = runs.catalogue, runs.settings.lookback_days
     left, seconds, done = set(plan.left), 0.0, 0
     for days in stretches_of(plan.chosen, lookback_days, newest_first=newest_first):
-        ranges = Stages.from_settings(runs.settings, catalogue, datetime.now(UTC)).runs_for(days)
+        with waiting("what is out of date"):
+            ranges = Stages.from_settings(runs.settings, catalogue, datetime.now(UTC)).runs_for(days)
         if not ranges:
             continue
         pace = seconds / done if done else plan.seconds_per_message

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import logging
 import os
 import re
@@ -24,17 +23,12 @@ from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.free_space import disk_full, is_disk_full, is_used_up, require_space
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.doctor import Automation
+from memory_pipeline.operations.migrations import migrate
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import OUT_OF_BUDGET
 from memory_pipeline.workspace import Workspace
 from memory_pipeline.workspace_marks import keep_private
 
-_OLDER_YAML = {
-    "14af87a3a762c2ed3c083ac9ba18920ffbbbc621f3ae8e2043c828df034df6fb",
-    "966e2e7e41563b0d674b176815e986a1fcfdfcec0000130eadf62012789f10f3",
-    "8564394471b25cd8ab3d0f52e01708b009e2902da692d170fe58a241856caf61",
-}
-"""SHA-256 of each dagster.yaml that we gave before: one that nobody changed is replaced by today's."""
 HOME_VARIABLE = "DAGSTER_HOME"
 DAEMON_SECONDS = 300.0
 """Without a heartbeat for so long the daemon does not run; Dagster itself waits as long."""
@@ -60,15 +54,17 @@ def dagster_yaml() -> Path:
 
 
 def prepare_home(settings: Settings) -> Path:
-    """The workspace's DAGSTER_HOME with its dagster.yaml; a user's own changes to that file are kept."""
+    """The DAGSTER_HOME of the workspace, which has today's format then, with its dagster.yaml; a user's own changes to
+    that file are kept."""
     keep_private(settings.workspace)
     require_space(settings.workspace)
+    migrate(settings)
     home = settings.dagster_home
     home.mkdir(parents=True, exist_ok=True)
     own = home / "dagster.yaml"
     before = own.read_bytes() if own.exists() else None
     # an empty one, of a disk that was full, would turn telemetry on
-    if not before or hashlib.sha256(before).hexdigest() in _OLDER_YAML:
+    if not before:
         write_atomically(own, dagster_yaml().read_bytes(), expected=before, backups=None)
     return home
 

@@ -86,8 +86,9 @@ class Running:
             return
         from memory_pipeline.automation.jobs import DISTIL_JOBS
 
-        stages = stages_of(Workspace.open(self.settings, for_planning=True))
-        due = {stage.level: due_periods(stage, days) for stage in stages}
+        with waiting("what is to be distilled"):
+            stages = stages_of(Workspace.open(self.settings, for_planning=True))
+            due = {stage.level: due_periods(stage, days) for stage in stages}
         due = {level: periods for level, periods in due.items() if periods}
         if due:
             counts = [f"{len(periods)} {NAMES[level]}{'s' * (len(periods) != 1)}" for level, periods in due.items()]

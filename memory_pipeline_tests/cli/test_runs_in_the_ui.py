@@ -11,22 +11,12 @@ from dagster._core.storage.tags import REPOSITORY_LABEL_TAG
 
 from memory_pipeline.automation.web_server import code_location, keep_quiet_at_first
 from memory_pipeline.cli import run as run_command
-from memory_pipeline.cli.dagster_runs import dagster_yaml, instance_of, prepare_home, run_job
+from memory_pipeline.cli.dagster_runs import instance_of, run_job
 from memory_pipeline.cli.running import run_over
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import DAY, workspace
 
 LABEL = "__repository__@memory_pipeline.definitions"
-LIMITS = """\
-    # which ends with its process. Of runs over days one goes at a time, of a day's and of a range's; what has no
-    # days, as taking in a decision, does not wait for them.
-    max_concurrent_runs: 4
-    tag_concurrency_limits:
-      - key: dagster/partition
-        limit: 1
-      - key: dagster/asset_partition_range_start
-        limit: 1
-"""
 
 
 @pytest.fixture
@@ -75,22 +65,6 @@ def test_a_decision_does_not_wait_for_a_run_over_days(instance: Any) -> None:
     limits = {limit["key"]: limit["limit"] for limit in config.tag_concurrency_limits}
     assert limits == {"dagster/partition": 1, "dagster/asset_partition_range_start": 1}
     assert config.max_concurrent_runs > len(limits)
-
-
-def test_the_instance_settings_of_before_are_replaced_unless_they_were_changed(settings: Settings) -> None:
-    own = prepare_home(settings) / "dagster.yaml"
-    today = dagster_yaml().read_text(encoding="utf-8")
-    start, end = today.index("# Dagster's own SQLite files"), today.index("concurrency:")
-    last = today[:start] + today[end:]
-    assert LIMITS in last
-    before = last.replace(LIMITS, "    # which ends with its process.\n    max_concurrent_runs: 1\n")
-    for earlier in (before, last):
-        own.write_text(earlier, encoding="utf-8")
-        prepare_home(settings)
-        assert own.read_text(encoding="utf-8") == today
-    own.write_text(before + "# mine\n", encoding="utf-8")
-    prepare_home(settings)
-    assert own.read_text(encoding="utf-8") == before + "# mine\n"
 
 
 def test_what_is_due_of_a_level_is_one_run() -> None:

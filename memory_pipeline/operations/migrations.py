@@ -1,0 +1,67 @@
+"""What is done once to a workspace that an earlier version made, before anything else is written to it.
+
+A workspace has a number, its format (`lake/format`; none is 0), and the functions of `MIGRATIONS` bring it from each
+number to the next. They are named for what they do and are append-only: a released one is never changed or removed, and
+a new one goes to the end, with `workspace_marks.FORMAT` and a test over a workspace as the version before it wrote it
+(`memory_pipeline_tests/operations/test_migrations.py`). Each may be killed and called again; one that touches what a
+person wrote keeps a copy with `safe_write`. New columns and tables need none: files without them are read as they are,
+and what is derived is made anew when its stage's version changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable
+
+from filelock import FileLock
+
+from memory_pipeline.settings import Settings
+from memory_pipeline.workspace_marks import FORMAT, keep_format, kept_format
+
+_GIVEN_YAML = {
+    "14af87a3a762c2ed3c083ac9ba18920ffbbbc621f3ae8e2043c828df034df6fb",
+    "966e2e7e41563b0d674b176815e986a1fcfdfcec0000130eadf62012789f10f3",
+    "8564394471b25cd8ab3d0f52e01708b009e2902da692d170fe58a241856caf61",
+}
+"""SHA-256 of each dagster.yaml that was given before workspaces had a format."""
+_OF_A_SCHEMA = re.compile(r"-any-v\d+$")
+
+
+def m001_take_back_dagster_yaml(settings: Settings) -> None:
+    """The instance settings let one run go at a time, so a decision waited for a backfill, and events were stored
+    slowly. The file that we gave goes, and today's comes in its place; one that a user has changed stays."""
+    own = settings.dagster_home / "dagster.yaml"
+    if own.exists() and hashlib.sha256(own.read_bytes()).hexdigest() in _GIVEN_YAML:
+        own.unlink()
+
+
+def m002_remove_the_index_without_schema(settings: Settings) -> None:
+    """The index lay in a folder with the name of its model alone, which nothing reads any more."""
+    for mark in settings.index_dir.glob("*.generation"):
+        if not _OF_A_SCHEMA.search(mark.stem):
+            shutil.rmtree(settings.index_dir / mark.stem, ignore_errors=True)
+            (settings.index_dir / f"{mark.stem}.lock").unlink(missing_ok=True)
+            mark.unlink()
+
+
+MIGRATIONS: tuple[Callable[[Settings], None], ...] = (
+    m001_take_back_dagster_yaml,
+    m002_remove_the_index_without_schema,
+)
+
+
+def migrate(settings: Settings) -> list[str]:
+    """Do what is not done yet, in order; the names of what was. Each is noted as it is done, so one that was killed is
+    called again. One process at a time; the others wait."""
+    if kept_format(settings.workspace) >= FORMAT:
+        return []
+    settings.backups.mkdir(parents=True, exist_ok=True)
+    with FileLock(settings.backups / "migrations.lock"):
+        done = []
+        for number, migration in list(enumerate(MIGRATIONS, 1))[kept_format(settings.workspace) :]:
+            migration(settings)
+            keep_format(settings.workspace, number)
+            done.append(migration.__name__)
+        return done

@@ -1,0 +1,167 @@
+"""A workspace of any earlier version opens, as that version wrote it: one is in each archive of `earlier/`.
+
+They were made with the code of their day, of one bundled example: all tables and files, and of the index its names.
+"""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory_pipeline.cli.dagster_runs import dagster_yaml, prepare_home
+from memory_pipeline.cli.workspace import EXAMPLES
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.operations import migrations
+from memory_pipeline.operations.migrations import MIGRATIONS, migrate
+from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.settings import SettingError, Settings, load_settings
+from memory_pipeline.workspace_marks import FORMAT, keep_format, kept_format
+from memory_pipeline_tests.cli.command import memory
+from memory_pipeline_tests.rows import bytes_of, workspace
+
+EARLIER = sorted((Path(__file__).parent / "earlier").glob("*.tar.gz"))
+OWN = ("REVIEW.md", "memory/2026-03-05.md")
+"""What a person may have written into."""
+
+
+def unpacked(archive: Path, folder: Path) -> Settings:
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    return workspace(folder)[0]
+
+
+def test_the_number_of_the_format_is_that_of_the_migrations() -> None:
+    assert len(MIGRATIONS) == FORMAT
+    assert [m.__name__[:5] for m in MIGRATIONS] == [f"m{number:03}_" for number in range(1, FORMAT + 1)]
+    assert all(m.__doc__ for m in MIGRATIONS)
+    assert len(EARLIER) == 3
+
+
+@pytest.mark.parametrize("archive", EARLIER, ids=lambda path: path.name)
+def test_what_an_earlier_version_wrote_is_read_and_its_words_stay(archive: Path, tmp_path: Path) -> None:
+    settings = unpacked(archive, tmp_path / "workspace")
+    own = {name: (settings.workspace / name).read_bytes() for name in OWN}
+    rows = {table: Lake(settings.lake_dir).read(table).height for table in TABLES}
+    assert rows["messages"] > 20 and rows["proposals"] and kept_format(settings.workspace) == 0
+    prepare_home(settings)
+    assert kept_format(settings.workspace) == FORMAT
+    assert {name: (settings.workspace / name).read_bytes() for name in OWN} == own
+    lake = Lake(settings.lake_dir)
+    assert {table: lake.read(table).height for table in TABLES} == rows
+    assert len(ProposalLog(lake).pending()) == rows["proposals"]
+    assert (settings.dagster_home / "dagster.yaml").read_bytes() == dagster_yaml().read_bytes()
+    assert not (settings.index_dir / "all-MiniLM-L6-v2").exists()
+    assert not stat.S_IMODE(settings.workspace.stat().st_mode) & 0o077
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("archive", EARLIER, ids=lambda path: path.name)
+def test_a_run_goes_on_with_it_and_offers_nothing_twice(archive: Path, tmp_path: Path) -> None:
+    settings = unpacked(archive, tmp_path / ".memory-pipeline")
+    before = Lake(settings.lake_dir).read("proposals")
+    (tmp_path / "sessions").mkdir()
+    (session,) = EXAMPLES.glob("pi/2026-03-05*.jsonl")
+    shutil.copy(session, tmp_path / "sessions")
+    env = {"MEMORY_TIMEZONE": "UTC"}
+    done = memory(tmp_path, "run", "--all", "--sessions", str(tmp_path / "sessions"), env=env)
+    assert done.returncode == 0 and " 0 failed" in done.stdout, done.stderr
+    after = Lake(settings.lake_dir).read("proposals")
+    assert set(before["proposal_id"]) <= set(after["proposal_id"])
+    assert after["text"].is_duplicated().sum() == 0
+    shown = settings.review_file.read_text("utf-8")
+    assert all(proposal_id in shown for proposal_id in after["proposal_id"])
+
+
+def test_the_last_dagster_yaml_of_before_is_replaced(tmp_path: Path) -> None:
+    settings, today = unpacked(EARLIER[0], tmp_path / "workspace"), dagster_yaml().read_text("utf-8")
+    start, end = today.index("# Dagster's own SQLite files"), today.index("concurrency:")
+    own = settings.dagster_home / "dagster.yaml"
+    own.write_text(today[:start] + today[end:], "utf-8")
+    prepare_home(settings)
+    assert own.read_text("utf-8") == today
+
+
+def test_a_dagster_yaml_that_a_user_changed_stays(tmp_path: Path) -> None:
+    settings = unpacked(EARLIER[0], tmp_path / "workspace")
+    own = settings.dagster_home / "dagster.yaml"
+    own.write_bytes(own.read_bytes() + b"# mine\n")
+    before = own.read_bytes()
+    prepare_home(settings)
+    assert own.read_bytes() == before
+
+
+def test_an_index_of_a_schema_stays(tmp_path: Path) -> None:
+    settings = unpacked(EARLIER[0], tmp_path / "workspace")
+    kept = settings.index_dir / "memory_messages-all-MiniLM-L6-v2-384-v2"
+    kept.mkdir()
+    mark = settings.index_dir / "memory_messages-all-MiniLM-L6-v2-any-v2.generation"
+    mark.write_text("x", "utf-8")
+    prepare_home(settings)
+    assert kept.is_dir() and mark.exists()
+
+
+def test_a_new_workspace_has_todays_format(tmp_path: Path) -> None:
+    settings, _ = workspace(tmp_path / "new")
+    prepare_home(settings)
+    assert kept_format(settings.workspace) == FORMAT
+    assert migrate(settings) == []
+
+
+def test_each_is_done_once_in_order_and_again_where_it_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, _ = workspace(tmp_path / "workspace")
+    done: list[str] = []
+
+    def step(name: str, *, dies: bool = False) -> Callable[[Settings], None]:
+        def migration(_: Settings) -> None:
+            done.append(name)
+            if dies:
+                raise KeyboardInterrupt
+
+        migration.__name__ = name
+        return migration
+
+    monkeypatch.setattr(migrations, "FORMAT", 3)
+    monkeypatch.setattr(migrations, "MIGRATIONS", (step("m001"), step("m002", dies=True), step("m003")))
+    with pytest.raises(KeyboardInterrupt):
+        migrate(settings)
+    assert kept_format(settings.workspace) == 1
+    monkeypatch.setattr(migrations, "MIGRATIONS", (step("m001"), step("m002"), step("m003")))
+    assert migrate(settings) == ["m002", "m003"]
+    assert migrate(settings) == []
+    assert done == ["m001", "m002", "m002", "m003"]
+
+
+def test_a_mark_that_is_lost_or_damaged_has_its_copy(tmp_path: Path) -> None:
+    settings, _ = workspace(tmp_path / "workspace")
+    keep_format(settings.workspace, 2)
+    for content in (b"", b"\0\0\0", b"two\n"):
+        (settings.lake_dir / "format").write_bytes(content)
+        assert kept_format(settings.workspace) == 2
+    (settings.lake_dir / "format").unlink()
+    assert kept_format(settings.workspace) == 2
+
+
+def test_a_newer_workspace_is_one_sentence_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ".memory-pipeline"
+    unpacked(EARLIER[-1], folder)
+    keep_format(folder, FORMAT + 1)
+    before = bytes_of(folder)
+    for call in (("run",), ("backfill", "--yes"), ("review", "--list"), ("doctor", "--fix"), ("status",)):
+        told = memory(tmp_path, *call)
+        assert told.returncode == 2
+        assert f"its format is {FORMAT + 1}, and this version knows {FORMAT}. Update memory-pipeline" in told.stderr
+        assert len(told.stderr.strip().splitlines()) == 1
+    assert bytes_of(folder) == before
+    monkeypatch.setenv("MEMORY_WORKSPACE", str(folder))
+    with pytest.raises(SettingError, match="newer version"):
+        load_settings()
