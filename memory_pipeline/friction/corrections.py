@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -21,17 +20,20 @@ from memory_pipeline.friction.patterns import (
     Pattern,
 )
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.said import AGAIN, CHANGING, REVERSAL, Said, age, bare, of_one_mind
+from memory_pipeline.friction.said import AGAIN, REVERSAL, Said, age, bare, of_one_mind
 from memory_pipeline.friction.stale import over_since, stale_lines, tell_anew
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
+from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import is_question, kind_of_user
+from memory_pipeline.text.languages.cues import foreign_cues
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.standing import stands_alone
 from memory_pipeline.text.wording import (
     breaks_with,
     opposes,
+    retracted_names,
     retracted_words,
 )
 
@@ -91,7 +93,7 @@ def patterns_of(
     objection = {
         i: _objection(e, vectors.get(i)) + (TOLD if i in told else OPENS * e.opens) for i, e in everything.items()
     }
-    objection |= {e.event_id: CHANGED_MIND for e in said.changes if e.event_id in everything and _decides(e)}
+    objection |= {i: CHANGED_MIND for i in decided if i in everything and REVERSAL.search(everything[i].text)}
     everyone = sorted(everything.values(), key=age)
     ordered = [e for e in everyone if e.event_id in decided or objection[e.event_id] >= POSSIBLE]
     plain = {i for i, sure in objection.items() if sure >= (0 if i in told else PLAINLY)}
@@ -106,7 +108,9 @@ def patterns_of(
     for group in found:
         members = _since_reversed([ordered[i] for i in group])
         of_mind = list(of_one_mind(members))
-        breaking = _object_together(of_mind, objection, SURE_OF_RULE)
+        # what says that something else holds now breaks no line: it ends it
+        ending = 2 * sum(m.event_id in decided for m in of_mind) >= len(of_mind)
+        breaking = not ending and _object_together(of_mind, objection, SURE_OF_RULE)
         rule = _shared_rule([says[m.event_id] for m in members])
         if rule is None and breaking:
             rule = watched.said_together(of_mind, vectors)
@@ -238,29 +242,30 @@ def _objection(event: FrictionEvent, vector: Sequence[float] | None) -> float:
     return weights.logit(event.text, vector) + OWNED * event.is_owned
 
 
-_TELLS = re.compile(
-    r"\b(?:since|we(?:'ve| have)? (?:moved|migrated|switched|changed)|"
-    r"seit|wir sind \S+ (?:umgestiegen|umgezogen|gewechselt)|desde|pasamos|migramos|cambiamos|depuis|on a migré)\b",
-    re.I,
-)
-
-
-def _decides(event: FrictionEvent) -> bool:
-    """Whether words tell what the user decided, or since when something holds: nobody did it otherwise."""
-    tells = kind_of_user(event.text) in CHANGING and _TELLS.search(event.text) is not None
-    return tells or REVERSAL.search(event.text) is not None
-
-
 def _object_together(members: Sequence[FrictionEvent], objection: Mapping[str, float], least: float) -> bool:
-    """Whether they span sessions and say together that something was wrong: one weak sign is none, several are."""
+    """Whether they span sessions and say together that something was wrong: one weak sign is none, several are. In one
+    of three that is told by more than weights: work that is asked for in many sessions would be an objection otherwise.
+    """
     sessions = {m.session_id for m in members}
-    return len(sessions) >= MIN_SESSIONS and sum(objection[m.event_id] for m in members) >= least * len(members)
+    certain = sum(m.is_owned or _corrects(m) for m in members)
+    return (
+        len(sessions) >= MIN_SESSIONS
+        and 3 * certain >= len(members)
+        and sum(objection[m.event_id] for m in members) >= least * len(members)
+    )
+
+
+def _corrects(event: FrictionEvent) -> bool:
+    """Whether it says so by a cue: a rule or a wish alone may be said of any new work."""
+    foreign = foreign_cues(event.text)
+    cue = foreign.correction if foreign else cues.CORRECTION
+    return cue.search(event.text) is not None or bool(retracted_names(event.text)) or bool(AGAIN.search(event.text))
 
 
 def _are_objections(members: Sequence[FrictionEvent], objection: Mapping[str, float]) -> bool:
     """Whether together they are, and two sessions have one each: no single one carries the others."""
-    sessions = {m.session_id for m in members if objection[m.event_id] >= ALONE}
-    return len(sessions) >= MIN_SESSIONS and _object_together(members, objection, SURE)
+    alone = {m.session_id for m in members if objection[m.event_id] >= ALONE}
+    return len(alone) >= MIN_SESSIONS and _object_together(members, objection, SURE)
 
 
 def _is_clear(members: Sequence[FrictionEvent]) -> bool:

@@ -70,15 +70,30 @@ def weighed(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
 def test_what_is_about_one_thing_is_judged_together(
     weighed: dict[str, float], logits: tuple[float, ...], is_pattern: bool
 ) -> None:
-    remarks = [event("The kiln shed wants packages from uv.", f"s{i}", ago=i) for i in range(len(logits))]
+    remarks = [
+        replace(event("The kiln shed wants packages from uv.", f"s{i}", ago=i), is_owned=True)
+        for i in range(len(logits))
+    ]
     weighed |= {f"s{i}": logit for i, logit in enumerate(logits)}
-    said = Said([], [], remarks)
-    assert bool(patterns_of(said, (), {}, {}, Words.among([*OTHER, *(e.text for e in remarks)]))) is is_pattern
+    words = Words.among([*OTHER, *(e.text for e in remarks)])
+    assert bool(patterns_of(Said([], [], remarks), (), {}, {}, words)) is is_pattern
+
+
+@pytest.mark.parametrize(("times", "owned", "is_pattern"), [(3, 0, False), (3, 1, True), (4, 1, False), (4, 2, True)])
+def test_work_that_is_asked_for_again_is_no_objection_whatever_the_weights_say(
+    weighed: dict[str, float], times: int, owned: int, is_pattern: bool
+) -> None:
+    weighed |= {f"s{i}": 2.0 for i in range(times)}
+    asked = [event("The kiln shed wants packages from uv.", f"s{i}", ago=i) for i in range(times)]
+    remarks = [replace(e, is_owned=i < owned) for i, e in enumerate(asked)]
+    words = Words.among([*OTHER, *(e.text for e in remarks)])
+    assert bool(patterns_of(Said([], [], remarks), (), {}, {}, words)) is is_pattern
 
 
 def test_what_is_asked_for_first_is_no_objection_unless_it_says_so(weighed: dict[str, float]) -> None:
     weighed |= {"s0": 1.0, "s1": 1.0}
-    events = [event("The kiln shed wants packages from uv.", f"s{i}", ago=i) for i in range(2)]
+    asked = [event("The kiln shed wants packages from uv.", f"s{i}", ago=i) for i in range(2)]
+    events = [replace(e, is_owned=True) for e in asked]
     first = [replace(e, opens=True) for e in events]
     words = Words.among([*OTHER, *(e.text for e in events)])
     assert patterns_of(Said([], [], events), (), {}, {}, words)
