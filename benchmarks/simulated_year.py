@@ -4,12 +4,12 @@
                                         [--keep DIR] [--no-ui]
 
 Copies of recorded sessions (`copied_sessions`), so many on each day up to yesterday. The first 30 days are brought up
-to date by `memory backfill` month by month, then the 31st by `memory run`, as a schedule does each morning; then the
-rest of the year but its last day likewise, and the last day. Printed are seconds of each, wall and of the processor, the
-peak of memory, and after each part what lies on the disk: tables and their files, the index, Dagster's record and its
-events. At the end the run that finds nothing to do, and what the UI answers for the page of an asset, of all assets
-and of the runs: the three questions that its pages ask. A daily run on day 365 should take at most 1.3 times that of
-day 30; other work on the machine changes wall seconds more than those of the processor.
+to date by `memory backfill`, then the 31st by `memory run`, as a schedule does each morning; then the rest of the year
+but its last day likewise, and the last day. Printed are seconds of each, wall and of the processor, the peak of memory,
+and after each part what lies on the disk: tables and their files, the index, Dagster's record and its events. At the
+end the run that finds nothing to do, and how long the UI takes for an asset's page, the graph and the list of runs. A
+daily run on day 365 should take at most 1.3 times that of day 31; other work on the machine changes wall seconds more
+than those of the processor.
 
 ``--largest`` leaves out sessions above so many kilobytes: 25 of all sizes on each day are 9,125 sessions, 5.6 GB, and a
 day of computing on two cores. What is printed says how many messages a day had.
@@ -34,6 +34,7 @@ from pathlib import Path
 from benchmarks.common import EXAMPLES, FIXTURES, MORE, parser
 from benchmarks.copied_sessions import copy_sessions
 from benchmarks.orchestration import at, events_in, timed
+from memory_pipeline.free_space import size_on_disk
 from memory_pipeline.lake.store import Lake
 
 EARLY = 30
@@ -51,12 +52,10 @@ _QUESTIONS = {
 
 
 def sizes(workspace: Path) -> str:
-    lake = list((workspace / "lake").rglob("*.parquet"))
-    parts = {"tables": lake, "index": (workspace / "index").rglob("*"), "Dagster": (workspace / "dagster").rglob("*")}
-    told = [
-        f"{name} {sum(p.stat().st_size for p in found if p.is_file()) / 1e6:,.1f} MB" for name, found in parts.items()
-    ]
-    return f"{', '.join(told)}; {len(lake):,} files of tables, {events_in(workspace):,} events"
+    """What lies on the disk, in a sentence; holes in files take no room."""
+    told = [f"{name} {size_on_disk(workspace / name) / 1e6:,.1f} MB" for name in ("lake", "index", "dagster")]
+    files = len(list((workspace / "lake").rglob("*.parquet")))
+    return f"{', '.join(told)}; {files:,} files of tables, {events_in(workspace):,} events"
 
 
 class Year:
