@@ -20,7 +20,7 @@ from memory_pipeline.recall.search import MEMORY_LINE, Found, Results
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.settings import Settings
 
-HITS = 20
+HITS = 10
 MESSAGES_SHOWN = 200
 """Of a session at once."""
 

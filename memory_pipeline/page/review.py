@@ -74,11 +74,12 @@ def review_screen(desk: Desk, asked: Mapping[str, str]) -> ReviewScreen:
     """What waits, as many as REVIEW.md shows at once: what expires soon, then what stands there, then the others, each
     best first; what was put off comes last."""
     settings, now = desk.settings, now_utc()
+    day = today(settings.zone)
     gone = {step.proposal_id for step in desk.under_way()}
     later = {p: n for n, p in enumerate(desk.later)}
     every = [row for row in desk.kept.pending() if row["proposal_id"] not in gone or row["proposal_id"] in later]
     expires = {row["proposal_id"]: expiring_on(settings, row, now) if row["shown_since"] else None for row in every}
-    rows = [row for row in every if _fits(row, asked, today(settings.zone))]
+    rows = [row for row in every if _fits(row, asked, day)]
     there = _in_review_md(desk)
     rows.sort(key=lambda row: (later.get(p := row["proposal_id"], -1), expires[p] or date.max, p not in there))
     start = int(asked.get("from", "0")) if asked.get("from", "0").isdecimal() else 0
@@ -94,7 +95,7 @@ def review_screen(desk: Desk, asked: Mapping[str, str]) -> ReviewScreen:
         end if end < len(rows) else None,
         _choices((p for row in every for p in _projects(row)), asked.get("project", "")),
         _choices((_section(row) for row in every), asked.get("section", "")),
-        _choices((_age(row, today(settings.zone)) for row in every), asked.get("age", "")),
+        _choices((_age(row, day) for row in every), asked.get("age", "")),
         any(asked.get(name) for name in ("project", "section", "age")),
     )
 
