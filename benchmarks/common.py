@@ -32,11 +32,16 @@ def memory(
 ) -> subprocess.CompletedProcess[str]:
     """`memory ARGUMENTS` of this checkout on a workspace, with a home beside it; it may fail."""
     named = ["--sessions", f"{sessions}"] if arguments[0] == "run" else []
+    return python(["-m", "memory_pipeline.cli.main", *arguments, *named], workspace, **variables)
+
+
+def python(arguments: Sequence[str], workspace: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """`python ARGUMENTS` with this checkout, likewise."""
     home = workspace.parent / "home"
     home.mkdir(exist_ok=True)
     env = {"PATH": "/usr/bin:/bin", "HOME": f"{home}", "TZ": "UTC", "MEMORY_TIMEZONE": "UTC"}
     return subprocess.run(
-        [sys.executable, "-m", "memory_pipeline.cli.main", *arguments, *named],
+        [sys.executable, *arguments],
         cwd=ROOT,
         env=env | {"MEMORY_WORKSPACE": f"{workspace}"} | variables,
         stdin=subprocess.DEVNULL,

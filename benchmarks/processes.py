@@ -1,18 +1,21 @@
-"""Six processes at the same time on one workspace, for so many seconds; counts what fails, and what is lost.
+"""Nine processes at the same time on one workspace, for so many seconds; counts what fails, and what is lost.
 
     python -m benchmarks.processes [--seconds N]
 
-One calls `memory run --all` again and again, one `memory status`, one `memory sql`, one `memory why`, one approves and
-rejects by `memory review`, and one is a user who marks lines in REVIEW.md and calls `memory review --list`. Meanwhile a
-coding agent writes sessions, each with rules of its own, so that there is always something to read and to decide.
+Two call `memory run --all` again and again, one `memory run --from --to` over all days, one evaluates the session
+sensor as the daemon does, three ask (`memory recall` and `search`; `status` and `sql`; `why` and `brief`), one approves
+and rejects by `memory review`, and one is a user who marks lines in REVIEW.md and calls `memory review --list`.
+Meanwhile a coding agent writes sessions, each with rules of its own, so that there is always something to read and to
+decide.
 
 Counted are traces (a traceback or a signal), failures (an exit code that is not 0; that another run works on the
 workspace is told, and none), decisions that are not on record as they were taken, approved lines that are not in
 MEMORY.md exactly once, and tables that differ at the end from those of a workspace that one run made, alone, of the
 same sessions.
 
-There is no baseline: what would do without locks and renames is other code than this. That the counting sees anything
-is shown by one decision and one row that are taken out of a copy at the end: both must be found.
+Of how long a command takes the median and the 95th percentile are printed, beside what it takes alone. What is lost
+has no baseline: what would do without locks and renames is other code than this. That the counting sees anything is
+shown by one decision and one row that are taken out of a copy at the end: both must be found.
 """
 
 import re
@@ -23,15 +26,16 @@ import tempfile
 import threading
 import time
 import zlib
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import median
 
 import polars as pl
 
-from benchmarks.common import memory, parser
+from benchmarks.common import memory, parser, python
 from benchmarks.same_tables import compare
 from memory_pipeline_tests.conftest import assistant, conversation, user, write_session
 
@@ -39,6 +43,20 @@ FIRST = datetime(2025, 3, 3, 9, tzinfo=UTC)
 DAYS, PAUSE = 10, 5.0
 """Days that sessions are written on in turn, and seconds between two sessions."""
 COMPARED = ("sessions", "messages", "windows", "segments", "observations", "embeddings", "reflections")
+ALONE = 3
+"""Calls of each command for the baseline."""
+TICK = """
+import dagster as dg
+from memory_pipeline.automation.sensors import session_sensor_from
+from memory_pipeline.cli.dagster_runs import instance_of
+from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.settings import load_settings
+
+settings = load_settings()
+resources = {"workspace": WorkspaceResource()}
+with instance_of(settings) as instance, dg.build_sensor_context(instance, resources=resources) as context:
+    session_sensor_from(settings.start_date)(context)
+"""
 BUSY = re.compile(r"Another `memory run` works on|is in use by another process|already; a decision is taken once")
 _ORDERS = (
     "Always run the checker{code} before you hand {topic} to the gateway{code}.",
@@ -56,6 +74,8 @@ class Seen:
 
     calls: Counter[str] = field(default_factory=Counter)
     waited: Counter[str] = field(default_factory=Counter)
+    seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Of each call that was not told to wait, by command."""
     failures: list[str] = field(default_factory=list)
     traces: list[str] = field(default_factory=list)
     decided: dict[str, str] = field(default_factory=dict)
@@ -70,7 +90,19 @@ class Place:
 
     def memory(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """One command, counted."""
+        began = time.monotonic()
         done = memory(arguments, self.sessions, self.workspace, MEMORY_PENDING_LIMIT="60")
+        return self.counted(arguments, done, time.monotonic() - began)
+
+    def tick(self) -> None:
+        """The session sensor, evaluated once."""
+        began = time.monotonic()
+        done = python(["-c", TICK], self.workspace, MEMORY_SESSION_DIRS=f"{self.sessions}")
+        self.counted(("sensor",), done, time.monotonic() - began)
+
+    def counted(
+        self, arguments: Sequence[str], done: subprocess.CompletedProcess[str], seconds: float
+    ) -> subprocess.CompletedProcess[str]:
         said = done.stdout + done.stderr
         with self.seen.lock:
             self.seen.calls[arguments[0]] += 1
@@ -80,6 +112,8 @@ class Place:
                 self.seen.waited[arguments[0]] += 1
             elif done.returncode:
                 self.seen.failures.append(f"memory {' '.join(arguments)}: {done.returncode}: {said[-500:]}")
+            else:
+                self.seen.seconds[arguments[0]].append(seconds)
         return done
 
 
@@ -94,8 +128,9 @@ def main() -> None:
             say(place.sessions, written)
         if place.memory("run", "--all").returncode:
             sys.exit("\n".join(place.seen.failures + place.seen.traces))
+        alone = baseline(place)
         over = threading.Event()
-        works = (running, looking, asking, tracing, deciding, marking)
+        works = (running, running, backfilling, ticking, recalling, looking, tracing, deciding, marking)
         threads = [threading.Thread(target=until, args=(over, work, place)) for work in works]
         for thread in threads:
             thread.start()
@@ -107,6 +142,7 @@ def main() -> None:
         over.set()
         for thread in threads:
             thread.join()
+        print_seconds(place.seen.seconds, alone)
         wrong = judged(place, written + 1)
     sys.exit(1 if wrong else 0)
 
@@ -136,6 +172,23 @@ def judged(place: Place, sessions: int) -> int:
     return sum(map(len, findings.values())) + (not sees)
 
 
+def baseline(place: Place) -> dict[str, list[float]]:
+    """Seconds of each command while nothing else is called, a few times each; nothing of it is counted."""
+    quiet = Place(place.sessions, place.workspace)
+    for _ in range(ALONE):
+        for work in (running, ticking, recalling, looking, tracing):
+            work(quiet)
+        quiet.memory("review", "--list")
+    return quiet.seen.seconds
+
+
+def print_seconds(together: Mapping[str, list[float]], alone: Mapping[str, list[float]]) -> None:
+    print(f"{'seconds':<10} {'together: median':>18} {'95 %':>6} {'alone: median':>15} {'most':>6}")
+    for name, seconds in sorted(together.items()):
+        print(f"{name:<10} {median(seconds):18.1f} {sorted(seconds)[int(0.95 * len(seconds))]:6.1f}", end=" ")
+        print(f"{median(alone[name]):15.1f} {max(alone[name]):6.1f}" if name in alone else f"{'':>22}")
+
+
 def say(folder: Path, number: int) -> None:
     """A session of an agent, in which a user lays down rules that nobody has said yet."""
     at, topic = FIRST + timedelta(days=number % DAYS, minutes=number), _TOPICS[number % len(_TOPICS)]
@@ -161,17 +214,30 @@ def running(place: Place) -> None:
     place.memory("run", "--all")
 
 
+def backfilling(place: Place) -> None:
+    """Over a range of days, as after an upgrade."""
+    last = FIRST + timedelta(days=DAYS - 1)
+    place.memory("run", "--from", f"{FIRST:%Y-%m-%d}", "--to", f"{last:%Y-%m-%d}")
+
+
+def ticking(place: Place) -> None:
+    place.tick()
+
+
+def recalling(place: Place) -> None:
+    place.memory("recall", "What do I want before a release of the gateway?")
+    place.memory("search", "backup in vault")
+
+
 def looking(place: Place) -> None:
     place.memory("status")
-
-
-def asking(place: Place) -> None:
     place.memory("sql", "SELECT count(*) FROM observations JOIN messages USING (session_id)")
 
 
 def tracing(place: Place) -> None:
     for proposal, _ in in_review(place)[:1]:
         place.memory("why", proposal)
+    place.memory("brief")
 
 
 def deciding(place: Place) -> None:

@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.markdown.safe_write import write_atomically
+from memory_pipeline.markdown.safe_write import make_folder, sync_folder, write_atomically
 from memory_pipeline.memory_json import WrongFileError
 
 ZONE, FIRST_DAY, SALT, FORMAT_MARK = "timezone", "start_date", "salt", "format"
@@ -178,7 +178,7 @@ def _keep(workspace: Path, name: str, text: str) -> None:
 
 def _make(path: Path, content: bytes) -> None:
     """The file, whole or not at all; one that another process has made meanwhile stays."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -187,5 +187,6 @@ def _make(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         with contextlib.suppress(FileExistsError):
             os.link(temporary, path)  # unlike a rename, it leaves what is there
+        sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)

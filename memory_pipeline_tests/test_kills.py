@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline_tests.killing.chain import Trial, trials
-from memory_pipeline_tests.killing.month import model_of
+from memory_pipeline_tests.killing.month import PARTS, model_of
 from memory_pipeline_tests.killing.month_kills import Month, MonthTrial
 from memory_pipeline_tests.rows import day_after
 
@@ -56,8 +56,15 @@ def test_a_month_with_a_model_comes_out_the_same_and_pays_nothing_twice(
     assert baseline.wrong, "files that are written in place and answers that nobody keeps went unnoticed"
 
 
-def months(folder: Path) -> tuple[MonthTrial, MonthTrial]:
+def test_a_month_outlasts_power_cuts(elsewhere: ProcessPoolExecutor, tmp_path: Path) -> None:
+    found, baseline = elsewhere.submit(months, tmp_path, power=True).result()
+    assert not found.wrong, f"{found}"
+    assert found.cuts >= PARTS, "after each run at least"
+    assert baseline.wrong, "folders that nobody flushes went unnoticed"
+
+
+def months(folder: Path, *, power: bool = False) -> tuple[MonthTrial, MonthTrial]:
     """As it is, and as what must be found out."""
     with model_of(folder) as place:
         month = Month.begun(place)
-        return month.trial("1", MONTH_KILLS), month.trial("2", MONTH_KILLS, plain=True)
+        return month.trial("1", MONTH_KILLS, power=power), month.trial("2", MONTH_KILLS, power=power, plain=True)

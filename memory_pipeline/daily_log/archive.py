@@ -10,7 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from memory_pipeline.markdown.safe_write import LOCK_SECONDS, sync_folder
+from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, sync_folder
 from memory_pipeline.settings import Settings
 
 
@@ -75,7 +75,7 @@ def move_log(settings: Settings, day: date) -> str | None:
     next run names: days that are done with are not written to, so that takes a day that has just changed.
     """
     path, archived = _places(settings, day)
-    settings.backups.mkdir(parents=True, exist_ok=True)
+    make_folder(settings.backups)
     with FileLock(settings.backups / f"{path.name}.lock", timeout=LOCK_SECONDS):
         if not os.path.lexists(path):
             return None  # another run has moved it

@@ -24,6 +24,7 @@ from memory_pipeline.embeddings.index import (
 )
 from memory_pipeline.embeddings.kept_open import KeptOpen, kept
 from memory_pipeline.embeddings.turns import Turn
+from memory_pipeline.markdown.safe_write import ChangedMeanwhileError, write_atomically
 from memory_pipeline.settings import Settings
 
 WAIT_SECONDS = 30.0
@@ -149,10 +150,8 @@ def new_generation(settings: Settings, base: str = COLLECTION) -> str:
     found = searched_collection(settings, base)
     if found and found.is_complete and found.model == settings.embedding_model:
         _complete(settings, base).unlink(missing_ok=True)
-    mark = _mark(settings, base)
-    mark.parent.mkdir(parents=True, exist_ok=True)
-    mark.write_text(name, "utf-8")
-    return name
+    _write(_mark(settings, base), name)
+    return _mark(settings, base).read_text("utf-8").partition("\n")[0]
 
 
 @dataclass(frozen=True)
@@ -169,13 +168,8 @@ class Collection:
 def mark_complete(settings: Settings, dimension: int, base: str) -> None:
     """From now on the configured model's collection is the one that is searched."""
     name = collection_name(settings, base, settings.embedding_model, dimension)
-    settings.index_dir.mkdir(parents=True, exist_ok=True)
     content = json.dumps({"name": name, "model": settings.embedding_model, "dimension": dimension})
-    path = _complete(settings, base)
-    if not path.exists() or path.read_text("utf-8") != content:
-        temporary = path.with_suffix(".new")
-        temporary.write_text(content, "utf-8")
-        temporary.replace(path)
+    _write(_complete(settings, base), content)
 
 
 def searched_collection(settings: Settings, base: str) -> Collection | None:
@@ -228,7 +222,14 @@ def _note_dimension(settings: Settings, base: str, dimension: int) -> None:
     """From now on there is a folder that must not go missing."""
     name = generation(settings, base)
     if "\n" not in _mark(settings, base).read_text("utf-8"):
-        _mark(settings, base).write_text(f"{name}\n{dimension}", "utf-8")
+        _write(_mark(settings, base), f"{name}\n{dimension}")
+
+
+def _write(path: Path, text: str) -> None:
+    """Unless another process writes it just now: what it says is as good."""
+    before = path.read_bytes() if path.exists() else None
+    with suppress(ChangedMeanwhileError):
+        write_atomically(path, text.encode(), expected=before, backups=None)
 
 
 def _mark(settings: Settings, base: str) -> Path:

@@ -25,13 +25,13 @@ import polars as pl
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.lake.versions import keep_version, lost, put_back
-from memory_pipeline.markdown.safe_write import aside, remove_temporary_files
+from memory_pipeline.markdown.safe_write import aside, make_folder, remove_temporary_files, sync_folder
 
 if TYPE_CHECKING:
     import duckdb
 
 log = logging.getLogger(__name__)
-_FINGERPRINT = "fingerprint"
+_FINGERPRINT, _RETIRED = "fingerprint", "retired"
 MIN_FILES_AT_ONCE = 2
 """More are read at once: over two years of small files that is five times as fast, over two days it is slower."""
 MAX_BYTES_AT_ONCE = 200_000_000
@@ -99,7 +99,17 @@ class Lake:
             raise ValueError(f"{table}: rows of {sorted(strange)} were given, but only {days} are replaced.")
         for day in days:
             fingerprint = (fingerprints or {}).get(day, "")
-            self._write(table, frame.filter(pl.col("day") == day), self.path(table, day), fingerprint)
+            rows = frame.filter(pl.col("day") == day)
+            self._write(table, rows, self.path(table, day), fingerprint, self.is_retired(table, day))
+
+    def retire(self, table: str, frame: pl.DataFrame, day: date) -> None:
+        """Make `frame`, which has less than there was, the rows of the day for good: `is_retired` says from now on that
+        they cannot be made again."""
+        self._write(table, self._conform(table, frame), self.path(table, day), "", is_retired=True)
+
+    def is_retired(self, table: str, day: date) -> bool:
+        """Whether something of the day's rows is no longer kept."""
+        return _RETIRED in self._metadata(table, day)
 
     def replace_all(self, table: str, frame: pl.DataFrame) -> None:
         """Make `frame` the rows of a table that is not cut by day."""
@@ -107,15 +117,19 @@ class Lake:
 
     def fingerprint(self, table: str, day: date) -> str | None:
         """What `replace` was told of the day's inputs; None when the day was never written or cannot be read."""
+        return self._metadata(table, day).get(_FINGERPRINT)
+
+    def _metadata(self, table: str, day: date) -> dict[str, str]:
+        """Of the day's file; empty where there is none, or none that can be read."""
         state = self._state(table, day)
         try:
-            return _file_fingerprint(*state) if state else None
+            return {_FINGERPRINT: ""} | _file_metadata(*state) if state else {}
         except FileNotFoundError:
-            return None
+            return {}
         except pl.exceptions.PolarsError:
             if state and TABLES[table].is_derived:  # the stage that makes it anew would write over it
                 self._frame(table, Path(state[0]), None)
-            return None
+            return {}
 
     def digest(self, table: str, days: Iterable[date]) -> str:
         """A hash over the days' bytes: equal when nothing that a later stage reads has changed."""
@@ -219,15 +233,17 @@ class Lake:
         missing = [pl.lit(None, dtype=kind).alias(name) for name, kind in columns.items() if name not in frame.columns]
         return frame.with_columns(missing).select(list(columns)).cast(dict(columns))  # type: ignore[arg-type]
 
-    def _write(self, table: str, frame: pl.DataFrame, path: Path, fingerprint: str) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    def _write(self, table: str, frame: pl.DataFrame, path: Path, fingerprint: str, is_retired: bool = False) -> None:
+        make_folder(path.parent)
         remove_temporary_files(path.parent, ".*.parquet.*.tmp")
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
-            frame.sort(list(TABLES[table].order)).write_parquet(temporary, metadata={_FINGERPRINT: fingerprint})
+            metadata = {_FINGERPRINT: fingerprint} | ({_RETIRED: "yes"} if is_retired else {})
+            frame.sort(list(TABLES[table].order)).write_parquet(temporary, metadata=metadata)
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())  # the rows before the name: no crash may leave an empty file in its place
             temporary.replace(path)
+            sync_folder(path.parent)  # a power cut may not bring back what was there before
         finally:
             temporary.unlink(missing_ok=True)
         if not TABLES[table].is_derived:
@@ -260,8 +276,8 @@ def _file_digest(path: str, size: int, modified_ns: int) -> bytes:
 
 
 @lru_cache(maxsize=20_000)
-def _file_fingerprint(path: str, size: int, modified_ns: int) -> str:
-    return pl.read_parquet_metadata(path).get(_FINGERPRINT, "")
+def _file_metadata(path: str, size: int, modified_ns: int) -> dict[str, str]:
+    return {key: value for key, value in pl.read_parquet_metadata(path).items() if key in (_FINGERPRINT, _RETIRED)}
 
 
 def sql_text(text: str) -> str:

@@ -23,6 +23,7 @@ from typing import Any
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.llm.request import Answer, Request
+from memory_pipeline.markdown.safe_write import make_folder, sync_folder
 from memory_pipeline.settings import Settings
 
 
@@ -64,7 +65,7 @@ class AnswerCache:
         return None
 
     def put(self, key: str, answer: Answer) -> None:
-        """Keep the answer. Its file is at every moment, also after a crash, entirely there or not at all."""
+        """Keep the answer. Its file is at every moment entirely there or not at all, and from now on for good."""
         fields = {
             "key": key,
             "model": answer.model,
@@ -77,7 +78,7 @@ class AnswerCache:
             "asked_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         path = self.path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         temporary = path.with_name(f".{key}.{secrets.token_hex(4)}.tmp")
         try:
             with temporary.open("wb") as file:
@@ -85,6 +86,7 @@ class AnswerCache:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
+            sync_folder(path.parent)
         except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink()

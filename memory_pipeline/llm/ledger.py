@@ -24,6 +24,7 @@ from memory_pipeline.lake.store import DamagedTableError
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import BudgetReachedError
+from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.settings import variable
 from memory_pipeline.workspace import Workspace
 
@@ -219,7 +220,7 @@ class Ledger:
     @contextmanager
     def _rows(self, day: date) -> Iterator[pl.DataFrame]:
         """The day's rows, which nobody else reads to change them meanwhile."""
-        self._lake.root.mkdir(parents=True, exist_ok=True)
+        make_folder(self._lake.root)
         lock = FileLock(self._lake.root / "ledger.lock", timeout=LOCK_SECONDS, poll_interval=_POLL_SECONDS)
         with self._turn, lock:
             try:

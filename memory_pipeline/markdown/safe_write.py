@@ -68,7 +68,7 @@ def write_atomically(path: Path, data: bytes, *, expected: bytes | None, backups
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         if backups is not None:
             _back_up(path.name, old, backups)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     temporary = _temporary_in(target.parent, data, like=None if old is None else target)
     try:
         # Limit: a writer that strikes in the microseconds between this look and the rename goes unnoticed.
@@ -95,7 +95,7 @@ def update_file(path: Path, edit: Callable[[bytes | None], bytes], *, backups: P
         current = _bytes_or_none(path)
         return write_atomically(path, edit(current), expected=current, backups=backups)
 
-    backups.mkdir(parents=True, exist_ok=True)
+    make_folder(backups)
     with FileLock(backups / f"{path.name}.lock", timeout=LOCK_SECONDS):
         for _ in range(attempts - 1):
             with contextlib.suppress(ChangedMeanwhileError):
@@ -138,7 +138,7 @@ def _bytes_or_none(path: Path) -> bytes | None:
 
 
 def _back_up(name: str, data: bytes, backups: Path) -> None:
-    backups.mkdir(parents=True, exist_ok=True)
+    make_folder(backups)
     earlier = copies_of(Path(name), backups)
     # A run that fails and is retried must not push twenty different versions out with twenty equal ones.
     if earlier and earlier[-1].read_bytes() == data:
@@ -184,6 +184,14 @@ def _copy_owner_and_mode(source: Path, destination: Path) -> None:
         with contextlib.suppress(PermissionError):
             os.chown(destination, wanted.st_uid, wanted.st_gid)
     destination.chmod(wanted.st_mode & 0o7777)
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder and those above it, so that their names outlast a power cut."""
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in reversed(new):
+        sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

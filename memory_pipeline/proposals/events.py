@@ -21,7 +21,7 @@ from memory_pipeline.days import day_of
 from memory_pipeline.lake.rows import DecisionRow, FixRow, ProposalState, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
+from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, write_atomically
 from memory_pipeline.proposals.score import OF_PRIORITY, with_sessions
 from memory_pipeline.text.priorities import MEDIUM
 from memory_pipeline.workspace import Workspace
@@ -206,7 +206,7 @@ class OpenLog(ProposalLog):
     def open(cls, workspace: Workspace, *, wait: float = LOCK_SECONDS) -> Iterator[Self]:
         """Raises filelock.Timeout, by default after a minute: whoever has it for longer hangs."""
         backups = workspace.settings.backups
-        backups.mkdir(parents=True, exist_ok=True)
+        make_folder(backups)
         with FileLock(backups / "proposals.lock", timeout=wait):
             yield cls(workspace)
 

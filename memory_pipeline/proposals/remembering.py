@@ -18,6 +18,7 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState, RememberedRow, typed_rows
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.proposals.events import APPROVED, FIRST_REMEMBERED, PENDING, REJECTED, ProposalLog, proposal_id
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.score import USER, line_score
@@ -83,7 +84,7 @@ def remember(
     kind = kind_of_user(line)
     named = section_named(settings, section) if section else section_name(settings.sections, section_of(kind))
     day = day_of(now, settings.zone)
-    settings.backups.mkdir(parents=True, exist_ok=True)
+    make_folder(settings.backups)
     with FileLock(settings.backups / REMEMBERED_LOCK, timeout=WAIT_SECONDS):
         log = ProposalLog(lake)
         if known := _known(settings, log, line, project, is_agent=trust != USER):

@@ -181,6 +181,7 @@ def carry_out(place: Place, part: int, told: mmap.mmap | None = None, *, plain: 
     catalogue = Catalogue(opened.lake, opened.settings)
     catalogue.refresh(find_sources([place.sessions]))
     days = catalogue.days()
+    health.vector_problems(opened)  # makes days out of date whose vectors are lost
     for number, stage in enumerate(Stages.from_settings(opened.settings, catalogue, now).all(), 1):
         step(number)
         finish(stage, opened, days)

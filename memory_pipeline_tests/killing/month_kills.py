@@ -36,6 +36,7 @@ from memory_pipeline_tests.killing.month import (
     stored_answers,
     vectors_lacking,
 )
+from memory_pipeline_tests.killing.power import cut, recorded
 from memory_pipeline_tests.prepared import copied
 
 
@@ -58,6 +59,8 @@ class MonthTrial:
     steps: list[str] = field(default_factory=list)
     """Of each kill."""
     by_clock: int = 0
+    cuts: int = 0
+    """Of the power, those after a run that was through among them."""
     wrong: list[str] = field(default_factory=list)
     requests: int = 0
     """That the model had, in all."""
@@ -89,9 +92,11 @@ class Month:
         forked(lambda: judge(place))
         return cls(place, runs, len(asked_so_far(place)))
 
-    def trial(self, seed: str, kills: int, *, plain: bool = False) -> MonthTrial:
-        """Kill the month about so many times. ``plain`` writes a user's files in place and keeps no answer, which must
-        be found out."""
+    def trial(self, seed: str, kills: int, *, power: bool = False, plain: bool = False) -> MonthTrial:
+        """Kill the month about so many times, where it is said by cutting the ``power``: see `killing.power`.
+
+        ``plain`` must be found out: it writes a user's files in place and keeps no answer, or flushes no folder.
+        """
         trial, chance = MonthTrial(seed), random.Random(seed)
         place = self.place
         for folder in (place.workspace, place.sessions):
@@ -102,7 +107,7 @@ class Month:
             for part in range(PARTS):
                 if not trial.wrong:
                     forked(lambda part=part: person(place, part))  # type: ignore[misc]
-                    self._part(trial, chance, part, kills / PARTS, plain)
+                    self._part(trial, chance, part, kills / PARTS, power, plain)
             trial.wrong += forked(lambda: paid_twice(place) + vectors_lacking(place))
         except Failed as failed:
             trial.wrong.append(f"a run failed: {failed}")
@@ -111,38 +116,49 @@ class Month:
             copied(place.workspace, place.folder / f"trial-{seed}")
         return trial
 
-    def _part(self, trial: MonthTrial, chance: random.Random, part: int, kills: float, plain: bool) -> None:
-        """One run of the month, killed until it is through."""
+    def _part(
+        self, trial: MonthTrial, chance: random.Random, part: int, kills: float, power: bool, plain: bool
+    ) -> None:
+        """One run of the month, killed until it is through. A power cut may come after that too; then it runs again."""
         place, whole = self.place, self.runs[part]
-        while True:
+        is_through = False
+        while not is_through and not trial.wrong:
             stored, asked = stored_answers(place), len(asked_so_far(place))
-            died = self._killed(trial, chance, part, kills, plain)
+            is_through = not self._killed(trial, chance, part, kills, power, plain)
             again = stored.intersection(asked_so_far(place)[asked:])
             trial.wrong += [f"request {name} was sent though its answer is kept" for name in sorted(again)]
-            if not died or trial.wrong:
-                break
+        if power:
+            forked(lambda: carry_out(place, part))
+        # a run after one that was through sees what that one has written into MEMORY.md
+        left_out = (*LEFT_OUT, "lake/watched_rules/") if power else LEFT_OUT
         if not trial.wrong:
-            trial.wrong += forked(lambda: differences(place.workspace, whole.after, LEFT_OUT))
+            trial.wrong += forked(lambda: differences(place.workspace, whole.after, left_out))
 
-    def _killed(self, trial: MonthTrial, chance: random.Random, part: int, kills: float, plain: bool) -> bool:
-        whole, by_clock = self.runs[part], chance.random() < 0.5
+    def _killed(
+        self, trial: MonthTrial, chance: random.Random, part: int, kills: float, power: bool, plain: bool
+    ) -> bool:
+        whole, by_clock, place = self.runs[part], chance.random() < 0.5, self.place
+        after = chance.uniform(0, whole.idle + 2 * whole.seconds / kills) if by_clock else None
+        call, is_before = chance.randint(1, round(2 * whole.calls / kills)), chance.random() < 0.5
+        notes = place.folder / "flushed"
         with shared() as told:
-            if by_clock:
-                after = chance.uniform(0, whole.idle + 2 * whole.seconds / kills)
-                died = dies(lambda: carry_out(self.place, part, told, plain=plain), after=after)
-            else:
-                call, is_before = chance.randint(1, round(2 * whole.calls / kills)), chance.random() < 0.5
 
-                def dying() -> None:
+            def work() -> None:
+                if power:
+                    recorded(place.workspace, notes, folders=not plain)
+                if not by_clock:
                     dying_at(told, call, is_before)
-                    carry_out(self.place, part, told, plain=plain)
+                carry_out(place, part, told, plain=plain and not power)
 
-                died = dies(dying)
+            died = dies(work, after)
             step = told_in(told)[0]
+        if power and notes.exists():  # else it died before it began
+            cut(place.workspace, notes, chance)
+            trial.cuts += 1
         if died:
             trial.steps.append(STEPS[step])
             trial.by_clock += by_clock
-            age_strays(self.place.workspace)
+        age_strays(place.workspace)
         return died
 
 

@@ -7,6 +7,7 @@ that file, and the next call goes on from it. It holds the words and goes last.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -78,6 +79,8 @@ def forget(settings: Settings, aim: Aim, now: datetime) -> None:
     clean_events(settings, aim)
     _clean_versions(settings, aim)
     clean_files(settings, aim)  # once more: the backups of what was written now
+    if hasattr(os, "sync"):  # before nobody knows of it any more: a power cut may bring back what was not written out
+        os.sync()
     _journal(settings).unlink()
 
 
