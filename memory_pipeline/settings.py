@@ -306,6 +306,12 @@ class Settings(BaseSettings):
     archive_after_days: int = Field(
         0, ge=0, description="Age in days from which a daily log is archived, once its day is reflected on; 0: never."
     )
+    keep_words_days: int = Field(
+        0,
+        ge=0,
+        description="Age in days from which the words of messages are no longer kept, nor searched; what was "
+        "observed of them stays. 0: for ever.",
+    )
     notify: str = Field(
         "off",
         repr=False,  # an address may hold a token

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 
@@ -66,6 +66,23 @@ class Stage(Protocol):
         """The day's rows. May write what goes with them (daily log, index); safe to repeat."""
 
 
+@runtime_checkable
+class ReadsMessages(Stage, Protocol):
+    """A stage whose rows are made from the words of messages, which are not kept for ever where a user says so."""
+
+    def days_read(self, day: date) -> Iterable[date]:
+        """The days whose messages the day's rows are made from."""
+
+
+def is_settled(stage: Stage, lake: Lake, day: date) -> bool:
+    """Whether the stored rows of the day stay, whatever changes: words that they were made from are gone."""
+    return (
+        isinstance(stage, ReadsMessages)
+        and any(lake.is_retired("messages", read) for read in stage.days_read(day))
+        and all(lake.fingerprint(table, day) is not None for table in stage.tables)
+    )
+
+
 def fingerprint_of_day(stage: Stage, day: date) -> str:
     """The stage's own, with how tokens are estimated where that is another way than by default: every stage counts
     some."""
@@ -80,7 +97,7 @@ def is_incomplete(stage: Stage, lake: Lake, day: date) -> bool:
 
 def is_current(stage: Stage, lake: Lake, day: date) -> bool:
     """Whether the stored rows of the day were made from just these inputs."""
-    return _is_stored(stage, lake, day, fingerprint_of_day(stage, day))
+    return is_settled(stage, lake, day) or _is_stored(stage, lake, day, fingerprint_of_day(stage, day))
 
 
 def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> Built | None:
@@ -88,6 +105,8 @@ def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> Built | None:
 
     Raises what kept a day from being finished, after what there is of it was stored.
     """
+    if is_settled(stage, lake, day):
+        return None
     fingerprint = fingerprint_of_day(stage, day)  # before building: what changes meanwhile is found by the next run
     if _is_stored(stage, lake, day, fingerprint):
         return None

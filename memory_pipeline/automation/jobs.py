@@ -1,6 +1,7 @@
 """What a run can do: each job with the assets that it brings up to date."""
 
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
 
 import dagster as dg
 
@@ -8,6 +9,7 @@ from memory_pipeline.automation.pruning import prune
 from memory_pipeline.daily_log.archive import archive_logs
 from memory_pipeline.days import today
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK
+from memory_pipeline.operations.retention import retire_words
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
 from memory_pipeline.proposals.todoist.review import Reviewed, sync
@@ -136,13 +138,29 @@ def prune_runs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> 
     context.log.info(f"{pruned.runs} runs and {pruned.logs} logs are gone, {pruned.bytes / 1e6:,.1f} MB.")
 
 
+@dg.op(name="retire_words", description="The words of messages that are older than MEMORY_KEEP_WORDS_DAYS.")
+def retire_old_words(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
+    settings = workspace.open().settings
+    retired = retire_words(settings, today(settings.zone))
+    context.add_output_metadata({"days": len(retired.days), "waiting": len(retired.waiting)})
+    context.log.info(f"The words of {len(retired.days)} days are gone: {_told(retired.days)}.")
+    if retired.waiting:
+        context.log.warning(f"Those of days that are not up to date stay until they are: {_told(retired.waiting)}.")
+
+
+def _told(days: Sequence[date]) -> str:
+    return ", ".join(map(str, days)) or "none"
+
+
 @dg.job(
     name=PRUNE_JOB,
-    description="Takes out of Dagster's record what is old and was replaced; tables and memory are left alone.",
+    description="Takes out of Dagster's record what is old and was replaced, and the words of messages that are older "
+    "than MEMORY_KEEP_WORDS_DAYS, if that is set; memory is left alone.",
     executor_def=dg.in_process_executor,
 )
 def prune_job() -> None:
     prune_runs()
+    retire_old_words()
 
 
 JOBS = (

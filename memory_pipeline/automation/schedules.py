@@ -88,8 +88,9 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
             "prune_on_sunday",
             PRUNE_JOB,
             "0 4 * * 0",
-            "Take out of Dagster's record what is older than MEMORY_KEEP_RUNS_DAYS and was replaced.",
-            is_on=settings.keep_runs_days > 0,
+            "Take out of Dagster's record what is older than MEMORY_KEEP_RUNS_DAYS and was replaced, and the words of "
+            "messages that are older than MEMORY_KEEP_WORDS_DAYS.",
+            is_on=settings.keep_runs_days > 0 or settings.keep_words_days > 0,
         ),
     ]
 

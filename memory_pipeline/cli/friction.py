@@ -185,11 +185,13 @@ def _print_words(said: dict[str, Any]) -> None:
     if said.get("missing"):
         say(f"  message {said['message_id']} is no longer in the tables", "yellow")
         return
+    from memory_pipeline.recall.origin import NOT_KEPT
+
     name = f" “{_line(said['session'])}”" if said["session"] else ""
     project = f" · {_line(said['project'])}" if said["project"] else ""
     place = f" {said['untimed']}" if said["untimed"] else ""
     say(f"  {str(said['said_at'])[:16]}{place}  {said['role']} in {said['harness']}{name}{project}", "dim")
-    say(f"    “{clip(one_line(said['quote']), MAX_QUOTE)}”")
+    say(f"    ({NOT_KEPT})" if said.get("not_kept") else f"    “{clip(one_line(said['quote']), MAX_QUOTE)}”")
     say(f"    {_line(said['session_id'])} · {_line(said['source'])}", "dim")
 
 

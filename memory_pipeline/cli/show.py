@@ -7,7 +7,7 @@ import typer
 from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.recall.around import messages_around
+from memory_pipeline.recall.around import day_not_kept, messages_around
 from memory_pipeline.recall.folders import MAX_NAME
 from memory_pipeline.text.sentences import clip
 
@@ -25,12 +25,15 @@ def show(
     Observations, proposals and other lines are shown by `memory why`.
     """
     from memory_pipeline.cli.why import why
-    from memory_pipeline.recall.origin import is_line
+    from memory_pipeline.recall.origin import NOT_KEPT, is_line
 
     if is_line(identifier):
         why(identifier, as_json=as_json)
         return
-    found = messages_around(Lake(active_settings().lake_dir), identifier, around)
+    lake = Lake(active_settings().lake_dir)
+    found = messages_around(lake, identifier, around)
+    if not found and (day := day_not_kept(lake, identifier)):
+        raise fail(f"It was said on {day}, and {NOT_KEPT} (MEMORY_KEEP_WORDS_DAYS).")
     if not found:
         name = clip(identifier, MAX_NAME)
         raise fail(f"There is no message and no session {name!r}; `memory search` prints their ids.", MISUSED)

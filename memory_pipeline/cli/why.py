@@ -8,7 +8,7 @@ from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json,
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.quoted_change import visible
-from memory_pipeline.recall.origin import NoSuchLineError, is_line, origin
+from memory_pipeline.recall.origin import NOT_KEPT, NoSuchLineError, is_line, origin
 from memory_pipeline.text.sentences import clip
 
 MAX_QUOTE = 600
@@ -71,7 +71,8 @@ def _print(found: dict[str, Any]) -> None:
         say(f"\n{str(said['said_at'])[:16]}{place}  {said['role']} in {said['harness']}{session}", "cyan")
         if before := said.get("before"):
             say(f"  before: {before}", "dim")
-        say(f"  “{clip(one_line(said['quote']), MAX_QUOTE)}”")  # what was said may hold what moves the cursor
+        quote = f"“{clip(one_line(said['quote']), MAX_QUOTE)}”"
+        say(f"  {f'({NOT_KEPT})' if said.get('not_kept') else quote}")  # what was said may hold what moves the cursor
         if after := said.get("after"):
             say(f"  after: {after}", "dim")
         say(f"  {said['source']}", "dim")

@@ -44,6 +44,9 @@ class MessageEmbeddingsStage:
     def from_workspace(cls, workspace: Workspace) -> Self:
         return cls(workspace, encoder_of(workspace.settings.embedding_model))
 
+    def days_read(self, day: date) -> list[date]:
+        return [day]
+
     def fingerprint(self, day: date) -> str:
         return fingerprint_of(
             VERSION,

@@ -93,8 +93,11 @@ class FrictionStage:
         self._rules = self._rules or RuleBook(self.workspace, datetime.now(self.settings.zone).date())
         return self._rules
 
+    def days_read(self, day: date) -> list[date]:
+        return lookback(day, self.settings.lookback_days)
+
     def fingerprint(self, day: date) -> str:
-        days = lookback(day, self.settings.lookback_days)
+        days = self.days_read(day)
         inputs = [self.lake.digest(t, days) for t in INPUTS]
         return fingerprint_of(VERSION, self.settings.friction_min_points, *inputs, self.rules.fingerprint(day))
 

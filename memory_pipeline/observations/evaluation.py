@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
+from functools import wraps
 
 import polars as pl
 
@@ -54,6 +55,19 @@ def judge_invented_times(workspace: Workspace, day: date) -> Verdict:
     return Verdict(not too_many, {"written": written, "invented": invented}, offenders, judged)
 
 
+def compared(judge: Callable[[Workspace, date], Verdict]) -> Callable[[Workspace, date], Verdict]:
+    """The judge, which compares with words that were said: it passes a day whose words are no longer kept."""
+
+    @wraps(judge)
+    def where_kept(workspace: Workspace, day: date) -> Verdict:
+        if workspace.lake.is_retired("messages", day):
+            return Verdict(True, {}, [], "nothing: the words of this day are no longer kept")
+        return judge(workspace, day)
+
+    return where_kept
+
+
+@compared
 def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
     """Every time that an observation bears or mentions was recorded or said in its window.
 
@@ -74,6 +88,7 @@ def judge_timestamps(workspace: Workspace, day: date) -> Verdict:
     return Verdict(not offenders, {"checked": observations.height, "invented": len(offenders)}, offenders, judged)
 
 
+@compared
 def judge_evidence(workspace: Workspace, day: date) -> Verdict:
     """Every observation's spans lie in the messages that they name, and carry its words.
 
@@ -145,6 +160,7 @@ def judge_silent_zero(workspace: Workspace, day: date) -> Verdict:
     return Verdict(not offenders, numbers, offenders, judged)
 
 
+@compared
 def judge_specifics(workspace: Workspace, day: date) -> Verdict:
     """Names and numbers of observations were said in their windows; what was not is flagged, and little.
 
@@ -177,6 +193,7 @@ def judge_specifics(workspace: Workspace, day: date) -> Verdict:
     return Verdict(not offenders, numbers, offenders, judged)
 
 
+@compared
 def judge_regurgitation(workspace: Workspace, day: date) -> Verdict:
     """No observation repeats long stretches of what a tool returned, but for what a user said through one.
 

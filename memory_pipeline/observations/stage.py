@@ -45,6 +45,9 @@ class ObservationsStage:
         """With the observer that the settings ask for."""
         return cls(workspace, observer_of(workspace))
 
+    def days_read(self, day: date) -> list[date]:
+        return [day]
+
     def fingerprint(self, day: date) -> str:
         inputs = [self.lake.digest(table, [day]) for table in ("messages", "windows")]
         return fingerprint_of(

@@ -1,5 +1,6 @@
 """What people and models said next to a message."""
 
+from datetime import date
 from typing import Any
 
 import polars as pl
@@ -25,3 +26,12 @@ def messages_around(lake: Lake, identifier: str, around: int) -> list[dict[str, 
             at = session["message_id"].to_list().index(identifier)
             return session.slice(max(0, at - around), around + 1 + min(at, around)).to_dicts()
     return []
+
+
+def day_not_kept(lake: Lake, identifier: str) -> date | None:
+    """The last day of a message or session of which the words are no longer kept; None where there is none."""
+    for day in sorted(lake.days("messages"), reverse=True):
+        ids = lake.read("messages", [day], ["message_id", "session_id"]) if lake.is_retired("messages", day) else None
+        if ids is not None and (identifier in ids["message_id"] or identifier in ids["session_id"]):
+            return day
+    return None

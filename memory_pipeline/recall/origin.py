@@ -30,6 +30,8 @@ TABLE_OF = {
 }
 """By what the ids begin with: where the row is."""
 _ID = re.compile(rf"[{''.join(TABLE_OF)}]-[\w-]+")
+NOT_KEPT = "the words are no longer kept"
+"""What is told in place of a quote that was let go of; see the setting `keep_words_days`."""
 MAX_CONTEXT = 200
 """Characters of what was said before and after it."""
 
@@ -179,7 +181,8 @@ def _said(
         "WHERE list_contains(?, m.message_id)"
     )
     messages = {m["message_id"]: m for m in _all(connection, query, ids)}
-    around = contexts(Lake(settings.lake_dir), {m["day"] for m in messages.values()}, messages)
+    lake = Lake(settings.lake_dir)
+    around = contexts(lake, {m["day"] for m in messages.values()}, messages)
     said = []
     for span in spans:
         message = messages.get(span["message_id"])
@@ -193,6 +196,7 @@ def _said(
                 "untimed": message["untimed"],
                 "role": message["role"],
                 "quote": message["text"][span["start"] : span["end"]],
+                "not_kept": not message["text"] and lake.is_retired("messages", message["day"]),
                 "before": told_before(around[span["message_id"]], MAX_CONTEXT),
                 "after": clip(around[span["message_id"]].after, MAX_CONTEXT),
                 "session": message["name"],

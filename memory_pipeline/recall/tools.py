@@ -24,11 +24,11 @@ from memory_pipeline.proposals.remembering import AGENT, remember
 from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.recall.answer import extractive_answer, source_of
-from memory_pipeline.recall.around import messages_around
+from memory_pipeline.recall.around import day_not_kept, messages_around
 from memory_pipeline.recall.folders import MAX_NAME, place_of_folder, project_named, project_of_place
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.kept_briefing import briefing_for
-from memory_pipeline.recall.origin import is_line, origin
+from memory_pipeline.recall.origin import NOT_KEPT, is_line, origin
 from memory_pipeline.recall.remembered import safe
 from memory_pipeline.recall.search import search as find
 from memory_pipeline.recall.usage import log_use
@@ -119,7 +119,10 @@ def show(asked: Asked, identifier: str, around: int = 3) -> str:
     if is_line(identifier):
         return why(asked, identifier)
     settings = _with_memory(asked)
-    rows = messages_around(Lake(settings.lake_dir), identifier, around)
+    lake = Lake(settings.lake_dir)
+    rows = messages_around(lake, identifier, around)
+    if not rows and (day := day_not_kept(lake, identifier)):
+        raise NothingToTellError(f"It was said on {day}, and {NOT_KEPT}.")
     if not rows:
         raise NothingToTellError(f"There is no message or session {clip(identifier, 80)!r}; `search` has their ids.")
     log_use(settings, "mcp", shown=[row["message_id"] for row in rows])
@@ -260,6 +263,6 @@ def _said(said: dict[str, Any]) -> str:
     when = " ".join(filter(None, (str(said["said_at"])[:16], said["untimed"])))
     parts = [f"{when}  {said['role']} in {safe(said['harness'])}{session}"]
     parts += [f"  before: {safe(said['before'])}"] if said.get("before") else []
-    parts += [f"  “{safe(clip(said['quote'], MAX_QUOTE))}”"]
+    parts += [f"  ({NOT_KEPT})" if said.get("not_kept") else f"  “{safe(clip(said['quote'], MAX_QUOTE))}”"]
     parts += [f"  after: {safe(said['after'])}"] if said.get("after") else []
     return "\n".join([*parts, f"  {safe(said['source'])}"])

@@ -55,6 +55,9 @@ class SessionsStage:
         """Bring the catalogue up to date with the session directories."""
         return self.catalogue.refresh(find_sources(roots(self.settings)))
 
+    def days_read(self, day: date) -> list[date]:
+        return [day]
+
     def fingerprint(self, day: date) -> str:
         return self.catalogue.fingerprint(day, self.now)
 
