@@ -79,6 +79,7 @@ EVERY = [
     ("pack.cross_session_tokens", "MEMORY_PACK_CROSS_SESSION_TOKENS", "4000", 4000),
     ("archive_after_days", "MEMORY_ARCHIVE_AFTER_DAYS", "30", 30),
     ("keep_runs_days", "MEMORY_KEEP_RUNS_DAYS", "30", 30),
+    ("keep_words_days", "MEMORY_KEEP_WORDS_DAYS", "365", 365),
     ("notify", "MEMORY_NOTIFY", "desktop", "desktop"),
     ("identity.directory", "MEMORY_IDENTITY_DIRECTORY", "/home/ann/.agents", Path("/home/ann/.agents")),
     ("identity.links", "MEMORY_IDENTITY_LINKS", "/a/X.md:/b c/X.md", (Path("/a/X.md"), Path("/b c/X.md"))),
