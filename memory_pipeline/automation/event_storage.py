@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import dagster as dg
@@ -30,16 +31,30 @@ KEPT = 4
 
 
 class KeptEventLog(SqliteEventLogStorage):
-    """`SqliteEventLogStorage` in `history/runs` of `base_dir`, the instance's home."""
+    """`SqliteEventLogStorage` in `history/runs` of the instance's home: `base_dir`, else `DAGSTER_HOME`.
+
+    Where there is no home (Dagster's own commands in a checkout), in a folder that goes with the instance.
+    """
 
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self._engines: dict[str, tuple[db.engine.Engine, tuple[int, int]]] = {}
+        self._passing: TemporaryDirectory[str] | None = None
         super().__init__(base_dir, inst_data)
+
+    @classmethod
+    def config_type(cls) -> Any:
+        return {"base_dir": dg.Field(dg.StringSource, is_required=False)}
 
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Any) -> Self:
         os.environ.setdefault(BATCH_VARIABLE, BATCH)
-        return cls(f"{Path(config_value['base_dir'], 'history/runs')}", inst_data)
+        home, passing = config_value.get("base_dir") or os.environ.get("DAGSTER_HOME"), None
+        if not home:
+            passing = TemporaryDirectory(prefix="dagster-")
+            home = passing.name
+        made = cls(f"{Path(home, 'history/runs')}", inst_data)
+        made._passing = passing
+        return made
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[db.engine.Connection]:
@@ -98,6 +113,8 @@ class KeptEventLog(SqliteEventLogStorage):
             while self._engines:
                 self._engines.popitem()[1][0].dispose()
         super().dispose()
+        if self._passing:
+            self._passing.cleanup()
 
 
 def _number(stored: db.engine.CursorResult[Any]) -> int:

@@ -132,3 +132,20 @@ def test_files_that_are_not_used_are_closed(tmp_path: Path) -> None:
         numbers = [run(instance) for _ in range(6)]
         assert len(storage._engines) == 4
         assert [bool(instance.all_logs(number)) for number in numbers] == [True] * 6
+
+
+def test_without_a_home_its_files_go_with_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in `dagster definitions validate` in a checkout."""
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    with dg.instance_for_test(
+        overrides={
+            "event_log_storage": {"module": "memory_pipeline.automation.event_storage", "class": "KeptEventLog"}
+        },
+        set_dagster_home=False,
+    ) as instance:
+        storage = instance.event_log_storage
+        assert isinstance(storage, KeptEventLog)
+        folder = Path(storage._base_dir)
+        assert instance.all_logs(run(instance))
+        assert folder.is_dir()
+    assert not folder.exists()
