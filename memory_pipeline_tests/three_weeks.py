@@ -36,7 +36,10 @@ from memory_pipeline_tests.three_weeks_kept import Kept
 FIRST_DAY, DAYS = date(2025, 3, 3), 21
 """A Monday, and three weeks."""
 EXAMPLES, FIXTURES = Path(memory_pipeline.__file__).parent / "examples", SHARED / "fixtures"
-CLOCKS = ("days", "planning", "proposals.assets", "proposals.review", "automation.sensors", "sessions.stage")
+CLOCKS = (
+    *("days", "planning", "automation.sensors", "sessions.stage"),
+    *("proposals.assets", "proposals.checks", "proposals.review"),
+)
 """Modules that ask what time it is."""
 _STAMP = re.compile(rb'(?<=")(?P<day>\d{4}-\d\d-\d\d)(?P<clock>T\d\d:\d\d:\d\d(?:\.\d+)?Z)(?=")')
 _MILLISECONDS = re.compile(rb'(?<="timestamp":)\d{13}\b')

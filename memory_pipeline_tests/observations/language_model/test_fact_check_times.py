@@ -171,6 +171,9 @@ class Tables:
     def read(self, table: str, _: object) -> pl.DataFrame:
         return pl.DataFrame(self.rows[table], schema=TABLES[table].columns)
 
+    def is_retired(self, *_: object) -> bool:
+        return False
+
 
 @settings(max_examples=times(2.5))
 @given(
