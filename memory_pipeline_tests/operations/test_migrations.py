@@ -32,7 +32,8 @@ OWN = ("REVIEW.md", "memory/2026-03-05.md")
 
 def unpacked(archive: Path, folder: Path) -> Settings:
     with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11 has it from 3.11.4 on
+        packed.extractall(folder)
     return workspace(folder)[0]
 
 
