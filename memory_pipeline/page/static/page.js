@@ -5,6 +5,7 @@
 const AGAIN_MS = 2500;
 let current = null; // the id of the card that keys are for
 let work = Promise.resolve(); // keys that come quickly wait for the ones before them
+let turn = null; // while a key acts: the form that it submits is sent before the next key acts
 let timer = 0;
 
 const cards = () => [...document.querySelectorAll(".card")];
@@ -51,9 +52,11 @@ document.addEventListener("submit", (event) => {
   if (!event.target.matches("form[data-swap]")) return;
   event.preventDefault();
   const [form, button] = [event.target, event.submitter];
-  const own = form.closest(".card");
-  if (own) current = own.id;
-  work = work.then(() => (form.isConnected ? send(form, button) : null)).catch(() => location.reload());
+  const at = form.closest(".card");
+  if (at) current = at.id;
+  const sending = () => (form.isConnected ? send(form, button) : null);
+  if (turn) turn.sending = sending;
+  else work = work.then(sending).catch(() => location.reload());
 });
 
 document.addEventListener("change", (event) => {
@@ -89,6 +92,17 @@ function act(key) {
   return null;
 }
 
+function take(key) {
+  const own = {};
+  turn = own;
+  try {
+    act(key);
+  } finally {
+    turn = null;
+  }
+  return own.sending?.();
+}
+
 document.addEventListener("keydown", (event) => {
   const field = event.target.closest("textarea, input, select");
   if (field) {
@@ -103,7 +117,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (!["a", "r", "l", "e", "s", "w", "u", "j", "k", "/"].includes(event.key)) return;
   event.preventDefault();
-  work = work.then(() => act(event.key));
+  work = work.then(() => take(event.key)).catch(() => location.reload());
 });
 
 // whoever comes back from an editor sees what they marked there
