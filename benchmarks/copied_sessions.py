@@ -22,6 +22,7 @@ _UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 _TIME = re.compile(rb"(20\d\d-\d\d-\d\d)T\d\d:\d\d:\d\d")
 _MILLISECONDS = re.compile(rb"(?<![\d.])1[67]\d{11}(?![\d.])")
 _IDENTIFIER = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b|\b[a-z]+(?:[A-Z][a-z]+)+\b")
+_SESSION = re.compile(rb'("(?:sessionId|agentId)":\s*")([^"]+)')
 _SAID = ("text", "content", "thinking", "output")
 _DAY_MS = 86_400_000
 
@@ -47,6 +48,9 @@ def _copy(source: Path, target: Path, day: date, name: str) -> int:
     content = _UUID.sub(lambda m: f"{uuid.uuid5(NAMESPACE, name + m[0].decode())}".encode(), content)
     content = _TIME.sub(lambda m: _moved(m, delta), content)
     content = _MILLISECONDS.sub(lambda m: b"%d" % (int(m[0]) + delta.days * _DAY_MS), content)
+    content = _SESSION.sub(
+        lambda m: m[0] if _UUID.fullmatch(m[2]) else b"%s%s-%s" % (m[1], m[2], name.encode()), content
+    )
     suffix = f"{uuid.uuid5(NAMESPACE, name)}".translate(str.maketrans("0123456789-", "ghijklmnopq"))[:3]
     lines = [_renamed(line, suffix) for line in content.splitlines()]
     folder = target / source.parent.name
