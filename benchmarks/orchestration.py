@@ -13,7 +13,6 @@ the latter, since other work on the machine changes it less.
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import sqlite3
 import subprocess
@@ -161,7 +160,6 @@ def main() -> None:
         share = f"{processor / base:5.2f} x" if name.startswith("memory run") and "nothing" not in name else ""
         print(f"  {name:<32} {wall:8.2f} s {processor:8.2f} s of the processor {peak:6.0f} MB {share}")
     print(f"  goals: {GOAL} x, and {GOAL_IDLE} s with nothing to do")
-    print(f"  this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
 def at(workspace: Path) -> dict[str, str]:

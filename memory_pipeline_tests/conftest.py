@@ -180,3 +180,16 @@ def _moment(at: str | datetime) -> datetime:
 
 def _text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, for pages of our own; a Playwright `Browser`."""
+    from playwright.sync_api import sync_playwright
+
+    from memory_pipeline_tests.test_browser import BROWSER_ARGS, find_chromium
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=find_chromium(), args=BROWSER_ARGS)
+        yield opened
+        opened.close()

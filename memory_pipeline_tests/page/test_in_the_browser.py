@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
 from memory_pipeline_tests.page.serving import Served, served
@@ -27,7 +27,7 @@ from memory_pipeline_tests.rows import (
     say,
     workspace,
 )
-from memory_pipeline_tests.test_browser import BROWSER_ARGS, SHOTS, find_chromium, note_problems
+from memory_pipeline_tests.test_browser import SHOTS, note_problems
 
 pytestmark = pytest.mark.slow
 
@@ -39,14 +39,6 @@ HOSTILE = (
 )
 LONG = f"{HOSTILE} {'x' * 200_000} {'y ' * 100_000}"
 SCREENS = ("/review", "/memory", "/search?q=npm", "/day", "/session?id=s1", f"/why?id={p(1)}", "/quality")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=find_chromium(), args=BROWSER_ARGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from memory_pipeline.quality.page import write_report
 from memory_pipeline.quality.report import make_report
 from memory_pipeline.quality.results import Result
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, at, day_after, observation, observation_id, proposal, put, say, workspace
-from memory_pipeline_tests.test_browser import BROWSER_ARGS, SHOTS, find_chromium, note_problems
+from memory_pipeline_tests.test_browser import SHOTS, note_problems
 
 pytestmark = pytest.mark.slow
 
@@ -23,14 +23,6 @@ HOSTILE = (
     "Never <script>document.title='owned'</script> <img src=x onerror=\"document.title='owned'\"> {{ 7 * 7 }} \u202egp"
 )
 SECTION = "<b>Hard</b> Rules"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=find_chromium(), args=BROWSER_ARGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture
