@@ -26,7 +26,7 @@ def left_behind(home: Path) -> Iterator[tuple[str, str]]:
             continue
         yield str(path), path.read_bytes().decode("utf-8", "replace")
         if path.suffix == ".parquet":
-            yield str(path), repr(pl.read_parquet(path, glob=False).to_dicts())
+            yield str(path), pl.read_parquet(path, glob=False).write_ndjson()
         elif path.suffix == ".db" or path.read_bytes()[:15] == b"SQLite format 3":
             with closing(sqlite3.connect(path)) as connection:
                 yield str(path), "\n".join(connection.iterdump())

@@ -196,7 +196,11 @@ def write(path: Path, content: str) -> None:
 
 
 def found_in(texts: list[tuple[str, str]]) -> set[str]:
-    """Kinds of canaries that are there, as they are or as JSON writes them; of a long one any line will do."""
+    """Kinds of canaries that are there, as they are or as JSON writes them; of a long one any line will do.
+
+    Six digits stand by chance in the fractions of so many times and vectors; as a part of a word or number they are no
+    secret.
+    """
     found = set()
     secrets = {kind: secret for kind, (_, secret) in CANARIES.items()} | {"private": PRIVATE}
     pieces = {
@@ -211,9 +215,13 @@ def found_in(texts: list[tuple[str, str]]) -> set[str]:
     }
     everything = "\n".join(text for _, text in texts)
     for kind, parts in pieces.items():
-        if any(part in everything and not part.startswith("-----") for part in parts):
+        if any(_is_in(part, everything) for part in parts if not part.startswith("-----")):
             found.add(kind)
     return found
+
+
+def _is_in(part: str, text: str) -> bool:
+    return bool(re.search(rf"(?<![\w.]){part}(?!\w)", text)) if part.isdecimal() else part in text
 
 
 HARNESSES: tuple[Callable[[Path], None], ...] = (pi, claude, codex, gemini, opencode)
