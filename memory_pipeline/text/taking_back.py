@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from memory_pipeline.text import cues
@@ -63,20 +64,46 @@ class _Clause(NamedTuple):
     """It says what is to be, and not what is."""
 
 
+class _Sentence(NamedTuple):
+    """What is known of one text, whatever it is compared with."""
+
+    language: Cues | None
+    is_open: bool
+    """It is asked, so that it neither sets anything nor takes it back."""
+    doubts: bool
+    size: int
+    """Words of content in it."""
+    is_standing: bool
+    """It is to hold from now on, which a request of the moment does not end."""
+    turns: bool
+    clauses: tuple[_Clause, ...]
+
+
 def takes_back(text: str, older: str) -> bool:
     """Whether these words of a person's take back what the same person said before in the older ones."""
-    foreign = foreign_cues(text)
-    if foreign is not foreign_cues(older) or is_question(text) or is_question(older) or supposes(text):
+    later, earlier = _read(text), _read(older)
+    if later.language is not earlier.language or later.is_open or earlier.is_open or later.doubts or not earlier.size:
         return False
-    if (foreign.doubt if foreign else cues.DOUBT).search(text):
-        return False
-    whole = _stems_of(older)
-    if not whole or (_is_standing(older, foreign) and not (_is_standing(text, foreign) or _turns(text, foreign))):
+    if earlier.is_standing and not (later.is_standing or later.turns):
         return False
     return any(
-        later.wants and later.refuses != earlier.refuses and _is_within(later, earlier, len(whole))
-        for later in _clauses(text, foreign)
-        for earlier in _clauses(older, foreign)
+        after.wants and after.refuses != before.refuses and _is_within(after, before, earlier.size)
+        for after in later.clauses
+        for before in earlier.clauses
+    )
+
+
+@lru_cache(maxsize=20_000)  # of a long session each sentence is compared with hundreds of others
+def _read(text: str) -> _Sentence:
+    foreign = foreign_cues(text)
+    return _Sentence(
+        foreign,
+        is_question(text),
+        bool(supposes(text) or (foreign.doubt if foreign else cues.DOUBT).search(text)),
+        len(_stems_of(text)),
+        bool((foreign.rule if foreign else _STANDING).search(text)),
+        _turns(text, foreign),
+        tuple(_clauses(text, foreign)),
     )
 
 
@@ -131,11 +158,6 @@ def _turns(text: str, foreign: Cues | None) -> bool:
     if foreign:
         return kind_of_user(text) in ("preference", "decision")
     return bool(_TURNS.search(text) or _WISHES.search(text))
-
-
-def _is_standing(text: str, foreign: Cues | None) -> bool:
-    """Whether it is to hold from now on, which a request of the moment does not end."""
-    return bool((foreign.rule if foreign else _STANDING).search(text))
 
 
 def _stems_of(text: str) -> tuple[str, ...]:

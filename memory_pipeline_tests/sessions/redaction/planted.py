@@ -96,7 +96,7 @@ def claude(folder: Path) -> None:
                 "uuid": f"u-{number}",
                 "sessionId": "claude-1",
                 "timestamp": stamp(number),
-                "cwd": f"/src/{_all()}",
+                "cwd": f"/src/{_all()}" if number % 500 == 1 else "/src/parcels",
                 "message": {"content": content},
             }
         )
