@@ -1,9 +1,9 @@
 """A bank of wordings: the topics of every kind, the decoys and the ordinary talk around them, written by hand.
 
-Four files lie beside this one. By `tuning.toml` and `unheard.toml` thresholds are chosen and weights fitted, by
-`reporting.toml` and `kept_aside.toml` figures are reported. They share no topic, command, error or phrase, which a test
-holds; but that `unheard` and `kept_aside` have only corrections, rules and decoys of their own, and take the `rest`
-from the bank that they name.
+Five files lie beside this one. By `tuning.toml` and `unheard.toml` thresholds are chosen and weights fitted, by
+`reporting.toml`, `kept_aside.toml` and `held_out.toml` figures are reported. They share no topic, command, error or
+phrase, which a test holds; but that all but the first and the third have only corrections, rules and decoys of their
+own, and take the `rest` from the bank that they name.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 
 from benchmarks.planted_friction.model import REPEATED_CORRECTION, RULE_VIOLATED, Call
 
-TUNING, REPORTING, UNHEARD, KEPT_ASIDE = "tuning", "reporting", "unheard", "kept_aside"
-BANKS = (TUNING, REPORTING, UNHEARD, KEPT_ASIDE)
+TUNING, REPORTING, UNHEARD, KEPT_ASIDE, HELD_OUT = "tuning", "reporting", "unheard", "kept_aside", "held_out"
+BANKS = (TUNING, REPORTING, UNHEARD, KEPT_ASIDE, HELD_OUT)
 LANGUAGES = ("en", "de", "es")
 Topic = Mapping[str, Any]
 Phrases = Mapping[str, list[str]]
@@ -108,6 +108,8 @@ def bank_of(name: str) -> Bank:
     if "rest" not in own:
         return Bank(name, own)
     rest = bank_of(own["rest"]).data
+    for topic in own[REPEATED_CORRECTION]:  # who has no words for it in a language says it in English
+        topic["says"] = {each: topic["says"].get(each, topic["says"]["en"]) for each in LANGUAGES}
     # a correction that has a line is one of a rule too: a week has either
     rules = {RULE_VIOLATED: [topic for topic in own[REPEATED_CORRECTION] if "line" in topic]}
     both = {part: {**rest[part], **own.get(part, {})} for part in ("talk", "decoys")}

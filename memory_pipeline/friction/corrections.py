@@ -9,6 +9,7 @@ from pathlib import Path
 from memory_pipeline.friction import objections
 from memory_pipeline.friction.clustering import Words, clusters, terms_of
 from memory_pipeline.friction.events import FrictionEvent
+from memory_pipeline.friction.frames import mostly_of_one_frame
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
     HARD_RULES,
@@ -61,11 +62,14 @@ POSSIBLE = -2.0
 """Logit of an objection from which words are compared with others: less is hardly one, whatever it is about."""
 PLAINLY = 0.7
 """From which words about a rule say that it was broken, where no cue and no observer says so."""
-SURE, ALONE = 0.3, 0.0
-"""Mean of words that are about one thing, from which they are objections; and what two sessions must have each."""
-SURE_OF_RULE = -0.3
+SURE = 0.3
+"""Mean of words that are about one thing, from which they are objections."""
+SURE_OF_RULE = 0.0
 """Mean from which words about one thing and about a rule say that it was broken: it stands there already what they
 object to."""
+CUED = 2.0
+"""Added to the logit of words with a cue ("no", "again", "instead of"): the wordings that the weights were fitted on
+have few of these, so that the others are learnt. Half of it finds the same planted friction."""
 TOLD, OWNED, OPENS = 1.0, 1.0, -2.0
 """Added to the logit of what was observed as a correction, a rule or a preference, or has a cue of one; where the
 agent's answer owns to a mistake; and of other words that open a session, before which nobody did anything. Of 20
@@ -73,6 +77,8 @@ objections in recorded sessions none was the first message, and 45 % were owned 
 agent had just changed something is no sign: it had before 65 % of them, and before 62 % of what else was said."""
 CHANGED_MIND = -3.0
 """Logit of words by which a user ends what they wanted themselves."""
+CERTAIN_SHARE = 0.33
+"""Of the members that must say so by a cue, or be owned to, where all say the same of different things."""
 MIN_WORDS = 2
 """Of content, in words that say what was wanted."""
 RULE_SHARE = 0.34
@@ -118,7 +124,7 @@ def patterns_of(
             plain |= {m.event_id for m in of_mind} if breaking else set()
             heard = (m for m in members if m.event_id in plain or says[m.event_id][1] >= IN_PASSING)
             by_rule[rule].update({m.event_id: m for m in heard})
-        elif _are_objections(of_mind, objection) and _is_clear(of_mind):
+        elif _object_together(of_mind, objection, SURE) and _is_clear(of_mind):
             patterns.append(_repeated(of_mind))
     for event in everyone:
         rule, like = says[event.event_id]
@@ -239,19 +245,19 @@ class _Rules:
 def _objection(event: FrictionEvent, vector: Sequence[float] | None) -> float:
     """How likely it is that something was not done as the user wants it: a logit."""
     weights = objections.load(objections.LEXICAL if vector is None else objections.ENCODED)
-    return weights.logit(event.text, vector) + OWNED * event.is_owned
+    return weights.logit(event.text, vector) + OWNED * event.is_owned + CUED * _corrects(event)
 
 
 def _object_together(members: Sequence[FrictionEvent], objection: Mapping[str, float], least: float) -> bool:
-    """Whether they span sessions and say together that something was wrong: one weak sign is none, several are. In one
-    of three that is told by more than weights: work that is asked for in many sessions would be an objection otherwise.
-    """
-    sessions = {m.session_id for m in members}
-    certain = sum(m.is_owned or _corrects(m) for m in members)
+    """Whether they span sessions and say together that something was wrong: one weak sign is none, several are. Of one
+    sentence with another thing in it each time, which is how the same work is asked for, some must say so by more."""
     return (
-        len(sessions) >= MIN_SESSIONS
-        and 3 * certain >= len(members)
+        len({m.session_id for m in members}) >= MIN_SESSIONS
         and sum(objection[m.event_id] for m in members) >= least * len(members)
+        and (
+            sum(m.is_owned or _corrects(m) for m in members) >= CERTAIN_SHARE * len(members)
+            or not mostly_of_one_frame([m.text for m in members])
+        )
     )
 
 
@@ -260,12 +266,6 @@ def _corrects(event: FrictionEvent) -> bool:
     foreign = foreign_cues(event.text)
     cue = foreign.correction if foreign else cues.CORRECTION
     return cue.search(event.text) is not None or bool(retracted_names(event.text)) or bool(AGAIN.search(event.text))
-
-
-def _are_objections(members: Sequence[FrictionEvent], objection: Mapping[str, float]) -> bool:
-    """Whether together they are, and two sessions have one each: no single one carries the others."""
-    alone = {m.session_id for m in members if objection[m.event_id] >= ALONE}
-    return len(alone) >= MIN_SESSIONS and _object_together(members, objection, SURE)
 
 
 def _is_clear(members: Sequence[FrictionEvent]) -> bool:

@@ -1,8 +1,8 @@
 """How likely words of a user say that something was not done as they want it: an objection, whatever its words.
 
-Told by the vector of the words and by the short ones among them, with weights that `benchmarks/fit_objections.py`
-fitted on wordings of many topics; no cue stands alone. It is far from sure of a single sentence: only several that are
-about one thing, in two sessions or more, are a pattern.
+Told by the vector of the words, by the words and by each two that follow each other, with weights that
+`benchmarks/fit_objections.py` fitted on wordings of many topics and writers; no cue stands alone. It is far from sure
+of a single sentence: only several that are about one thing, in two sessions or more, are a pattern.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from itertools import pairwise
 
 from memory_pipeline.text.kinds import RULES, kind_of_user
 from memory_pipeline.text.languages.identify import ENGLISH, FRENCH, GERMAN, SPANISH, language_of
@@ -53,7 +54,7 @@ def load(name: str) -> Objections:
 
 
 def parts_of(text: str) -> frozenset[str]:
-    """What the weights know of a text beside its vector: its words, with which it begins and ends, and its kind."""
+    """What the weights know of a text beside its vector: its words, each two neighbours, its ends, and its kind."""
     words = [NUMBER if w.isdigit() else w.replace("’", "'") for w in _PART.findall(text.lower())]
-    ends = {f"{FIRST}{words[0]}", f"{words[-1]}{LAST}"} if words else set()
-    return frozenset({*words, *ends, f"kind {kind_of_user(text)}"})
+    pairs = (f"{one} {other}" for one, other in pairwise([FIRST, *words, LAST]))
+    return frozenset({*words, *pairs, f"kind {kind_of_user(text)}"})

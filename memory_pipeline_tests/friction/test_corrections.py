@@ -62,7 +62,8 @@ def weighed(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
         ((0.9, 0.9), True),
         ((0.1, 0.9), True),  # one of them is a weak sign
         ((0.1, 0.1), False),  # both are
-        ((-0.6, 3.0), False),  # one alone carries both
+        ((-0.6, 3.0), True),  # one that is plain, and one that may be
+        ((-4.0, 5.0), False),  # one alone: what is hardly an objection does not count
         ((-1.0, 1.5, 0.5), True),
         ((-1.0, -1.5, 2.0, 0.5), False),  # most of what is said of it is no objection
     ],
@@ -80,11 +81,12 @@ def test_what_is_about_one_thing_is_judged_together(
 
 
 @pytest.mark.parametrize(("times", "owned", "is_pattern"), [(3, 0, False), (3, 1, True), (4, 1, False), (4, 2, True)])
-def test_work_that_is_asked_for_again_is_no_objection_whatever_the_weights_say(
+def test_the_same_work_on_other_things_is_no_objection_whatever_the_weights_say(
     weighed: dict[str, float], times: int, owned: int, is_pattern: bool
 ) -> None:
     weighed |= {f"s{i}": 2.0 for i in range(times)}
-    asked = [event("The kiln shed wants packages from uv.", f"s{i}", ago=i) for i in range(times)]
+    things = ("importer", "mailer", "scheduler", "exporter")[:times]
+    asked = [event(f"The kiln shed wants packages in the {x}.", f"s{i}", ago=i) for i, x in enumerate(things)]
     remarks = [replace(e, is_owned=i < owned) for i, e in enumerate(asked)]
     words = Words.among([*OTHER, *(e.text for e in remarks)])
     assert bool(patterns_of(Said([], [], remarks), (), {}, {}, words)) is is_pattern
@@ -125,8 +127,8 @@ def test_a_rule_is_told_from_all_that_is_said_of_it_together(weighed: dict[str, 
         weighed.update({f"s{i}": logit for i, logit in enumerate(logits)})
         return [p.kind for p in patterns_of(said, [rule], vectors, {rule.rule_id: [0.28, 0.96]}, words)]
 
-    assert patterns(-0.2, -0.2) == ["rule_violated"]
-    assert patterns(-0.5, -0.5) == []
+    assert patterns(0.1, 0.1) == ["rule_violated"]
+    assert patterns(-0.2, -0.2) == []
 
 
 def test_a_line_for_two_projects_names_them() -> None:
