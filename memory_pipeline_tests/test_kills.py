@@ -18,7 +18,7 @@ from memory_pipeline_tests.rows import day_after
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")]
 DAYS = [day_after(number) for number in range(6)]
-KILLS, IN_PLACE, MONTH_KILLS = 34, 24, 5
+KILLS, IN_PLACE, MONTH_KILLS = 34, 24, 8
 
 
 @pytest.fixture

@@ -77,8 +77,9 @@ objections in recorded sessions none was the first message, and 45 % were owned 
 agent had just changed something is no sign: it had before 65 % of them, and before 62 % of what else was said."""
 CHANGED_MIND = -3.0
 """Logit of words by which a user ends what they wanted themselves."""
-CERTAIN_SHARE = 0.33
-"""Of the members that must say so by a cue, or be owned to, where all say the same of different things."""
+SURE_BY_WORDS, CERTAIN_SHARE = 2.0, 0.33
+"""Mean from which the weights alone are believed, of what is not one sentence said of different things; and the share
+of members that must say so by a cue, or be owned to, where they are not: answers and news are near to objections."""
 MIN_WORDS = 2
 """Of content, in words that say what was wanted."""
 RULE_SHARE = 0.34
@@ -256,7 +257,10 @@ def _object_together(members: Sequence[FrictionEvent], objection: Mapping[str, f
         and sum(objection[m.event_id] for m in members) >= least * len(members)
         and (
             sum(m.is_owned or _corrects(m) for m in members) >= CERTAIN_SHARE * len(members)
-            or not mostly_of_one_frame([m.text for m in members])
+            or (
+                sum(objection[m.event_id] for m in members) >= SURE_BY_WORDS * len(members)
+                and not mostly_of_one_frame([m.text for m in members])
+            )
         )
     )
 
