@@ -266,7 +266,9 @@ def _object_together(members: Sequence[FrictionEvent], objection: Mapping[str, f
 
 
 def _corrects(event: FrictionEvent) -> bool:
-    """Whether it says so by a cue: a rule or a wish alone may be said of any new work."""
+    """Whether it says so by a cue: a rule or a wish alone may be said of any new work, and "who still uses it?" asks."""
+    if is_question(event.text):
+        return False
     foreign = foreign_cues(event.text)
     cue = foreign.correction if foreign else cues.CORRECTION
     return cue.search(event.text) is not None or bool(retracted_names(event.text)) or bool(AGAIN.search(event.text))

@@ -103,6 +103,15 @@ def test_what_is_asked_for_first_is_no_objection_unless_it_says_so(weighed: dict
     assert patterns_of(Said(first, [], []), (), {}, {}, words)  # a rule that is laid down in each session anew
 
 
+def test_a_cue_in_a_question_asks_and_corrects_nothing(weighed: dict[str, float]) -> None:
+    weighed |= {"s0": 0.6, "s1": 0.6}
+    texts = ("the name notifier is gone after this", "who still uses the old name notifier?")
+    events = [event(text, f"s{i}", ago=1 - i) for i, text in enumerate(texts)]
+    told = [events[0], event("the old name notifier is used again", "s1")]
+    assert patterns_of(Said([], [], events), (), {}, {}, Words.among([*OTHER, *texts])) == []
+    assert patterns_of(Said([], [], told), (), {}, {}, Words.among([*OTHER, *(e.text for e in told)]))
+
+
 def test_words_that_only_announce_are_no_pattern(weighed: dict[str, float]) -> None:
     weighed |= {"s1": 2.0, "s2": 2.0}
     assert found(*(event("This stood in the kiln's old thread:", s) for s in ("s1", "s2"))) == []
