@@ -2,10 +2,10 @@
 
     python -m benchmarks.fit_objections [--without SOURCE ...] [--write FILE]
 
-Fitted on the files of `objections/`, each written by somebody else than the others; on the banks `tuning` and `unheard`
-of planted friction (what people say there again and what they ask for besides); and on what users say in the sessions
-of ../shared/fixtures. Printed is, for each language, the area under the curve and the average precision, of each source
-by weights that were fitted on the others: other people with other topics.
+Fitted on the files of `objections/`; on the banks `tuning` and `unheard` of planted friction (what is said there again
+and what is asked for besides); and on what users say in the sessions of ../shared/fixtures. Files and banks were
+written for this by language models, each file apart from the others; `recorded` alone is of people. Printed is, for
+each language, the area under the curve and the average precision, of each source by weights fitted on the others.
 
 `--without` leaves sources out, so that what is measured with the weights was never seen by them; `--write` writes the
 weights, those that are shipped to `memory_pipeline/friction/objections.json`.
@@ -38,7 +38,7 @@ TYPED = "typed"
 MIN_TOPICS = 5
 """That have a part, for it to have a weight: a word of one topic tells what it is about."""
 STRENGTH, OF_VECTOR = 0.3, 2.0
-"""Inverse of the ridge, and how much the vector counts beside the words. A third or thrice is .01 worse."""
+"""Inverse of the ridge, of which a third is .01 worse and thrice no better; how much the vector counts beside words."""
 MAX_SENTENCE, MAX_SAID = 200, 1_500
 """Characters of a recorded sentence and of its message, above which it was pasted more often than said."""
 RECORDED = "recorded"
@@ -54,24 +54,22 @@ class Example(NamedTuple):
 
 def examples() -> list[Example]:
     """All of them. Without ../shared/fixtures there are no recorded ones, and nothing should be written."""
-    found = []
-    for path in sorted(WORDINGS.glob("*.toml")):
-        told = tomllib.loads(path.read_text("utf-8"))
-        topics = [{"name": None, **told}] if path.stem == TYPED else told["topic"]
-        found += [
-            Example(text, kind == "objections", topic["name"] or text, language, path.stem)
-            for topic in topics
-            for kind in ("objections", "other")
-            for language, texts in topic[kind].items()
-            for text in texts
-        ]
+    files = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in sorted(WORDINGS.glob("*.toml"))}
+    found = [
+        Example(text, kind == "objections", topic.get("name", text), language, source)
+        for source, told in files.items()
+        for topic in told.get("topic", [told])
+        for kind in ("objections", "other")
+        for language, texts in topic[kind].items()
+        for text in texts
+    ]
     for name in (TUNING, UNHEARD):
         found += _planted(name)
-    own = tomllib.loads((WORDINGS / f"{TYPED}.toml").read_text("utf-8"))[RECORDED]
+    recorded = files[TYPED][RECORDED]
     return found + [
-        Example(text, text in own["objections"], session, RECORDED, RECORDED)
+        Example(text, text in recorded["objections"], session, RECORDED, RECORDED)
         for text, session in _said_in_fixtures().items()
-        if text not in own["unclear"]
+        if text not in recorded["unclear"]
     ]
 
 

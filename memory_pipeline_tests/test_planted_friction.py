@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer
 
 from benchmarks.fit_objections import examples
 from benchmarks.friction import IN_MEMORY
@@ -202,13 +203,14 @@ def said_in(bank: Bank) -> Iterator[str]:
 
 def near(some: set[str], others: set[str]) -> list[tuple[str, str]]:
     """Those that are said with few words changed."""
-    bags = [{text: frozenset(re.findall(r"\w+", text.lower())) for text in texts} for texts in (some, others)]
-    return [
-        (text, other)
-        for text, one in bags[0].items()
-        for other, two in bags[1].items()
-        if len(one) > 3 and len(one & two) >= 0.67 * len(one | two)
-    ]
+    both = [sorted(texts) for texts in (some, others)]
+    counting = CountVectorizer(token_pattern=r"\w+", binary=True).fit(itertools.chain(*both))
+    one, other = (counting.transform(texts).astype(np.int32) for texts in both)
+    shared = (one @ other.T).toarray()
+    size = one.sum(axis=1).A1
+    union = size[:, None] + other.sum(axis=1).A1[None, :] - shared
+    alike = (size[:, None] > 3) & (shared >= 0.67 * union)
+    return [(both[0][i], both[1][j]) for i, j in np.argwhere(alike)]
 
 
 def test_the_weights_saw_nothing_that_figures_are_reported_of() -> None:

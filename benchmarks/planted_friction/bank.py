@@ -1,4 +1,6 @@
-"""A bank of wordings: the topics of every kind, the decoys and the ordinary talk around them, written by hand.
+"""A bank of wordings: the topics of every kind, the decoys and the ordinary talk around them.
+
+They were written by language models for this, and say how people may type, not how they do.
 
 Five files lie beside this one. By `tuning.toml` and `unheard.toml` thresholds are chosen and weights fitted, by
 `reporting.toml`, `kept_aside.toml` and `held_out.toml` figures are reported. They share no topic, command, error or

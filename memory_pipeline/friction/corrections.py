@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from memory_pipeline.friction import objections
 from memory_pipeline.friction.clustering import Words, clusters, terms_of
@@ -69,7 +70,7 @@ SURE_OF_RULE = 0.0
 object to."""
 CUED = 2.0
 """Added to the logit of words with a cue ("no", "again", "instead of"): the wordings that the weights were fitted on
-have few of these, so that the others are learnt. Half of it finds the same planted friction."""
+have few of these, so that the others are learnt. Half of it finds one planted correction of 86 less."""
 TOLD, OWNED, OPENS = 1.0, 1.0, -2.0
 """Added to the logit of what was observed as a correction, a rule or a preference, or has a cue of one; where the
 agent's answer owns to a mistake; and of other words that open a session, before which nobody did anything. Of 20
@@ -252,21 +253,16 @@ def _objection(event: FrictionEvent, vector: Sequence[float] | None) -> float:
 def _object_together(members: Sequence[FrictionEvent], objection: Mapping[str, float], least: float) -> bool:
     """Whether they span sessions and say together that something was wrong: one weak sign is none, several are. Of one
     sentence with another thing in it each time, which is how the same work is asked for, some must say so by more."""
-    return (
-        len({m.session_id for m in members}) >= MIN_SESSIONS
-        and sum(objection[m.event_id] for m in members) >= least * len(members)
-        and (
-            sum(m.is_owned or _corrects(m) for m in members) >= CERTAIN_SHARE * len(members)
-            or (
-                sum(objection[m.event_id] for m in members) >= SURE_BY_WORDS * len(members)
-                and not mostly_of_one_frame([m.text for m in members])
-            )
-        )
-    )
+    if len({m.session_id for m in members}) < MIN_SESSIONS:
+        return False
+    likely = fmean(objection[m.event_id] for m in members)
+    certain = fmean(m.is_owned or _corrects(m) for m in members)
+    is_plain = likely >= SURE_BY_WORDS and not mostly_of_one_frame([m.text for m in members])
+    return likely >= least and (certain >= CERTAIN_SHARE or is_plain)
 
 
 def _corrects(event: FrictionEvent) -> bool:
-    """Whether it says so by a cue: a rule or a wish alone may be said of any new work, and "who still uses it?" asks."""
+    """Whether it says so by a cue: a rule or a wish alone may be of any new work, and "who still uses it?" asks."""
     if is_question(event.text):
         return False
     foreign = foreign_cues(event.text)

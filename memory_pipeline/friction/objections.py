@@ -1,7 +1,7 @@
 """How likely words of a user say that something was not done as they want it: an objection, whatever its words.
 
 Told by the vector of the words, by the words and by each two that follow each other, with weights that
-`benchmarks/fit_objections.py` fitted on wordings of many topics and writers; no cue stands alone. It is far from sure
+`benchmarks/fit_objections.py` fitted on wordings of many topics; no cue stands alone. It is far from sure
 of a single sentence: only several that are about one thing, in two sessions or more, are a pattern.
 """
 

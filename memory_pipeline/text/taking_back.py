@@ -68,8 +68,8 @@ class _Sentence(NamedTuple):
     """What is known of one text, whatever it is compared with."""
 
     language: Cues | None
-    is_open: bool
-    """It is asked, so that it neither sets anything nor takes it back."""
+    asks: bool
+    """It neither sets anything nor takes it back."""
     doubts: bool
     size: int
     """Words of content in it."""
@@ -82,7 +82,7 @@ class _Sentence(NamedTuple):
 def takes_back(text: str, older: str) -> bool:
     """Whether these words of a person's take back what the same person said before in the older ones."""
     later, earlier = _read(text), _read(older)
-    if later.language is not earlier.language or later.is_open or earlier.is_open or later.doubts or not earlier.size:
+    if later.language is not earlier.language or later.asks or earlier.asks or later.doubts or not earlier.size:
         return False
     if earlier.is_standing and not (later.is_standing or later.turns):
         return False
