@@ -63,8 +63,8 @@ POSSIBLE = -2.0
 """Logit of an objection from which words are compared with others: less is hardly one, whatever it is about."""
 PLAINLY = 0.7
 """From which words about a rule say that it was broken, where no cue and no observer says so."""
-SURE = 0.3
-"""Mean of words that are about one thing, from which they are objections."""
+SURE, ALONE = 0.3, 0.0
+"""Mean of words that are about one thing, from which they are objections; and what two sessions must have each."""
 SURE_OF_RULE = 0.0
 """Mean from which words about one thing and about a rule say that it was broken: it stands there already what they
 object to."""
@@ -126,7 +126,7 @@ def patterns_of(
             plain |= {m.event_id for m in of_mind} if breaking else set()
             heard = (m for m in members if m.event_id in plain or says[m.event_id][1] >= IN_PASSING)
             by_rule[rule].update({m.event_id: m for m in heard})
-        elif _object_together(of_mind, objection, SURE) and _is_clear(of_mind):
+        elif _are_objections(of_mind, objection) and _is_clear(of_mind):
             patterns.append(_repeated(of_mind))
     for event in everyone:
         rule, like = says[event.event_id]
@@ -259,6 +259,12 @@ def _object_together(members: Sequence[FrictionEvent], objection: Mapping[str, f
     certain = fmean(m.is_owned or _corrects(m) for m in members)
     is_plain = likely >= SURE_BY_WORDS and not mostly_of_one_frame([m.text for m in members])
     return likely >= least and (certain >= CERTAIN_SHARE or is_plain)
+
+
+def _are_objections(members: Sequence[FrictionEvent], objection: Mapping[str, float]) -> bool:
+    """Whether together they are, and two sessions have one each: no single one carries the others."""
+    alone = {m.session_id for m in members if objection[m.event_id] >= ALONE}
+    return len(alone) >= MIN_SESSIONS and _object_together(members, objection, SURE)
 
 
 def _corrects(event: FrictionEvent) -> bool:
