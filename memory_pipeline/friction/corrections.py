@@ -78,7 +78,7 @@ objections in recorded sessions none was the first message, and 45 % were owned 
 agent had just changed something is no sign: it had before 65 % of them, and before 62 % of what else was said."""
 CHANGED_MIND = -3.0
 """Logit of words by which a user ends what they wanted themselves."""
-SURE_BY_WORDS, CERTAIN_SHARE = 0.8, 0.33
+SURE_BY_WORDS, CERTAIN_SHARE = 0.8, 1 / 3
 """Mean from which the weights alone are believed, of what is not one sentence said of different things; and the share
 of members that must say so by a cue, or be owned to, where they are not: answers and news are near to objections."""
 MIN_WORDS = 2
