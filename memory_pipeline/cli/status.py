@@ -56,9 +56,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     with one_sentence(SettingError, code=MISUSED):
         directories = roots(settings)
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS).left
-    stages = Stages.from_settings(settings, catalogue)
-    planning = Lake(settings.lake_dir, for_planning=True)
     problems = vector_problems(Workspace(settings, lake))  # first, for what is missing makes days out of date
+    stages = Stages.from_settings(settings, catalogue, for_planning=True)
+    planning = Lake(settings.lake_dir, for_planning=True)
     days, log = catalogue.days(), ProposalLog(lake)
     data = {
         "workspace": str(settings.workspace),

@@ -54,6 +54,10 @@ class Lake:
         self._healed: set[str] = set()
         self._seen: dict[str, tuple[str, int, int] | None] | None = {} if for_planning else None
 
+    @property
+    def is_for_planning(self) -> bool:
+        return self._seen is not None
+
     def path(self, table: str, day: date | None = None) -> Path:
         name = f"{day:%Y-%m-%d}" if TABLES[table].daily and day else "all"
         return self.root / table / f"{name}.parquet"
