@@ -110,7 +110,8 @@ def _distilling(settings: Settings, level: int) -> dg.ScheduleDefinition:
     def distil(context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource) -> dg.RunRequest | dg.SkipReason:
         opened = workspace.open()
         if level == DAY:
-            report_empty_partitions(context.instance, opened, Catalogue(opened.lake, opened.settings))
+            catalogue = Catalogue(opened.lake, opened.settings)
+            report_empty_partitions(context.instance, opened, catalogue, context.repository_def.asset_graph)
         stage = DistillationStage(opened, level, day_of(context.scheduled_execution_time, opened.settings.zone))
         due = due_periods(stage)
         if not due:

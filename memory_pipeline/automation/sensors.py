@@ -62,8 +62,11 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
         settings = opened.settings
         catalogue = Catalogue(opened.lake, settings)
         day = f"{day_of(now, settings.zone)}"
-        if context.cursor and context.cursor != day:  # it has begun, and nothing is there yet; at first the UI reports
-            report_empty_partitions(context.instance, opened, catalogue)
+        repository = context.repository_def
+        if (
+            repository and context.cursor and context.cursor != day
+        ):  # it has begun, and nothing is there yet; at first the UI reports
+            report_empty_partitions(context.instance, opened, catalogue, repository.asset_graph)
         context.update_cursor(day)
         seen = catalogue.refresh(find_sources(roots(settings)), seconds=REFRESH_SECONDS)
         stages = Stages.from_settings(settings, catalogue, now, for_planning=True)

@@ -21,9 +21,11 @@ from memory_pipeline.workspace import Workspace
 def _report_empty_partitions(instance: Any) -> None:
     """So that the catalogue counts no day without a session as missing; of later days the schedule at five does it."""
     from memory_pipeline.automation.empty_partitions import report_empty_partitions
+    from memory_pipeline.definitions import build_definitions
 
     workspace = Workspace.open(active_settings())  # with the first day that has just been kept
-    report_empty_partitions(instance, workspace, Catalogue(workspace.lake, workspace.settings))
+    graph = build_definitions(workspace.settings).resolve_asset_graph()
+    report_empty_partitions(instance, workspace, Catalogue(workspace.lake, workspace.settings), graph)
 
 
 def ui(port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1.")] = 3000) -> None:
