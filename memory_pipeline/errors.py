@@ -8,6 +8,7 @@
     │  │  └─ IndexBusyError         … for another process uses it                             embeddings/index.py
     │  ├─ ModelUnavailableError     the model did not answer, however often it was asked      llm/errors.py
     │  │  └─ SetAsideError          … this one request; others it may answer                  llm/errors.py
+    │  ├─ RecordUnavailableError    Postgres, which keeps Dagster's record, is out of reach    dagster_record.py
     │  └─ TodoistBusyError          Todoist did not answer                            proposals/todoist/client.py
     ├─ CannotGoOnError              the same would happen on every other day, now and later
     │  ├─ ModelMisconfiguredError   no request to the model can succeed                       llm/errors.py
@@ -15,6 +16,7 @@
     │  ├─ NoSuchPromptError         a prompt is not there, or misses a place                  llm/prompts.py
     │  ├─ TodoistRefusedError       Todoist does not take what it is told             proposals/todoist/client.py
     │  ├─ DiskFullError             the disk of the workspace has too little room               free_space.py
+    │  ├─ RecordMisconfiguredError  what dagster.yaml says of Postgres cannot be used          dagster_record.py
     │  └─ DamagedInstanceError      Dagster cannot open its own files                           cli/dagster_runs.py
     ├─ SettingError                 a setting cannot be used                                  settings.py
     ├─ WrongFileError               a file of settings or marks cannot be read                memory_json.py

@@ -152,6 +152,11 @@ class QdrantSettings(_Group):
     api_key: str | None = Field(
         None, repr=False, description="Key for the Qdrant server; over http:// it goes unencrypted."
     )
+    quantization: Literal["none", "int8"] = Field(
+        "none",
+        description="`int8`: the server also keeps vectors as bytes in memory, a quarter of their size, and "
+        "looks among these first.",
+    )
 
 
 class IdentitySettings(_Group):

@@ -146,7 +146,7 @@ def test_a_day_that_gets_a_session_later_is_due(
 
 def test_the_ui_reports_them_before_it_starts(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it would become is not started here."""
-    started: list[tuple[Settings, int]] = []
+    started: list[tuple[Settings, int, str]] = []
     monkeypatch.setattr(web_server, "serve", lambda *args: started.append(args))
     monkeypatch.setattr(os, "environ", dict(os.environ))
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -155,7 +155,7 @@ def test_the_ui_reports_them_before_it_starts(settings: Settings, monkeypatch: p
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     ui(port=port)
-    assert [given for _, given in started] == [port] and Path.cwd() == settings.dagster_home
+    assert [given[1:] for given in started] == [(port, "127.0.0.1")] and Path.cwd() == settings.dagster_home
     with instance_of(settings) as instance:
         assert {"2025-01-02"} < materialized(instance, "sessions")
 

@@ -87,6 +87,7 @@ EVERY = [
     ("qdrant.url", "QDRANT_URL", "http://localhost:6333", "http://localhost:6333"),
     ("qdrant.collection", "QDRANT_COLLECTION", "mine", "mine"),
     ("qdrant.api_key", "QDRANT_API_KEY", "k-1", "k-1"),
+    ("qdrant.quantization", "QDRANT_QUANTIZATION", "int8", "int8"),
 ]
 
 

@@ -9,6 +9,7 @@ other.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -123,7 +124,11 @@ def _store(instance: dg.DagsterInstance, events: Sequence[EventLogEntry]) -> Non
     there the index, which all questions about assets are asked of, gets them in one transaction."""
     storage = instance.event_log_storage
     if not isinstance(storage, SqliteEventLogStorage):
-        storage.store_event_batch(events)
+        by_asset = defaultdict[dg.AssetKey | None, list[EventLogEntry]](list)
+        for event in events:
+            by_asset[event.get_dagster_event().asset_key].append(event)
+        for found in by_asset.values():  # of a batch Postgres notes the asset of the last event alone
+            storage.store_event_batch(found)
         return
     newest: dict[dg.AssetKey | None, tuple[EventLogEntry, int]] = {}
     with storage.index_connection() as index:

@@ -205,12 +205,18 @@ def _recorded(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
     if not (settings.dagster_home / "dagster.yaml").exists():
         return nothing
     from memory_pipeline.cli.dagster_runs import DamagedInstanceError, automation_of, check_results, instance_of
+    from memory_pipeline.dagster_record import RecordMisconfiguredError, RecordUnavailableError
 
     try:
         with instance_of(settings) as instance:
             known = automation_of(settings, instance)
             checks = check_results(settings, instance, set(days))
-    except DamagedInstanceError as error:  # the rest is none the worse for it
+    except (
+        DamagedInstanceError,
+        RecordUnavailableError,
+        RecordMisconfiguredError,
+    ) as error:
+        # the rest is none the worse for it
         return nothing | {"record_problem": str(error)}
     return {
         "failing_checks": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},

@@ -28,7 +28,16 @@ def _report_empty_partitions(instance: Any) -> None:
     report_empty_partitions(instance, workspace, Catalogue(workspace.lake, workspace.settings), graph)
 
 
-def ui(port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1.")] = 3000) -> None:
+def ui(
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1.")] = 3000,
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address to listen on: another one only in a container whose port is published on 127.0.0.1.",
+        ),
+    ] = "127.0.0.1",
+) -> None:
     """Start Dagster's UI and daemon; stop them with Ctrl-C."""
     settings = active_settings()
     with only_one(settings, "ui", f"The UI of {settings.workspace} is open already; use that one, or stop it first."):
@@ -42,7 +51,7 @@ def ui(port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1
         _leave_the_current_folder(settings)
         _refuse_taken_port(port)
         err.print(f"Workspace {settings.workspace}; the UI will be at http://127.0.0.1:{port}", soft_wrap=True)
-        serve(settings, port)
+        serve(settings, port, host)
 
 
 def _leave_the_current_folder(settings: Settings) -> None:

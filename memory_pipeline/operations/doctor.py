@@ -23,7 +23,7 @@ from memory_pipeline.connections.agents import CannotConnectError
 from memory_pipeline.connections.connecting import told as told_of_agents
 from memory_pipeline.connections.hooks import told as told_of_hooks
 from memory_pipeline.embeddings.health import set_aside_files, vector_problems
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import CannotGoOnError, MemoryPipelineError, TryAgainLaterError
 from memory_pipeline.free_space import MIN_FREE_BYTES
 from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.lake.tables import TABLES
@@ -91,8 +91,12 @@ def examine(
     workspace = Workspace(settings, Lake(settings.lake_dir))
     found = [*_places(settings), *_space(settings), *_marks(settings), *_sessions(settings, workspace.lake)]
     found += [*_locks(settings), *_left_behind(settings), *_tables(workspace), *_vectors(workspace), *_models(settings)]
-    found += [*_agents(settings), *_review(workspace.lake), *_automation(automation(), close_dead)]
-    return found
+    found += [*_agents(settings), *_review(workspace.lake)]
+    try:
+        known = automation()
+    except (TryAgainLaterError, CannotGoOnError) as error:
+        return [*found, Finding("Dagster", PROBLEM, f"{error}", "as it says")]
+    return [*found, *_automation(known, close_dead)]
 
 
 def mend(findings: Sequence[Finding]) -> list[Finding]:
