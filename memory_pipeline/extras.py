@@ -14,6 +14,7 @@ EXTRAS = {
     "todoist": ("todoist_api_python",),
     "server": ("qdrant_client",),
     "mcp": ("mcp",),
+    "object-storage": ("obstore", "fsspec"),
 }
 """The modules without which it does not work. They are imported where they are called, never with a module of ours."""
 
@@ -41,3 +42,5 @@ def _needed(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "todoist", "MEMORY_TODOIST offers proposals in Todoist"
     if settings.qdrant.url:
         yield "server", "QDRANT_URL names a Qdrant server"
+    if settings.lake and not settings.lake.startswith("file://"):
+        yield "object-storage", "MEMORY_LAKE names object storage"
