@@ -7,6 +7,7 @@ listed and keeps, so that a query costs a listing of each table and the objects 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,10 @@ class _Objects(AbstractFileSystem):  # type: ignore[misc] # fsspec has no types
 
     def exists(self, path: str, **_: Any) -> bool:
         return path in self._objects
+
+    def modified(self, path: str) -> datetime:
+        """The same of all: a connection that asks twice has them listed twice."""
+        return datetime.fromtimestamp(0, UTC)
 
     def _file(self, path: str) -> File:
         if path not in self._objects:

@@ -222,28 +222,30 @@ class ObjectStorage:
             if "NoSuchBucket" in f"{error}" or "ContainerNotFound" in f"{error}":
                 raise LakeRefusedError(self._no_bucket()) from None
             raise
-        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-            raise LakeRefusedError(
-                f"{self.place} refused ({_reason(error)}): expected credentials that may list, read, write and delete "
-                "there. Set the variables of its provider, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
-                "have the permission given, and run it again."
-            ) from None
         except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
             raise
-        except exceptions.BaseError as error:
-            text = f"{error}"
-            if "NoSuchBucket" in text or "ContainerNotFound" in text:
-                raise LakeRefusedError(self._no_bucket()) from None
-            if "169.254." in text or "metadata.google.internal" in text:
-                raise LakeRefusedError(
-                    f"There are no credentials for {self.place}: expected the variables of its provider, such as "
-                    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Set them and run it again."
-                ) from None
-            raise LakeUnavailableError(
-                f"{self.place} did not do what was asked within {RETRY_SECONDS} seconds ({_reason(error)}): expected "
-                "an object storage that answers. Look at the network and its status, and run it again: what is done "
-                "is kept, and the next run does the rest."
-            ) from None
+        except exceptions.BaseError as error:  # a listing that is refused is of no kind of its own
+            raise self._sentence(f"{error}", _reason(error)) from None
+
+    def _sentence(self, text: str, reason: str) -> LakeRefusedError | LakeUnavailableError:
+        if "NoSuchBucket" in text or "ContainerNotFound" in text:
+            return LakeRefusedError(self._no_bucket())
+        if re.match(r"40[13]\b|PermissionDenied|Unauthenticated", reason):
+            return LakeRefusedError(
+                f"{self.place} refused ({reason}): expected credentials that may list, read, write and delete there. "
+                "Set the variables of its provider, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or have the "
+                "permission given, and run it again."
+            )
+        if "169.254." in text or "metadata.google.internal" in text:
+            return LakeRefusedError(
+                f"There are no credentials for {self.place}: expected the variables of its provider, such as "
+                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Set them and run it again."
+            )
+        return LakeUnavailableError(
+            f"{self.place} did not do what was asked within {RETRY_SECONDS} seconds ({reason}): expected an object "
+            "storage that answers. Look at the network and its status, and run it again: what is done is kept, and "
+            "the next run does the rest."
+        )
 
     def _no_bucket(self) -> str:
         return (

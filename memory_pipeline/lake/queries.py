@@ -94,15 +94,11 @@ def _named(connection: duckdb.DuckDBPyConnection, lake: Lake, query: str) -> Col
 def _lock(connection: duckdb.DuckDBPyConnection, lake: Lake, tables: Collection[str]) -> None:
     """Make the tables views, and let the connection open their files and nothing else, for good."""
     files = ", ".join(sql_text(file) for table in tables for file in lake.files(table))
-    for setting, value in {
-        "python_enable_replacements": "false",  # a name in a query is a table, never a variable of ours
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "allowed_paths": f"[{files}]",
-        "enable_external_access": "false",
-    }.items():
-        connection.execute(f"SET {setting} = {value}")
-    lake.attach_views(connection, tables)
+    for setting in ("python_enable_replacements", "autoinstall_known_extensions", "autoload_known_extensions"):
+        connection.execute(f"SET {setting} = false")  # a name in a query is a table, no variable
+    lake.attach_views(connection, tables)  # which registers what reads objects: later nothing can be
+    connection.execute(f"SET allowed_paths = [{files}]")
+    connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
 
