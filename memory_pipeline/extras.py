@@ -15,6 +15,7 @@ EXTRAS = {
     "server": ("qdrant_client",),
     "mcp": ("mcp",),
     "postgres": ("dagster_postgres", "psycopg2"),
+    "object-storage": ("obstore", "fsspec"),
 }
 """The modules without which it does not work. They are imported where they are called, never with a module of ours."""
 
@@ -46,3 +47,5 @@ def _needed(settings: Settings) -> Iterator[tuple[str, str]]:
 
     if names_postgres(settings):
         yield "postgres", f"{settings.dagster_home / 'dagster.yaml'} names Postgres"
+    if settings.lake and not settings.lake.startswith("file://"):
+        yield "object-storage", "MEMORY_LAKE names object storage"

@@ -51,14 +51,14 @@ SECONDS = 20.0
 def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
     """Show what is read, not readable, out of date and pending."""
     settings = active_settings()
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     catalogue = Catalogue(lake, settings)
     with one_sentence(SettingError, code=MISUSED):
         directories = roots(settings)
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS).left
     problems = vector_problems(Workspace(settings, lake))  # first, for what is missing makes days out of date
     stages = Stages.from_settings(settings, catalogue, for_planning=True)
-    planning = Lake(settings.lake_dir, for_planning=True)
+    planning = Lake.from_settings(settings, for_planning=True)
     days, log = catalogue.days(), ProposalLog(lake)
     data = {
         "workspace": str(settings.workspace),

@@ -23,6 +23,7 @@ from memory_pipeline.dagster_record import is_in_files
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import lexical_only
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -76,13 +77,16 @@ def _state(settings: Settings, days: Sequence[date]) -> str:
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
-def _files(settings: Settings) -> Iterator[tuple[str, int, int]]:
+def _files(settings: Settings) -> Iterator[tuple[str, int, int | str]]:
     yaml, events = settings.dagster_home / "dagster.yaml", settings.dagster_home / "history/runs/index.db"
     yield from _sized(f"{path}" for path in (settings.memory_file, settings.review_file, yaml, events, f"{events}-wal"))
     with suppress(CannotConnectError):  # a run tells of a list that cannot be read
         yield from _sized(connection.path for connection in connections(settings))
+    for file in storage_of(settings).all_files():
+        if not file.key.endswith(_NOT_STATE):
+            yield file.key, file.size, file.version
     folders_of_ours = ("memory", "connections")
-    for folder in (settings.lake_dir, settings.index_dir, *map(settings.workspace.joinpath, folders_of_ours), _CODE):
+    for folder in (settings.index_dir, *map(settings.workspace.joinpath, folders_of_ours), _CODE):
         for place, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if name != "__pycache__"]
             yield from _sized(f"{place}/{name}" for name in names if not name.endswith(_NOT_STATE))

@@ -88,7 +88,7 @@ def examine(
 ) -> list[Finding]:
     """All findings, in the order in which they should be mended. Dagster is asked last: who opens its home makes the
     workspace private."""
-    workspace = Workspace(settings, Lake(settings.lake_dir))
+    workspace = Workspace(settings, Lake.from_settings(settings))
     found = [*_places(settings), *_space(settings), *_marks(settings), *_sessions(settings, workspace.lake)]
     found += [*_locks(settings), *_left_behind(settings), *_tables(workspace), *_vectors(workspace), *_models(settings)]
     found += [*_agents(settings), *_review(workspace.lake)]
@@ -131,7 +131,7 @@ def _places(settings: Settings) -> Iterator[Finding]:
         )
     else:
         yield Finding("permissions", OK, "the workspace and its files are for their owner only")
-    if loss := memory_loss(Lake(settings.lake_dir), settings.memory_file):
+    if loss := memory_loss(Lake.from_settings(settings), settings.memory_file):
         yield Finding("MEMORY.md", PROBLEM, loss, "put it back as it says")
 
 
@@ -248,7 +248,7 @@ def _tables(workspace: Workspace) -> Iterator[Finding]:
     if whole == len(TABLES):
         yield Finding("tables", OK, f"all {whole} can be read")
     if aside := set_aside_files(workspace):
-        fix = f"memory run --all, then rm -r {_quoted(*aside)}"
+        fix = f"memory run --all, then rm -r {_quoted(*map(Path, aside))}"
         yield Finding("set aside", WARNING, f"damaged files: {', '.join(map(str, aside))}", fix)
 
 

@@ -89,12 +89,10 @@ def remember(
         log = ProposalLog(lake)
         if known := _known(settings, log, line, project, is_agent=trust != USER):
             return known
-        rows = log.table("remembered").filter(pl.col("day") == day)
-        numbers = [int(one.rpartition("-")[2]) for one in rows["proposal_id"]]
         high = trust == USER and kind in NORMATIVE
         row: RememberedRow = {
             "day": day,
-            "proposal_id": proposal_id(day, max(numbers, default=FIRST_REMEMBERED - 1) + 1),
+            "proposal_id": "",
             "section": named,
             "text": line,
             "priority": HIGH if high else MEDIUM,
@@ -107,7 +105,13 @@ def remember(
             "project": project,
             "owner": settings.owner,
         }
-        lake.replace("remembered", pl.concat([rows, pl.DataFrame([row], schema=TABLES["remembered"].columns)]), [day])
+
+        def with_it(rows: pl.DataFrame) -> pl.DataFrame:
+            numbers = [int(one.rpartition("-")[2]) for one in rows["proposal_id"]]
+            row["proposal_id"] = proposal_id(day, max(numbers, default=FIRST_REMEMBERED - 1) + 1)
+            return pl.concat([rows, pl.DataFrame([row], schema=TABLES["remembered"].columns)])
+
+        lake.update("remembered", with_it, day)
     return Remembered(row["proposal_id"], line, named)
 
 

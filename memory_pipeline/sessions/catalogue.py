@@ -11,7 +11,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -59,13 +59,13 @@ def _place(row: FileRow) -> Place:
 class _Stored:
     """The stored catalogue as this process last saw it; its rows are replaced, never changed."""
 
-    state: tuple[int, int]
-    """Size and time of the file."""
+    version: str | int | None
+    """Of the file; see `Lake.version`."""
     frame: pl.DataFrame
     rows: dict[str, FileRow]
 
 
-_STORED: dict[Path, _Stored] = {}
+_STORED: dict[str, _Stored] = {}
 
 
 @dataclass
@@ -82,28 +82,29 @@ class Catalogue:
         self.rows = dict(self._stored().rows)
 
     def _stored(self) -> _Stored:
-        path = self.lake.path("files")
-        stat = path.stat() if path.exists() else None
-        state = (stat.st_size, stat.st_mtime_ns) if stat else (0, 0)
-        known = _STORED.get(path)
-        if known is None or known.state != state:
+        place, version = self.lake.place("files"), self.lake.version("files")
+        known = _STORED.get(place)
+        if known is None or known.version != version:
             frame = self.lake.read("files")
-            known = _STORED[path] = _Stored(state, frame, {row["path"]: row for row in typed_rows(frame, FileRow)})
+            known = _STORED[place] = _Stored(version, frame, {row["path"]: row for row in typed_rows(frame, FileRow)})
         return known
 
     def _store(self, changed: Collection[str], gone: Collection[str]) -> None:
         """Write the rows that changed among those that did not: with many files most of the work is theirs."""
         keep_timezone(self.settings)
-        stored = self._stored()
-        old = stored.frame.filter(~pl.col("path").is_in([*changed, *gone]))
-        new = pl.DataFrame([self.rows[key] for key in changed], schema_overrides=old.schema)
-        frame = pl.concat([old, new.select(old.columns)]) if len(new) else old
-        self.lake.replace_all("files", frame)
-        path = self.lake.path("files")
-        stat = path.stat()
-        rows = {key: row for key, row in stored.rows.items() if key not in gone}
-        rows |= {key: self.rows[key] for key in changed}
-        _STORED[path] = _Stored((stat.st_size, stat.st_mtime_ns), frame, rows)
+        made: list[_Stored] = []
+
+        def with_changes(_: pl.DataFrame) -> pl.DataFrame:
+            stored = self._stored()
+            old = stored.frame.filter(~pl.col("path").is_in([*changed, *gone]))
+            new = pl.DataFrame([self.rows[key] for key in changed], schema_overrides=old.schema)
+            frame = pl.concat([old, new.select(old.columns)]) if len(new) else old
+            rows = {key: row for key, row in stored.rows.items() if key not in gone}
+            made.append(_Stored(None, frame, rows | {key: self.rows[key] for key in changed}))
+            return frame
+
+        self.lake.update("files", with_changes)
+        _STORED[self.lake.place("files")] = replace(made[-1], version=self.lake.version("files"))
 
     def refresh(
         self,
