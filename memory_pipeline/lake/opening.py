@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 def storage_of(settings: Settings) -> Storage:
     """Where the lake of these settings lies: what MEMORY_LAKE names, else in the workspace."""
-    url = settings.lake
-    if url is None:
-        return FolderStorage(settings.lake_dir)
-    if url.startswith("file://"):
-        return FolderStorage(Path(unquote(urlsplit(url).path)))
-    return _objects(url, kept_objects(settings))
+    return FolderStorage(settings.lake_dir) if settings.lake is None else storage_at(settings.lake, settings)
+
+
+def storage_at(place: str, settings: Settings) -> Storage:
+    """A folder, or what a URL like those of MEMORY_LAKE names: a lake that need not be that of the settings."""
+    if place.startswith("file://"):
+        return FolderStorage(Path(unquote(urlsplit(place).path)))
+    return _objects(place, kept_objects(settings)) if "://" in place else FolderStorage(Path(place))
 
 
 def kept_objects(settings: Settings) -> Path:

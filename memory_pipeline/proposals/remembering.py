@@ -39,6 +39,8 @@ from memory_pipeline.workspace import Workspace
 
 AGENT = "assistant"
 """The speaker of what an agent asks for."""
+TEAM = "team"
+"""That of what several people have approved, each in a workspace of their own."""
 MAX_TEXT = 1_000
 """Characters. Every session is shown the lines of MEMORY.md; what is longer belongs into a file of the project."""
 MAX_CLIENT = 40
@@ -127,6 +129,8 @@ def told_by(row: RememberedRow) -> str:
     """Who asked for it, for the user."""
     if row["trust"] == USER:
         return "you, with `memory remember`"
+    if row["trust"] == TEAM:
+        return f"{row['client']}, who have each approved it"
     client = f" ({row['client']})" if row["client"] else ""
     return f"an agent{client}, in words that may not be yours"
 
