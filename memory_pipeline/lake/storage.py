@@ -135,7 +135,7 @@ class FolderStorage:
     def changed_at(self, table: str) -> int:
         try:
             return (self.root / table).stat().st_mtime_ns
-        except FileNotFoundError:
+        except OSError:  # not there; one that may not be entered is told of by who reads it
             return 0
 
     def all_files(self) -> Iterator[File]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from io import BytesIO
 from itertools import count
 from pathlib import Path
 
@@ -17,15 +19,20 @@ from memory_pipeline.lake.object_storage import LakeRefusedError, LakeUnavailabl
 from memory_pipeline.lake.queries import ask
 from memory_pipeline.lake.storage import ReplacedMeanwhileError
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.lake.versions import VERSIONS_KEPT
 from memory_pipeline.settings import SettingError, Settings, load_settings
-from memory_pipeline_tests.cli.command import memory
+from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer, object_storage
 from memory_pipeline_tests.lake.workers import a_run, frame, spend, started, write_days
 from memory_pipeline_tests.rows import DAY, day_after, decision, observation, put
 
 NUMBERS = count()
+FROM_THE_INDEX = {
+    *("embeddings", "message_embeddings", "summary_embeddings", "reflections", "proposals", "supports"),
+    "friction_clusters",
+}
+"""Their fingerprints hold the generation of the index, which is another one in each new index: also in a folder."""
+CLOCKS = ("decided_at", "shown_at")
 
 
 @pytest.fixture(scope="module")
@@ -282,11 +289,12 @@ def test_another_folder_is_a_place_too(tmp_path: Path) -> None:
 
 def requests_of_a_day(server: ObjectServer, url: str, days: int, kept: Path) -> Counter[str]:
     """Of a plan over all days and a day's work, with so many days of history that were read before."""
-    history = [day_after(-n) for n in range(days)]
+    history, storage = [day_after(-n) for n in range(days)], ObjectStorage(url)
     for table in ("messages", "observations", "ledger"):
-        rows = pl.DataFrame(schema=TABLES[table].columns)
-        fresh(url).replace(table, rows, history, dict.fromkeys(history, "f"))
-    for table in ("messages", "observations", "ledger"):
+        Lake(storage).replace(table, frame(table), [DAY], {DAY: "f"})
+        data = storage.read(storage.files(table)[0])
+        for day in history[1:]:
+            storage.write(f"{table}/{day}.parquet", data)
         fresh(url, kept).read(table)
     server.counts.clear()
     plan = Lake(ObjectStorage(url, kept), for_planning=True)
@@ -307,3 +315,26 @@ def test_a_days_work_asks_no_more_with_a_longer_history(server: ObjectServer, ur
     pages = many.pop("LIST") - few.pop("LIST")
     assert many == few
     assert 0 <= pages <= 2  # of the ledger's versions
+
+
+@pytest.mark.slow
+def test_the_examples_come_out_with_the_same_bytes(server: ObjectServer, url: str, tmp_path: Path) -> None:
+    """In one home, with the salt and the copies of the sessions that the first run made: all else is removed."""
+    assert memory(tmp_path, "run").returncode == 0
+    workspace = tmp_path / ".memory-pipeline" / "examples"
+    local = {f"{p.relative_to(workspace / 'lake')}": p.read_bytes() for p in workspace.glob("lake/*/*.parquet")}
+    salt, kept = workspace / "lake" / "salt", (workspace / "sessions", workspace / "lake")
+    for path in {*workspace.iterdir(), *(workspace / "lake").iterdir()} - {salt, *kept}:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    env = server.env | {"MEMORY_LAKE": url}
+    done = memory(tmp_path, "run", env=env)
+    assert done.returncode == 0, done.stderr
+    far = stored(f"{url}/examples")
+    assert far.keys() == local.keys()
+    assert not list(workspace.glob("lake/*/*.parquet"))
+    differ = {key.partition("/")[0] for key in local if far[key] != local[key]}
+    assert differ <= FROM_THE_INDEX | {"decisions", "showings"}
+    for key in local:
+        ours, theirs = (pl.read_parquet(BytesIO(found[key])).drop(CLOCKS, strict=False) for found in (local, far))
+        assert_frame_equal(ours, theirs)
+    assert memory_json(tmp_path, "sql", "select count(*) as n from messages", env=env)[0]["n"] == 317
