@@ -119,8 +119,8 @@ class Lake:
         wanted = sorted(set(days or ())) if TABLES[table].daily else [None]
         if len(wanted) <= MIN_FILES_AT_ONCE:
             return [file for day in wanted if (file := self._look(table, _key(table, day)))]
-        names = [f"{day}" for day in wanted]
-        return [file for file in self.storage.files(table, names[0], names[-1]) if file.stem in names]
+        names, found = {f"{day}" for day in wanted}, self.storage.files(table, f"{wanted[0]}", f"{wanted[-1]}")
+        return [file for file in found if file.stem in names]
 
     def _dated(self, table: str) -> list[File]:
         return [file for file in self.storage.files(table) if file.stem.count("-") == 2]
