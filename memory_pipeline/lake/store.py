@@ -116,7 +116,7 @@ class Lake:
         """Those of these days (None: all) that are there, the oldest first."""
         if TABLES[table].daily and days is None:
             return self._dated(table)
-        wanted = sorted(set(days or ())) if TABLES[table].daily else [None]
+        wanted = sorted(set(() if days is None else days)) if TABLES[table].daily else [None]
         if len(wanted) <= MIN_FILES_AT_ONCE:
             return [file for day in wanted if (file := self._look(table, _key(table, day)))]
         names, found = {f"{day}" for day in wanted}, self.storage.files(table, f"{wanted[0]}", f"{wanted[-1]}")
