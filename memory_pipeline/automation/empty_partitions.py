@@ -47,13 +47,13 @@ DAILY = (*(table for stage in DAILY_STAGES for table in stage.tables), "proposal
 
 
 def report_empty_partitions(
-    instance: dg.DagsterInstance, workspace: Workspace, catalogue: Catalogue, graph: AssetGraph
+    instance: dg.DagsterInstance, workspace: Workspace, catalogue: Catalogue, graph: AssetGraph | None
 ) -> int:
     """Report what there is a partition of, is empty and was not reported yet; returns how many partitions that were.
 
     A year of days is about 3,500 of them: one transaction of 1 second, where one by one took minutes. After that it is
-    one query per asset and check. The checks are those of ``graph``; on Postgres, where each result is a transaction
-    of its own and a year of them takes minutes, they stay missing.
+    one query per asset and check. The checks are those of ``graph``, where it is known; on Postgres, where each result
+    is a transaction of its own and a year of them takes minutes, they stay missing.
     """
     periods = empty_periods(workspace, catalogue)
     events: list[EventLogEntry] = []
@@ -68,12 +68,20 @@ def report_empty_partitions(
         events += [_materialization(table, f"{p.key}") for p in found if f"{p.key}" not in known]
         empty[table] = [f"{p.key}" for p in found]
     _store(instance, events)
-    if not isinstance(instance.event_log_storage, SqliteEventLogStorage):
+    if not graph or not isinstance(instance.event_log_storage, SqliteEventLogStorage):
         return len(events)
     for check in sorted(graph.asset_check_keys, key=dg.AssetCheckKey.to_user_string):
         if keys := empty.get(check.asset_key.to_user_string()):
             _pass(instance, check, keys)
     return len(events)
+
+
+def graph_of(context: dg.SensorEvaluationContext | dg.ScheduleEvaluationContext) -> AssetGraph | None:
+    """Of the repository that asks; None where a tick is tried without one."""
+    try:
+        return context.repository_def.asset_graph if context.repository_def else None
+    except dg.DagsterInvariantViolationError:
+        return None
 
 
 def _pass(instance: dg.DagsterInstance, check: dg.AssetCheckKey, partitions: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 
-from memory_pipeline.automation.empty_partitions import report_empty_partitions
+from memory_pipeline.automation.empty_partitions import graph_of, report_empty_partitions
 from memory_pipeline.automation.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, PRUNE_JOB, QUALITY_JOB, REFLECT_JOB
 from memory_pipeline.days import day_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK
@@ -111,7 +111,7 @@ def _distilling(settings: Settings, level: int) -> dg.ScheduleDefinition:
         opened = workspace.open()
         if level == DAY:
             catalogue = Catalogue(opened.lake, opened.settings)
-            report_empty_partitions(context.instance, opened, catalogue, context.repository_def.asset_graph)
+            report_empty_partitions(context.instance, opened, catalogue, graph_of(context))
         stage = DistillationStage(opened, level, day_of(context.scheduled_execution_time, opened.settings.zone))
         due = due_periods(stage)
         if not due:
