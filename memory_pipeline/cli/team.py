@@ -22,7 +22,9 @@ WAIT_SECONDS = 2.0
 def team(
     people: Annotated[
         list[str],
-        typer.Argument(metavar="NAME=LAKE ...", help="Two or more people, each with the folder or URL of their lake."),
+        typer.Option(
+            "--person", metavar="NAME=LAKE", help="One of the people, with the folder or URL of their lake; repeat it."
+        ),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be offered.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,

@@ -90,7 +90,7 @@ def test_only_promotions_are_read(team: Workspace, tmp_path: Path) -> None:
 
 
 def test_the_command_offers_shows_and_refuses(tmp_path: Path) -> None:
-    places = [f"{name}={tmp_path / name}" for name in ("ana", "ben")]
+    places = [f"--person={name}={tmp_path / name}" for name in ("ana", "ben")]
     for name in ("ana", "ben"):
         person(tmp_path / name, PNPM)
     assert memory_json(tmp_path / "home", "team", *places, "--dry-run")["lines"][0]["owners"] == ["ana", "ben"]
@@ -99,9 +99,9 @@ def test_the_command_offers_shows_and_refuses(tmp_path: Path) -> None:
     assert "not added, since it is pending already" in memory(tmp_path / "home", "team", *places).stdout
     for wrong, says in (
         (places[:1], "At least 2 people"),
-        (["ana", places[1]], "is not NAME=LAKE"),
-        ([places[0], f"ana={tmp_path / 'ben'}"], "named twice"),
-        ([places[0], f"cem={tmp_path / 'nowhere'}"], "is not there"),
+        (["--person=ana", places[1]], "is not NAME=LAKE"),
+        ([places[0], f"--person=ana={tmp_path / 'ben'}"], "named twice"),
+        ([places[0], f"--person=cem={tmp_path / 'nowhere'}"], "is not there"),
     ):
         refused = memory(tmp_path / "home", "team", *wrong)
         assert (
