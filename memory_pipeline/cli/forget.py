@@ -70,6 +70,14 @@ def forget(
 
 
 def _forget(settings: Settings, name: str, *, yes: bool, by_hand: bool, as_json: bool) -> None:
+    from memory_pipeline.proposals.review import reconcile
+    from memory_pipeline.workspace import Workspace
+
+    def read_decisions() -> None:
+        """What you marked in REVIEW.md counts, and is looked at too."""
+        reconcile(Workspace.open(settings), now_utc())
+
+    read_decisions()
     aim, found = look(settings, name, by_hand=by_hand)
     if not _is_there(aim, found):
         if as_json:
@@ -84,11 +92,8 @@ def _forget(settings: Settings, name: str, *, yes: bool, by_hand: bool, as_json:
         typer.confirm("Forget it for good?", abort=True)
         if not by_hand and any(one.place == BY_HAND for one in found):
             by_hand = typer.confirm("Also the lines that you wrote yourself?", default=False)
-    from memory_pipeline.proposals.review import reconcile
-    from memory_pipeline.workspace import Workspace
-
-    reconcile(Workspace.open(settings), now_utc())  # what you marked in REVIEW.md counts, and is looked at too
-    aim, found = look(settings, name, by_hand=by_hand)
+        read_decisions()  # while it was asked
+        aim, found = look(settings, name, by_hand=by_hand)
     take_out(settings, aim, now_utc())
     rest = left(settings, aim)
     if as_json:

@@ -210,20 +210,29 @@ class Runs:
     LEAST = 3
     """Texts of fewer words are told by nothing."""
 
+    REPEATED = 200
+    """Texts of so many characters are mostly keys and names that come again by the million in a record of runs: what
+    was found out of them is kept."""
+
     def __init__(self, texts: Iterable[str]) -> None:
-        self._runs: dict[int, set[tuple[str, ...]]] = {}
+        self._runs: defaultdict[int, set[tuple[str, ...]]] = defaultdict(set)
         for text in texts:
             words = [word.text for word in words_in(text)]
             if len(words) >= self.LEAST:
                 length = min(len(words), self.LENGTH)
-                own = self._runs.setdefault(length, set())
-                own.update(tuple(words[i : i + length]) for i in range(len(words) - length + 1))
+                self._runs[length].update(tuple(words[i : i + length]) for i in range(len(words) - length + 1))
+        self._firsts = {run[0] for runs in self._runs.values() for run in runs}
+        self._kept = lru_cache(maxsize=200_000)(self._look)
 
     def are_in(self, text: str) -> bool:
+        return self._kept(text) if len(text) <= self.REPEATED else self._look(text)
+
+    def _look(self, text: str) -> bool:
         for words in readings(text):
             names = [word.text for word in words]
+            firsts = [i for i, name in enumerate(names) if name in self._firsts]
             for length, runs in self._runs.items():
-                if any(tuple(names[i : i + length]) in runs for i in range(len(names) - length + 1)):
+                if any(tuple(names[i : i + length]) in runs for i in firsts):
                     return True
         return False
 
