@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import cast
 
 import polars as pl
+from filelock import FileLock
 
 from memory_pipeline.days import day_of, today
 from memory_pipeline.lake.rows import FileDayRow, FileRow, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.sessions.catalogue_row import new_row, session_columns, unread_row
 from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all
 from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Source
@@ -33,6 +35,8 @@ from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 READER_VERSION = "10"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
 
+LOCK_SECONDS = 60.0
+"""For another process that writes the table, which takes a second with 100,000 files."""
 _READINGS = Readings()
 
 
@@ -92,8 +96,16 @@ class Catalogue:
         return known
 
     def _store(self, changed: Collection[str], gone: Collection[str]) -> None:
-        """Write the rows that changed among those that did not: with many files most of the work is theirs."""
+        """Write the rows that changed among those that are stored now: with many files most of the work is theirs.
+
+        Other processes write what they have read at the same time, so the stored rows are those of all of them.
+        """
         keep_timezone(self.settings)
+        make_folder(self.lake.root)
+        with FileLock(self.lake.root / "files.lock", timeout=LOCK_SECONDS):
+            self._merge(changed, gone)
+
+    def _merge(self, changed: Collection[str], gone: Collection[str]) -> None:
         stored = self._stored()
         old = stored.frame.filter(~pl.col("path").is_in([*changed, *gone]))
         new = pl.DataFrame([self.rows[key] for key in changed], schema_overrides=old.schema)
