@@ -13,7 +13,8 @@ from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, session
 from memory_pipeline.cli.console import MISUSED, err, fail
 from memory_pipeline.cli.dagster_runs import instance_of, interrupts, last_words, only_run
 from memory_pipeline.cli.estimate import costs_of, days_needed, money, told
-from memory_pipeline.cli.parallel import index_summaries_at_once, job_for, read_at_once
+from memory_pipeline.cli.launched import Launched
+from memory_pipeline.cli.parallel import index_summaries_at_once, job_for, read_at_once, workers_for
 from memory_pipeline.cli.running import DAY_JOB, Running, report_outcome, running, until_whole
 from memory_pipeline.cli.setup_outlook import minutes
 from memory_pipeline.cli.workers import Workers
@@ -95,8 +96,8 @@ def backfill(
     with last_words(settings), only_run(settings), interrupts() as is_pressed:
 
         def work() -> str | None:
-            with running(settings, catalogue, is_pressed) as runs, Workers(workers) as others:
-                _run_all(runs, plan, newest_first=newest_first, workers=others if workers > 1 else None)
+            with running(settings, catalogue, is_pressed) as runs, workers_for(runs, workers) as others:
+                _run_all(runs, plan, newest_first=newest_first, workers=others)
             return runs.failure
 
         failure = until_whole(Workspace(settings, catalogue.lake), work)
@@ -226,13 +227,14 @@ def _agreed(yes: bool) -> bool:
     return typer.confirm("Begin?", default=False, err=True)
 
 
-def _run_all(runs: Running, plan: Plan, *, newest_first: bool, workers: Workers | None) -> None:
+def _run_all(runs: Running, plan: Plan, *, newest_first: bool, workers: Workers | Launched | None) -> None:
     """All months, until a user, the budget of the models or a failure that is of no single day ends it."""
-    if workers:
-        read_at_once(runs, plan.left, workers)
     catalogue, lookback_days = runs.catalogue, runs.settings.lookback_days
     left, seconds, done = set(plan.left), 0.0, 0
-    for days in stretches_of(plan.chosen, lookback_days, newest_first=newest_first):
+    months, made = stretches_of(plan.chosen, lookback_days, newest_first=newest_first), list[tuple[date, date]]()
+    if workers:
+        read_at_once(runs, months, workers)
+    for days in months:
         with waiting("what is out of date"):
             ranges = Stages.from_settings(runs.settings, catalogue, datetime.now(UTC)).runs_for(days)
         if not ranges:
@@ -242,6 +244,7 @@ def _run_all(runs: Running, plan: Plan, *, newest_first: bool, workers: Workers 
         err.print(f"{days[0]} to {days[-1]}: {len(left)} days are left{still}", style="dim", soft_wrap=True)
         began, failures = time.monotonic(), len(runs.failures)
         runs.over(ranges, job_for(runs, ranges) if workers else DAY_JOB)
+        made += ranges
         seconds, done = seconds + time.monotonic() - began, done + _messages(catalogue, left.intersection(days))
         left.difference_update(days)
         if newest_first:
@@ -252,7 +255,7 @@ def _run_all(runs: Running, plan: Plan, *, newest_first: bool, workers: Workers 
     if not newest_first or not done:
         runs.review()
     if workers and not runs.unfinished.out_of_budget:
-        index_summaries_at_once(runs, plan.chosen, workers)
+        index_summaries_at_once(runs, made, workers)
     runs.distil(plan.chosen)
 
 
