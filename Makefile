@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 # More than four processes of tests are no faster, and each may need 2 GB.
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: run test test-all ui check docs check-docs bench bench-all setup setup-dev chromium redis harnesses clean
+.PHONY: run test test-all ui check docs check-docs bench bench-all setup setup-dev chromium postgres redis harnesses clean
 
 run: setup
 	@$(BIN)/memory run
@@ -14,7 +14,7 @@ run: setup
 test: setup-dev
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
 
-test-all: setup-dev chromium redis harnesses
+test-all: setup-dev chromium postgres redis harnesses
 	@$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile=thorough
 
 ui: setup
@@ -66,6 +66,12 @@ chromium:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	    apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || true
+
+# The tests with Dagster's record in Postgres run where its programs are there or can be installed; elsewhere they skip.
+postgres:
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends postgresql >/dev/null 2>&1; } || true
 
 # Likewise the tests of runs on several workers, with a broker on loopback. Only the program: no service is started.
 redis:

@@ -29,6 +29,7 @@ class Benchmark:
 
 QUICK = (
     Benchmark("hops"),
+    Benchmark("scale_model"),
     Benchmark("auto_promotion"),
     Benchmark("chain"),
     Benchmark("languages"),

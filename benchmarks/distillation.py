@@ -92,7 +92,7 @@ def distil_all(workspace: Path, files: Iterable[Path]) -> Workspace:
     for file in files:
         (sessions / file.name).symlink_to(file)
     settings = Settings(workspace=workspace, session_dirs=(sessions,), default_session_dirs=False, timezone="UTC")
-    opened = Workspace(settings, Lake(settings.lake_dir))
+    opened = Workspace(settings, Lake.from_settings(settings))
     reading = SessionsStage.from_workspace(opened)
     reading.look()
     observing = ObservationsStage.from_workspace(opened)

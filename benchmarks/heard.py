@@ -49,7 +49,7 @@ def windows_of(folder: Path) -> Iterator[Typed]:
     """Every window with typed words of the sessions below the folder."""
     with tempfile.TemporaryDirectory() as made:
         settings = Settings(workspace=Path(made), timezone="UTC", default_session_dirs=False, session_dirs=(folder,))
-        lake = Lake(settings.lake_dir)
+        lake = Lake.from_settings(settings)
         stage = SessionsStage(Workspace(settings, lake), Catalogue(lake, settings), datetime.now(UTC))
         stage.look()
         for day in stage.catalogue.days():

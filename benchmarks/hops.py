@@ -70,7 +70,7 @@ TURNS = (
 
 def walk_to_proposal(sessions: Path, settings: Settings) -> None:
     """Walk (a): what the stages do with the session files."""
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     catalogue = Catalogue(lake, settings)
     catalogue.refresh(find_sources([sessions]))
     stages = Stages.from_settings(settings, catalogue, NOW)
@@ -85,7 +85,7 @@ def offer(settings: Settings) -> None:
 
 def walk_to_memory(settings: Settings) -> None:
     """Walk (b): what the asset `memory_file` does."""
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     reconcile(Workspace(settings, lake), NOW)
 
 

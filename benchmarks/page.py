@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _fill(settings: Settings, words: Words, messages: int, proposals: int, days: int) -> None:
-    lake, draw, vectors = Lake(settings.lake_dir), random.Random(1), np.random.default_rng(1)
+    lake, draw, vectors = Lake.from_settings(settings), random.Random(1), np.random.default_rng(1)
     number = 0
     space: Any = Space(DIMENSION)
     with open_index(settings, space, MESSAGES) as said, open_index(settings, space, COLLECTION) as observed:

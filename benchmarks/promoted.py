@@ -173,7 +173,7 @@ class Stages:
 
 
 def report(settings: Settings, chosen: Sequence[Labelled], *, listing: bool) -> None:
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     files = {Path(s.file).name: s for s in chosen}
     at = Stages(lake, files)
     queue = at.labelled(at.queue)

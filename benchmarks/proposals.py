@@ -66,7 +66,7 @@ def backfill(sessions: Path, workspace: Path, code: Path = ROOT) -> Path:
 
 
 def duplicates(settings: Settings) -> None:
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     texts = dict(lake.read("proposals").select("proposal_id", "text").iter_rows())
     encoded = encoder_of(settings.embedding_model).encode(list(texts.values()))
     vectors = dict(zip(texts, map(np.asarray, encoded), strict=True))
@@ -84,7 +84,7 @@ def duplicates(settings: Settings) -> None:
 
 def speed(workspace: Path, count: int) -> None:
     settings = Settings(workspace=workspace, timezone="UTC", default_session_dirs=False)
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     fill(lake, count)
     names = ("proposals", "supports", "decisions", "showings", "promotions")
     print(f"\n{count:,} proposals on {DAYS} days; {len(ProposalLog(lake).pending()):,} pending; seconds:")

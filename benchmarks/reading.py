@@ -125,7 +125,7 @@ def read_everything(root: Path, workspace: Path) -> None:
     from memory_pipeline.stage import bring_up_to_date
 
     settings = Settings(workspace=workspace, timezone="UTC", session_dirs=(root,), default_session_dirs=False)
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     stage = SessionsStage(Workspace(settings, lake), Catalogue(lake, settings), datetime.now(UTC))
     stage.look()
     for day in stage.catalogue.days():

@@ -124,7 +124,7 @@ def of_project() -> Iterator[Collection]:
         for path in MORE.glob("*/entireio-cli__*"):
             (sessions / path.name).symlink_to(path)
         settings = Settings(workspace=workspace, timezone="UTC", default_session_dirs=False, session_dirs=(sessions,))
-        lake = Lake(settings.lake_dir)
+        lake = Lake.from_settings(settings)
         stage = SessionsStage(Workspace(settings, lake), Catalogue(lake, settings), datetime.now(UTC))
         stage.look()
         for day in stage.catalogue.days():

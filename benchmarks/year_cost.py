@@ -69,7 +69,7 @@ def measure(directories: list[Path], workspace: Path) -> tuple[Estimate, int, Es
     place = {"HOME": f"{workspace}", "MEMORY_WORKSPACE": f"{workspace}", "MEMORY_TIMEZONE": "UTC"}
     os.environ |= place | {"OBSERVER_MODEL": MODELS[0], "REFLECTOR_MODEL": MODELS[0]}
     settings = load_settings()
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     catalogue = Catalogue(lake, settings)
     catalogue.refresh(list(find_sources(directories)))
     stages = Stages.from_settings(catalogue.settings, catalogue)

@@ -12,6 +12,7 @@ from typing import Any
 import dagster as dg
 
 import memory_pipeline.definitions
+from benchmarks import scale_model
 from memory_pipeline.cli.main import COMMANDS
 from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
 from memory_pipeline.setting_sources import Setting, settings_of
@@ -138,6 +139,24 @@ def settings() -> str:
         if not setting.is_front:
             groups.setdefault(title, []).append(setting)
     return "\n".join(f"## {title}\n\n" + _settings_table(members) for title, members in groups.items())
+
+
+def scale() -> str:
+    """What each size takes, as `benchmarks.scale_model` computes it."""
+    head, *rows = scale_model.rows()
+    return _table(head, rows)
+
+
+def scale_limits() -> str:
+    """What leaves the measured range first at each size."""
+    head, *rows = scale_model.breaks()
+    return _table(head, rows)
+
+
+def scale_constants() -> str:
+    """The constants of the model."""
+    head, *rows = scale_model.constants()
+    return _table(head, ((f"`{name}`", *rest) for name, *rest in rows))
 
 
 def _settings_table(members: Iterable[Setting]) -> str:

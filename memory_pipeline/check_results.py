@@ -15,6 +15,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 )
 from dagster._core.events import DagsterEvent
 from dagster._core.events.log import EventLogEntry
+from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
 from dagster._core.storage.event_log import SqliteEventLogStorage
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, SqlEventLogStorageTable
 
@@ -27,6 +28,8 @@ from memory_pipeline.workspace import Workspace
 
 Judged = Any
 """An iterator of what a check yields; the types of Dagster 1.13 know only of a result that is returned."""
+NOTHING_SAID = "nothing_said"
+"""Metadata of the result of a day that has no session: it passed, and nothing was judged."""
 SHOWN = 10
 """Offenders that stand in the metadata; one that matters is among the first of each day."""
 
@@ -100,7 +103,7 @@ def report_by_day(
     else:
         targets = latest_materializations(context.instance, asset, list(days.values()))
         evaluations = [
-            _evaluation(asset, check, verdict, severity, days[day], targets.get(days[day]))
+            evaluation_of(asset, check, verdict, severity, days[day], targets.get(days[day]))
             for day, verdict in verdicts.items()
         ]
         store_evaluations(context.instance, context.run, evaluations)
@@ -112,10 +115,10 @@ def report_by_day(
         return
     # of an AssetCheckResult without a partition Dagster 1.13 asks for the one of its asset, and fails
     yield dg.Output(None)
-    yield _evaluation(asset, check, total, severity)
+    yield evaluation_of(asset, check, total, severity)
 
 
-def _evaluation(
+def evaluation_of(
     asset: str,
     check: str,
     verdict: Verdict,
@@ -123,6 +126,7 @@ def _evaluation(
     partition: str | None = None,
     target: Target | None = None,
 ) -> dg.AssetCheckEvaluation:
+    """As Dagster stores it; of a partition it counts only with the materialization that was judged."""
     return dg.AssetCheckEvaluation(
         asset_key=dg.AssetKey(asset),
         check_name=check,
@@ -181,25 +185,26 @@ def latest_materializations(instance: dg.DagsterInstance, asset: str, partitions
 
 
 def store_evaluations(
-    instance: dg.DagsterInstance, run: dg.DagsterRun, evaluations: Sequence[dg.AssetCheckEvaluation]
+    instance: dg.DagsterInstance, run: dg.DagsterRun | None, evaluations: Sequence[dg.AssetCheckEvaluation]
 ) -> None:
-    """Store results of one check under this run's id: a runless one could be stored only once per day for ever.
+    """Store results of one check under this run's id: a runless one can be stored only once per day for ever.
 
     As `store_event` does. On SQLite that opens about five connections for each event, so there the index, which all
     questions about checks are asked of, gets them in one transaction. The run's own log has only their sum.
     """
     kind, storage = dg.DagsterEventType.ASSET_CHECK_EVALUATION.value, instance.event_log_storage
-    events = [DagsterEvent(kind, run.job_name, event_specific_data=evaluation) for evaluation in evaluations]
+    job, run_id = (run.job_name, run.run_id) if run else (RUNLESS_JOB_NAME, RUNLESS_RUN_ID)
+    events = [DagsterEvent(kind, job, event_specific_data=evaluation) for evaluation in evaluations]
     if not isinstance(storage, SqliteEventLogStorage):
         for event in events:
-            instance.report_dagster_event(event, run.run_id)
+            instance.report_dagster_event(event, run_id)
         return
     if not events:
         return
     table, now, rows = AssetCheckExecutionsTable, time.time(), []
     with storage.index_connection() as index:
         for event, evaluation in zip(events, evaluations, strict=True):
-            entry = _entry(event, run, now)
+            entry = _entry(event, job, run_id, now)
             stored = index.execute(storage.prepare_insert_event(entry)).inserted_primary_key
             assert stored is not None  # the table counts its rows itself
             target = evaluation.target_materialization_data
@@ -207,7 +212,7 @@ def store_evaluations(
                 {
                     "asset_key": evaluation.asset_key.to_string(),
                     "check_name": evaluation.check_name,
-                    "run_id": run.run_id,
+                    "run_id": run_id,
                     "execution_status": "SUCCEEDED" if evaluation.passed else "FAILED",
                     "evaluation_event": dg.serialize_value(entry),
                     "evaluation_event_timestamp": datetime.fromtimestamp(now, UTC).replace(tzinfo=None),
@@ -216,18 +221,19 @@ def store_evaluations(
                     "partition": evaluation.partition,
                 }
             )
-        # what the run had planned; of one without days also its own row, so that the sum, stored after, is the latest
-        columns = ("asset_key", "check_name", "run_id")
-        index.execute(table.delete().where(*(table.c[column] == rows[0][column] for column in columns)))
+        # what a run had planned; of one without days also its own row, so that the sum, stored after, is the latest
+        if run:
+            columns = ("asset_key", "check_name", "run_id")
+            index.execute(table.delete().where(*(table.c[column] == rows[0][column] for column in columns)))
         index.execute(table.insert(), rows)
 
 
-def _entry(event: DagsterEvent, run: dg.DagsterRun, timestamp: float) -> EventLogEntry:
+def _entry(event: DagsterEvent, job: str, run_id: str, timestamp: float) -> EventLogEntry:
     return EventLogEntry(  # type: ignore[no-untyped-call]
         user_message="",
         level="INFO",
-        job_name=run.job_name,
-        run_id=run.run_id,
+        job_name=job,
+        run_id=run_id,
         error_info=None,
         timestamp=timestamp,
         dagster_event=event,

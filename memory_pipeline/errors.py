@@ -8,17 +8,22 @@
     │  │  └─ IndexBusyError         … for another process uses it                             embeddings/index.py
     │  ├─ ModelUnavailableError     the model did not answer, however often it was asked      llm/errors.py
     │  │  └─ SetAsideError          … this one request; others it may answer                  llm/errors.py
-    │  └─ TodoistBusyError          Todoist did not answer                            proposals/todoist/client.py
+    │  ├─ RecordUnavailableError    Postgres, which keeps Dagster's record, is out of reach    dagster_record.py
+    │  ├─ TodoistBusyError          Todoist did not answer                            proposals/todoist/client.py
+    │  └─ LakeUnavailableError      the object storage of the lake does not answer         lake/object_storage.py
     ├─ CannotGoOnError              the same would happen on every other day, now and later
     │  ├─ ModelMisconfiguredError   no request to the model can succeed                       llm/errors.py
     │  ├─ DamagedBatchFileError     what is out in a batch cannot be read                     llm/batch_file.py
     │  ├─ NoSuchPromptError         a prompt is not there, or misses a place                  llm/prompts.py
     │  ├─ TodoistRefusedError       Todoist does not take what it is told             proposals/todoist/client.py
+    │  ├─ LakeRefusedError          it does not take what it is asked                      lake/object_storage.py
     │  ├─ DiskFullError             the disk of the workspace has too little room               free_space.py
+    │  ├─ RecordMisconfiguredError  what dagster.yaml says of Postgres cannot be used          dagster_record.py
     │  └─ DamagedInstanceError      Dagster cannot open its own files                           cli/dagster_runs.py
     ├─ SettingError                 a setting cannot be used                                  settings.py
     ├─ WrongFileError               a file of settings or marks cannot be read                memory_json.py
     ├─ DamagedTableError            a file of a table cannot be read                          lake/store.py
+    ├─ ReplacedMeanwhileError       another worker has written an object meanwhile         lake/storage.py
     ├─ ChangedMeanwhileError        somebody else wrote the file between reading and writing  markdown/safe_write.py
     ├─ CannotConnectError           an agent's file cannot be changed as asked             connections/agents.py
     ├─ EncoderUnavailableError      the embedding model is not there                          text/encoder.py

@@ -14,6 +14,8 @@ EXTRAS = {
     "todoist": ("todoist_api_python",),
     "server": ("qdrant_client",),
     "mcp": ("mcp",),
+    "postgres": ("dagster_postgres", "psycopg2"),
+    "object-storage": ("obstore", "fsspec"),
 }
 """The modules without which it does not work. They are imported where they are called, never with a module of ours."""
 
@@ -41,3 +43,9 @@ def _needed(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "todoist", "MEMORY_TODOIST offers proposals in Todoist"
     if settings.qdrant.url:
         yield "server", "QDRANT_URL names a Qdrant server"
+    from memory_pipeline.dagster_record import names_postgres
+
+    if names_postgres(settings):
+        yield "postgres", f"{settings.dagster_home / 'dagster.yaml'} names Postgres"
+    if settings.lake and not settings.lake.startswith("file://"):
+        yield "object-storage", "MEMORY_LAKE names object storage"

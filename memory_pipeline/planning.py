@@ -48,7 +48,7 @@ class Stages:
         for_planning: bool = False,
     ) -> Self:
         """The stages of a workspace, with what its catalogue knows of the session files; see `Lake.for_planning`."""
-        lake = Lake(settings.lake_dir, for_planning=for_planning)
+        lake = Lake.from_settings(settings, for_planning=for_planning)
         return cls(
             SessionsStage(Workspace(settings, lake), catalogue or Catalogue(lake, settings), now or datetime.now(UTC)),
             ObservationsStage.from_workspace(Workspace(settings, lake)),

@@ -152,6 +152,11 @@ class QdrantSettings(_Group):
     api_key: str | None = Field(
         None, repr=False, description="Key for the Qdrant server; over http:// it goes unencrypted."
     )
+    quantization: Literal["none", "int8"] = Field(
+        "none",
+        description="`int8`: the server also keeps vectors as bytes in memory, a quarter of their size, and "
+        "looks among these first.",
+    )
 
 
 class IdentitySettings(_Group):
@@ -219,6 +224,11 @@ class Settings(BaseSettings):
     workspace: Annotated[Path, FRONT] = Field(
         Path("~/.memory-pipeline"),
         description="The one directory that is written to: MEMORY.md, REVIEW.md, memory/, lake/, index/, dagster/.",
+    )
+    lake: str | None = Field(
+        None,
+        pattern=r"^((s3|gs|az)://[^/\s?#@]+(/[^\s?#@]*)?|file:///[^?#]*)$",
+        description="Where the tables lie, if not in the workspace: s3://bucket/prefix, gs://, az:// or file:///.",
     )
     session_dirs: Annotated[tuple[Path, ...], FRONT] = Field(
         (), description="More directories with session files, separated like PATH. Read, never written."
@@ -375,6 +385,7 @@ class Settings(BaseSettings):
 
     @property
     def lake_dir(self) -> Path:
+        """Of the marks and locks, and of the tables where `lake` names no other place."""
         return self.workspace / "lake"
 
     @property

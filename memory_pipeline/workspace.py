@@ -21,4 +21,4 @@ class Workspace:
     def open(cls, settings: Settings, *, for_planning: bool = False) -> Self:
         """The workspace of these settings; see `Lake` for ``for_planning``."""
         keep_private(settings.workspace)
-        return cls(settings, Lake(settings.lake_dir, for_planning=for_planning))
+        return cls(settings, Lake.from_settings(settings, for_planning=for_planning))

@@ -33,7 +33,7 @@ settings.load_profile("fast")
 
 CLEANED = (
     *("MEMORY_", "PI_", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_", "OPENCODE_", "XDG_DATA_HOME", "XDG_CONFIG_HOME"),
-    *("DAGSTER_HOME", "EMBEDDING_MODEL", "QDRANT_", "TODOIST_"),
+    *("DAGSTER_HOME", "DAGSTER_POSTGRES_", "EMBEDDING_MODEL", "QDRANT_", "TODOIST_"),
     *("OBSERVER_", "REFLECTOR_", "OPENAI_", "ANTHROPIC_", "GOOGLE_", "OLLAMA_"),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
 )

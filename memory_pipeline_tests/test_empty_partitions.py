@@ -19,7 +19,9 @@ from memory_pipeline.cli.dagster_runs import instance_of
 from memory_pipeline.cli.ui import ui
 from memory_pipeline.definitions import build_definitions
 from memory_pipeline.distillation.periods import DAY, MONTH, TABLE_OF, WEEK
+from memory_pipeline.orchestration import daily_partitions
 from memory_pipeline.planning import Stages
+from memory_pipeline.quality.history import results_of
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.cli.command import memory_json
@@ -60,7 +62,8 @@ def looked(settings: Settings) -> Stages:
 
 
 def report(settings: Settings, instance: dg.DagsterInstance) -> int:
-    return report_empty_partitions(instance, Workspace.open(settings), looked(settings).sessions.catalogue)
+    graph = build_definitions(settings).resolve_asset_graph()
+    return report_empty_partitions(instance, Workspace.open(settings), looked(settings).sessions.catalogue, graph)
 
 
 def days(first: date, last: date) -> set[str]:
@@ -85,6 +88,22 @@ def test_every_partition_without_a_session_is_reported_once_today_too(
     assert report(settings, instance) == 0
     lake = Workspace.open(settings).lake
     assert [lake.days(table) for table in (*DAILY, TABLE_OF[WEEK])] == [[]] * (len(DAILY) + 1)
+
+
+def test_every_check_passed_the_days_without_a_session_and_a_report_says_nothing_of_them(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    report(settings, instance)
+    graph = build_definitions(settings).resolve_asset_graph()
+    by_day = [key for key in graph.asset_check_keys if graph.get(key).partitions_def == daily_partitions(settings)]
+    assert len(by_day) > 10
+    empty = days(FIRST, TODAY) - {f"{SPOKEN}"}
+    for key in by_day:
+        found = instance.event_log_storage.get_asset_check_partition_info([key])
+        assert {record.partition_key for record in found} == empty
+        assert {record.latest_execution_status.value for record in found} == {"SUCCEEDED"}
+        assert all(record.is_current and record.latest_target_materialization_storage_id for record in found)
+    assert results_of(instance, graph) == []
 
 
 def test_the_assets_that_are_reported_are_those_with_partitions(settings: Settings) -> None:
@@ -127,7 +146,7 @@ def test_a_day_that_gets_a_session_later_is_due(
 
 def test_the_ui_reports_them_before_it_starts(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it would become is not started here."""
-    started: list[tuple[Settings, int]] = []
+    started: list[tuple[Settings, int, str]] = []
     monkeypatch.setattr(web_server, "serve", lambda *args: started.append(args))
     monkeypatch.setattr(os, "environ", dict(os.environ))
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -136,7 +155,7 @@ def test_the_ui_reports_them_before_it_starts(settings: Settings, monkeypatch: p
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     ui(port=port)
-    assert [given for _, given in started] == [port] and Path.cwd() == settings.dagster_home
+    assert [given[1:] for given in started] == [(port, "127.0.0.1")] and Path.cwd() == settings.dagster_home
     with instance_of(settings) as instance:
         assert {"2025-01-02"} < materialized(instance, "sessions")
 

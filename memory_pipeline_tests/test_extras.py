@@ -17,7 +17,10 @@ from memory_pipeline.extras import EXTRAS, is_installed, missing_extras
 from memory_pipeline.settings import Settings
 
 ROOT = Path(memory_pipeline.__file__).parent
-REFUSED = ("pydantic_ai", "genai_prices", "openai", "anthropic", "google.genai", "todoist_api_python", "qdrant_client")
+REFUSED = (
+    *("pydantic_ai", "genai_prices", "openai", "anthropic", "google.genai", "todoist_api_python", "qdrant_client"),
+    *("dagster_postgres", "psycopg2"),
+)
 """What the extras install and nothing of the core brings along."""
 WITHOUT = f"""
 import sys

@@ -13,6 +13,7 @@ from memory_pipeline.settings import SettingError, Settings, keep_timezone, load
 EVERY = [
     # field, its variable, what is written, what is read
     ("workspace", "MEMORY_WORKSPACE", "/data/memory", Path("/data/memory")),
+    ("lake", "MEMORY_LAKE", "file:///data/lake", "file:///data/lake"),
     ("session_dirs", "MEMORY_SESSION_DIRS", "/a:/b c", (Path("/a"), Path("/b c"))),
     ("default_session_dirs", "MEMORY_DEFAULT_SESSION_DIRS", "true", True),
     ("timezone", "MEMORY_TIMEZONE", "Europe/London", "Europe/London"),
@@ -87,6 +88,7 @@ EVERY = [
     ("qdrant.url", "QDRANT_URL", "http://localhost:6333", "http://localhost:6333"),
     ("qdrant.collection", "QDRANT_COLLECTION", "mine", "mine"),
     ("qdrant.api_key", "QDRANT_API_KEY", "k-1", "k-1"),
+    ("qdrant.quantization", "QDRANT_QUANTIZATION", "int8", "int8"),
 ]
 
 

@@ -3,6 +3,9 @@
 Of each partition of each asset the last materialization stays, of each check and day the last result, and of these
 their runs; so nothing turns grey or missing. What goes, once it is older than the setting says: runs whose results were
 all replaced by later ones, the log of every step of every run, and what steps printed.
+
+In SQLite the events of a run lie in a file of its own beside the index of all; in Postgres they are rows of one table,
+whose room is used again after its own vacuum.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from pathlib import Path
 
 import dagster as dg
 import sqlalchemy as db
-from dagster._core.storage.event_log import SqliteEventLogStorage
+from dagster._core.storage.event_log import SqlEventLogStorage, SqliteEventLogStorage
 from dagster._core.storage.event_log.schema import (
     AssetCheckExecutionsTable,
     AssetEventTagsTable,
@@ -43,25 +46,32 @@ class Pruned:
 
 
 def prune(instance: dg.DagsterInstance, settings: Settings, now: datetime) -> Pruned:
-    """Take out what is older than `keep_runs_days`; nothing where that is 0, or where the record is in no SQLite."""
+    """Take out what is older than `keep_runs_days`; nothing where that is 0, or where the record is in no SQL database.
+
+    Bytes are those of files: what becomes free in Postgres is the server's to give back.
+    """
     storage = instance.event_log_storage
-    if not settings.keep_runs_days or not isinstance(storage, SqliteEventLogStorage):
+    if not settings.keep_runs_days or not isinstance(storage, SqlEventLogStorage):
         return Pruned()
+    shards = storage if isinstance(storage, SqliteEventLogStorage) else None
     before = size_on_disk(settings.dagster_home)
     oldest = now - timedelta(days=settings.keep_runs_days)
     with storage.index_connection() as index:
+        with_logs = set() if shards else _with_logs(index, oldest)
         _forget_replaced(index, oldest)
         used = {run for (run,) in index.execute(db.select(SqlEventLogStorageTable.c.run_id).distinct())}
         used |= {run for (run,) in index.execute(db.select(AssetCheckExecutionsTable.c.run_id).distinct())}
     runs = logs = 0
     for run in list(_ended_before(instance, oldest)):
-        file = Path(storage.path_for_shard(run))
-        logs += _without_prints(settings, run) | _without_events(storage, run, file)
+        has_log = _without_events(shards, run) if shards else run in with_logs
+        logs += _without_prints(settings, run) | has_log
         if run not in used:
             instance.delete_run(run)
-            file.unlink(missing_ok=True)
+            if shards:
+                Path(shards.path_for_shard(run)).unlink(missing_ok=True)
             runs += 1
-    _shrink(Path(storage.path_for_shard("index")))
+    if shards:
+        _shrink(Path(shards.path_for_shard("index")))
     return Pruned(runs, logs, max(0, before - size_on_disk(settings.dagster_home)))
 
 
@@ -80,6 +90,7 @@ def _forget_replaced(index: db.engine.Connection, oldest: datetime) -> None:
         db.and_(old, events.dagster_event_type.in_(about_assets), events.id.not_in(newest)),
         db.and_(old, events.id.in_(replaced)),
         db.and_(old, events.asset_key.is_(None)),
+        db.and_(old, events.dagster_event_type == "ASSET_CHECK_EVALUATION_PLANNED"),
     )
     index.execute(tags.delete().where(tags.c.event_id.in_(db.select(events.id).where(gone))))
     index.execute(SqlEventLogStorageTable.delete().where(gone))
@@ -88,6 +99,13 @@ def _forget_replaced(index: db.engine.Connection, oldest: datetime) -> None:
             checks.create_timestamp < oldest.replace(tzinfo=None), checks.id.not_in(newest_checks)
         )
     )
+
+
+def _with_logs(index: db.engine.Connection, oldest: datetime) -> set[str]:
+    """Runs that have older events about no asset, where all events lie in one table."""
+    events = SqlEventLogStorageTable.c
+    found = db.select(events.run_id).where(events.asset_key.is_(None), events.timestamp < oldest.replace(tzinfo=None))
+    return {run for (run,) in index.execute(found.distinct())}
 
 
 def _ended_before(instance: dg.DagsterInstance, oldest: datetime) -> Iterator[str]:
@@ -105,8 +123,9 @@ def _without_prints(settings: Settings, run: str) -> bool:
     return found
 
 
-def _without_events(storage: SqliteEventLogStorage, run: str, file: Path) -> bool:
+def _without_events(storage: SqliteEventLogStorage, run: str) -> bool:
     """Empty the run's own database; whether there was anything. The file stays: a UI that has it open expects it."""
+    file = Path(storage.path_for_shard(run))
     if not file.exists():
         return False
     with storage.run_connection(run) as events:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 
-from memory_pipeline.automation.empty_partitions import report_empty_partitions
+from memory_pipeline.automation.empty_partitions import graph_of, report_empty_partitions
 from memory_pipeline.automation.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, PRUNE_JOB, QUALITY_JOB, REFLECT_JOB
 from memory_pipeline.days import day_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK
@@ -110,7 +110,8 @@ def _distilling(settings: Settings, level: int) -> dg.ScheduleDefinition:
     def distil(context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource) -> dg.RunRequest | dg.SkipReason:
         opened = workspace.open()
         if level == DAY:
-            report_empty_partitions(context.instance, opened, Catalogue(opened.lake, opened.settings))
+            catalogue = Catalogue(opened.lake, opened.settings)
+            report_empty_partitions(context.instance, opened, catalogue, graph_of(context))
         stage = DistillationStage(opened, level, day_of(context.scheduled_execution_time, opened.settings.zone))
         due = due_periods(stage)
         if not due:

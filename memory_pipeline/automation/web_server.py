@@ -129,8 +129,9 @@ def keep_quiet_at_first(instance: dg.DagsterInstance) -> None:
         instance.daemon_cursor_storage.set_cursor_values(dict.fromkeys(missing, f"{newest}"))
 
 
-def serve(settings: Settings, port: int) -> None:
-    """Run the UI in this process and the daemon in another, until Ctrl-C.
+def serve(settings: Settings, port: int, host: str = HOST) -> None:
+    """Run the UI in this process and the daemon in another, until Ctrl-C. On whatever address it
+    listens, it answers only who asks for this machine's own names.
 
     The daemon ends when this process does, however it ends; the servers of code end when neither asks them any more.
     """
@@ -146,7 +147,7 @@ def serve(settings: Settings, port: int) -> None:
         WorkspaceProcessContext(instance, target, version=dg.__version__) as context,
     ):
         app = create_app_from_workspace_process_context(context, live_data_poll_rate=2000)
-        uvicorn.run(GuardedApp(app), host=HOST, port=port, log_level="warning")
+        uvicorn.run(GuardedApp(app), host=host, port=port, log_level="warning")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.cli.console import err, print_json
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.recall.folders import existing_folder, place_asked_for
 from memory_pipeline.recall.kept_briefing import KeptBriefing, briefing_for
 from memory_pipeline.recall.usage import log_use
@@ -45,7 +46,7 @@ def _asked_for(settings: Settings, project: str | None) -> Path | Place:
         return folder
     from memory_pipeline.lake.store import Lake
 
-    return place_asked_for(Lake(settings.lake_dir), project)
+    return place_asked_for(Lake.from_settings(settings), project)
 
 
 def _show(settings: Settings, found: KeptBriefing, as_json: bool) -> None:
@@ -66,5 +67,5 @@ def _show(settings: Settings, found: KeptBriefing, as_json: bool) -> None:
     for problem in found.problems:
         err.print(problem, style="dim", soft_wrap=True)
     if not found.text:
-        of = f" of {found.project}" if found.project and settings.lake_dir.is_dir() else ""
+        of = f" of {found.project}" if found.project and storage_of(settings).is_begun() else ""
         err.print(f"Nothing is remembered{of} yet; `memory run` reads your sessions.", style="dim", soft_wrap=True)

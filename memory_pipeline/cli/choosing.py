@@ -97,7 +97,7 @@ def look(settings: Settings, sources: list[Source]) -> Catalogue:
     if sources:
         require_space(settings.workspace)
         keep_private(settings.workspace)
-    catalogue = Catalogue(Lake(settings.lake_dir), settings)
+    catalogue = Catalogue(Lake.from_settings(settings), settings)
     if sources:
         with progress() as bar:
             reading = bar.add_task("reading session files", total=len(sources))

@@ -69,7 +69,7 @@ def place_of(settings: Settings, project: str | None) -> tuple[Path, str] | None
     neither."""
     if project is None:
         return None
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     with one_sentence(UnknownProjectError, code=MISUSED):
         folder = existing_folder(project) or _folder_of(lake, project)
     folder = folder.absolute()

@@ -7,17 +7,19 @@ import logging
 import os
 import re
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 from filelock import FileLock, Timeout
 
 import memory_pipeline
 from memory_pipeline.automation.under_way import PROCESS_TAG, dead_runs
+from memory_pipeline.dagster_record import is_outage, postgres_of
 from memory_pipeline.distillation.periods import DAY, LEVEL_OF, LEVELS, periods_of
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.free_space import disk_full, is_disk_full, is_used_up, require_space
@@ -71,10 +73,17 @@ def prepare_home(settings: Settings) -> Path:
 
 @contextmanager
 def instance_of(settings: Settings) -> Iterator[Any]:
-    """The workspace's Dagster instance, its databases made by one process at a time."""
+    """The workspace's Dagster instance, its databases made by one process at a time. Where they lie in Postgres, a
+    server that is out of reach is waited for some ten seconds, then `RecordUnavailableError`."""
+    home = prepare_home(settings)
+    with _in_postgres(settings), _opened(home) as instance:
+        yield instance
+
+
+@contextmanager
+def _opened(home: Path) -> Iterator[Any]:
     import dagster as dg
 
-    home = prepare_home(settings)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     with FileLock(home / "instance.lock"):
         try:
@@ -84,11 +93,58 @@ def instance_of(settings: Settings) -> Iterator[Any]:
             instance.event_log_storage.get_maximum_record_id()
             instance.all_instigator_state()
         except Exception as error:
-            if is_disk_full(error, home):
+            if is_outage(error) or is_disk_full(error, home):
                 raise
             raise DamagedInstanceError(home, error) from error
     with instance:
         yield instance
+
+
+@contextmanager
+def _in_postgres(settings: Settings) -> Iterator[None]:
+    """What fails meanwhile because Postgres is out of reach is a sentence, without Dagster's lines for each try."""
+    if (record := postgres_of(settings)) is None:
+        yield
+        return
+    with _quiet_retries():
+        try:
+            yield
+        except Exception as error:
+            if not is_outage(error):
+                raise
+            raise record.unavailable(error) from None
+
+
+@contextmanager
+def _quiet_retries() -> Iterator[None]:
+    """Dagster tells the root logger of each try to reach Postgres, in several lines, and standard error of each event
+    that it could not store."""
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return not f"{record.msg}".startswith("Retrying failed database")
+
+    root, stream = logging.getLogger(), sys.stderr
+    root.addFilter(is_other)
+    sys.stderr = cast("TextIO", _WithoutStoring(stream))
+    try:
+        yield
+    finally:
+        sys.stderr = stream
+        root.removeFilter(is_other)
+
+
+class _WithoutStoring:
+    """A stream without what Dagster says of events that it could not store."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        is_told = text.startswith("Exception while writing logger call to event log")
+        return len(text) if is_told else self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 @contextmanager

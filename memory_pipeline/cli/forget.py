@@ -7,6 +7,7 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.operations.forgetting.aim import Aim, CannotForgetError
 from memory_pipeline.operations.forgetting.doing import BY_HAND, left, look, now_utc, unfinished
@@ -50,7 +51,7 @@ def forget(
         raise fail("--json asks nothing: add --yes to forget, or --dry-run to only see what would go.", MISUSED)
     settings = active_settings()
     name = named or ""
-    if not settings.lake_dir.is_dir():
+    if not storage_of(settings).is_begun():
         raise fail("Nothing is remembered yet: `memory run` makes the workspace.")
     if dry_run:
         with one_sentence(CannotForgetError, code=MISUSED):

@@ -78,7 +78,7 @@ def _asked(
     if first and first > now:
         raise fail(f"--since {first} is in the future; today is {now}.", MISUSED)
     with one_sentence(UnknownProjectError, code=MISUSED):
-        named = [project_named(Lake(settings.lake_dir), project) for project in projects or ()]
+        named = [project_named(Lake.from_settings(settings), project) for project in projects or ()]
     return Asked(named, [_kind(name) for name in kinds or ()], first, ended)
 
 

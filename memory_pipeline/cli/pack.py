@@ -7,6 +7,7 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json
 from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.recall.compaction import session_file
 from memory_pipeline.recall.context_pack import context_pack
@@ -36,7 +37,7 @@ def pack(
     """
     settings = settings_of_call()
     with one_sentence(UnknownProjectError, code=MISUSED):
-        where = Path.cwd() if project is None else place_asked_for(Lake(settings.lake_dir), project)
+        where = Path.cwd() if project is None else place_asked_for(Lake.from_settings(settings), project)
     with one_sentence(NotASessionError):
         path = session_file(settings, session) if session else None
         found = context_pack(settings, where, path, rebuild=rebuild, catch_up=catch_up)
@@ -59,7 +60,7 @@ def pack(
         if found.is_due:
             err.print(f"{found.raw_tokens:,} tokens of the session are not condensed; --catch-up does.", style="dim")
         if not found.text:
-            of = f" of {found.project}" if found.project and settings.lake_dir.is_dir() else ""
+            of = f" of {found.project}" if found.project and storage_of(settings).is_begun() else ""
             err.print(f"Nothing is remembered{of} yet; `memory run` reads your sessions.", style="dim", soft_wrap=True)
     if found.text and found.rebuilt:  # what is only shown again was logged then
         log_use(settings, "pack", project=found.project, shown=found.shown)

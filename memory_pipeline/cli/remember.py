@@ -8,6 +8,7 @@ from filelock import Timeout
 
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
 from memory_pipeline.proposals.remembering import NotRememberedError
 from memory_pipeline.proposals.remembering import remember as store
@@ -37,7 +38,7 @@ def remember(
     is pending or approved already is not added again.
     """
     settings = settings_of_call()
-    if not settings.lake_dir.is_dir():
+    if not storage_of(settings).is_begun():
         raise fail("Nothing is remembered yet: `memory run` makes the workspace. Then say it again.")
     workspace, now = Workspace.open(settings), now_utc()
     with one_sentence(NotRememberedError, UnknownProjectError, code=MISUSED):

@@ -46,7 +46,7 @@ def review(
     lists the rest.
     """
     settings = active_settings()
-    lake, now = Lake(settings.lake_dir), now_utc()
+    lake, now = Lake.from_settings(settings), now_utc()
     both = sorted(set(approve or []) & set(reject or []))
     if both:
         raise fail(f"{', '.join(both)} cannot be both approved and rejected.", MISUSED)

@@ -138,13 +138,15 @@ class Running:
 def running(settings: Settings, catalogue: Catalogue, is_pressed: Callable[[], bool]) -> Iterator[Running]:
     """Runs on this workspace, after what earlier ones left behind is put in order."""
     from memory_pipeline.automation.empty_partitions import report_empty_partitions
+    from memory_pipeline.definitions import build_definitions
 
     with instance_of(settings) as instance:
         close_dead_runs(instance)
         with waiting("days without sessions"):
             # So that Dagster's catalogue counts no day without a session as missing. It has to be before any run: what
             # is made of such a day would count as older than it.
-            report_empty_partitions(instance, Workspace(settings, catalogue.lake), catalogue)
+            graph = build_definitions(settings).resolve_asset_graph()
+            report_empty_partitions(instance, Workspace(settings, catalogue.lake), catalogue, graph)
         yield Running(settings, catalogue, instance, is_pressed)
 
 

@@ -31,7 +31,7 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
 
     Those of the future are of a run whose clock was wrong.
     """
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     now = now_utc()
     recent = (
         lake.read("decisions").filter(pl.col("decided_at").is_between(began, now)).sort("decided_at", "proposal_id")

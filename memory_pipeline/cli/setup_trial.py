@@ -53,7 +53,7 @@ def try_model(settings: Settings) -> Trial:
         quotes = _facts(quoted.segments)
         alone = settings.observer.model_copy(update={"fallback_model": None})  # it would answer instead
         once = settings.model_copy(update={"model_retries": 0, "observer": alone})
-        observer = observer_of(Workspace(once, Lake(once.lake_dir)))
+        observer = observer_of(Workspace(once, Lake.from_settings(once)))
         assert isinstance(observer, LanguageModelObserver)
         observer.client.cache = AnswerCache(place / "answers")  # what was answered before would prove nothing
         (outcome,) = observe_session([job], observer)

@@ -30,7 +30,7 @@ def show(
     if is_line(identifier):
         why(identifier, as_json=as_json)
         return
-    lake = Lake(active_settings().lake_dir)
+    lake = Lake.from_settings(active_settings())
     found = messages_around(lake, identifier, around)
     if not found and (day := day_not_kept(lake, identifier)):
         raise fail(f"It was said on {day}, and {NOT_KEPT} (MEMORY_KEEP_WORDS_DAYS).")

@@ -33,7 +33,7 @@ def sql(
     Every table is a view. Rows that are too wide for the window are shown as records, a column on each line.
     """
     try:
-        names, rows = ask(Lake(active_settings().lake_dir), query)
+        names, rows = ask(Lake.from_settings(active_settings()), query)
     except OnlyReadingError as error:
         raise fail(f"{error}", MISUSED) from None
     except duckdb.Error as error:

@@ -51,14 +51,14 @@ SECONDS = 20.0
 def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
     """Show what is read, not readable, out of date and pending."""
     settings = active_settings()
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     catalogue = Catalogue(lake, settings)
     with one_sentence(SettingError, code=MISUSED):
         directories = roots(settings)
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS).left
-    stages = Stages.from_settings(settings, catalogue)
-    planning = Lake(settings.lake_dir, for_planning=True)
     problems = vector_problems(Workspace(settings, lake))  # first, for what is missing makes days out of date
+    stages = Stages.from_settings(settings, catalogue, for_planning=True)
+    planning = Lake.from_settings(settings, for_planning=True)
     days, log = catalogue.days(), ProposalLog(lake)
     data = {
         "workspace": str(settings.workspace),
@@ -205,12 +205,18 @@ def _recorded(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
     if not (settings.dagster_home / "dagster.yaml").exists():
         return nothing
     from memory_pipeline.cli.dagster_runs import DamagedInstanceError, automation_of, check_results, instance_of
+    from memory_pipeline.dagster_record import RecordMisconfiguredError, RecordUnavailableError
 
     try:
         with instance_of(settings) as instance:
             known = automation_of(settings, instance)
             checks = check_results(settings, instance, set(days))
-    except DamagedInstanceError as error:  # the rest is none the worse for it
+    except (
+        DamagedInstanceError,
+        RecordUnavailableError,
+        RecordMisconfiguredError,
+    ) as error:
+        # the rest is none the worse for it
         return nothing | {"record_problem": str(error)}
     return {
         "failing_checks": {name: sorted(c["failed_days"]) for name, c in checks.items() if c["failed_days"]},

@@ -30,7 +30,7 @@ MAX_TITLE = 120
 
 def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[str, Any]:
     """Numbers over these days; proposals and their states over all days."""
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     messages = lake.read("messages", days, ["role"])
     windows = lake.read("windows", days, ["observed", "dedupe_key"])
     observed = windows.filter(pl.col("observed"))["dedupe_key"]
@@ -80,7 +80,7 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
             "MEMORY.md": str(settings.memory_file),
             "REVIEW.md": str(settings.review_file),
             "daily logs": str(settings.workspace / "memory"),
-            "tables": str(settings.lake_dir),
+            "tables": lake.storage.place,
             "vector index": settings.qdrant.url or str(settings.index_dir),
         },
     }

@@ -21,12 +21,23 @@ from memory_pipeline.workspace import Workspace
 def _report_empty_partitions(instance: Any) -> None:
     """So that the catalogue counts no day without a session as missing; of later days the schedule at five does it."""
     from memory_pipeline.automation.empty_partitions import report_empty_partitions
+    from memory_pipeline.definitions import build_definitions
 
     workspace = Workspace.open(active_settings())  # with the first day that has just been kept
-    report_empty_partitions(instance, workspace, Catalogue(workspace.lake, workspace.settings))
+    graph = build_definitions(workspace.settings).resolve_asset_graph()
+    report_empty_partitions(instance, workspace, Catalogue(workspace.lake, workspace.settings), graph)
 
 
-def ui(port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1.")] = 3000) -> None:
+def ui(
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1.")] = 3000,
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address to listen on: another one only in a container whose port is published on 127.0.0.1.",
+        ),
+    ] = "127.0.0.1",
+) -> None:
     """Start Dagster's UI and daemon; stop them with Ctrl-C."""
     settings = active_settings()
     with only_one(settings, "ui", f"The UI of {settings.workspace} is open already; use that one, or stop it first."):
@@ -40,7 +51,7 @@ def ui(port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1
         _leave_the_current_folder(settings)
         _refuse_taken_port(port)
         err.print(f"Workspace {settings.workspace}; the UI will be at http://127.0.0.1:{port}", soft_wrap=True)
-        serve(settings, port)
+        serve(settings, port, host)
 
 
 def _leave_the_current_folder(settings: Settings) -> None:

@@ -2,7 +2,8 @@
 
 Dagster takes seconds to load, and what runs every few minutes mostly finds nothing. What counts as a change: a file of
 the tables, of the index, of Dagster's results, of what people read and write, of connected agents; a setting; the code;
-the day. What was left waiting is never kept, so it is looked for again by every run.
+the day. Where Dagster's results are in no files nothing is kept, as nobody could tell whether they changed. What was
+left waiting is never kept, so it is looked for again by every run.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from typing import Any
 
 from memory_pipeline.connections.agents import CannotConnectError
 from memory_pipeline.connections.connecting import connections
+from memory_pipeline.dagster_record import is_in_files
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import lexical_only
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -51,7 +54,7 @@ def keep_outcome(
     """Keep what a run came to, if it left nothing to do: no day that is out of date, none of `due` (None: all) to be
     distilled, nothing that waits or is not well."""
     waits = summary["problems"] or summary["set_aside"] or summary["days_unfinished"] or summary["days_by_words"]
-    if waits or lexical_only(settings):
+    if waits or lexical_only(settings) or not is_in_files(settings):
         return
     if Stages.from_settings(settings, catalogue).runs_for(days):
         return
@@ -74,13 +77,16 @@ def _state(settings: Settings, days: Sequence[date]) -> str:
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
-def _files(settings: Settings) -> Iterator[tuple[str, int, int]]:
-    events = settings.dagster_home / "history/runs/index.db"
-    yield from _sized(f"{path}" for path in (settings.memory_file, settings.review_file, events, f"{events}-wal"))
+def _files(settings: Settings) -> Iterator[tuple[str, int, int | str]]:
+    yaml, events = settings.dagster_home / "dagster.yaml", settings.dagster_home / "history/runs/index.db"
+    yield from _sized(f"{path}" for path in (settings.memory_file, settings.review_file, yaml, events, f"{events}-wal"))
     with suppress(CannotConnectError):  # a run tells of a list that cannot be read
         yield from _sized(connection.path for connection in connections(settings))
+    for file in storage_of(settings).all_files():
+        if not file.key.endswith(_NOT_STATE):
+            yield file.key, file.size, file.version
     folders_of_ours = ("memory", "connections")
-    for folder in (settings.lake_dir, settings.index_dir, *map(settings.workspace.joinpath, folders_of_ours), _CODE):
+    for folder in (settings.index_dir, *map(settings.workspace.joinpath, folders_of_ours), _CODE):
         for place, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if name != "__pycache__"]
             yield from _sized(f"{place}/{name}" for name in names if not name.endswith(_NOT_STATE))

@@ -30,6 +30,8 @@ def use_examples(settings: Settings) -> Settings:
     """The bundled examples in a workspace of their own, so that they never mix with a user's memory."""
     workspace = examples_workspace(settings)
     os.environ["MEMORY_WORKSPACE"] = str(workspace)
+    if settings.lake:
+        os.environ["MEMORY_LAKE"] = _examples_lake(settings.lake)
     os.environ.setdefault("MEMORY_TIMEZONE", "UTC")  # one example runs over midnight there
     return settings_of_call([_copied_examples(workspace / "sessions")])
 
@@ -55,7 +57,7 @@ def _forget_installed_examples(folder: Path) -> None:
     """Take the files of an installation out of the catalogue of a workspace that has read them where they were."""
     from memory_pipeline.lake.store import Lake
 
-    lake = Lake(folder.parent / "lake")
+    lake = Lake.from_settings(settings_of_call())
     if (files := lake.read("files")).is_empty():
         return
     copied = {file.relative_to(folder).parts for file in folder.rglob("*.jsonl")}
@@ -67,14 +69,25 @@ def examples_workspace(settings: Settings) -> Path:
     return settings.workspace / "examples"
 
 
-def _has_been_run(workspace: Path) -> bool:
-    return (workspace / "lake" / "sessions").exists()
+def _examples_lake(url: str) -> str:
+    return f"{url.rstrip('/')}/examples"
+
+
+def _has_been_run(settings: Settings) -> bool:
+    from memory_pipeline.lake.opening import storage_of
+
+    return storage_of(settings).is_begun("sessions")
+
+
+def _of_examples(settings: Settings) -> Settings:
+    lake = settings.lake and _examples_lake(settings.lake)
+    return settings.model_copy(update={"workspace": examples_workspace(settings), "lake": lake})
 
 
 def active_settings() -> Settings:
     """The settings of the workspace that has something to show: the examples' as long as there is nothing else."""
     settings = settings_of_call()
-    if not _has_been_run(settings.workspace) and _has_been_run(examples_workspace(settings)):
+    if not _has_been_run(settings) and _has_been_run(_of_examples(settings)):
         err.print("Showing the bundled examples: no session of yours has been read yet.", style="dim")
         return use_examples(settings)
     return settings

@@ -135,9 +135,7 @@ class DistillationStage:
         """Those that have, or had, something to distil."""
         for part in parts:
             below = DistillationStage(self.workspace, part.level, self.now)
-            places = [self.lake.path(part.table, part.last)]
-            places += [self.lake.path("observations", day) for day in part.days]
-            if any(place.exists() for place in places):
+            if self.lake.has(part.table, [part.last]) or self.lake.has("observations", part.days):
                 with contextlib.suppress(RecallLostError):  # a run of that period says so
                     bring_up_to_date(below, self.lake, part.last)
 

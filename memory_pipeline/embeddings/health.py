@@ -95,7 +95,11 @@ def days_by_words(workspace: Workspace, days: Iterable[date]) -> list[date]:
     return [day for day in days if workspace.lake.fingerprint("embeddings", day) == INCOMPLETE]
 
 
-def set_aside_files(workspace: Workspace) -> list[Path]:
+def set_aside_files(workspace: Workspace) -> list[Path | str]:
     """Damaged files and indexes that were set aside, while they are there."""
-    settings = workspace.settings
-    return sorted([*settings.index_dir.glob("*.broken-*"), *settings.lake_dir.glob("*/*.broken-*")])
+    storage = workspace.lake.storage
+    of_lake = [storage.place_of(key) for key in storage.put_aside()]
+    return [
+        *sorted(workspace.settings.index_dir.glob("*.broken-*")),
+        *(of_lake if storage.is_far else map(Path, of_lake)),
+    ]

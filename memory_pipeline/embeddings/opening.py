@@ -113,7 +113,13 @@ def open_collection(settings: Settings, name: str, dimension: int, wait: float) 
     if settings.qdrant.url:
         from memory_pipeline.embeddings.server import ServerIndex
 
-        return ServerIndex(settings.qdrant.url, dimension, api_key=settings.qdrant.api_key, collection=name)
+        return ServerIndex(
+            settings.qdrant.url,
+            dimension,
+            api_key=settings.qdrant.api_key,
+            collection=name,
+            int8=settings.qdrant.quantization == "int8",
+        )
     from memory_pipeline.embeddings.edge import EdgeIndex
 
     return EdgeIndex(settings.index_dir / name, dimension, lock_timeout=wait)
@@ -126,7 +132,8 @@ def open_to_search(settings: Settings, name: str, dimension: int, wait: float) -
         from memory_pipeline.embeddings.server import ServerIndex
 
         url, key = settings.qdrant.url, settings.qdrant.api_key
-        return ServerIndex(url, dimension, api_key=key, collection=name, create=False, seconds=wait)
+        int8 = settings.qdrant.quantization == "int8"
+        return ServerIndex(url, dimension, api_key=key, collection=name, create=False, seconds=wait, int8=int8)
     if not (settings.index_dir / name).is_dir():
         raise IndexUnavailableError(f"{name} is gone from index/; {MAKE_ANEW}.")
     return open_collection(settings, name, dimension, wait)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from json import JSONDecodeError
@@ -35,11 +36,16 @@ from memory_pipeline.text.sentences import clip
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
-    from qdrant_client.models import Filter
+    from qdrant_client.models import Filter, ScalarQuantization, SearchParams
 
 _PAGE = 1000
 _TIMEOUT_SECONDS = 8.0  # for one request, connecting included
 _MAX_REASON = 200
+_TRIES = 4
+"""Of a write that the server did not take for the moment; it is waited .5, 1 and 2 seconds between them."""
+_FOR_THE_MOMENT = (408, 429, 500, 502, 503, 504)
+_OVERSAMPLING = 2.0
+"""Candidates by bytes for each hit that is wanted; they are ranked again by the whole vectors."""
 
 
 class ServerIndex:
@@ -47,7 +53,11 @@ class ServerIndex:
 
     Raises `IndexUnavailableError` when the server cannot be reached or refuses, or when the collection holds vectors of
     another dimension or distance, or is not there and ``create`` is not wanted. A `client` that is handed in is used as
-    it is and left open by `close`.
+    it is and left open by `close`. With `int8` the server also keeps the dense vectors as bytes and looks among these
+    first; a collection that is there follows it.
+
+    A write is tried again where the server was busy or the connection broke: each names its points, so what arrived
+    twice is there once. Opening and reading are not, so an outage is told at once.
     """
 
     def __init__(
@@ -60,10 +70,12 @@ class ServerIndex:
         client: QdrantClient | None = None,
         create: bool = True,
         seconds: float = _TIMEOUT_SECONDS,
+        int8: bool = False,
     ) -> None:
         from qdrant_client import QdrantClient
 
         self.dimension = dimension
+        self.int8 = int8
         self.set_aside: Path | None = None
         self.collection = collection
         # An address may carry a password or a token; messages must not.
@@ -103,13 +115,13 @@ class ServerIndex:
                     PointStruct(id=point.point_id, vector=_vectors(point), payload=stored_payload(point))
                     for point in batch
                 ]
-                client.upsert(self.collection, rows, wait=True)
+                _with_retries(functools.partial(client.upsert, self.collection, rows, wait=True))
 
     def delete(self, point_ids: Collection[str]) -> None:
         """Remove points."""
         with self._server() as client:
             for batch in batches(known_form(point_ids)):
-                client.delete(self.collection, list(batch), wait=True)
+                _with_retries(functools.partial(client.delete, self.collection, list(batch), wait=True))
 
     def ids(self, day: date | None = None, records: Collection[str] = ()) -> set[str]:
         """Ids of all points, or of the day's, or of those of these records."""
@@ -179,6 +191,7 @@ class ServerIndex:
                 using=using,
                 query_filter=chosen,
                 limit=limit,
+                search_params=_by_bytes_first() if self.int8 and using == DENSE else None,
                 with_payload=fields is None or (list(fields) or False),
             )
         return [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in answer.points]
@@ -207,7 +220,14 @@ class ServerIndex:
 
     def _prepare_collection(self, create: bool) -> None:
         from qdrant_client.http.exceptions import UnexpectedResponse
-        from qdrant_client.models import Distance, Modifier, PayloadSchemaType, SparseVectorParams, VectorParams
+        from qdrant_client.models import (
+            Disabled,
+            Distance,
+            Modifier,
+            PayloadSchemaType,
+            SparseVectorParams,
+            VectorParams,
+        )
 
         wanted = VectorParams(size=self.dimension, distance=Distance.COSINE)
         words = {name: SparseVectorParams(modifier=Modifier.IDF) for name in SPARSE}
@@ -220,7 +240,10 @@ class ServerIndex:
                     )
                 try:
                     client.create_collection(
-                        self.collection, vectors_config={DENSE: wanted}, sparse_vectors_config=words
+                        self.collection,
+                        vectors_config={DENSE: wanted},
+                        sparse_vectors_config=words,
+                        quantization_config=_int8() if self.int8 else None,
                     )
                 except UnexpectedResponse as error:
                     if error.status_code != 409:  # 409: another process made it a moment ago
@@ -239,6 +262,10 @@ class ServerIndex:
             schema = {DAY_NUMBER: PayloadSchemaType.INTEGER} | dict.fromkeys(KEYWORDS, PayloadSchemaType.KEYWORD)
             for name in schema.keys() - info.payload_schema.keys():
                 client.create_payload_index(self.collection, name, schema[name], wait=True)
+            if create and self.int8 != bool(info.config.quantization_config):
+                client.update_collection(
+                    self.collection, quantization_config=_int8() if self.int8 else Disabled.DISABLED
+                )
 
     @contextmanager
     def _server(self) -> Iterator[QdrantClient]:
@@ -281,6 +308,43 @@ def _reason(error: Exception) -> str:
     if isinstance(getattr(error, "source", error), (ValidationError, AssertionError, JSONDecodeError)):
         return "what answers there speaks another protocol"
     return clip(one_line(str(error)), _MAX_REASON) or type(error).__name__
+
+
+def _with_retries(write: Callable[[], object]) -> None:
+    import tenacity
+
+    tenacity.Retrying(
+        retry=tenacity.retry_if_exception(_is_for_the_moment),
+        wait=tenacity.wait_exponential(multiplier=0.5),
+        stop=tenacity.stop_after_attempt(_TRIES),
+        reraise=True,
+    )(write)
+
+
+def _is_for_the_moment(error: BaseException) -> bool:
+    """Whether the same request may succeed soon: the server is busy or starting, or the connection broke."""
+    from httpx import TransportError, UnsupportedProtocol
+    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+    if isinstance(error, UnexpectedResponse):
+        return error.status_code in _FOR_THE_MOMENT
+    if isinstance(error, ResponseHandlingException):
+        return isinstance(error.source, TransportError) and not isinstance(error.source, UnsupportedProtocol)
+    return isinstance(error, ResourceExhaustedResponse)
+
+
+def _int8() -> ScalarQuantization:
+    """Each number of a dense vector as a byte, in memory; the whole vectors stay on the disk beside them."""
+    from qdrant_client.models import ScalarQuantization, ScalarQuantizationConfig, ScalarType
+
+    return ScalarQuantization(scalar=ScalarQuantizationConfig(type=ScalarType.INT8, quantile=0.99, always_ram=True))
+
+
+def _by_bytes_first() -> SearchParams:
+    from qdrant_client.models import QuantizationSearchParams, SearchParams
+
+    return SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING))
 
 
 def _vectors(point: Point) -> dict[str, Any]:

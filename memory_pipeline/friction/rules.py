@@ -112,8 +112,8 @@ class RuleBook:
         rows: list[WatchedRuleRow] = [
             {"rule_id": r.rule_id, "file": r.file, "text": r.text, "project": r.project, "since": r.since} for r in new
         ]
-        frame = pl.DataFrame([*self.stored, *rows], schema=TABLES["watched_rules"].columns)
-        self.lake.replace_all("watched_rules", frame)
+        added = pl.DataFrame(rows, schema=TABLES["watched_rules"].columns)
+        self.lake.update("watched_rules", lambda stored: pl.concat([stored, added]).unique("rule_id", keep="first"))
         self.stored = [*self.stored, *rows]
         self._since |= {rule.rule_id: rule.since for rule in new}
 

@@ -238,7 +238,7 @@ class FrictionStage:
 
     def _messages(self, days: list[date]) -> list[Any]:
         with self.connect() as connection:
-            self.lake.attach_views(connection)
+            self.lake.attach_views(connection, ("messages", "sessions"), days)
             return connection.execute(_MESSAGES, 2 * [days[0], days[-1]]).fetchall()
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, TypeVar
 
 import duckdb
@@ -77,30 +75,33 @@ def _refuse_all_but_reading(query: str) -> None:
 
 def _ask(lake: Lake, query: str) -> Answer:
     with duckdb.connect() as connection:
-        _lock(connection, lake)
+        _lock(connection, lake, _named(connection, lake, query))
         result = connection.sql(query)
         return Answer(result.columns, result.fetchall())
 
 
-def _lock(connection: duckdb.DuckDBPyConnection, lake: Lake) -> None:
+def _named(connection: duckdb.DuckDBPyConnection, lake: Lake, query: str) -> Collection[str]:
+    """The tables whose files are looked at; on object storage only those that the query names, where that is sure:
+    each is a listing, and whoever makes a view of it opens its files."""
+    if not lake.storage.is_far or "query_table" in query.casefold():
+        return TABLES
+    try:
+        return {name.casefold().strip('"') for name in connection.get_table_names(query)} & set(TABLES)
+    except duckdb.Error:
+        return TABLES
+
+
+def _lock(connection: duckdb.DuckDBPyConnection, lake: Lake, tables: Collection[str]) -> None:
     """Make the tables views, and let the connection open their files and nothing else, for good."""
-    files = ", ".join(sql_text(file) for table in TABLES for file in lake.files(table))
-    for setting, value in {
-        "python_enable_replacements": "false",  # a name in a query is a table, never a variable of ours
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "allowed_paths": f"[{files}]",
-        "enable_external_access": "false",
-    }.items():
-        connection.execute(f"SET {setting} = {value}")
-    lake.attach_views(connection)
+    files = ", ".join(sql_text(file) for table in tables for file in lake.files(table))
+    for setting in ("python_enable_replacements", "autoinstall_known_extensions", "autoload_known_extensions"):
+        connection.execute(f"SET {setting} = false")  # a name in a query is a table, no variable
+    lake.attach_views(connection, tables)  # which registers what reads objects: later nothing can be
+    connection.execute(f"SET allowed_paths = [{files}]")
+    connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
 
-def _state(lake: Lake) -> dict[str, int]:
-    """When each file was written."""
-    state: dict[str, int] = {}
-    for file in (file for table in TABLES for file in lake.files(table)):
-        with suppress(FileNotFoundError):
-            state[file] = Path(file).stat().st_mtime_ns
-    return state
+def _state(lake: Lake) -> dict[str, str | int]:
+    """The version of each file."""
+    return {place: version for table in TABLES for place, version in lake.files(table).items()}

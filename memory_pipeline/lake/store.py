@@ -1,41 +1,47 @@
 """The tables: one Parquet file per table and day, the truth that everything else is derived from.
 
-A file is written beside its place and renamed into it, so a reader sees the old rows or the new, never
-half of them, and no lock is held. Each daily file carries the fingerprint of the inputs it was made from,
-which is how a stage knows that a day is up to date.
+A file is replaced whole, so a reader sees the old rows or the new, never half of them, and no lock is held. Where the
+files lie is `storage.py`'s matter. Each daily file carries the fingerprint of the inputs it was made from, which is how
+a stage knows that a day is up to date.
 """
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import logging
-import os
-import stat
-from collections.abc import Iterable, Mapping, Sequence
+import random
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import MemoryPipelineError, TryAgainLaterError
+from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import SUFFIX, Expected, File, FolderStorage, ReplacedMeanwhileError, Storage
 from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.lake.versions import keep_version, lost, put_back
-from memory_pipeline.markdown.safe_write import aside, make_folder, remove_temporary_files, sync_folder
 
 if TYPE_CHECKING:
     import duckdb
 
+    from memory_pipeline.settings import Settings
+
 log = logging.getLogger(__name__)
 _FINGERPRINT, _RETIRED = "fingerprint", "retired"
 MIN_FILES_AT_ONCE = 2
-"""More are read at once: over two years of small files that is five times as fast, over two days it is slower."""
+"""More are read at once: over two years of small files that is five times as fast, over two days it is slower. So many
+are asked for one by one, more by a listing."""
 MAX_BYTES_AT_ONCE = 200_000_000
 """Of files that are read at once, as they lie on disk; more is read file by file."""
+UPDATE_SECONDS = 60.0
+"""For so long an update is tried again that another worker forestalled; each that it loses is one that another won."""
+_PAUSE_SECONDS = 0.02
 
 
 class DamagedTableError(MemoryPipelineError):
@@ -43,24 +49,53 @@ class DamagedTableError(MemoryPipelineError):
 
 
 class Lake:
-    """Tables of `schemas.TABLES` under one directory, which is made on the first write.
+    """Tables of `schemas.TABLES` under one directory, which is made on the first write, or in a bucket.
 
-    One made `for_planning` looks at each file once and believes for good what it saw: a plan over years asks for the
-    same days again and again.
+    One made `for_planning` looks at each file once, where it can by one listing of each table, and believes for good
+    what it saw: a plan over years asks for the same days again and again.
     """
 
-    def __init__(self, root: Path, *, for_planning: bool = False) -> None:
-        self.root = root
+    def __init__(self, root: Path | Storage, *, for_planning: bool = False) -> None:
+        self.storage: Storage = FolderStorage(root) if isinstance(root, Path) else root
         self._healed: set[str] = set()
-        self._seen: dict[str, tuple[str, int, int] | None] | None = {} if for_planning else None
+        self._seen: dict[str, File | None] | None = {} if for_planning else None
+        self._listed: set[str] = set()
+
+    @classmethod
+    def from_settings(cls, settings: Settings, *, for_planning: bool = False) -> Self:
+        """The lake of a workspace, wherever MEMORY_LAKE says that it lies."""
+        return cls(storage_of(settings), for_planning=for_planning)
+
+    @property
+    def root(self) -> Path:
+        """The folder of a lake that lies in one."""
+        assert isinstance(self.storage, FolderStorage)
+        return self.storage.root
+
+    @property
+    def is_for_planning(self) -> bool:
+        return self._seen is not None
 
     def path(self, table: str, day: date | None = None) -> Path:
-        name = f"{day:%Y-%m-%d}" if TABLES[table].daily and day else "all"
-        return self.root / table / f"{name}.parquet"
+        """The file of a lake that lies in a folder."""
+        return self.root / _key(table, day)
+
+    def place(self, table: str, day: date | None = None) -> str:
+        """The file's path or URL."""
+        return self.storage.place_of(_key(table, day))
+
+    def has(self, table: str, days: Iterable[date]) -> bool:
+        """Whether any of these days has a file."""
+        return any(True for _ in self._states(table, days))
+
+    def version(self, table: str) -> str | int | None:
+        """Of a table that is one file: another one after each write; None where there is no such file."""
+        state = self._state(table, None)
+        return state and state.version
 
     def days(self, table: str) -> list[date]:
         """The days that have a file, empty ones included, oldest first."""
-        return sorted(date.fromisoformat(p.stem) for p in (self.root / table).glob("????-??-??.parquet"))
+        return [date.fromisoformat(file.stem) for file in self._dated(table)]
 
     def read(
         self, table: str, days: Iterable[date] | None = None, columns: Sequence[str] | None = None
@@ -71,15 +106,24 @@ class Lake:
         Raises `DamagedTableError` where they cannot.
         """
         self._heal(table)
-        if not TABLES[table].daily:
-            paths = [self.path(table)]
-        else:
-            paths = [self.path(table, day) for day in (self.days(table) if days is None else sorted(set(days)))]
-        paths = [path for path in paths if path.exists()]
-        if len(paths) > MIN_FILES_AT_ONCE and (at_once := self._at_once(table, paths, columns)) is not None:
+        files = self._files(table, days)
+        if len(files) > MIN_FILES_AT_ONCE and (at_once := self._at_once(table, files, columns)) is not None:
             return at_once
         empty = pl.DataFrame(schema=TABLES[table].columns).select(columns or pl.all())
-        return pl.concat([empty, *(self._frame(table, path, columns) for path in paths)])
+        return pl.concat([empty, *(self._frame(table, file, columns) for file in files)])
+
+    def _files(self, table: str, days: Iterable[date] | None) -> list[File]:
+        """Those of these days (None: all) that are there, the oldest first."""
+        if TABLES[table].daily and days is None:
+            return self._dated(table)
+        wanted = sorted(set(() if days is None else days)) if TABLES[table].daily else [None]
+        if len(wanted) <= MIN_FILES_AT_ONCE:
+            return [file for day in wanted if (file := self._look(table, _key(table, day)))]
+        names, found = {f"{day}" for day in wanted}, self.storage.files(table, f"{wanted[0]}", f"{wanted[-1]}")
+        return [file for file in found if file.stem in names]
+
+    def _dated(self, table: str) -> list[File]:
+        return [file for file in self.storage.files(table) if file.stem.count("-") == 2]
 
     def replace(
         self,
@@ -100,12 +144,12 @@ class Lake:
         for day in days:
             fingerprint = (fingerprints or {}).get(day, "")
             rows = frame.filter(pl.col("day") == day)
-            self._write(table, rows, self.path(table, day), fingerprint, self.is_retired(table, day))
+            self._write(table, rows, day, fingerprint, self.is_retired(table, day))
 
     def retire(self, table: str, frame: pl.DataFrame, day: date) -> None:
         """Make `frame`, which has less than there was, the rows of the day for good: `is_retired` says from now on that
         they cannot be made again."""
-        self._write(table, self._conform(table, frame), self.path(table, day), "", is_retired=True)
+        self._write(table, self._conform(table, frame), day, "", is_retired=True)
 
     def is_retired(self, table: str, day: date) -> bool:
         """Whether something of the day's rows is no longer kept."""
@@ -113,7 +157,38 @@ class Lake:
 
     def replace_all(self, table: str, frame: pl.DataFrame) -> None:
         """Make `frame` the rows of a table that is not cut by day."""
-        self._write(table, self._conform(table, frame), self.path(table), "")
+        self._write(table, self._conform(table, frame), None, "")
+
+    def update(
+        self, table: str, change: Callable[[pl.DataFrame], pl.DataFrame | None], day: date | None = None
+    ) -> None:
+        """Make what `change` makes of them (None: leave them) the rows of a day, or of a table that is not cut by day.
+
+        On object storage nothing of another worker is written over: where one has written meanwhile, `change` is
+        called again with the rows as they are then, so it must bear that, also where they hold its own already. In a
+        folder, who shares a table with others holds a lock. Raises `TryAgainLaterError` after a minute of that, and
+        what `change` raises.
+        """
+        end, pause, key = time.monotonic() + UPDATE_SECONDS, _PAUSE_SECONDS, _key(table, day)
+        while True:
+            self._heal(table)
+            found = self._look(table, key)
+            empty = pl.DataFrame(schema=TABLES[table].columns)
+            made = change(self._frame(table, found, None) if found else empty)
+            if made is None:
+                return
+            try:
+                self._write(table, self._conform(table, made), day, "", expected=found and found.version)
+            except ReplacedMeanwhileError as error:
+                if time.monotonic() > end:
+                    raise TryAgainLaterError(
+                        f"{self.place(table, day)} was written by other workers for {UPDATE_SECONDS:.0f} seconds "
+                        "whenever this one was about to: run it again, with fewer at once."
+                    ) from error
+                time.sleep(random.uniform(0, pause))
+                pause = min(2 * pause, 1.0)
+            else:
+                return
 
     def fingerprint(self, table: str, day: date) -> str | None:
         """What `replace` was told of the day's inputs; None when the day was never written or cannot be read."""
@@ -123,51 +198,81 @@ class Lake:
         """Of the day's file; empty where there is none, or none that can be read."""
         state = self._state(table, day)
         try:
-            return {_FINGERPRINT: ""} | _file_metadata(*state) if state else {}
+            return {_FINGERPRINT: ""} | _file_metadata(self.storage, state) if state else {}
         except FileNotFoundError:
             return {}
         except pl.exceptions.PolarsError:
             if state and TABLES[table].is_derived:  # the stage that makes it anew would write over it
-                self._frame(table, Path(state[0]), None)
+                self._frame(table, state, None)
             return {}
 
     def digest(self, table: str, days: Iterable[date]) -> str:
         """A hash over the days' bytes: equal when nothing that a later stage reads has changed."""
         total = hashlib.sha256()
-        for day in sorted(set(days)):
-            if state := self._state(table, day):
-                with suppress(FileNotFoundError):  # set aside since
-                    total.update(f"{day}".encode() + _file_digest(*state))
+        for day, state in self._states(table, days):
+            with suppress(FileNotFoundError):  # set aside since
+                total.update(f"{day}".encode() + self.storage.digest(state))
         return total.hexdigest()
 
-    def _state(self, table: str, day: date) -> tuple[str, int, int] | None:
-        """Path, size and time of the day's file, if it is there. A plan asks for thousands, so no `Path` is made."""
-        path = f"{self.root}/{table}/{day}.parquet"
-        if self._seen is not None and path in self._seen:
-            return self._seen[path]
+    def _states(self, table: str, days: Iterable[date]) -> Iterator[tuple[date, File]]:
+        """Of the days that have a file, in order."""
+        wanted = sorted(set(days))
+        if self._seen is None and self.storage.is_far and len(wanted) > MIN_FILES_AT_ONCE:
+            yield from ((date.fromisoformat(file.stem), file) for file in self._files(table, wanted))
+            return
+        for day in wanted:
+            if state := self._state(table, day):
+                yield day, state
+
+    def _state(self, table: str, day: date | None) -> File | None:
+        """Of the file, if it is there."""
+        key = _key(table, day)
+        if self._seen is None:
+            return self._look(table, key)
+        if self.storage.is_far:
+            if table not in self._listed:
+                self._listed.add(table)
+                self._seen.update({file.key: file for file in self.storage.files(table)})
+            return self._seen.get(key)
+        if key not in self._seen:
+            self._seen[key] = self._look(table, key)
+        return self._seen[key]
+
+    def _look(self, table: str, key: str) -> File | None:
         try:
-            status = os.stat(path)  # noqa: PTH116
-            is_folder = stat.S_ISDIR(status.st_mode)
-            state = None if is_folder else (path, status.st_size, status.st_mtime_ns)
-            if is_folder and TABLES[table].is_derived:
-                out_of_the_way(Path(path))
-        except FileNotFoundError:
-            state = None
-        if self._seen is not None:
-            self._seen[path] = state
-        return state
+            return self.storage.state(key)
+        except IsADirectoryError:
+            if TABLES[table].is_derived:
+                self.storage.set_aside(key)
+            return None
 
-    def files(self, table: str) -> list[str]:
-        """The paths of the table's files, the oldest day first."""
-        return sorted(glob.glob(f"{glob.escape(str(self.root / table))}/*.parquet"))  # noqa: PTH207 - thousands
+    def files(self, table: str) -> dict[str, str | int]:
+        """The table's files, the oldest day first: the path or URL of each, with its version."""
+        return {self.storage.place_of(file.key): file.version for file in self.storage.files(table)}
 
-    def attach_views(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Make every table a view of the connection, those without files too; times show in UTC."""
+    def attach_views(
+        self, connection: duckdb.DuckDBPyConnection, tables: Collection[str] = TABLES, days: Sequence[date] = ()
+    ) -> None:
+        """Make every table a view of the connection, those without files too; times show in UTC.
+
+        On object storage those that are not named stay empty, and of the others only the days from the first to the
+        last of `days` are looked at, where they are given.
+        """
         connection.execute("SET TimeZone = 'UTC'")
+        listed: dict[str, list[File]] = {}
+        if self.storage.is_far:
+            first, last = (f"{days[0]}", f"{days[-1]}") if days else ("", "")
+            listed = {name: self.storage.files(name, first, last) for name in tables}
+            from memory_pipeline.lake.in_place import read_in_place
+
+            read_in_place(connection, self.storage, [file for files in listed.values() for file in files])
+        else:
+            listed = {name: self.storage.files(name) for name in TABLES}
         for name, table in TABLES.items():
             columns = ", ".join(f'CAST(NULL AS {duckdb_type(t)}) AS "{c}"' for c, t in table.columns.items())
             query = f"SELECT {columns} WHERE false"
-            if files := ", ".join(map(sql_text, self.files(name))):
+            places = [self.storage.place_of(file.key) for file in listed.get(name, ())]
+            if files := ", ".join(map(sql_text, places)):
                 query += f" UNION ALL BY NAME SELECT * FROM read_parquet([{files}], union_by_name = true)"
             connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
 
@@ -176,35 +281,38 @@ class Lake:
         if TABLES[table].is_derived or table in self._healed:
             return
         self._healed.add(table)
-        for path in lost(self.root, table):
-            if sentence := put_back(self.root, table, path):
+        for key in lost(self.storage, table):
+            if sentence := put_back(self.storage, key):
                 log.warning(sentence)
 
-    def _at_once(self, table: str, paths: list[Path], columns: Sequence[str] | None) -> pl.DataFrame | None:
+    def _at_once(self, table: str, files: list[File], columns: Sequence[str] | None) -> pl.DataFrame | None:
         """All rows of these files; None where one is damaged or has other types, and they are looked at one by one, or
         where they are too large to be held at once."""
         schema = TABLES[table].columns
+        if sum(file.size for file in files) > MAX_BYTES_AT_ONCE:
+            return None
         try:
-            if sum(path.stat().st_size for path in paths) > MAX_BYTES_AT_ONCE:
-                return None
-            scan = pl.scan_parquet(
-                [_content(path).getvalue() for path in paths], missing_columns="insert", schema=schema
+            found = [data for data in self.storage.read_each(files) if data is not None]
+            return (
+                pl.scan_parquet(found, missing_columns="insert", schema=schema)
+                .select(list(columns or schema))
+                .collect()
             )
-            return scan.select(list(columns or schema)).collect()
         except (pl.exceptions.PolarsError, OSError):
             return None
 
-    def _frame(self, table: str, path: Path, columns: Sequence[str] | None) -> pl.DataFrame:
+    def _frame(self, table: str, file: File, columns: Sequence[str] | None) -> pl.DataFrame:
         frame = pl.DataFrame(schema=TABLES[table].columns)
         try:
-            content = _content(path)
+            content = BytesIO(self.storage.read(file))
         except FileNotFoundError:  # another process has just set it aside
             return frame.select(columns or pl.all())
         except IsADirectoryError:
             if not TABLES[table].is_derived:
                 raise
-            out_of_the_way(path)
+            self.storage.set_aside(file.key)
             return frame.select(columns or pl.all())
+        place = self.storage.place_of(file.key)
         try:
             stored = pl.read_parquet_schema(content) if columns else {}
             wanted = [name for name in columns if name in stored] if columns else None
@@ -212,17 +320,17 @@ class Lake:
             frame = pl.read_parquet(content, columns=wanted)
         except pl.exceptions.PolarsError as error:
             if TABLES[table].is_derived:
-                set_aside(path, content.getvalue())
-            elif sentence := put_back(self.root, table, path):
+                self.storage.set_aside(file.key, content.getvalue())
+            elif sentence := put_back(self.storage, file.key):
                 log.warning(sentence)
-                return self._frame(table, path, columns)
+                return self._frame(table, self.storage.state(file.key) or file, columns)
             else:
-                reason = f"{path} cannot be read ({type(error).__name__}). {TABLES[table].fix}"
+                reason = f"{place} cannot be read ({type(error).__name__}). {TABLES[table].fix}"
                 raise DamagedTableError(reason) from error
         try:
             return self._conform(table, frame).select(columns or pl.all())
         except pl.exceptions.PolarsError as error:  # other types than ours: nothing is wrong with the file
-            raise DamagedTableError(f"{path} cannot be read ({type(error).__name__}). {TABLES[table].fix}") from error
+            raise DamagedTableError(f"{place} cannot be read ({type(error).__name__}). {TABLES[table].fix}") from error
 
     def _conform(self, table: str, frame: pl.DataFrame) -> pl.DataFrame:
         """The frame with the table's columns in order; columns added since a file was written are null."""
@@ -233,51 +341,31 @@ class Lake:
         missing = [pl.lit(None, dtype=kind).alias(name) for name, kind in columns.items() if name not in frame.columns]
         return frame.with_columns(missing).select(list(columns)).cast(dict(columns))  # type: ignore[arg-type]
 
-    def _write(self, table: str, frame: pl.DataFrame, path: Path, fingerprint: str, is_retired: bool = False) -> None:
-        make_folder(path.parent)
-        remove_temporary_files(path.parent, ".*.parquet.*.tmp")
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            metadata = {_FINGERPRINT: fingerprint} | ({_RETIRED: "yes"} if is_retired else {})
-            frame.sort(list(TABLES[table].order)).write_parquet(temporary, metadata=metadata)
-            with temporary.open("rb") as file:
-                os.fsync(file.fileno())  # the rows before the name: no crash may leave an empty file in its place
-            temporary.replace(path)
-            sync_folder(path.parent)  # a power cut may not bring back what was there before
-        finally:
-            temporary.unlink(missing_ok=True)
+    def _write(
+        self,
+        table: str,
+        frame: pl.DataFrame,
+        day: date | None,
+        fingerprint: str,
+        is_retired: bool = False,
+        expected: Expected = "any",
+    ) -> None:
+        key, content = _key(table, day), BytesIO()
+        metadata = {_FINGERPRINT: fingerprint} | ({_RETIRED: "yes"} if is_retired else {})
+        frame.sort(list(TABLES[table].order)).write_parquet(content, metadata=metadata)
+        self.storage.write(key, content.getvalue(), expected)
         if not TABLES[table].is_derived:
-            keep_version(self.root, table, path)
+            keep_version(self.storage, key, content.getvalue())
 
 
-def _content(path: Path) -> BytesIO:
-    """The file's bytes, by one opening of it: who opens it again for the rows that its footer names may meet other
-    rows, because a writer has renamed new ones into its place."""
-    return BytesIO(path.read_bytes())
-
-
-def out_of_the_way(folder: Path) -> None:
-    """Rename a folder that stands in the place of a file, unless another process has."""
-    with suppress(FileNotFoundError):
-        folder.rename(aside(folder))
-
-
-def set_aside(path: Path, damaged: bytes) -> None:
-    """Rename a damaged file to `<name>.broken-<n>`, unless another process has set it aside or written it anew."""
-    with suppress(FileNotFoundError):
-        if path.read_bytes() == damaged:
-            path.rename(aside(path))
+def _key(table: str, day: date | None) -> str:
+    return f"{table}/{day if TABLES[table].daily and day else 'all'}{SUFFIX}"
 
 
 @lru_cache(maxsize=20_000)
-def _file_digest(path: str, size: int, modified_ns: int) -> bytes:
-    """Of the file as it was then: a plan looks at every file of the lookback of every day."""
-    return hashlib.sha256(Path(path).read_bytes()).digest()
-
-
-@lru_cache(maxsize=20_000)
-def _file_metadata(path: str, size: int, modified_ns: int) -> dict[str, str]:
-    return {key: value for key, value in pl.read_parquet_metadata(path).items() if key in (_FINGERPRINT, _RETIRED)}
+def _file_metadata(storage: Storage, file: File) -> dict[str, str]:
+    found = pl.read_parquet_metadata(storage.source(file))
+    return {key: value for key, value in found.items() if key in (_FINGERPRINT, _RETIRED)}
 
 
 def sql_text(text: str) -> str:

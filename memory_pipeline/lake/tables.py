@@ -702,7 +702,7 @@ COLUMN_NOTES = {
     "referenced_at": "the day that it speaks of, where it names one: its first moment, UTC",
     "evidence": "the spans of the messages that carry it: characters start to end of messages.text",
     "observer": "which observer made the row",
-    "trust": "the speaker: user, assistant, tool, paste, injected or model",
+    "trust": "the speaker: user, assistant, tool, paste, injected, model or team",
     "flags": "what is known against it, or about how it was made",
     "trace": "what led to it: what set it off → what was looked into → what was decided → why",
     "point_id": "id of the vector in the index",

@@ -1,81 +1,70 @@
 """The last versions of tables that cannot be made again: what was offered, shown, decided, promoted and spent.
 
-Each time such a file is written, a copy of it goes to `backups/lake/<table>/`. Where the file is damaged or gone, the
-newest copy is put back: none of these files is ever removed by us, an empty day is an empty file.
+Each time such a file is written, a copy of it goes to `backups/lake/<table>/`, on object storage to
+`backups/<table>/` beside the tables. Where the file is damaged or gone, the newest copy is put back: none of these
+files is ever removed by us, an empty day is an empty file.
 """
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from io import BytesIO
-from pathlib import Path
 
 import polars as pl
 
-from memory_pipeline.markdown.safe_write import aside, write_atomically
+from memory_pipeline.lake.storage import SUFFIX, File, Storage
 
 VERSIONS_KEPT = 3
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
+_BEHIND = f"{SUFFIX}."
 
 
-def versions_folder(root: Path, table: str) -> Path:
-    """Where the versions of a table of the lake at ``root`` lie."""
-    return root.parent / "backups" / root.name / table
-
-
-def keep_version(root: Path, table: str, path: Path) -> None:
+def keep_version(storage: Storage, key: str, data: bytes) -> None:
     """Copy what has just been written, and let go of all but the newest three versions."""
-    folder = versions_folder(root, table)
-    if any(newest.read_bytes() == path.read_bytes() for newest in _versions(folder, path.name)[:1]):
+    earlier = versions_of(storage, key)
+    if earlier and _bytes(storage, earlier[0]) == data:
         return
-    version = folder / f"{path.name}.{datetime.now(UTC):{_STAMP}}"
-    write_atomically(version, path.read_bytes(), expected=None, backups=None)
-    for old in _versions(folder, path.name)[VERSIONS_KEPT:]:
-        old.unlink(missing_ok=True)
+    storage.backups.write(f"{key}.{datetime.now(UTC):{_STAMP}}", data)
+    storage.backups.remove([old.key for old in earlier[VERSIONS_KEPT - 1 :]])
 
 
-def lost(root: Path, table: str) -> list[Path]:
+def lost(storage: Storage, table: str) -> list[str]:
     """The table's files that are gone, empty or cut off, though there are versions of them."""
-    folder = versions_folder(root, table)
-    names = {version.name.partition(".parquet.")[0] for version in folder.glob("*.parquet.*")}
-    return [path for name in sorted(names) if not _has_both_ends(path := root / table / f"{name}.parquet")]
+    kept = storage.backups.files(table, suffix=_BEHIND)
+    return storage.broken(sorted({version.key.partition(_BEHIND)[0] + SUFFIX for version in kept}))
 
 
-def put_back(root: Path, table: str, path: Path) -> str | None:
+def put_back(storage: Storage, key: str) -> str | None:
     """The newest whole version in the place of a file, which is set aside where it is there; a sentence about it, or
     None where there is no such version."""
-    whole = next(filter(_is_whole, _versions(versions_folder(root, table), path.name)), None)
-    if whole is None:
-        return None
-    state = "was gone"
-    if path.exists():
-        broken = path.replace(aside(path))
-        state = f"was damaged and is kept as {broken.name}"
-    write_atomically(path, whole.read_bytes(), expected=None, backups=None)
-    return f"{path} {state}; its last version was put back from {whole}."
+    for version in versions_of(storage, key):
+        if (data := _bytes(storage, version)) is not None and _is_whole(data):
+            kept = storage.set_aside(key)
+            state = f"was damaged and is kept as {kept.rpartition('/')[2]}" if kept else "was gone"
+            storage.write(key, data)
+            place = storage.backups.place_of(version.key)
+            return f"{storage.place_of(key)} {state}; its last version was put back from {place}."
+    return None
 
 
-def _versions(folder: Path, name: str) -> list[Path]:
+def versions_of(storage: Storage, key: str) -> list[File]:
     """The newest first."""
-    return sorted(folder.glob(f"{name}.*"), reverse=True)
+    table, _, name = key.partition("/")
+    day = name.removesuffix(SUFFIX)
+    return storage.backups.files(table, day, day, suffix=_BEHIND)[::-1]
 
 
-def _is_whole(path: Path) -> bool:
+def _bytes(storage: Storage, version: File) -> bytes | None:
+    try:
+        return storage.backups.read(version)
+    except OSError:
+        return None
+
+
+def _is_whole(data: bytes) -> bool:
     """Whether all of it can be read; the files are small."""
     try:
-        pl.read_parquet(BytesIO(path.read_bytes()))
-    except (pl.exceptions.PolarsError, OSError):
+        pl.read_parquet(BytesIO(data))
+    except pl.exceptions.PolarsError:
         return False
     return True
-
-
-def _has_both_ends(path: Path) -> bool:
-    """Whether it begins and ends as Parquet does: a quick look that finds what was not written to its end."""
-    try:
-        with path.open("rb") as file:
-            begin = file.read(4)
-            file.seek(-4, os.SEEK_END)
-            return begin == file.read(4) == b"PAR1"
-    except OSError:  # also where it has fewer than four bytes
-        return False

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -125,24 +126,30 @@ class Ledger:
         """
         now = self._now()
         day = day_of(now, self._settings.zone)
+        ids = [f"{key[:16]}-{uuid.uuid4().hex[:12]}" for _, key, _ in calls]
         places: list[Reservation] = []
-        new: list[dict[str, Any]] = []
-        with self._rows(day) as rows:
+
+        def with_reserved(rows: pl.DataFrame) -> pl.DataFrame:
+            places.clear()
+            new: list[dict[str, Any]] = []
+            rows = rows.filter(~pl.col("call_id").is_in(ids))  # a write whose answer was lost
             spent = _sum(rows)
-            for for_day, key, worst in calls:
+            for (for_day, _, worst), call_id in zip(calls, ids, strict=True):
                 try:
                     self._check(day, spent, worst)
                 except BudgetReachedError:
                     if not places:
                         raise
                     break
-                place = Reservation(day, f"{key[:16]}-{uuid.uuid4().hex[:12]}")
+                place = Reservation(day, call_id)
                 places.append(place)
                 row = self._row(place, stage, model, for_day, now, worst)
                 new.append(row | {"cached": False, "state": "reserved"})
                 paid = (spent.cost_usd or 0.0) + (worst.cost_usd or 0.0)
                 spent = Usage(spent.input_tokens + worst.input_tokens, spent.output_tokens + worst.output_tokens, paid)
-            self._write(day, rows, *new)
+            return _with(rows, *new)
+
+        self._update(day, with_reserved)
         return places
 
     def settle(
@@ -164,12 +171,7 @@ class Ledger:
                 "error": error,
             }
         for day, settled in by_day.items():
-            with self._rows(day) as rows:
-                ours = pl.col("call_id").is_in(list(settled))
-                # some are gone where somebody deleted the day's file meanwhile
-                found = [row | settled[row["call_id"]] for row in rows.filter(ours).iter_rows(named=True)]
-                if found:
-                    self._write(day, rows.filter(~ours), *found)
+            self._update(day, partial(_with_settled, settled=settled))
 
     def note_cached(self, stage: str, model: str, for_day: date, key: str, answer: Usage) -> None:
         """Write down that a kept answer was used, once a day and key."""
@@ -178,24 +180,21 @@ class Ledger:
         mark = f"{place.day} {place.call_id}"
         if mark in self._noted:
             return
-        with self._rows(place.day) as rows:
-            if place.call_id not in rows["call_id"]:
-                row = self._row(
-                    place, stage, model, for_day, now, Usage(answer.input_tokens, answer.output_tokens, 0.0)
-                )
-                self._write(place.day, rows, row | {"seconds": 0.0, "cached": True, "state": "done"})
+        used = Usage(answer.input_tokens, answer.output_tokens, 0.0)
+        row = self._row(place, stage, model, for_day, now, used) | {"seconds": 0.0, "cached": True, "state": "done"}
+        self._update(place.day, lambda rows: None if place.call_id in rows["call_id"] else _with(rows, row))
         self._noted.add(mark)
 
     def require_room(self, worst: Usage) -> None:
         """Raises `BudgetReachedError` if such a call may not be made now."""
         day = day_of(self._now(), self._settings.zone)
-        with self._rows(day) as rows:
-            self._check(day, _sum(rows), worst)
+        with self._turns(day):
+            self._check(day, _sum(self._lake.read("ledger", [day])), worst)
 
     def spent(self) -> Usage:
         """What today's calls have cost and, where they are reserved, may cost."""
-        with self._rows(day_of(self._now(), self._settings.zone)) as rows:
-            return _sum(rows)
+        with self._turns(day := day_of(self._now(), self._settings.zone)):
+            return _sum(self._lake.read("ledger", [day]))
 
     def _check(self, day: date, spent: Usage, worst: Usage) -> None:
         self._check_one(day, "daily_budget_tokens", spent.tokens, worst.tokens, _tokens)
@@ -217,25 +216,25 @@ class Ledger:
             f"{shown(next_call)}, and {allowed}. The rest goes on with tomorrow's budget, or now with a higher one."
         )
 
+    def _update(self, day: date, change: Callable[[pl.DataFrame], pl.DataFrame | None]) -> None:
+        with self._turns(day):
+            self._lake.update("ledger", change, day)
+
     @contextmanager
-    def _rows(self, day: date) -> Iterator[pl.DataFrame]:
-        """The day's rows, which nobody else reads to change them meanwhile."""
-        make_folder(self._lake.root)
-        lock = FileLock(self._lake.root / "ledger.lock", timeout=LOCK_SECONDS, poll_interval=_POLL_SECONDS)
+    def _turns(self, day: date) -> Iterator[None]:
+        """Nobody else on this machine works on the ledger meanwhile. Workers on others, who share a lake on object
+        storage, are held off by `Lake.update`."""
+        make_folder(self._settings.lake_dir)
+        lock = FileLock(self._settings.lake_dir / "ledger.lock", timeout=LOCK_SECONDS, poll_interval=_POLL_SECONDS)
         with self._turn, lock:
             try:
-                rows = self._lake.read("ledger", [day])
+                yield
             except DamagedTableError as error:
-                path = self._lake.path("ledger", day)
+                path = self._lake.place("ledger", day)
                 raise DamagedTableError(
                     f"{path} cannot be read. Delete it, or put a copy of it back: without it, what models "
                     f"have cost on {day} does not count to the budget."
                 ) from error
-            yield rows
-
-    def _write(self, day: date, others: pl.DataFrame, *rows: dict[str, Any]) -> None:
-        new = pl.DataFrame(rows, schema=TABLES["ledger"].columns)
-        self._lake.replace("ledger", pl.concat([others, new]), [day])
 
     def _row(
         self, place: Reservation, stage: str, model: str, for_day: date, now: datetime, usage: Usage
@@ -251,6 +250,17 @@ class Ledger:
             "for_day": for_day,
             "asked_at": now,
         }
+
+
+def _with(others: pl.DataFrame, *rows: dict[str, Any]) -> pl.DataFrame:
+    return pl.concat([others, pl.DataFrame(rows, schema=TABLES["ledger"].columns)])
+
+
+def _with_settled(rows: pl.DataFrame, settled: dict[str, dict[str, Any]]) -> pl.DataFrame | None:
+    ours = pl.col("call_id").is_in(list(settled))
+    # some are gone where somebody deleted the day's file meanwhile
+    found = [row | settled[row["call_id"]] for row in rows.filter(ours).iter_rows(named=True)]
+    return _with(rows.filter(~ours), *found) if found else None
 
 
 def _sum(rows: pl.DataFrame) -> Usage:

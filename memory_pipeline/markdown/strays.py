@@ -16,8 +16,8 @@ from pathlib import Path
 from memory_pipeline.markdown.safe_write import TEMPORARY_FILE_SECONDS
 
 _FILE = re.compile(
-    r"\.memory-[0-9a-f]{16}\.tmp"  # markdown, backups, versions of tables
-    r"|\.(?:all|\d{4}-\d\d-\d\d)\.parquet\.\d+\.tmp"  # tables
+    r"\.memory-[0-9a-f]{16}\.tmp"  # markdown, backups
+    r"|\.(?:all|\d{4}-\d\d-\d\d)\.parquet(?:\.\d{8}T\d{6}\.\d{6}Z)?(?:\.\d+){1,2}\.tmp"  # tables, versions, objects
     r"|\.[0-9a-f]{64}\.[0-9a-f]{8}\.tmp"  # answers of models
     r"|\.(?:timezone|start_date|salt)\.\d+\.\d+\.tmp"  # marks of the workspace
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import date
+from functools import cached_property
 from typing import Self
 
 from memory_pipeline.daily_log.render import write_daily_log
@@ -30,6 +31,9 @@ from memory_pipeline.observations.short_sessions import rules_in
 from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.stage import Built, fallback_notes, waiting_notes
 from memory_pipeline.workspace import Workspace
+
+Places = dict[str, tuple[str | None, str | None]]
+"""Folder and project by session."""
 
 
 class ObservationsStage:
@@ -81,10 +85,22 @@ class ObservationsStage:
             failure=None if waits else ended,
         )
 
-    def _places(self, day: date) -> dict[str, tuple[str | None, str | None]]:
-        """Folder and project of each session of the day."""
-        columns = ["session_id", "cwd", "project"]
-        return {session: (cwd, project) for session, cwd, project in self.lake.read("sessions", [day], columns).rows()}
+    def _places(self, day: date) -> Places:
+        """Of each session of the day."""
+        return self._places_by_day.get(day, {}) if self.lake.is_for_planning else self._places_of([day]).get(day, {})
+
+    @cached_property
+    def _places_by_day(self) -> dict[date, Places]:
+        """Of all days: to read each alone took a third of the time of a plan over a year."""
+        return self._places_of(None)
+
+    def _places_of(self, days: list[date] | None) -> dict[date, Places]:
+        found: dict[date, Places] = {}
+        for day, session, cwd, project in self.lake.read(
+            "sessions", days, ["day", "session_id", "cwd", "project"]
+        ).rows():
+            found.setdefault(day, {})[session] = cwd, project
+        return found
 
     def _origins(self, day: date) -> dict[str, Origin]:
         """By session."""

@@ -71,7 +71,7 @@ class Audit:
 
 def audit(settings: Settings, path: Path) -> Audit:
     """Raises `NotAuditedError` for a file that cannot be."""
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     redactor = Redactor(salt_of(settings))
     text = read_memory_file(path, redactor, promotion_days(lake))
     transcripts = Transcripts(settings, lake, redactor)

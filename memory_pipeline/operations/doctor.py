@@ -23,7 +23,7 @@ from memory_pipeline.connections.agents import CannotConnectError
 from memory_pipeline.connections.connecting import told as told_of_agents
 from memory_pipeline.connections.hooks import told as told_of_hooks
 from memory_pipeline.embeddings.health import set_aside_files, vector_problems
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import CannotGoOnError, MemoryPipelineError, TryAgainLaterError
 from memory_pipeline.free_space import MIN_FREE_BYTES
 from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.lake.tables import TABLES
@@ -88,11 +88,15 @@ def examine(
 ) -> list[Finding]:
     """All findings, in the order in which they should be mended. Dagster is asked last: who opens its home makes the
     workspace private."""
-    workspace = Workspace(settings, Lake(settings.lake_dir))
+    workspace = Workspace(settings, Lake.from_settings(settings))
     found = [*_places(settings), *_space(settings), *_marks(settings), *_sessions(settings, workspace.lake)]
     found += [*_locks(settings), *_left_behind(settings), *_tables(workspace), *_vectors(workspace), *_models(settings)]
-    found += [*_agents(settings), *_review(workspace.lake), *_automation(automation(), close_dead)]
-    return found
+    found += [*_agents(settings), *_review(workspace.lake)]
+    try:
+        known = automation()
+    except (TryAgainLaterError, CannotGoOnError) as error:
+        return [*found, Finding("Dagster", PROBLEM, f"{error}", "as it says")]
+    return [*found, *_automation(known, close_dead)]
 
 
 def mend(findings: Sequence[Finding]) -> list[Finding]:
@@ -127,7 +131,7 @@ def _places(settings: Settings) -> Iterator[Finding]:
         )
     else:
         yield Finding("permissions", OK, "the workspace and its files are for their owner only")
-    if loss := memory_loss(Lake(settings.lake_dir), settings.memory_file):
+    if loss := memory_loss(Lake.from_settings(settings), settings.memory_file):
         yield Finding("MEMORY.md", PROBLEM, loss, "put it back as it says")
 
 
@@ -244,7 +248,7 @@ def _tables(workspace: Workspace) -> Iterator[Finding]:
     if whole == len(TABLES):
         yield Finding("tables", OK, f"all {whole} can be read")
     if aside := set_aside_files(workspace):
-        fix = f"memory run --all, then rm -r {_quoted(*aside)}"
+        fix = f"memory run --all, then rm -r {_quoted(*map(Path, aside))}"
         yield Finding("set aside", WARNING, f"damaged files: {', '.join(map(str, aside))}", fix)
 
 

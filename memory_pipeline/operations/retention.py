@@ -34,7 +34,7 @@ def retire_words(settings: Settings, today: date) -> Retired:
 
     Safe to repeat, also after it was killed. Raises `IndexUnavailableError` while another process uses the index.
     """
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     due = due_days(settings, lake, today)
     if not due:
         return Retired([], [])

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from memory_pipeline import quality
 from memory_pipeline.days import parse_day
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.page.asking import OpenSearch
 from memory_pipeline.page.desk import Desk
 from memory_pipeline.page.memory import retirement, sections_of
@@ -142,7 +143,7 @@ class Page:
         """A screen with what stands on each: the step that can be undone, and what came of earlier ones."""
         desk = self.desk
         waiting = len(desk.kept.pending()) - len({s.proposal_id for s in desk.under_way() if s.proposal_id})
-        has_data = (self.settings.lake_dir / "sessions").is_dir()
+        has_data = storage_of(self.settings).is_begun("sessions")
         return render(
             request,
             screen,

@@ -20,6 +20,7 @@ from filelock import Timeout
 
 from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.markdown.safe_write import update_file
 from memory_pipeline.page.kept import Kept
 from memory_pipeline.proposals.applying import left_to_the_user
@@ -205,7 +206,7 @@ class Desk:
             self._tell(problem)
 
     def _reconcile(self) -> None:
-        if not self.settings.lake_dir.is_dir():
+        if not storage_of(self.settings).is_begun():
             return
         made = reconcile(self.workspace, now_utc())
         self._read_at = self._state_of_review()

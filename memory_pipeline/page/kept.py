@@ -126,10 +126,7 @@ class Kept:
 
 
 def _changed(workspace: Workspace, table: str) -> int:
-    try:
-        return (workspace.settings.lake_dir / table).stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
+    return workspace.lake.storage.changed_at(table)
 
 
 def _is_settled(state: Sequence[int]) -> bool:

@@ -66,7 +66,7 @@ class SearchScreen:
 
 def search_screen(settings: Settings, index: OpenSearch, asked: Mapping[str, str]) -> SearchScreen:
     """Without a query nothing is looked for. What is wrong with one is told on the page."""
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     known = lake.read("sessions", columns=["project", "harness"])
     projects, harnesses = (sorted(set(known[name].drop_nulls())) for name in ("project", "harness"))
     empty = SearchScreen(asked, projects=projects, harnesses=harnesses)
@@ -108,7 +108,7 @@ class SessionScreen:
 
 def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScreen:
     """A session by its id, or by that of a message of it. Raises `NotThereError`."""
-    lake, session_id, at = Lake(settings.lake_dir), asked.get("id", ""), asked.get("at", "")
+    lake, session_id, at = Lake.from_settings(settings), asked.get("id", ""), asked.get("at", "")
     rows = lake.read("sessions").filter(pl.col("session_id") == session_id).sort("day")
     if rows.is_empty():
         raise NotThereError("There is no such session; it may have been forgotten. The search finds what there is.")

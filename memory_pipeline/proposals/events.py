@@ -160,6 +160,11 @@ class ProposalLog:
         return dict(there.select("proposal_id", "lines").iter_rows())
 
 
+def _with(rows: pl.DataFrame, fresh: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """The rows that are stored, also by another worker meanwhile, and those of the fresh ones that are new to them."""
+    return pl.concat([rows, fresh.join(rows.select(key), on=key, how="anti", nulls_equal=True)])
+
+
 def proposal_id(day: date, number: int) -> str:
     """Of the proposal with this number, from 1, among those of a day."""
     return f"p-{day:%Y%m%d}-{number:03d}"
@@ -225,7 +230,7 @@ class OpenLog(ProposalLog):
         if table == "friction_fixes":
             self._fixes = None
             self._tables.pop("proposals", None)
-        self.lake.replace(table, self._tables[table].filter(pl.col("day") == day), [day])
+        self.lake.update(table, lambda rows: _with(rows, fresh, key), day)
 
     def record_decisions(self, decisions: Sequence[Decision], now: datetime) -> None:
         """The log of the day has what is on record. Where a process died in between, the next call completes it."""

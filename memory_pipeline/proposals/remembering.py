@@ -39,6 +39,8 @@ from memory_pipeline.workspace import Workspace
 
 AGENT = "assistant"
 """The speaker of what an agent asks for."""
+TEAM = "team"
+"""That of what several people have approved, each in a workspace of their own."""
 MAX_TEXT = 1_000
 """Characters. Every session is shown the lines of MEMORY.md; what is longer belongs into a file of the project."""
 MAX_CLIENT = 40
@@ -89,12 +91,10 @@ def remember(
         log = ProposalLog(lake)
         if known := _known(settings, log, line, project, is_agent=trust != USER):
             return known
-        rows = log.table("remembered").filter(pl.col("day") == day)
-        numbers = [int(one.rpartition("-")[2]) for one in rows["proposal_id"]]
         high = trust == USER and kind in NORMATIVE
         row: RememberedRow = {
             "day": day,
-            "proposal_id": proposal_id(day, max(numbers, default=FIRST_REMEMBERED - 1) + 1),
+            "proposal_id": "",
             "section": named,
             "text": line,
             "priority": HIGH if high else MEDIUM,
@@ -107,7 +107,13 @@ def remember(
             "project": project,
             "owner": settings.owner,
         }
-        lake.replace("remembered", pl.concat([rows, pl.DataFrame([row], schema=TABLES["remembered"].columns)]), [day])
+
+        def with_it(rows: pl.DataFrame) -> pl.DataFrame:
+            numbers = [int(one.rpartition("-")[2]) for one in rows["proposal_id"]]
+            row["proposal_id"] = proposal_id(day, max(numbers, default=FIRST_REMEMBERED - 1) + 1)
+            return pl.concat([rows, pl.DataFrame([row], schema=TABLES["remembered"].columns)])
+
+        lake.update("remembered", with_it, day)
     return Remembered(row["proposal_id"], line, named)
 
 
@@ -123,6 +129,8 @@ def told_by(row: RememberedRow) -> str:
     """Who asked for it, for the user."""
     if row["trust"] == USER:
         return "you, with `memory remember`"
+    if row["trust"] == TEAM:
+        return f"{row['client']}, who have each approved it"
     client = f" ({row['client']})" if row["client"] else ""
     return f"an agent{client}, in words that may not be yours"
 

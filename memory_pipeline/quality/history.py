@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
+from memory_pipeline.check_results import NOTHING_SAID
 from memory_pipeline.markdown.escaping import unescaped
 from memory_pipeline.orchestration import REBUILT
 from memory_pipeline.quality.results import Result
@@ -31,7 +32,8 @@ def checks_of(graph: AssetGraph) -> dict[str, str]:
 
 
 def results_of(instance: dg.DagsterInstance, graph: AssetGraph) -> list[Result]:
-    """The latest of each check and day. A run over a range stores its sum too, which is left out."""
+    """The latest of each check and day on which something was said. A run over a range stores its sum too, which is
+    left out."""
     found = []
     for key in graph.asset_check_keys:
         partitioned = graph.get(key).partitions_def is not None
@@ -42,6 +44,8 @@ def results_of(instance: dg.DagsterInstance, graph: AssetGraph) -> list[Result]:
             if evaluation is None or partition in seen or (partition is None) == partitioned:
                 continue
             seen.add(partition)
+            if NOTHING_SAID in evaluation.metadata:
+                continue
             found.append(_result(key, partition, evaluation))
     return sorted(found, key=lambda r: (r.day or date.min, r.name))
 

@@ -131,7 +131,7 @@ def brief_of_folder(settings: Settings, folder: Path) -> Briefing:
 def brief_at(settings: Settings, place: Place) -> Briefing:
     """Likewise for one at this place. Reads only, waits for no lock, and tells what of it can be read."""
     problems: list[str] = []
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     project = _tried(problems, "the project", lambda: project_of_place(lake, place), None)
     sources = _Sources(settings, lake, project, problems)
     parts = (sources.approved, sources.last_session, sources.pending, sources.recent, sources.earlier)

@@ -112,7 +112,9 @@ def _read_before(settings: Settings, session: str) -> Source | None:
     """One of another folder, as `memory run --sessions` reads them. Raises `NotASessionError` where it is gone."""
     from memory_pipeline.lake.store import Lake  # takes as long as all the rest, and is seldom needed
 
-    rows = Lake(settings.lake_dir).read("files", columns=["path", "member", "session_id", "modified_ns"]).iter_rows()
+    rows = (
+        Lake.from_settings(settings).read("files", columns=["path", "member", "session_id", "modified_ns"]).iter_rows()
+    )
     found = []
     for key, member, session_id, modified_ns in rows:
         path = Path(key.removesuffix(f"#{member}") if member else key)

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from memory_pipeline.days import day_of
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Context
@@ -104,7 +105,7 @@ def context_pack(
 
 def _across(settings: Settings, place: Place, session: Path | None, basis: str) -> Pack:
     """A new cross-session layer."""
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     project = project_of_place(lake, place)
     own = parse_file(session).session_id if session else None
     left = settings.pack.cross_session_tokens if session else settings.pack.tokens
@@ -180,11 +181,11 @@ def _condensed(settings: Settings, pack: Pack, session_id: str, messages: Sequen
 
 def _basis(settings: Settings) -> str:
     """What a pack without a session comes from."""
-    found = []
-    for path in (settings.memory_file, *(settings.lake_dir / table for table in _SOURCES)):
-        with contextlib.suppress(OSError):
-            state = path.stat()
-            found.append((path.name, state.st_size, state.st_mtime_ns))
+    storage = storage_of(settings)
+    found: list[tuple[object, ...]] = [(table, storage.changed_at(table)) for table in _SOURCES]
+    with contextlib.suppress(OSError):
+        state = settings.memory_file.stat()
+        found.append((settings.memory_file.name, state.st_size, state.st_mtime_ns))
     return fingerprint_of(VERSION, repr(settings.pack), settings.markers, found)
 
 

@@ -55,7 +55,7 @@ def without_fences(text: str) -> str:
 
 def _silences(settings: Settings, day: date) -> Iterator[str]:
     """A line for each window of the day of which nothing was kept, after one that counts them."""
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     found = silences(lake, Catalogue(lake, settings), [day])
     if not found:
         return

@@ -47,7 +47,7 @@ def _known(settings: Settings, field: str, values: list[str]) -> list[str]:
         return [_one_of(value, KINDS, "kind") for value in values]
     from memory_pipeline.lake.store import Lake
 
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     if field == "project":
         return [project_named(lake, value) or "" for value in values]
     stored: list[str] = sorted(set(lake.read("sessions", columns=[field])[field].drop_nulls()))

@@ -64,7 +64,7 @@ def listed(settings: Settings, asked: Asked) -> dict[str, Any]:
     """The patterns that are asked for, the most severe first (of those that ended the last first), with the day that
     was looked at last, `points` of its search, what is to be known of it (`remarks`) and, where there is none, `why`.
     """
-    workspace = Workspace(settings, Lake(settings.lake_dir))
+    workspace = Workspace(settings, Lake.from_settings(settings))
     lake, days = workspace.lake, settings.lookback_days
     day = last_day_looked_at(lake)
     window = Window.of(workspace, day) if day else None
@@ -88,7 +88,7 @@ def explained(settings: Settings, identifier: str) -> dict[str, Any]:
     from memory_pipeline.proposals.history import history
     from memory_pipeline.recall.origin import words_of
 
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     frame = lake.read("friction_clusters").filter(pl.col("pattern_id") == identifier).sort("day")
     if frame.is_empty():
         raise NoSuchPatternError(
@@ -112,7 +112,7 @@ def explained(settings: Settings, identifier: str) -> dict[str, Any]:
 def summed_up(settings: Settings, day: date | None = None) -> dict[str, Any]:
     """In short the patterns that lived on the day, or on the last that was looked at (`friction`), or why there is none
     (`no_friction`)."""
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     day = day or last_day_looked_at(lake)
     found = living(lake, day, settings.lookback_days) if day else []
     keys = ("sessions", "occurrences", "severity")

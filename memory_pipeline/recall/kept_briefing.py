@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_pipeline import __version__
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.recall.folders import place_of_folder
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings
@@ -93,7 +94,7 @@ def _rendered(settings: Settings, place: Place) -> KeptBriefing:
     state = _state(settings, place)
     made = brief_at(settings, place)
     briefing = KeptBriefing(**{name: getattr(made, name) for name in KeptBriefing.__annotations__})
-    if not made.problems and all(changed < time.time_ns() - SETTLED_SECONDS * 1e9 for _, _, changed in sources):
+    if not made.problems and all(changed < time.time_ns() - SETTLED_SECONDS * 1e9 for _, changed in sources):
         with contextlib.suppress(OSError):  # a full disk costs the next call its time
             _keep(_path(settings, place), state, place, briefing)
     return briefing
@@ -134,13 +135,14 @@ def _state(settings: Settings, place: Place) -> str:
     return repr((__version__, VERSION, given, place, list(_sources(settings))))
 
 
-def _sources(settings: Settings) -> Iterator[tuple[str, int, int]]:
-    """What a briefing comes from, each with its size and the nanosecond of its last change; what is not there has
-    none."""
-    for path in (settings.memory_file, *(settings.lake_dir / table for table in TABLES)):
-        with contextlib.suppress(OSError):
-            found = path.stat()
-            yield path.name, found.st_size, found.st_mtime_ns
+def _sources(settings: Settings) -> Iterator[tuple[str, int]]:
+    """What a briefing comes from, each with its last change; what is not there has none."""
+    with contextlib.suppress(OSError):
+        yield settings.memory_file.name, settings.memory_file.stat().st_mtime_ns
+    storage = storage_of(settings)
+    for table in TABLES:
+        if changed := storage.changed_at(table):
+            yield table, changed
 
 
 def _kept(path: Path, state: str | None) -> KeptBriefing | None:

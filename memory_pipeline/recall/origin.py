@@ -48,13 +48,13 @@ def is_line(identifier: str) -> bool:
 def origin(settings: Settings, identifier: str) -> dict[str, Any]:
     """Of a line by its id: `row` of `table`, its `history`, what was `said` that carries it, and `traces` of what led
     to it. Raises `NoSuchLineError`."""
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     return mended(lake, lambda: _found(settings, lake, identifier))
 
 
 def words_of(settings: Settings, spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What these spans of messages hold, each with who said it, when and where."""
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
 
     def read() -> list[dict[str, Any]]:
         connection = duckdb.connect()
@@ -181,7 +181,7 @@ def _said(
         "WHERE list_contains(?, m.message_id)"
     )
     messages = {m["message_id"]: m for m in _all(connection, query, ids)}
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     around = contexts(lake, {m["day"] for m in messages.values()}, messages)
     said = []
     for span in spans:

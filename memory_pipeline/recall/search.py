@@ -298,7 +298,7 @@ class Searcher:
         from memory_pipeline.lake.store import Lake
 
         table = "message_embeddings" if base == MESSAGES else "embeddings"
-        return self.settings.lake_dir.is_dir() and Lake(self.settings.lake_dir).read(table, columns=["day"]).height > 0
+        return Lake.from_settings(self.settings).read(table, columns=["day"]).height > 0
 
     def _vector(self, text: str, opened: _Open) -> tuple[list[float] | None, str]:
         model = opened.model

@@ -18,6 +18,7 @@ import polars  # noqa: F401 - before a briefing: with its threads there, none is
 from memory_pipeline.embeddings.index import MESSAGES
 from memory_pipeline.embeddings.opening import searched_collection
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.remembering import AGENT, remember
@@ -68,7 +69,7 @@ class Asked:
 
 def warm_up(settings: Settings) -> None:
     """Load what the first question would wait for: the model's weights and the redactor. Raises nothing."""
-    if not settings.lake_dir.is_dir():
+    if not storage_of(settings).is_begun():
         return  # the redactor would begin a workspace
     with contextlib.suppress(Exception):  # the question itself says what is the matter
         redactor_of(settings).redact("")
@@ -119,7 +120,7 @@ def show(asked: Asked, identifier: str, around: int = 3) -> str:
     if is_line(identifier):
         return why(asked, identifier)
     settings = _with_memory(asked)
-    lake = Lake(settings.lake_dir)
+    lake = Lake.from_settings(settings)
     rows = messages_around(lake, identifier, around)
     if not rows and (day := day_not_kept(lake, identifier)):
         raise NothingToTellError(f"It was said on {day}, and {NOT_KEPT}.")
@@ -161,7 +162,7 @@ def brief(asked: Asked, folder: str | None = None) -> str:
 def pending(asked: Asked) -> str:
     """The proposals that wait for the user, best first."""
     settings = _with_memory(asked)
-    workspace = Workspace(settings, Lake(settings.lake_dir))
+    workspace = Workspace(settings, Lake.from_settings(settings))
     log = ProposalLog(workspace.lake)
     rows = log.pending()
     if not rows:
@@ -233,13 +234,13 @@ def _cut(text: str, budget: int) -> str:
 
 
 def _with_memory(asked: Asked) -> Settings:
-    if not asked.settings.lake_dir.is_dir():
+    if not storage_of(asked.settings).is_begun():
         raise NothingToTellError("Nothing is remembered yet: `memory run` reads the user's sessions.")
     return asked.settings
 
 
 def _filters(settings: Settings, project: str | None, first: date | None, last: date | None) -> Filters:
-    name = project_named(Lake(settings.lake_dir), project) if project else None
+    name = project_named(Lake.from_settings(settings), project) if project else None
     if first and last and last < first:
         raise NothingToTellError(f"{first} is after {last}; no day lies between them.")
     return Filters(first, last, {"project": [name]} if name else {})

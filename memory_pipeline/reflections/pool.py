@@ -81,7 +81,7 @@ def _reflect(workspace: Workspace, reflector: Reflector, encoder: Encoder, now: 
     if rows:
         rows[0]["left_out"] = sorted(_left_out(eligible, rows, waiting, by_id))
         added = pl.DataFrame(rows, schema=TABLES["pool_reflections"].columns)
-        workspace.lake.replace_all("pool_reflections", pl.concat([made, added]))
+        workspace.lake.update("pool_reflections", lambda stored: pl.concat([stored, added]).unique("pool_id"))
     tokens = sum(row["tokens"] for row in rows)
     return Pooled(len(eligible), len(rows), len(waiting), spent, tokens, reflection.dropped)
 

@@ -11,7 +11,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -32,11 +32,11 @@ from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
 from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 
+LOCK_SECONDS = 60.0
+"""For another process that writes the table, which takes a second with 100,000 files."""
 READER_VERSION = "10"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
 
-LOCK_SECONDS = 60.0
-"""For another process that writes the table, which takes a second with 100,000 files."""
 _READINGS = Readings()
 
 
@@ -63,13 +63,13 @@ def _place(row: FileRow) -> Place:
 class _Stored:
     """The stored catalogue as this process last saw it; its rows are replaced, never changed."""
 
-    state: tuple[int, int]
-    """Size and time of the file."""
+    version: str | int | None
+    """Of the file; see `Lake.version`."""
     frame: pl.DataFrame
     rows: dict[str, FileRow]
 
 
-_STORED: dict[Path, _Stored] = {}
+_STORED: dict[str, _Stored] = {}
 
 
 @dataclass
@@ -86,13 +86,11 @@ class Catalogue:
         self.rows = dict(self._stored().rows)
 
     def _stored(self) -> _Stored:
-        path = self.lake.path("files")
-        stat = path.stat() if path.exists() else None
-        state = (stat.st_size, stat.st_mtime_ns) if stat else (0, 0)
-        known = _STORED.get(path)
-        if known is None or known.state != state:
+        place, version = self.lake.place("files"), self.lake.version("files")
+        known = _STORED.get(place)
+        if known is None or known.version != version:
             frame = self.lake.read("files")
-            known = _STORED[path] = _Stored(state, frame, {row["path"]: row for row in typed_rows(frame, FileRow)})
+            known = _STORED[place] = _Stored(version, frame, {row["path"]: row for row in typed_rows(frame, FileRow)})
         return known
 
     def _store(self, changed: Collection[str], gone: Collection[str]) -> None:
@@ -101,21 +99,21 @@ class Catalogue:
         Other processes write what they have read at the same time, so the stored rows are those of all of them.
         """
         keep_timezone(self.settings)
-        make_folder(self.lake.root)
-        with FileLock(self.lake.root / "files.lock", timeout=LOCK_SECONDS):
-            self._merge(changed, gone)
+        made: list[_Stored] = []
 
-    def _merge(self, changed: Collection[str], gone: Collection[str]) -> None:
-        stored = self._stored()
-        old = stored.frame.filter(~pl.col("path").is_in([*changed, *gone]))
-        new = pl.DataFrame([self.rows[key] for key in changed], schema_overrides=old.schema)
-        frame = pl.concat([old, new.select(old.columns)]) if len(new) else old
-        self.lake.replace_all("files", frame)
-        path = self.lake.path("files")
-        stat = path.stat()
-        rows = {key: row for key, row in stored.rows.items() if key not in gone}
-        rows |= {key: self.rows[key] for key in changed}
-        _STORED[path] = _Stored((stat.st_size, stat.st_mtime_ns), frame, rows)
+        def with_changes(_: pl.DataFrame) -> pl.DataFrame:
+            stored = self._stored()
+            old = stored.frame.filter(~pl.col("path").is_in([*changed, *gone]))
+            new = pl.DataFrame([self.rows[key] for key in changed], schema_overrides=old.schema)
+            frame = pl.concat([old, new.select(old.columns)]) if len(new) else old
+            rows = {key: row for key, row in stored.rows.items() if key not in gone}
+            made.append(_Stored(None, frame, rows | {key: self.rows[key] for key in changed}))
+            return frame
+
+        make_folder(self.settings.lake_dir)
+        with FileLock(self.settings.lake_dir / "files.lock", timeout=LOCK_SECONDS):
+            self.lake.update("files", with_changes)
+            _STORED[self.lake.place("files")] = replace(made[-1], version=self.lake.version("files"))
 
     def refresh(
         self,

@@ -3,6 +3,7 @@
 Nothing of `memory_pipeline` may be here: some of its modules are made from the settings of their process.
 """
 
+import sqlite3
 from typing import Any
 
 import dagster  # noqa: F401
@@ -20,4 +21,5 @@ torch.set_num_threads(1)  # the other cores have tests of their own
 @event.listens_for(Engine, "connect")
 def _without_waiting_for_the_disk(connection: Any, _: object) -> None:
     """Dagster commits a thousand times in a run. What a killed process wrote stays; only a power cut could lose it."""
-    connection.execute("PRAGMA synchronous = OFF")
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("PRAGMA synchronous = OFF")

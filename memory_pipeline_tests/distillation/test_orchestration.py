@@ -160,7 +160,8 @@ def test_a_week_depends_on_its_days_and_a_month_on_its_weeks() -> None:
 
 def tick(instance: dg.DagsterInstance, level: int, day: date) -> Any:
     """What the level's schedule asks for, or why it does not."""
-    context = dg.build_schedule_context(instance=instance, scheduled_execution_time=at("05:00", day))
+    moment = at("05:00", day)
+    context = dg.build_schedule_context(instance=instance, scheduled_execution_time=moment, repository_def=REPOSITORY)
     asked = SCHEDULES[DISTIL_SCHEDULES[level]](context, workspace=WorkspaceResource())
     return asked.skip_message if isinstance(asked, dg.SkipReason) else asked
 

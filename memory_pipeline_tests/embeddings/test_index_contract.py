@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -12,17 +13,29 @@ import time
 import traceback
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import date, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 from filelock import FileLock
 from qdrant_client import QdrantClient
 
 from memory_pipeline.embeddings.edge import EdgeIndex
-from memory_pipeline.embeddings.index import BATCH, COLLECTION, WORDS, IndexUnavailableError, Point, VectorIndex
+from memory_pipeline.embeddings.index import (
+    BATCH,
+    COLLECTION,
+    DAY_NUMBER,
+    DENSE,
+    KEYWORDS,
+    SPARSE,
+    WORDS,
+    IndexUnavailableError,
+    Point,
+    VectorIndex,
+)
 from memory_pipeline.embeddings.server import ServerIndex
 from memory_pipeline.embeddings.sparse import numbers_of, weigh, weigh_query
 
@@ -587,3 +600,109 @@ def test_a_collection_of_another_dimension_is_refused_naming_both() -> None:
     assert again.ids() == {name(1)}, "the refused attempt changed nothing, and the client is still open"
     other = ServerIndex("http://in-memory", 768, client=client, collection="another")
     assert other.ids() == set()
+
+
+class Answering(BaseHTTPRequestHandler):
+    """A Qdrant server that is busy now and then: it answers with the codes of its list first, then as it should."""
+
+    codes: ClassVar[list[int]] = []
+    asked: ClassVar[list[str]] = []
+
+    def do_PUT(self) -> None:
+        path = self.path.partition("?")[0]
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        is_write = path.endswith("/points")
+        if is_write:
+            self.asked.append(path)
+        self._answer(self.codes.pop(0) if is_write and self.codes else 200, {"operation_id": 1, "status": "completed"})
+
+    def do_GET(self) -> None:
+        params = {
+            "vectors": {DENSE: {"size": DIMENSION, "distance": "Cosine"}},
+            "sparse_vectors": {name: {} for name in SPARSE},
+        }
+        hnsw = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10000}
+        optimizer = {"deleted_threshold": 0.2, "vacuum_min_vector_number": 1000, "default_segment_number": 0}
+        config = {"params": params, "hnsw_config": hnsw, "optimizer_config": optimizer | {"flush_interval_sec": 5}}
+        fields = {name: {"data_type": "keyword", "points": 0} for name in (DAY_NUMBER, *KEYWORDS)}
+        info = {"status": "green", "optimizer_status": "ok", "segments_count": 1, "config": config}
+        self._answer(200, {"exists": True} if self.path.endswith("/exists") else info | {"payload_schema": fields})
+
+    def _answer(self, code: int, result: dict[str, Any]) -> None:
+        body = json.dumps({"result": result, "status": "ok", "time": 0.0}).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", f"{len(body)}")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.mark.usefixtures("no_proxy")
+@pytest.mark.parametrize(
+    ("codes", "writes", "is_stored"),
+    [([503, 429], 3, True), ([500] * 9, 4, False), ([400], 1, False), ([], 1, True)],
+)
+def test_a_write_is_tried_again_where_the_server_was_busy(
+    codes: list[int], writes: int, is_stored: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenacity.nap.time.sleep", lambda seconds: None)
+    monkeypatch.setattr(Answering, "codes", codes)
+    monkeypatch.setattr(Answering, "asked", [])
+    with HTTPServer(("127.0.0.1", 0), Answering) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        index = ServerIndex(f"http://127.0.0.1:{server.server_port}", DIMENSION)
+        with nullcontext() if is_stored else pytest.raises(IndexUnavailableError, match="does not answer as it should"):
+            index.upsert([point(1, [1, 0, 0, 0])])
+        index.close()
+        server.shutdown()
+    assert len(Answering.asked) == writes
+
+
+class Recording(QdrantClient):
+    """An engine in memory, which keeps neither payload indexes nor quantization: what it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(":memory:")
+        self.asked: list[tuple[str, Any]] = []
+
+    def create_collection(self, collection_name: str, **kwargs: Any) -> bool:  # type: ignore[override]
+        self.asked.append(("create", kwargs["quantization_config"]))
+        return super().create_collection(collection_name, **kwargs)
+
+    def update_collection(self, collection_name: str, **kwargs: Any) -> bool:  # type: ignore[override]
+        self.asked.append(("update", kwargs["quantization_config"]))
+        return True
+
+    def create_payload_index(self, collection_name: str, field_name: str, *args: Any, **kwargs: Any) -> Any:
+        self.asked.append(("index", field_name))
+        return super().create_payload_index(collection_name, field_name, *args, **kwargs)
+
+    def query_points(self, *args: Any, **kwargs: Any) -> Any:
+        self.asked.append(("query", kwargs.pop("search_params")))  # it would warn that it looks at all vectors
+        return super().query_points(*args, **kwargs)
+
+
+def test_what_filters_use_has_a_payload_index() -> None:
+    client = Recording()
+    ServerIndex("http://in-memory", DIMENSION, client=client)
+    assert {name for what, name in client.asked if what == "index"} == {DAY_NUMBER, *KEYWORDS}
+
+
+def test_vectors_are_kept_as_bytes_only_where_that_is_set() -> None:
+    client = Recording()
+    plain = ServerIndex("http://in-memory", DIMENSION, client=client)
+    plain.upsert([point(1, [1, 0, 0, 0])])
+    plain.search([1, 0, 0, 0], 1)
+    assert ("create", None) in client.asked and ("query", None) in client.asked
+    assert "update" not in dict(client.asked)
+    small = ServerIndex("http://in-memory", DIMENSION, client=client, int8=True)
+    assert dict(client.asked)["update"].scalar.type == "int8"
+    assert [hit.point_id for hit in small.search([1, 0, 0, 0], 1)] == [name(1)]
+    params = dict(client.asked)["query"]
+    assert params.quantization.rescore and params.quantization.oversampling == 2
+    client = Recording()
+    ServerIndex("http://in-memory", DIMENSION, client=client, int8=True)
+    assert dict(client.asked)["create"].scalar.type == "int8"

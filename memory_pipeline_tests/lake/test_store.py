@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 
 from memory_pipeline.lake.store import MIN_FILES_AT_ONCE, DamagedTableError, Lake, fingerprint_of
 from memory_pipeline.lake.tables import TABLES, duckdb_type
-from memory_pipeline.lake.versions import versions_folder
+from memory_pipeline_tests.lake.folders import versions_folder
 
 MONDAY, TUESDAY, WEDNESDAY = date(2025, 3, 3), date(2025, 3, 4), date(2025, 3, 5)
 
@@ -118,7 +118,7 @@ def test_of_many_days_the_damaged_one_is_named(lake: Lake) -> None:
     days = [MONDAY + timedelta(days=n) for n in range(MIN_FILES_AT_ONCE + 3)]
     lake.replace("ledger", calls(*((day, f"{day}") for day in days)), days)
     lake.path("ledger", TUESDAY).write_bytes(b"PAR1")
-    shutil.rmtree(versions_folder(lake.root, "ledger"))
+    shutil.rmtree(versions_folder(lake, "ledger"))
     with pytest.raises(DamagedTableError, match=f"{TUESDAY}"):
         lake.read("ledger")
 

@@ -9,7 +9,8 @@ import pytest
 
 from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.lake.versions import VERSIONS_KEPT, versions_folder
+from memory_pipeline.lake.versions import VERSIONS_KEPT
+from memory_pipeline_tests.lake.folders import versions_folder
 from memory_pipeline_tests.rows import DAY, at, day_after, decision, observation, put
 
 FINAL = sorted(name for name, table in TABLES.items() if not table.is_derived)
@@ -45,7 +46,7 @@ def test_a_lost_file_is_put_back_with_a_sentence(lake: Lake, damage: str, caplog
         assert ids(lake) == ["p-20250305-001", "p-20250305-002"]
     assert path.read_bytes() == whole
     (sentence,) = caplog.messages
-    assert sentence.startswith(f"{path} was ") and f"{versions_folder(lake.root, 'decisions')}" in sentence
+    assert sentence.startswith(f"{path} was ") and f"{versions_folder(lake, 'decisions')}" in sentence
     kept = list(path.parent.glob("*.broken-*"))
     assert len(kept) == (damage != "gone")
     assert all(k.name in sentence for k in kept)
@@ -55,7 +56,7 @@ def test_a_lost_file_is_put_back_with_a_sentence(lake: Lake, damage: str, caplog
 
 def test_an_older_version_serves_where_the_newest_is_damaged_too(lake: Lake) -> None:
     path = lake.path("decisions", DAY)
-    newest = sorted(versions_folder(lake.root, "decisions").iterdir())[-1]
+    newest = sorted(versions_folder(lake, "decisions").iterdir())[-1]
     newest.write_bytes(b"")
     path.write_bytes(b"")
     assert ids(lake) == ["p-20250305-001"]
@@ -63,7 +64,7 @@ def test_an_older_version_serves_where_the_newest_is_damaged_too(lake: Lake) -> 
 
 def test_without_a_version_nothing_is_made_up(lake: Lake) -> None:
     path = lake.path("decisions", DAY)
-    for version in versions_folder(lake.root, "decisions").iterdir():
+    for version in versions_folder(lake, "decisions").iterdir():
         version.unlink()
     path.write_bytes(b"")
     with pytest.raises(DamagedTableError, match=r"No version of it in backups/lake can be read either"):
@@ -75,10 +76,10 @@ def test_few_versions_are_kept_of_each_day(lake: Lake) -> None:
     for minute in range(10, 20):
         put(lake, "decisions", decision(f"p-20250305-0{minute}") | {"decided_at": at(f"09:{minute}")})
     put(lake, "decisions", decision("p-20250306-001", day=day_after(1)))
-    names = sorted(path.name[:10] for path in versions_folder(lake.root, "decisions").iterdir())
+    names = sorted(path.name[:10] for path in versions_folder(lake, "decisions").iterdir())
     assert names == ["2025-03-05"] * VERSIONS_KEPT + ["2025-03-06"]
 
 
 def test_what_can_be_made_again_keeps_none(lake: Lake) -> None:
     put(lake, "observations", observation("Never use npm."))
-    assert not versions_folder(lake.root, "observations").exists()
+    assert not versions_folder(lake, "observations").exists()

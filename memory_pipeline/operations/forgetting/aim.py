@@ -82,7 +82,7 @@ class Aim:
 
 def aim_at(settings: Settings, named: str, *, by_hand: bool = False) -> Aim:
     """What is meant by a session, an id or a text. Raises `CannotForgetError`."""
-    lake, name = Lake(settings.lake_dir), named.strip()
+    lake, name = Lake.from_settings(settings), named.strip()
     if not name:
         raise CannotForgetError("Nothing is named: give a session, an id or a text.")
     aim = _session(lake, name) or _message(lake, name) or _line(settings, name)
@@ -130,7 +130,7 @@ def _line(settings: Settings, name: str) -> Aim | None:
         return None
     row, aim = found["row"], Aim(LINE, name)
     own = [row.get(column) for column in ("text", "title", "narrative", "adds", "change")]
-    log = ProposalLog(Lake(settings.lake_dir))
+    log = ProposalLog(Lake.from_settings(settings))
     for table in ("decisions", "promotions"):
         own += log.table(table).filter(proposal_id=name)["text"].to_list()
     said = [s for s in found["said"] if not s.get("missing")]

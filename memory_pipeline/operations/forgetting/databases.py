@@ -1,7 +1,8 @@
 """Dagster's home: the databases of its runs, events and ticks, and what runs printed.
 
-Whatever tables a version of Dagster has: every text in every row of every SQLite file is looked at, also within JSON. A
-text keeps its place, so that Dagster reads its rows as before. Space that was freed is given back.
+Whatever tables a version of Dagster has: every text in every row of every SQLite file is looked at, also within JSON,
+and of every table in Postgres where the record lies there. A text keeps its place, so that Dagster reads its rows as
+before. Space that was freed is given back; in Postgres by its own vacuum.
 """
 
 from __future__ import annotations
@@ -9,15 +10,20 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from memory_pipeline.dagster_record import is_outage, postgres_of
 from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.forgetting.aim import Aim
 from memory_pipeline.operations.forgetting.rows import Found
 from memory_pipeline.operations.forgetting.texts import may_say, scrubbed, scrubbed_json
 from memory_pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 PLACE = "Dagster's runs, events and logs"
 _MAGIC = b"SQLite format 3\0"
@@ -37,6 +43,9 @@ def find_events(settings: Settings, aim: Aim) -> Iterator[Found]:
             for line in _text(path).split("\n"):
                 if line and may_say(line, aim):
                     yield Found(PLACE, f"{path.name}: {line}")
+    with _server(settings) as connection:
+        for table, _, old, _ in _changes_on(connection, aim):
+            yield Found(PLACE, f"Postgres: {table}: {_first_line(old, aim)}")
 
 
 def clean_events(settings: Settings, aim: Aim) -> None:
@@ -55,6 +64,49 @@ def clean_events(settings: Settings, aim: Aim) -> None:
                 f"{path} is in use ({error}). Stop `memory ui` and what else runs, then call `memory forget` again: "
                 "it goes on where it stopped."
             ) from error
+    with _server(settings) as connection:
+        _clean_on(connection, aim)
+
+
+@contextmanager
+def _server(settings: Settings) -> Iterator[Connection | None]:
+    """Postgres, in one transaction; None where the record is not there. Raises `RecordUnavailableError`."""
+    if (record := postgres_of(settings)) is None:
+        yield None
+        return
+    from sqlalchemy import NullPool, create_engine
+
+    try:
+        with create_engine(record.url, poolclass=NullPool).begin() as connection:
+            yield connection
+    except Exception as error:
+        if is_outage(error):
+            raise record.unavailable(error) from None
+        raise
+
+
+def _changes_on(connection: Connection | None, aim: Aim) -> Iterator[tuple[str, str, str, str]]:
+    """As `_changes`, of what is no SQLite."""
+    if connection is None:
+        return
+    from sqlalchemy import String, inspect, text
+
+    tables = inspect(connection)
+    for table in tables.get_table_names():
+        for column in (c["name"] for c in tables.get_columns(table) if isinstance(c["type"], String)):
+            query = f"SELECT DISTINCT {_quoted(column)} FROM {_quoted(table)} WHERE {_quoted(column)} IS NOT NULL"
+            for (old,) in connection.execute(text(query)).fetchall():
+                if (new := _cleaned(old, aim)) != old:
+                    yield table, column, old, new
+
+
+def _clean_on(connection: Connection | None, aim: Aim) -> None:
+    from sqlalchemy import text
+
+    for table, column, old, new in list(_changes_on(connection, aim)):
+        assert connection is not None  # without one there are no changes
+        update = f"UPDATE {_quoted(table)} SET {_quoted(column)} = :new WHERE {_quoted(column)} = :old"
+        connection.execute(text(update), {"new": new, "old": old})
 
 
 def _clean(connection: sqlite3.Connection, aim: Aim) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,12 @@ import polars as pl
 from filelock import FileLock
 
 from memory_pipeline.embeddings.removing import find_points, remove_points
+from memory_pipeline.lake.opening import kept_objects, storage_of
 from memory_pipeline.lake.rows import ForgottenRow
+from memory_pipeline.lake.storage import SUFFIX
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.lake.versions import keep_version, versions_folder
+from memory_pipeline.lake.versions import keep_version
 from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
 from memory_pipeline.operations.forgetting.aim import Aim, CannotForgetError, aim_at
@@ -56,7 +60,7 @@ def unfinished(settings: Settings) -> Aim | None:
 def look(settings: Settings, named: str, *, by_hand: bool = False) -> tuple[Aim, list[Found]]:
     """What is meant, and all that goes, with the lines of a user that say it. Raises `CannotForgetError`."""
     aim = aim_at(settings, named, by_hand=by_hand)
-    found = list(find_rows(Lake(settings.lake_dir), aim))
+    found = list(find_rows(Lake.from_settings(settings), aim))
     if read_batch_file(settings).open and aim.windows:
         raise CannotForgetError(
             "A batch is out at the provider, and its answers may say it again. Take them in first (`memory batch`), "
@@ -117,30 +121,32 @@ def _leave_hashes(workspace: Workspace, aim: Aim, now: datetime) -> None:
         {"kind": WORDS, "digest": words_digest(salt, sequence), "words": len(sequence), "forgotten_at": now}
         for sequence in aim.wanted.sequences
     ]
-    before = lake.read("forgotten")
     made = pl.DataFrame(rows, schema=TABLES["forgotten"].columns)
     key = ["kind", "digest"]
-    lake.replace_all("forgotten", pl.concat([before, made.join(before, on=key, how="anti")]).unique(key, keep="first"))
+    lake.update("forgotten", lambda before: pl.concat([before, made]).unique(key, keep="first", maintain_order=True))
 
 
 def _clean_versions(settings: Settings, aim: Aim) -> None:
     """Of the versions of tables those go that have a row which goes; what is there now has one of its own."""
+    storage = storage_of(settings)
+    if storage.is_far:
+        storage.remove(storage.put_aside())
+        shutil.rmtree(kept_objects(settings), ignore_errors=True)
     for table in TABLES:
-        for path in sorted(versions_folder(settings.lake_dir, table).glob("*.parquet.*")):
+        for version in storage.backups.files(table, suffix=f"{SUFFIX}."):
             try:
-                frame = pl.read_parquet(path, glob=False)
+                frame = pl.read_parquet(BytesIO(storage.backups.read(version)))
             except (pl.exceptions.PolarsError, OSError):
-                path.unlink(missing_ok=True)
+                storage.backups.remove([version.key])
                 continue
             missing = [
                 pl.lit(None, dtype=k).alias(n) for n, k in TABLES[table].columns.items() if n not in frame.columns
             ]
             frame = frame.with_columns(missing)
             if table != "forgotten" and (not cleaned(table, frame, aim).equals(frame) or repeats(table, frame, aim)):
-                path.unlink()
-                name = path.name.partition(".parquet.")[0]
-                if (now := settings.lake_dir / table / f"{name}.parquet").exists():
-                    keep_version(settings.lake_dir, table, now)
+                storage.backups.remove([version.key])
+                if now := storage.state(version.key.partition(f"{SUFFIX}.")[0] + SUFFIX):
+                    keep_version(storage, now.key, storage.read(now))
 
 
 def _keep(settings: Settings, aim: Aim) -> None:

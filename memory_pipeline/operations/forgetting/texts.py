@@ -105,8 +105,9 @@ def _whole(settings: Settings, aim: Aim) -> Iterator[tuple[str, Path]]:
     for path in sorted(settings.report_dir.glob("*")):
         if path.is_file() and _says_json(path, aim):
             yield "quality report", path
-    for path in set_aside_files(Workspace.open(settings)):  # nobody can tell what is in them
-        yield "damaged files that were set aside", path
+    for damaged in set_aside_files(Workspace.open(settings)):  # nobody can tell what is in them
+        if isinstance(damaged, Path):  # objects go with the versions of tables
+            yield "damaged files that were set aside", damaged
 
 
 def _says_json(path: Path, aim: Aim) -> bool:

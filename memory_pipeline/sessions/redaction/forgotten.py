@@ -14,9 +14,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple, Self
 
+from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import File, Storage
 from memory_pipeline.settings import Settings, salt_of
 
 MARK = "[forgotten]"
@@ -64,14 +65,11 @@ class Forgotten:
     @classmethod
     def of(cls, settings: Settings) -> Self:
         """What the workspace has on record."""
-        path = settings.lake_dir / "forgotten" / "all.parquet"
-        try:
-            state = path.stat()
-        except OSError:
-            if not (settings.backups / settings.lake_dir.name / "forgotten").is_dir():
-                return cls()
-            state = None
-        hashes = _hashes(settings.lake_dir, (state.st_size, state.st_mtime_ns) if state else (0, 0))
+        storage = storage_of(settings)
+        state = storage.state("forgotten/all.parquet")
+        if state is None and not storage.backups.is_begun("forgotten"):
+            return cls()
+        hashes = _hashes(storage, state)
         by_length: defaultdict[int, set[str]] = defaultdict(set)
         for kind, digest, length in hashes:
             if kind == WORDS:
@@ -123,10 +121,10 @@ NOTHING = Forgotten()
 
 
 @lru_cache(maxsize=8)
-def _hashes(lake_dir: Path, _state: tuple[int, int]) -> list[tuple[str, str, int]]:
+def _hashes(storage: Storage, _state: File | None) -> list[tuple[str, str, int]]:
     from memory_pipeline.lake.store import Lake  # with polars, which a search without anything forgotten does not need
 
-    frame = Lake(lake_dir).read("forgotten", columns=["kind", "digest", "words"])
+    frame = Lake(storage).read("forgotten", columns=["kind", "digest", "words"])
     return [(kind, digest, length or 0) for kind, digest, length in frame.iter_rows()]
 
 

@@ -1,0 +1,94 @@
+"""`memory team`: what two people have approved, each for themselves, offered to the memory of their team."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from filelock import Timeout
+
+from memory_pipeline.cli.console import MISUSED, fail, print_json, say
+from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.lake.opening import storage_at
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.review import now_utc, reconcile
+from memory_pipeline.proposals.team import MIN_PEOPLE, Agreed, Offered, agreed_lines, offer
+from memory_pipeline.settings import Settings
+from memory_pipeline.workspace import Workspace
+
+WAIT_SECONDS = 2.0
+"""For a run that writes REVIEW.md just now; it has the lines all the same."""
+
+
+def team(
+    people: Annotated[
+        list[str],
+        typer.Option(
+            "--person", metavar="NAME=LAKE", help="One of the people, with the folder or URL of their lake; repeat it."
+        ),
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be offered.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Offer a team's memory what two of its people approved.
+
+    The workspace is the team's (MEMORY_WORKSPACE). Of each person only the table `promotions` is read: the lines that
+    they let into their own MEMORY.md. What two of them have, in whatever words, becomes a proposal of the team, once;
+    `memory review` decides.
+    """
+    settings = settings_of_call()
+    lakes = _lakes(settings, people)
+    workspace, now = Workspace.open(settings), now_utc()
+    agreed = agreed_lines(workspace, lakes)
+    offered = [] if dry_run else [offer(workspace, one, now) for one in agreed]
+    if any(one.made and not one.made.known for one in offered):
+        try:
+            reconcile(workspace, now, wait=WAIT_SECONDS)
+        except Timeout:
+            say("REVIEW.md is being written; the next run puts the lines into it.")
+    if as_json:
+        data = [_row(one, offered[number] if offered else None) for number, one in enumerate(agreed)]
+        print_json({"people": sorted(lakes), "lines": data})
+        return
+    if not agreed:
+        say(f"No line is approved by {MIN_PEOPLE} of {', '.join(sorted(lakes))}.")
+    for number, one in enumerate(agreed):
+        say(one.text, "bold")
+        say(f"  approved by {one.told}{_end(offered[number]) if offered else ''}")
+    if any(one.made and not one.made.known for one in offered):
+        say(f"To decide on: {settings.review_file} or `memory review`")
+
+
+def _lakes(settings: Settings, people: list[str]) -> dict[str, Lake]:
+    """By name. Raises `typer.Exit` for what names no lake."""
+    found: dict[str, Lake] = {}
+    for person in people:
+        name, _, place = person.partition("=")
+        if not name.strip() or not place.strip():
+            raise fail(
+                f"{person!r} is not NAME=LAKE, as in ana=s3://bucket/ana or ben=/home/ben/.memory/lake.", MISUSED
+            )
+        if name in found:
+            raise fail(f"{name} is named twice; each person has one lake.", MISUSED)
+        lake = Lake(storage_at(place, settings))
+        if "://" not in place and not Path(place).is_dir():
+            raise fail(
+                f"{place} is not there; {name}'s lake is the folder that their `memory status` calls tables.", MISUSED
+            )
+        found[name] = lake
+    if len(found) < MIN_PEOPLE:
+        raise fail(f"At least {MIN_PEOPLE} people are needed: what one approves is theirs.", MISUSED)
+    return found
+
+
+def _row(agreed: Agreed, offered: Offered | None) -> dict[str, Any]:
+    told = {"text": agreed.text, "section": agreed.section, "owners": sorted(agreed.owners)}
+    made = offered.made if offered else None
+    end = {"proposal_id": made and made.proposal_id, "known": (made and made.known) or None}
+    return told | end | {"reason": offered.reason or None if offered else None}
+
+
+def _end(offered: Offered) -> str:
+    made = offered.made
+    if made is None:
+        return f"; not offered: {offered.reason}"
+    return f"; not added, since it is {made.known} already" if made.known else f"; offered as {made.proposal_id}"

@@ -1,0 +1,301 @@
+"""The lake in a bucket: `s3://`, `gs://` or `az://`, through obstore (the extra `object-storage`).
+
+Each file is one object, sent with one PUT and never in parts, so it is there whole or not at all. What is read is kept
+in the workspace with the ETag that it had, so that the tables of a year cost listings, a request per thousand files,
+and the objects that are new; what is kept may be removed at any time. Credentials are those that the provider's own
+variables of the environment give; nothing of them is kept or shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
+from memory_pipeline.lake.storage import SUFFIX, Expected, File, ReplacedMeanwhileError, is_asked_for
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+RETRY_SECONDS = 60
+"""For so long a request is tried again that is throttled, meets an error of the server or a cut connection: providers
+ask for patience of seconds while a bucket grows into its load; a run should say within a minute that it is down."""
+MAX_RETRIES = 12
+_AT_ONCE = 8
+"""Objects fetched at once: of small ones almost all the time is waiting."""
+_ASIDE = "broken"
+_MIN_SIZE = 12
+"""Bytes of the shortest Parquet file."""
+
+
+class LakeUnavailableError(TryAgainLaterError):
+    """The object storage does not answer for now."""
+
+
+class LakeRefusedError(CannotGoOnError):
+    """The object storage will not take what it is asked: no bucket, no permission, no credentials."""
+
+
+class ObjectStorage:
+    """Objects below a URL; what is read of them is kept below a folder (None: nothing is)."""
+
+    is_far: ClassVar[bool] = True
+
+    def __init__(self, url: str, kept: Path | None = None, *, below: str = "") -> None:
+        self._url, self._below, self._kept = url.rstrip("/"), below, kept and kept / below
+        self.place = f"{self._url}/{below}".rstrip("/")
+        self._digests: dict[tuple[str, str], bytes] = {}
+
+    @cached_property
+    def backups(self) -> ObjectStorage:
+        return ObjectStorage(self._url, self._kept, below="backups/")
+
+    def place_of(self, key: str) -> str:
+        return f"{self.place}/{key}"
+
+    def is_begun(self, table: str = "") -> bool:
+        return next(self._listed(table), None) is not None
+
+    def changed_at(self, table: str) -> int:
+        """The second of the last change, and in place of its fraction a hash of what there is."""
+        found = list(self._metas(table))
+        last = max((int(meta["last_modified"].timestamp()) for meta in found), default=0)
+        state = repr([(meta["path"], meta["e_tag"]) for meta in found]).encode()
+        return last * 10**9 + int.from_bytes(hashlib.sha256(state).digest()[:4]) % 10**9 if found else 0
+
+    def all_files(self) -> Iterator[File]:
+        return self._listed("")
+
+    def files(self, table: str, first: str = "", last: str = "", suffix: str = SUFFIX) -> list[File]:
+        found = []
+        for file in self._listed(table, f"{table}/{first}" if first else None):
+            name = file.key.rpartition("/")[2]
+            if last and name.partition(suffix)[0] > last:
+                break
+            if is_asked_for(name, first, last, suffix):
+                found.append(file)
+        return found
+
+    def state(self, key: str) -> File | None:
+        import obstore
+
+        try:
+            with self._in_one_sentence():
+                return _file(key, obstore.head(self._store, self._below + key))
+        except FileNotFoundError:
+            return None
+
+    def broken(self, keys: Sequence[str]) -> list[str]:
+        """Those that are gone or too short: an object is never cut off. What is damaged within is found by reading."""
+        if not keys:
+            return []
+        whole = {file.key for file in self.files(keys[0].partition("/")[0]) if file.size >= _MIN_SIZE}
+        return [key for key in keys if key not in whole]
+
+    def read(self, file: File) -> bytes:
+        import obstore
+
+        if (kept := self._kept_bytes(file)) is not None:
+            return kept
+        with self._in_one_sentence():
+            found = obstore.get(self._store, self._below + file.key)
+            data = bytes(found.bytes())
+            self._keep(_file(file.key, found.meta), data)
+            return data
+
+    def read_each(self, files: Sequence[File]) -> list[bytes | None]:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(self._read_if_there, files))
+
+    def _read_if_there(self, file: File) -> bytes | None:
+        try:
+            return self.read(file)
+        except FileNotFoundError:
+            return None
+
+    def source(self, file: File) -> BytesIO:
+        return BytesIO(self.read(file))
+
+    def digest(self, file: File) -> bytes:
+        known = self._digests.get((file.key, str(file.version)))
+        return known or hashlib.sha256(self.read(file)).digest()
+
+    def write(self, key: str, data: bytes, expected: Expected = "any") -> File:
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        mode: Any = "overwrite" if expected == "any" else "create" if expected is None else {"e_tag": expected}
+        try:
+            with self._in_one_sentence():
+                made = obstore.put(self._store, self._below + key, data, mode=mode, use_multipart=False)
+        except (AlreadyExistsError, PreconditionError) as error:
+            now = self.state(key)  # a request that was answered to nobody and sent again meets what it wrote itself
+            if now is None or self.read(now) != data:
+                raise ReplacedMeanwhileError(f"{self.place_of(key)} was replaced by another worker.") from error
+            return now
+        file = File(key, len(data), str(made["e_tag"]))
+        self._keep(file, data)
+        return file
+
+    def set_aside(self, key: str, damaged: bytes | None = None) -> str | None:
+        """Limit: one that is written within the milliseconds between the look and the removal goes with it; its stage
+        makes it again, or it is put back from its versions."""
+        import obstore
+
+        if (now := self.state(key)) is None:
+            return None
+        data = self.read(now)
+        if damaged is not None and data != damaged:
+            return None
+        name = f"{_ASIDE}/{key}.broken-{hashlib.sha256(data).hexdigest()[:8]}"
+        with self._in_one_sentence():
+            obstore.put(self._store, self._below + name, data, use_multipart=False)
+        self.remove([key])
+        return self.place_of(name)
+
+    def put_aside(self) -> list[str]:
+        return [file.key for file in self._listed(_ASIDE)]
+
+    def remove(self, keys: Sequence[str]) -> None:
+        import obstore
+
+        with self._in_one_sentence():
+            for key in keys:
+                with suppress(FileNotFoundError):
+                    obstore.delete(self._store, self._below + key)
+        for key in keys:
+            if self._kept:
+                (self._kept / key).unlink(missing_ok=True)
+
+    # --- the client ---
+
+    @cached_property
+    def _store(self) -> ObjectStore:
+        """The client, once the bucket is known to be there: a single object that is not tells nothing of it."""
+        import obstore
+        from obstore.store import from_url
+
+        endpoint = os.environ.get("AWS_ENDPOINT_URL", "")  # who names one without TLS wants it so
+        try:
+            store: ObjectStore = from_url(
+                self._url,
+                client_options={"allow_http": True} if endpoint.startswith("http://") else {},
+                retry_config={"max_retries": MAX_RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
+            )
+        except Exception as error:
+            raise LakeRefusedError(f"{self._url} cannot be used as MEMORY_LAKE: {_reason(error)}.") from None
+        with self._in_one_sentence():
+            next(iter(obstore.list(store, prefix=f"{self._below}{_ASIDE}")), None)
+        return store
+
+    def _metas(self, table: str, offset: str | None = None) -> Iterator[Any]:
+        import obstore
+
+        offset = self._below + offset if offset else None
+        with self._in_one_sentence():
+            for page in obstore.list(self._store, prefix=f"{self._below}{table}", offset=offset):
+                yield from page
+
+    def _listed(self, table: str, offset: str | None = None) -> Iterator[File]:
+        for meta in self._metas(table, offset):
+            yield _file(meta["path"].removeprefix(self._below), meta)
+
+    @contextmanager
+    def _in_one_sentence(self) -> Iterator[None]:
+        """What the client raises, but for what is not there and what was replaced, as a sentence. Its own words are
+        not shown: a request may carry a key."""
+        from obstore import exceptions
+
+        try:
+            yield
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in f"{error}" or "ContainerNotFound" in f"{error}":
+                raise LakeRefusedError(self._no_bucket()) from None
+            raise
+        except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
+            raise
+        except exceptions.BaseError as error:  # a listing that is refused is of no kind of its own
+            raise self._sentence(f"{error}", _reason(error)) from None
+
+    def _sentence(self, text: str, reason: str) -> LakeRefusedError | LakeUnavailableError:
+        if "NoSuchBucket" in text or "ContainerNotFound" in text:
+            return LakeRefusedError(self._no_bucket())
+        if re.match(r"40[13]\b|PermissionDenied|Unauthenticated", reason):
+            return LakeRefusedError(
+                f"{self.place} refused ({reason}): expected credentials that may list, read, write and delete there. "
+                "Set the variables of its provider, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or have the "
+                "permission given, and run it again."
+            )
+        if "169.254." in text or "metadata.google.internal" in text:
+            return LakeRefusedError(
+                f"There are no credentials for {self.place}: expected the variables of its provider, such as "
+                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Set them and run it again."
+            )
+        return LakeUnavailableError(
+            f"{self.place} did not do what was asked within {RETRY_SECONDS} seconds ({reason}): expected an object "
+            "storage that answers. Look at the network and its status, and run it again: what is done is kept, and "
+            "the next run does the rest."
+        )
+
+    def _no_bucket(self) -> str:
+        return (
+            f"There is no bucket for {self.place}: expected one that is there already. Make it, or name another in "
+            "MEMORY_LAKE, and run it again."
+        )
+
+    # --- what is kept in the workspace ---
+
+    def _kept_bytes(self, file: File) -> bytes | None:
+        """What was read of this version. The hash in front tells what a power cut has left half written."""
+        if self._kept is None:
+            return None
+        try:
+            head, _, data = (self._kept / file.key).read_bytes().partition(b"\n")
+        except OSError:
+            return None
+        digest = hashlib.sha256(data)
+        if head.decode("utf-8", "replace") != f"{self.place} {file.version} {digest.hexdigest()}":
+            return None
+        self._digests[file.key, str(file.version)] = digest.digest()
+        return data
+
+    def _keep(self, file: File, data: bytes) -> None:
+        digest = hashlib.sha256(data)
+        self._digests[file.key, str(file.version)] = digest.digest()
+        if self._kept is None:
+            return
+        path = self._kept / file.key
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+        with suppress(OSError):  # a full disk: it is read again
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(temporary, "wb", opener=_private) as stream:
+                stream.write(f"{self.place} {file.version} {digest.hexdigest()}\n".encode() + data)
+            temporary.replace(path)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _file(key: str, meta: Any) -> File:
+    return File(key, meta["size"], str(meta["e_tag"] or meta["version"] or meta["last_modified"]))
+
+
+def _reason(error: Exception) -> str:
+    """The status or what kind of error it is: short, and without a word of the request."""
+    text = f"{error}"
+    if found := re.search(r"status code: (\d{3} [A-Z][A-Za-z ]*)", text):
+        return found[1].strip()
+    if "error sending request" in text or "onnect" in text:
+        return "no connection"
+    return type(error).__name__

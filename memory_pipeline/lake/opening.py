@@ -1,0 +1,38 @@
+"""Which storage the lake of a workspace lies in, as its settings say."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from memory_pipeline.lake.storage import FolderStorage, Storage
+
+if TYPE_CHECKING:
+    from memory_pipeline.settings import Settings
+
+
+def storage_of(settings: Settings) -> Storage:
+    """Where the lake of these settings lies: what MEMORY_LAKE names, else in the workspace."""
+    return FolderStorage(settings.lake_dir) if settings.lake is None else storage_at(settings.lake, settings)
+
+
+def storage_at(place: str, settings: Settings) -> Storage:
+    """A folder, or what a URL like those of MEMORY_LAKE names: a lake that need not be that of the settings."""
+    if place.startswith("file://"):
+        return FolderStorage(Path(unquote(urlsplit(place).path)))
+    return _objects(place, kept_objects(settings)) if "://" in place else FolderStorage(Path(place))
+
+
+def kept_objects(settings: Settings) -> Path:
+    """Where objects that were read are kept; it may be removed at any time."""
+    return settings.workspace / "cache" / "lake"
+
+
+@cache
+def _objects(url: str, kept: Path) -> Storage:
+    """One for the process, as it keeps its connections open."""
+    from memory_pipeline.lake.object_storage import ObjectStorage
+
+    return ObjectStorage(url, kept)

@@ -1,0 +1,93 @@
+"""What two people of a team have each approved for themselves, offered to the memory of the team.
+
+Nobody's sessions are read: of each person's tables only `promotions`, the lines that they let into their own MEMORY.md.
+The team's workspace is one like any other. What is found is a row of `remembered` there, and somebody of the team
+decides on it in its REVIEW.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from memory_pipeline.embeddings.health import lexical_only
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.duplicates import Known, KnownLines
+from memory_pipeline.proposals.remembering import TEAM, NotRememberedError, Remembered, remember
+from memory_pipeline.text.encoder import encoder_of
+from memory_pipeline.text.specifics import differ_in_numbers
+from memory_pipeline.text.wording import opposes
+from memory_pipeline.workspace import Workspace
+
+MIN_PEOPLE = 2
+"""Who have approved what says the same. What one holds to is theirs."""
+
+
+@dataclass
+class Agreed:
+    """What is approved by several: the text as it was worded last."""
+
+    text: str
+    section: str
+    promoted_at: datetime
+    owners: set[str] = field(default_factory=set)
+
+    @property
+    def told(self) -> str:
+        return " and ".join([", ".join(sorted(self.owners)[:-1]), sorted(self.owners)[-1]])
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A line that was found, and what became of it: None with the reason where it could not be offered."""
+
+    agreed: Agreed
+    made: Remembered | None
+    reason: str = ""
+
+
+def agreed_lines(workspace: Workspace, people: Mapping[str, Lake]) -> list[Agreed]:
+    """What at least two of these people, by name, have approved, the oldest first. Two lines say the same as in
+    reviewing, by their words and by vectors where the workspace's model is on this machine, and
+    never with another number or the contrary: nobody of the team has seen both."""
+    columns = ["proposal_id", "section", "text", "promoted_at"]
+    lines = sorted(
+        (at, owner, proposal_id, section, text)
+        for owner, lake in people.items()
+        for proposal_id, section, text, at in lake.read("promotions", columns=columns).iter_rows()
+    )
+    texts = [line[-1] for line in lines]
+    by_words = not texts or lexical_only(workspace.settings)
+    vectors = [None] * len(texts) if by_words else encoder_of(workspace.settings.embedding_model).encode(texts)
+    layers, found = [KnownLines()], dict[str, Agreed]()
+    for (at, owner, proposal_id, section, text), vector in zip(lines, vectors, strict=True):
+        for layer in layers:  # lines that are alike and differ, as "always" and "never" do, are in different ones
+            same = layer.same(text, vector)
+            if same is None or not _differ(text, found[same.proposal_id or ""].text):
+                break
+        else:
+            layer, same = KnownLines(), None
+            layers.append(layer)
+        key = same.proposal_id if same and same.proposal_id else f"{owner} {proposal_id}"
+        if same is None:
+            layer.add(Known(key, text), (), vector)
+            found[key] = Agreed(text, section, at)
+        group = found[key]
+        group.owners.add(owner)
+        group.text, group.section, group.promoted_at = text, section, at
+    return [group for group in found.values() if len(group.owners) >= MIN_PEOPLE]
+
+
+def offer(workspace: Workspace, agreed: Agreed, now: datetime) -> Offered:
+    """Store it as a proposal of the team, unless one that says the same is there, also if the team rejected it."""
+    section = agreed.section if agreed.section in workspace.settings.sections else None
+    try:
+        made = remember(workspace, agreed.text, now, section=section, trust=TEAM, client=agreed.told)
+    except NotRememberedError as error:
+        return Offered(agreed, None, f"{error}")
+    return Offered(agreed, made)
+
+
+def _differ(one: str, other: str) -> bool:
+    return differ_in_numbers(one, other) or opposes(one, other)
