@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 LAUNCHED_TAG = ".dagster/memory_launched"
 """Of runs that a command waits for. Not shown in the UI, which leaves out what begins so."""
-TASK_TAG = "dagster-celery/task_id"
 ASK_SECONDS = 1.0
 """Within which a Celery worker answers what it has; it does so beside its run."""
 MAX_REASON = 200
@@ -57,8 +56,7 @@ def launches_elsewhere(instance: dg.DagsterInstance) -> bool:
         return not isinstance(instance.run_launcher, DefaultRunLauncher)
     except Exception as error:
         raise LauncherGoneError(
-            f"The run launcher that dagster.yaml names cannot be loaded ({_said(error)}); `pip install "
-            "'memory-pipeline[celery]'` installs that of dagster-celery."
+            f"The run launcher that {instance.root_directory}/dagster.yaml names cannot be loaded ({_said(error)})."
         ) from error
 
 
@@ -107,7 +105,10 @@ def failure_of(instance: dg.DagsterInstance, run_id: str) -> str | None:
     first = next(filter(None, errors), None)
     while first is not None and first.cause:
         first = first.cause
-    return " ".join(first.message.split())[:600] if first else "It was given up."
+    if first is not None:
+        return " ".join(first.message.split())[:600]
+    ends = instance.all_logs(run_id, of_type=dg.DagsterEventType.RUN_FAILURE)
+    return ends[-1].message if ends else "It was canceled."
 
 
 def workers_now(instance: dg.DagsterInstance, run_ids: set[str]) -> WorkersNow | None:
@@ -124,10 +125,11 @@ def workers_now(instance: dg.DagsterInstance, run_ids: set[str]) -> WorkersNow |
             f"The broker of {_name(instance)} cannot be reached ({_said(error)}). What is finished is kept; run it "
             "again when it is back."
         ) from error
-    tasks = {task["id"] for of_worker in (*active.values(), *reserved.values()) for task in of_worker}
-    tags = {run_id: run.tags.get(TASK_TAG) for run_id in run_ids if (run := instance.get_run_by_id(run_id))}
+    # By what the tasks are called with, as the run's tag with the id of its task may be lost: the launcher sets it when
+    # a worker may have begun the run already, and each writes the whole row.
+    calls = [f"{task['kwargs']}" for of_worker in (*active.values(), *reserved.values()) for task in of_worker]
     idle = sum(not of_worker and not reserved.get(name) for name, of_worker in active.items())
-    return WorkersNow(len(active), idle, frozenset(run_id for run_id, task in tags.items() if task in tasks))
+    return WorkersNow(len(active), idle, frozenset(run for run in run_ids if any(run in call for call in calls)))
 
 
 def give_up(instance: dg.DagsterInstance, run_id: str, why: str) -> None:
