@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 # More than four processes of tests are no faster, and each may need 2 GB.
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: run test test-all ui check docs check-docs bench bench-all setup setup-dev chromium postgres harnesses clean
+.PHONY: run test test-all ui check docs check-docs bench bench-all setup setup-dev chromium postgres redis harnesses clean
 
 run: setup
 	@$(BIN)/memory run
@@ -14,7 +14,7 @@ run: setup
 test: setup-dev
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
 
-test-all: setup-dev chromium postgres harnesses
+test-all: setup-dev chromium postgres redis harnesses
 	@$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile=thorough
 
 ui: setup
@@ -72,6 +72,12 @@ postgres:
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	    apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends postgresql >/dev/null 2>&1; } || true
+
+# Likewise the tests of runs on several workers, with a broker on loopback. Only the program: no service is started.
+redis:
+	@command -v redis-server >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends redis-server >/dev/null 2>&1; } || true
 
 # The tests that run real coding agents need them in .harnesses; without npm or network they skip, but fail in CI.
 harnesses:

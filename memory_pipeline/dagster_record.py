@@ -57,6 +57,11 @@ def names_postgres(settings: Settings) -> bool:
     return _names_postgres(_text(settings))
 
 
+def names_celery(settings: Settings) -> bool:
+    """Whether dagster.yaml has Celery workers execute the runs, however well."""
+    return "dagster_celery" in _text(settings)
+
+
 def postgres_of(settings: Settings) -> PostgresRecord | None:
     """The record's place in Postgres; None where it is not there. Raises `RecordMisconfiguredError`."""
     text = _text(settings)

@@ -16,6 +16,7 @@ EXTRAS = {
     "mcp": ("mcp",),
     "postgres": ("dagster_postgres", "psycopg2"),
     "object-storage": ("obstore", "fsspec"),
+    "celery": ("dagster_celery", "redis"),
 }
 """The modules without which it does not work. They are imported where they are called, never with a module of ours."""
 
@@ -43,9 +44,11 @@ def _needed(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "todoist", "MEMORY_TODOIST offers proposals in Todoist"
     if settings.qdrant.url:
         yield "server", "QDRANT_URL names a Qdrant server"
-    from memory_pipeline.dagster_record import names_postgres
+    from memory_pipeline.dagster_record import names_celery, names_postgres
 
     if names_postgres(settings):
         yield "postgres", f"{settings.dagster_home / 'dagster.yaml'} names Postgres"
+    if names_celery(settings):
+        yield "celery", f"{settings.dagster_home / 'dagster.yaml'} names Celery"
     if settings.lake and not settings.lake.startswith("file://"):
         yield "object-storage", "MEMORY_LAKE names object storage"

@@ -76,6 +76,12 @@ BLOCKING = {
 }
 JOBS = {
     "day_job": ASSETS - DISTILLED - {"pool_reflections", "quality_report"},
+    "own_day_job": {
+        *("sessions", "messages", "windows", "segments", "observations"),
+        *("embeddings", "message_embeddings"),
+    },
+    "look_back_job": {"reflections", "proposals", "friction_clusters"},
+    "summaries_job": {"summary_embeddings"},
     "reflect_job": ASSETS
     - DISTILLED
     - {"friction_clusters", "pool_reflections", "quality_report", "summary_embeddings", "message_embeddings"},

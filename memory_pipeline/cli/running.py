@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
@@ -27,8 +27,9 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
-STAGES_WITH_PROGRESS = len(fields(Stages))
-DAY_JOB = "day_job"
+DAY_JOB, OWN_DAY_JOB, LOOK_BACK_JOB, SUMMARIES_JOB = "day_job", "own_day_job", "look_back_job", "summaries_job"
+STAGES_WITH_PROGRESS = {DAY_JOB: len(fields(Stages)), OWN_DAY_JOB: 4, LOOK_BACK_JOB: 3, SUMMARIES_JOB: 1}
+"""Of the jobs over days; each reports every day."""
 
 
 class Runs(NamedTuple):
@@ -65,12 +66,17 @@ class Running:
         """The one to be reported: that a user stopped it, else the first."""
         return next(iter(self.failures[-1:] if self.is_stopped else self.failures), None)
 
-    def over(self, ranges: Sequence[tuple[date, date]]) -> None:
+    def stop(self) -> None:
+        """A user has stopped what went beside these runs."""
+        from memory_pipeline.orchestration import STOPPED
+
+        self.failures.append(STOPPED)
+
+    def over(self, ranges: Sequence[tuple[date, date]], job: str = DAY_JOB) -> None:
         """Bring these days up to date, and leave REVIEW.md and MEMORY.md to `review`."""
         self.unfinished = Unfinished()
-        days = sum((last - first).days + 1 for first, last in ranges)
         if ranges and not self.is_stopped:
-            self._execute([Runs(DAY_JOB, list(ranges), days * STAGES_WITH_PROGRESS)])
+            self._execute([Runs(job, list(ranges), steps_of(job, ranges))])
 
     def review(self) -> None:
         """Bring REVIEW.md and MEMORY.md up to date: after many days rather than between them, so that the best of all
@@ -121,7 +127,7 @@ class Running:
                     if failure and found.failed and failure != STOPPED:
                         failure = f"{failure} (on {', '.join(f'{day}' for day in sorted(found.failed))})"
                     self.failures += filter(None, [failure])
-                    if job == DAY_JOB:
+                    if job in STAGES_WITH_PROGRESS:
                         left = [(job, part) for part in _without(span, found.failed)] + left
                 bar.update(task, completed=steps, description=f"{todo[-1].job} is done")
             finally:
@@ -192,6 +198,11 @@ def _failed(settings: Settings, failure: str) -> typer.Exit:
     if is_used_up(settings.workspace):
         failure, code = disk_full(settings.workspace), FAILED
     return fail(f"The run did not finish: {failure}", code)
+
+
+def steps_of(job: str, ranges: Iterable[tuple[date, date]]) -> int:
+    """How often runs of a job over days report progress."""
+    return sum((last - first).days + 1 for first, last in ranges) * STAGES_WITH_PROGRESS[job]
 
 
 def run_over(job: str, level: int, due: Sequence[Period]) -> Runs:
