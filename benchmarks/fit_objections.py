@@ -27,10 +27,10 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.common import FIXTURES, parser
 from benchmarks.planted_friction.bank import LANGUAGES, TUNING, UNHEARD, bank_of
 from benchmarks.planted_friction.model import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED
-from memory_pipeline.friction.objections import ENCODED, LEXICAL, Objections, parts_of
+from memory_pipeline.friction.objections import Objections, parts_of
 from memory_pipeline.friction.said import MAX_MESSAGE, sentences_in
 from memory_pipeline.sessions.reading import parse_file
-from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.phrases import PhraseEncoder
 
 WORDINGS = Path(__file__).with_name("objections")
 TYPED = "typed"
@@ -110,9 +110,9 @@ def _said_in_fixtures() -> dict[str, str]:
 class Fitting:
     """The examples as numbers."""
 
-    def __init__(self, given: Sequence[Example], encoder: Encoder | None) -> None:
+    def __init__(self, given: Sequence[Example]) -> None:
         self.given = given
-        self.vectors = np.array(encoder.encode([e.text for e in given])) if encoder else np.zeros((len(given), 0))
+        self.vectors = PhraseEncoder().encode([e.text for e in given])
         self.parts = [parts_of(e.text) for e in given]
         self.label = np.array([float(e.is_objection) for e in given])
 
@@ -139,8 +139,7 @@ class Fitting:
         of = np.array([e.source for e in self.given])
         weights = Objections(**self.fit(np.flatnonzero(of != source)))  # type: ignore[arg-type]
         own = np.flatnonzero(of == source).tolist()
-        vectors = self.vectors if self.vectors.size else [None] * len(self.given)
-        return np.array([weights.logit(self.given[i].text, vectors[i]) for i in own])
+        return np.array([weights.logit(self.given[i].text, self.vectors[i]) for i in own])
 
 
 def figures(label: np.ndarray, found: np.ndarray) -> str:
@@ -160,19 +159,19 @@ def main() -> None:
     arguments = options.parse_args()
     if not FIXTURES.is_dir():
         raise SystemExit(f"{FIXTURES} is not there: without recorded sessions the weights would be others.")
-    given, weights = [e for e in examples() if e.source not in arguments.without], {}
-    for name, encoder in ((LEXICAL, None), (ENCODED, Encoder())):
-        fitting = Fitting(given, encoder)
-        for source in dict.fromkeys(e.source for e in given):
-            found, own = fitting.left_out(source), [e for e in given if e.source == source]
-            for language in (*LANGUAGES, "fr", "all"):
-                these = np.array([language in ("all", e.language) for e in own])
-                label = np.array([float(e.is_objection) for e in own])[these]
-                if 0 < label.sum() < len(label):
-                    print(f"{name:<10}{source:<17}{language:<6}{figures(label, found[these])}", flush=True)
-        weights[name] = fitting.fit(range(len(given)))
+    given = [e for e in examples() if e.source not in arguments.without]
+    fitting = Fitting(given)
+    for source in dict.fromkeys(e.source for e in given):
+        found, own = fitting.left_out(source), [e for e in given if e.source == source]
+        for language in (*LANGUAGES, "fr", "all"):
+            these = np.array([language in ("all", e.language) for e in own])
+            label = np.array([float(e.is_objection) for e in own])[these]
+            if 0 < label.sum() < len(label):
+                print(f"{source:<17}{language:<6}{figures(label, found[these])}", flush=True)
     if arguments.write:
-        arguments.write.write_text(json.dumps(weights, ensure_ascii=False, indent=1) + "\n", "utf-8")
+        arguments.write.write_text(
+            json.dumps(fitting.fit(range(len(given))), ensure_ascii=False, indent=1) + "\n", "utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -65,20 +65,29 @@ def settings_of(workspace: Path, sessions: Path) -> Settings:
     return Settings(workspace=workspace, session_dirs=[sessions], default_session_dirs=False, timezone="UTC")
 
 
-def run(week: Week, encoder: Encoder) -> Ran:
-    """Every stage for every day, each day's friction after the days before it, as they would have come."""
-    settings = settings_of(week.workspace, week.sessions_dir)
-    workspace = Workspace.open(settings)
+def prepare(workspace: Workspace, encoder: Encoder, now: datetime) -> list[date]:
+    """Every stage before friction, for every day; the days."""
     lake = workspace.lake
-    sessions = SessionsStage(workspace, Catalogue(lake, settings), NOW)
+    catalogue = Catalogue(lake, workspace.settings)
+    sessions = SessionsStage(workspace, catalogue, now)
     sessions.look()
-    for day in week.days:
+    days = sorted(catalogue.days())
+    for day in days:
         bring_up_to_date(sessions, lake, day)
     observing = ObservationsStage.from_workspace(workspace)
-    for day in week.days:
+    for day in days:
         for stage in (observing, EmbeddingsStage(workspace, encoder), MessageEmbeddingsStage(workspace, encoder)):
             bring_up_to_date(stage, lake, day)
-        bring_up_to_date(FrictionStage(workspace, encoder), lake, day)
+    return days
+
+
+def run(week: Week, encoder: Encoder) -> Ran:
+    """Every stage for every day, each day's friction after the days before it, as they would have come."""
+    workspace = Workspace.open(settings_of(week.workspace, week.sessions_dir))
+    lake = workspace.lake
+    prepare(workspace, encoder, NOW)
+    for day in week.days:
+        bring_up_to_date(FrictionStage.from_workspace(workspace), lake, day)
     messages, observations = lake.read("messages", week.days), lake.read("observations", week.days)
     rows = lake.read("friction_clusters", week.days).sort("day", "pattern_id").to_dicts()
     last = {row["pattern_id"]: row for row in rows if not row["ended_on"]}

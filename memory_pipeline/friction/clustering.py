@@ -1,37 +1,34 @@
-"""Which words of users are about one thing: by their vectors, their rare words and the names in them."""
+"""Which words of users are about one thing: by their vectors, their rare words, and what was done before them."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from memory_pipeline.text.languages.identify import ENGLISH, language_of
-from memory_pipeline.text.similarity import content_words, is_latin
+from memory_pipeline.friction.weights import SAME_THING, weights_of
+from memory_pipeline.text.languages.identify import language_of
+from memory_pipeline.text.phrases import DIMENSION
+from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.wording import retracted_words, stem
 
-if TYPE_CHECKING:
-    import numpy as np
+Vector = Any
+"""A row of numbers, as `PhraseEncoder` gives it."""
+Matrix = Any
+"""An array of two dimensions."""
 
-SAME_COSINE = 0.58
-"""Of the bundled model, from which two corrections in English are about one thing."""
-SAME_WORDS = 0.34
-"""Cosine of their words, weighed by how rare they are, from which they are."""
-SAME_BOTH = 0.75
-"""Of both together."""
-DID = 1.2
-"""Weight of what the agent had just done, beside what is said of it."""
-SAME_ALL = 0.75
-"""Of their vectors, their words and that together."""
-MIN_SAID = 0.15
-"""Of their vectors and words alone, without which the same deed before them tells nothing."""
-DID_PLAINLY = 0.3
-"""Alikeness of deeds from which vectors are believed in any language."""
-DIFFERENT = 0.3
-"""Of two that give up different things, however alike they sound."""
+JOINED = 0.4
+"""Mean alikeness, from 0 to 1, from which groups are joined; two texts that are just alike enough have this one."""
+SAME_COSINE, SAME_WORDS, SAME_BOTH = 0.5, 0.27, 0.68
+"""Of the vectors of `phrases.py`, of their words, weighed by how rare they are, and the sum of both, from which two
+texts are about one thing whatever was done before them."""
+SAME_GIVEN_UP, OTHER_GIVEN_UP = 0.6, 0.15
+"""Alikeness, at least and at most, of two that give up the same thing, and different things."""
+MIN_RARITY = 0.25
+"""Of a deed, from 0 to 1, below which it tells nothing: nearly every second remark came after it."""
 BLOCK = 1_024
 """Rows that are compared with all others at a time."""
 MAX_COMPONENT = 4_000
@@ -77,11 +74,15 @@ class Words:
     @classmethod
     def among(cls, texts: Sequence[str], did: Sequence[Collection[str]] = ()) -> Words:
         """The rarity of terms and deeds is that among these, which are those of the window."""
-        return cls(_rarity([terms_of(text) for text in texts]), math.log(1 + max(1, len(texts))), _rarity(did))
+        return cls(rarity([terms_of(text) for text in texts]), math.log(1 + max(1, len(texts))), rarity(did))
 
     def of(self, text: str) -> dict[str, float]:
         """Unit vector of the text's terms."""
         return _unit({t: self.weights.get(t, self.default) for t in terms_of(text)})
+
+    def rarity_of_deed(self, deed: str) -> float:
+        """From 0 to 1, of what was done before a single text alone."""
+        return self.deeds.get(deed, self.default) / self.default
 
     def of_deeds(self, did: Collection[str]) -> dict[str, float]:
         """Vector of what the agent had just done, of length 1 where none of it was done another time, else less."""
@@ -89,7 +90,8 @@ class Words:
         return {deed: self.deeds.get(deed, self.default) / most for deed in did}
 
 
-def _rarity(found: Sequence[Collection[str]]) -> dict[str, float]:
+def rarity(found: Sequence[Collection[str]]) -> dict[str, float]:
+    """The logarithm of how few of these have it, of each that one of them has."""
     seen = Counter(each for those in found for each in set(those))
     return {each: math.log(1 + len(found) / n) for each, n in seen.items()}
 
@@ -101,13 +103,13 @@ def _unit(weights: Mapping[str, float]) -> dict[str, float]:
 
 def clusters(
     texts: Sequence[str],
-    vectors: Sequence[Sequence[float] | None],
+    vectors: Sequence[Vector | None],
     words: Words,
     did: Sequence[Collection[str]] = (),
 ) -> list[list[int]]:
     """Positions of the texts that are about one thing, in groups of two or more, by average linkage.
 
-    ``vectors`` are unit vectors of the bundled model, None where there is none.
+    ``vectors`` are those of `PhraseEncoder`, None where there is none; ``did`` is what was done before each.
     """
     import numpy as np
     from scipy.cluster.hierarchy import fcluster, linkage
@@ -122,7 +124,7 @@ def clusters(
     if not kept:
         return []
     done = [did[i] if did else () for i in kept]
-    compared = _Compared([texts[i] for i in kept], [vectors[i] for i in kept], words, done)
+    compared = Compared([texts[i] for i in kept], [vectors[i] for i in kept], words, done)
     found: list[list[int]] = []
     for component in compared.components():
         groups: list[list[int]]
@@ -142,12 +144,8 @@ def clusters(
     return sorted(group for group in found if len(group) > 1)
 
 
-JOINED = 0.5
-"""Mean alikeness from which groups are joined; two texts that are just alike enough have this one."""
-
-
-def _matrix(weights: Sequence[Mapping[str, float]]) -> Any:
-    """A row of each, sparse."""
+def matrix_of(weights: Sequence[Mapping[str, float]]) -> Any:
+    """A row of each, sparse; a column of each name."""
     import numpy as np
     from scipy.sparse import csr_matrix
 
@@ -161,47 +159,84 @@ def _matrix(weights: Sequence[Mapping[str, float]]) -> Any:
     return csr_matrix((values, (rows, columns)), shape=(len(weights), max(1, len(numbers))), dtype=np.float32)
 
 
-class _Compared:
+class Compared:
     """Texts with what is compared of them."""
 
     def __init__(
         self,
         texts: Sequence[str],
-        vectors: Sequence[Sequence[float] | None],
+        vectors: Sequence[Vector | None],
         words: Words,
         did: Sequence[Collection[str]],
     ) -> None:
         import numpy as np
 
-        dimension = next((len(v) for v in vectors if v is not None), 1)
-        usable = [v is not None and is_latin(t) for t, v in zip(texts, vectors, strict=True)]
-        self.dense = np.zeros((len(texts), dimension), dtype=np.float32)
+        self.vectors = np.zeros((len(texts), DIMENSION), dtype=np.float32)
         for i, vector in enumerate(vectors):
-            if usable[i]:
-                self.dense[i] = vector
-        self.foreign = np.array([language_of(t) != ENGLISH for t in texts])
-        self.sparse = _matrix([words.of(text) for text in texts])
-        self.did = _matrix([words.of_deeds(deeds) for deeds in did])
-        self.given_up = _matrix([dict.fromkeys(retracted_words(text), 1.0) for text in texts])
+            if vector is not None:
+                self.vectors[i] = vector
+        self.languages = np.array([language_of(text) for text in texts])
+        self.words = matrix_of([words.of(text) for text in texts])
+        self.deeds = matrix_of([words.of_deeds(deeds) for deeds in did])
+        self.given_up = matrix_of([dict.fromkeys(retracted_words(text), 1.0) for text in texts])
         self.gives_up = np.asarray(self.given_up.sum(axis=1)).ravel() > 0
+        after: dict[str, list[int]] = defaultdict(list)
+        for position, deeds in enumerate(did):
+            for deed in deeds:
+                after[deed].append(position)
+        shared = {deed: words.rarity_of_deed(deed) for deed, positions in after.items() if len(positions) > 1}
+        self.after = [
+            (rare, np.array(after[deed]))
+            for deed, rare in sorted(shared.items(), key=lambda item: (item[1], item[0]))
+            if rare >= MIN_RARITY
+        ]
+        """Deeds with the positions of the texts after them, the rarest last."""
 
-    def between(self, some: Sequence[int], others: Sequence[int]) -> np.ndarray[Any, Any]:
+    def features(self, some: Sequence[int], others: Sequence[int]) -> dict[str, Matrix]:
+        """What tells whether each of some and of the others are about one thing, by the names of `weights.json`."""
+        import numpy as np
+
+        vectors = np.maximum(self.vectors[some] @ self.vectors[others].T, 0)
+        words = np.asarray((self.words[some] @ self.words[others].T).todense())
+        deeds = np.asarray((self.deeds[some] @ self.deeds[others].T).todense())
+        rarest = self.rarest_deed(some, others)
+        return {
+            "vectors": vectors,
+            "words": words,
+            "deeds": deeds,
+            "other_language": (self.languages[some][:, None] != self.languages[others][None, :]).astype(np.float32),
+            "rarest_deed": rarest,
+            "vectors_words": vectors * words,
+            "vectors_squared": vectors**2,
+            "vectors_deeds": vectors * deeds,
+            "vectors_rarest_deed": vectors * rarest,
+        }
+
+    def rarest_deed(self, some: Sequence[int], others: Sequence[int]) -> Matrix:
+        """How rare the rarest deed is that was done before both, from 0 to 1."""
+        import numpy as np
+
+        rows, columns = np.full((2, self.vectors.shape[0]), -1)
+        rows[some], columns[others] = np.arange(len(some)), np.arange(len(others))
+        found = np.zeros((len(some), len(others)), dtype=np.float32)
+        for rare, positions in self.after:
+            row, column = rows[positions], columns[positions]
+            found[np.ix_(row[row >= 0], column[column >= 0])] = rare
+        return found
+
+    def between(self, some: Sequence[int], others: Sequence[int]) -> Matrix:
         """How alike each of some is to each of the others: 0 to 1, from `JOINED` they are about one thing."""
         import numpy as np
 
-        cosines = np.maximum(self.dense[some] @ self.dense[others].T, 0)
-        shared = np.asarray((self.sparse[some] @ self.sparse[others].T).todense())
-        did = np.asarray((self.did[some] @ self.did[others].T).todense())
-        # in another language than English the model sees likeness everywhere: there it needs something in common
-        unlike = (self.foreign[some][:, None] | self.foreign[others][None, :]) & (shared <= 0) & (did < DID_PLAINLY)
-        cosines = np.where(unlike, 0, cosines)
-        said = cosines + shared
-        with_did = np.where(said >= MIN_SAID, said + DID * did, 0)
-        score = np.maximum.reduce([cosines / SAME_COSINE, shared / SAME_WORDS, said / SAME_BOTH, with_did / SAME_ALL])
+        found = self.features(some, others)
+        vectors, words = found["vectors"], found["words"]
+        said = JOINED * np.maximum.reduce([vectors / SAME_COSINE, words / SAME_WORDS, (vectors + words) / SAME_BOTH])
         both = self.gives_up[some][:, None] & self.gives_up[others][None, :]
-        same_given_up = np.asarray((self.given_up[some] @ self.given_up[others].T).todense()) > 0
-        score = np.where(same_given_up, np.maximum(score, 1.2), np.where(both, np.minimum(score, DIFFERENT), score))
-        return np.clip(score * JOINED, 0, 1)
+        same = np.asarray((self.given_up[some] @ self.given_up[others].T).todense()) > 0
+        said = np.where(same, np.maximum(said, SAME_GIVEN_UP), said)
+        said = np.where(both & ~same, np.minimum(said, OTHER_GIVEN_UP), said)
+        likely = 1 / (1 + np.exp(-weights_of(SAME_THING).logit(found)))
+        return np.clip(np.maximum(said, likely), 0, 1)
 
     def components(self) -> list[list[int]]:
         """Texts that are joined by a chain of likeness, which are all that have to be compared more closely."""
@@ -209,7 +244,7 @@ class _Compared:
         from scipy.sparse import coo_matrix
         from scipy.sparse.csgraph import connected_components
 
-        count = self.dense.shape[0]
+        count = self.vectors.shape[0]
         everything = range(count)
         rows, columns = [], []
         for start in range(0, count, BLOCK):

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise
+from typing import Any
 
 from memory_pipeline.text.kinds import RULES, kind_of_user
 from memory_pipeline.text.languages.identify import ENGLISH, FRENCH, GERMAN, SPANISH, language_of
 
 FILE = "objections.json"
-LEXICAL, ENCODED = "lexical", "encoded"
-"""Names of the two sets: without and with vectors of the bundled model."""
 _PART = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[?!…？！]|\.{2,}")
 LANGUAGES = (ENGLISH, GERMAN, FRENCH, SPANISH)
 """In which there are words that the weights were fitted on; in others a cue has to do."""
@@ -31,26 +30,26 @@ NUMBER = "0"
 
 @dataclass(frozen=True)
 class Objections:
-    """Weights: of the words, of the kinds of `kinds.py`, of each number of the vector."""
+    """Weights: of the words, of the kinds of `kinds.py`, of each number of the vector of `phrases.py`."""
 
     intercept: float
     words: Mapping[str, float]
     vector: Sequence[float]
 
-    def logit(self, text: str, vector: Sequence[float] | None) -> float:
-        """Above 0 it rather is one. ``vector`` is the unit vector of the text, None where there is none."""
+    def logit(self, text: str, vector: Any) -> float:
+        """Above 0 it rather is one. ``vector`` is the row of `PhraseEncoder` for the text, None where there is none."""
         if language_of(text) not in LANGUAGES:
             return BY_CUE if kind_of_user(text) in RULES else -BY_CUE
         told = self.intercept + sum(self.words.get(part, 0.0) for part in parts_of(text))
-        if vector is None or len(vector) != len(self.vector):
+        if vector is None:
             return told
-        return told + sum(a * b for a, b in zip(self.vector, vector, strict=True))
+        return told + sum(weight * float(x) for weight, x in zip(self.vector, vector, strict=True))
 
 
 @lru_cache
-def load(name: str) -> Objections:
-    """One of the two sets that are shipped."""
-    return Objections(**json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))[name])
+def load() -> Objections:
+    """Those that are shipped."""
+    return Objections(**json.loads(files(__package__).joinpath(FILE).read_text("utf-8")))
 
 
 def parts_of(text: str) -> frozenset[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
@@ -12,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 
 from memory_pipeline.days import lookback
-from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.friction import corrections, failures, lookups, wavering
 from memory_pipeline.friction.attempts import TOOL, USER, Turn
-from memory_pipeline.friction.clustering import MAX_COMPONENT, Words
+from memory_pipeline.friction.clustering import MAX_COMPONENT, Vector, Words
 from memory_pipeline.friction.identity import numbered
 from memory_pipeline.friction.living import points_in
 from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED, TOOL_MISUSE, Pattern
@@ -26,8 +26,8 @@ from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typ
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.stage import Built
-from memory_pipeline.text.embedding_models import facts_of
-from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
+from memory_pipeline.text.encoder import EncoderUnavailableError
+from memory_pipeline.text.phrases import PhraseEncoder, phrase_encoder
 from memory_pipeline.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -35,15 +35,13 @@ if TYPE_CHECKING:
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """Opens the query engine."""
-VERSION = "15"
+VERSION = "16"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Days before, in whose rows a pattern is looked for that goes on or has ended."""
 INPUTS = ("sessions", "messages", "observations", "embeddings")
 MAX_ANSWER = 160
 """Characters of an agent's message: whether it owns to a mistake, it says first."""
-DISTINCT = 10
-"""Texts from which one and the same vector for all of them tells nothing but that the index or the model is broken."""
 MAX_TOOL_TEXT = 6_000
 """Characters of a tool's message that are looked at."""
 _MESSAGES = f"""
@@ -60,6 +58,23 @@ _MESSAGES = f"""
 """
 
 
+@dataclass
+class Heard:
+    """What is looked at for a day."""
+
+    said: Said = field(default_factory=lambda: Said([], [], []))
+    failed: list[failures.Failure] = field(default_factory=list)
+    looked_up: list[lookups.Lookup] = field(default_factory=list)
+    answers: list[wavering.Answer] = field(default_factory=list)
+    rules: list[Rule] = field(default_factory=list)
+    words: Words = field(default_factory=lambda: Words.among([]))
+    vectors: dict[str, Vector] = field(default_factory=dict)
+    """Of what was said, by its id."""
+    rule_vectors: dict[str, Vector] = field(default_factory=dict)
+    without_vectors: str = ""
+    """Why there are none."""
+
+
 class FrictionStage:
     """Looks for patterns that span sessions and that this day added to: the ten worst of a day, and what goes on."""
 
@@ -68,16 +83,16 @@ class FrictionStage:
     def __init__(
         self,
         workspace: Workspace,
-        encoder: Encoder,
+        phrases: PhraseEncoder,
         connect: Connect | None = None,
     ) -> None:
         """``connect`` opens the query engine; inside Dagster, the `duckdb` resource does."""
-        self.workspace, self.encoder = workspace, encoder
+        self.workspace, self.phrases = workspace, phrases
         self.settings, self.lake = workspace.settings, workspace.lake
         self.connect = connect or _connect
         self._rules: RuleBook | None = None
         self._writer = Writer(workspace)
-        self._encoded: dict[str, list[float]] = {}
+        self._encoded: dict[str, Vector] = {}
         """By text: a range of days looks at each sentence and rule seven times."""
 
     @classmethod
@@ -86,7 +101,7 @@ class FrictionStage:
         workspace: Workspace,
         connect: Connect | None = None,
     ) -> Self:
-        return cls(workspace, encoder_of(workspace.settings.embedding_model), connect)
+        return cls(workspace, phrase_encoder(), connect)
 
     @property
     def rules(self) -> RuleBook:
@@ -113,64 +128,61 @@ class FrictionStage:
         notes = {"points": points, **notes}
         return self._built(day, found, notes if found else {**notes, "nothing_found": "nothing recurs"})
 
-    def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
-        """All that recurs in these days."""
-        said, users = Said([], [], []), list[str]()
-        failed, looked_up, answers = list[failures.Failure](), list[lookups.Lookup](), list[wavering.Answer]()
+    def heard(self, day: date, days: list[date]) -> Heard:
+        """What was said, failed and looked up in these days, and the rules that were known before the day."""
+        heard, users = Heard(), list[str]()
         given: dict[str, Rule] = {rule.rule_id: rule for rule in self.rules.before(day)}
         observed = _by_session(self.lake.read("observations", days))
         for session_id, turns, quoted, cwd, project in self._sessions(days):
             own = said_in(turns, observed.get(session_id, []), quoted, cwd, project)
-            for all_of, of_session in zip(said, own, strict=True):
+            for all_of, of_session in zip(heard.said, own, strict=True):
                 all_of.extend(of_session)
             users += [turn.text for turn in turns if turn.role == USER]
-            failed += failures.failures_in(turns, cwd, project)
-            looked_up += lookups.lookups_in(turns, cwd, project)
-            answers += wavering.answers_in(turns, cwd, project)
+            heard.failed += failures.failures_in(turns, cwd, project)
+            heard.looked_up += lookups.lookups_in(turns, cwd, project)
+            heard.answers += wavering.answers_in(turns, cwd, project)
             for rule in given_in(turns, cwd):
                 if rule.rule_id not in given or rule.since < given[rule.rule_id].since:
                     given[rule.rule_id] = rule
+        said = heard.said
         said = said._replace(corrections=standing(said.corrections, [*said.corrections, *said.changes]))
-        rules = list(given.values())
-        said = corrections.worth_comparing(said, rules)
-        events = [*said.corrections, *said.changes, *said.remarks]
-        has_vector = set(self.lake.read("embeddings", days)["source_id"])
-        vectors = vectors_of(self.settings, self.encoder, [e.event_id for e in events if e.event_id in has_vector])
-        vectors |= self._encode({e.event_id: e.text for e in events if e.event_id not in has_vector})
-        has_same = len({e.text.lower() for e in events}) >= DISTINCT and len({tuple(v) for v in vectors.values()}) == 1
-        vectors = {} if has_same else vectors
-        words = Words.among([*users, *(e.text for e in events)], [e.did for e in events])
-        rule_vectors = self._encode({rule.rule_id: rule.text for rule in rules}) if vectors else {}
+        heard.rules = list(given.values())
+        heard.said = corrections.worth_comparing(said, heard.rules)
+        events = [*heard.said.corrections, *heard.said.changes, *heard.said.remarks]
+        heard.words = Words.among([*users, *(e.text for e in events)], [e.did for e in events])
+        heard.vectors, heard.without_vectors = self._vectors({e.event_id: e.text for e in events})
+        heard.rule_vectors, _ = self._vectors({rule.rule_id: rule.text for rule in heard.rules})
+        return heard
+
+    def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
+        """All that recurs in these days."""
+        heard = self.heard(day, days)
         found = [
-            *corrections.patterns_of(said, rules, vectors, rule_vectors, words),
-            *failures.patterns_of(failed),
-            *lookups.patterns_of(looked_up),
-            *wavering.patterns_of(answers),
+            *corrections.patterns_of(heard.said, heard.rules, heard.vectors, heard.rule_vectors, heard.words),
+            *failures.patterns_of(heard.failed),
+            *lookups.patterns_of(heard.looked_up),
+            *wavering.patterns_of(heard.answers),
         ]
         notes: dict[str, Any] = {
-            "corrections": len(said.corrections),
-            "failures": len(failed),
-            "lookups": len(looked_up),
-            "rules": len(rules),
+            "corrections": len(heard.said.corrections),
+            "failures": len(heard.failed),
+            "lookups": len(heard.looked_up),
+            "rules": len(heard.rules),
         }
-        if has_same:
-            notes["same_vectors"] = f"the vectors of all {len(events)} remarks are the same: compared by words alone"
-        elif events and not vectors:
-            notes["without_vectors"] = "compared by words alone: `memory index status` tells why"
-        if len(said.corrections) > MAX_COMPONENT:
+        if heard.without_vectors:
+            notes["without_vectors"] = f"compared by words alone: {heard.without_vectors}"
+        if len(heard.said.corrections) > MAX_COMPONENT:
             notes["many"] = f"of corrections that all resemble each other the newest {MAX_COMPONENT} are compared"
         return [pattern.told() for pattern in each_once(found)], notes
 
-    def _encode(self, texts: dict[str, str]) -> dict[str, list[float]]:
-        """Vectors by id, where the model is there and its cosines are known."""
-        if not facts_of(self.settings.embedding_model).is_calibrated:
-            return {}
+    def _vectors(self, texts: Mapping[str, str]) -> tuple[dict[str, Vector], str]:
+        """Of phrases, by id; none and why, where their model is not there."""
         new = sorted(set(texts.values()) - self._encoded.keys())
         try:
-            self._encoded |= dict(zip(new, self.encoder.encode(new), strict=True))
-        except EncoderUnavailableError:
-            return {}
-        return {i: self._encoded[text] for i, text in texts.items()}
+            self._encoded |= dict(zip(new, self.phrases.encode(new), strict=True))
+        except EncoderUnavailableError as error:
+            return {}, str(error)
+        return {i: self._encoded[text] for i, text in texts.items()}, ""
 
     def _built(self, day: date, patterns: Sequence[Pattern], notes: dict[str, Any]) -> Built:
         before = [d for d in lookback(day, REMEMBERED_DAYS) if d < day]

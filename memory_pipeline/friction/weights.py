@@ -1,0 +1,40 @@
+"""Weights of the three judgements on what users said, as `benchmarks/fit_corrections.py` fitted them.
+
+`same_thing`: whether two sentences are about one thing. `correction`: whether what is about one thing is the same
+correction, again. `about_rule`: whether it is about a line of MEMORY.md. Each is a logistic regression.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+FILE = "weights.json"
+SAME_THING, CORRECTION, ABOUT_RULE = "same_thing", "correction", "about_rule"
+
+
+@dataclass(frozen=True)
+class Weights:
+    """An intercept, and a weight by the name of each feature."""
+
+    intercept: float
+    by_name: Mapping[str, float]
+
+    def logit(self, features: Mapping[str, Any]) -> Any:
+        """Of features that are numbers or arrays of one shape. Raises KeyError for one that was not fitted."""
+        return self.intercept + sum(self.by_name[name] * value for name, value in features.items())
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Mapping[str, Weights]:
+    """All of them, by the name of the judgement."""
+    told = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))
+    return {judgement: Weights(**of) for judgement, of in told.items()}
+
+
+def weights_of(judgement: str) -> Weights:
+    return shipped()[judgement]
