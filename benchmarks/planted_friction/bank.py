@@ -2,10 +2,10 @@
 
 They were written by language models for this, and say how people may type, not how they do.
 
-Five files lie beside this one. By `tuning.toml` and `unheard.toml` thresholds are chosen and weights fitted, by
-`reporting.toml`, `kept_aside.toml` and `held_out.toml` figures are reported. They share no topic, command, error or
-phrase, which a test holds; but that all but the first and the third have only corrections, rules and decoys of their
-own, and take the `rest` from the bank that they name.
+Six files lie beside this one. By `tuning.toml`, `unheard.toml`, `reporting.toml` and `kept_aside.toml` thresholds are
+chosen and weights fitted, by `held_out.toml` and `everyday.toml` figures are reported. They share no topic, command,
+error or phrase, which a test holds; but that all but `tuning` and `reporting` have only corrections, rules and decoys
+of their own, and take the `rest` from the bank that they name.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from typing import Any
 
 from benchmarks.planted_friction.model import REPEATED_CORRECTION, RULE_VIOLATED, Call
 
-TUNING, REPORTING, UNHEARD, KEPT_ASIDE, HELD_OUT = "tuning", "reporting", "unheard", "kept_aside", "held_out"
-BANKS = (TUNING, REPORTING, UNHEARD, KEPT_ASIDE, HELD_OUT)
+TUNING, REPORTING, UNHEARD, KEPT_ASIDE = "tuning", "reporting", "unheard", "kept_aside"
+HELD_OUT, EVERYDAY = "held_out", "everyday"
+BANKS = (TUNING, REPORTING, UNHEARD, KEPT_ASIDE, HELD_OUT, EVERYDAY)
 LANGUAGES = ("en", "de", "es")
 Topic = Mapping[str, Any]
 Phrases = Mapping[str, list[str]]

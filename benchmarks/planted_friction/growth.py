@@ -1,8 +1,8 @@
 """A window of any size: a few weeks, each many times over under other names, in the tables and in the index.
 
 A copy of a week has ids of its own; the words that belong to one topic alone are spelled otherwise, letter by letter,
-so that evidence keeps its place in the text; its vectors are turned by a rotation of its own. So what is near within a
-copy stays as near, and copies are strangers to each other, as the weeks of many people would be.
+so that evidence keeps its place in the text; its vectors in the index are turned by a rotation of its own. So what is
+near within a copy stays as near, and copies are strangers to each other, as the weeks of many people would be.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ class Respelling:
 
 
 class Turned(Encoder):
-    """Knows the vectors of the copies. It can make those of every text all the same, for the time that takes."""
+    """Knows the vectors of the copies."""
 
-    def __init__(self, name: str, known: Vectors, *, takes_its_time: bool) -> None:
+    def __init__(self, name: str, known: Vectors) -> None:
         super().__init__(name)
-        self.known, self.takes_its_time = known, takes_its_time
+        self.known = known
 
     def encode(self, texts: Sequence[str]) -> list[list[float]]:
-        missing = [text for text in texts if self.takes_its_time or text not in self.known]
+        missing = [text for text in texts if text not in self.known]
         made = dict(zip(missing, super().encode(missing), strict=True))
         return [self.known[text].tolist() if text in self.known else made[text] for text in texts]
 
@@ -93,16 +93,16 @@ def grow(bank: Bank, sizes: Sequence[int], encoder: Remembering, folder: Path) -
     weeks = [run(make_week(seed, bank, folder / f"{seed}"), encoder) for seed in range(1, WEEKS + 1)]
     for size in sizes:
         with tempfile.TemporaryDirectory(dir=folder) as place:
-            vectors = fill(Path(place), weeks, Respelling.of(bank), encoder, size)
+            fill(Path(place), weeks, Respelling.of(bank), encoder, size)
             with ProcessPoolExecutor(1, get_context("spawn")) as apart:
-                yield apart.submit(measured, Path(place), encoder.name, vectors).result()
+                yield apart.submit(measured, Path(place)).result()
 
 
-def measured(workspace: Path, model: str, vectors: Vectors) -> Window:
+def measured(workspace: Path) -> Window:
     """One day's friction, in this process: its peak is that of all it did."""
     opened = Workspace.open(settings_of(workspace, workspace / "sessions"))
     points = sum(opened.lake.read(table, DAYS).height for table in POINTS)
-    stage = FrictionStage(opened, Turned(model, vectors, takes_its_time=True))
+    stage = FrictionStage.from_workspace(opened)
     start = time.perf_counter()
     built = stage.build(DAYS[-1])
     seconds = time.perf_counter() - start
@@ -133,7 +133,7 @@ def fill(workspace: Path, weeks: Sequence[Ran], respelling: Respelling, encoder:
     opened.lake.replace_all("files", pl.concat([week.workspace.lake.read("files") for week in weeks]))
     for name in COPIED:
         opened.lake.replace(name, pl.concat(frames[name]), DAYS)
-    turning = Turned(encoder.name, vectors, takes_its_time=False)
+    turning = Turned(encoder.name, vectors)
     for day in DAYS:
         for stage in (EmbeddingsStage(opened, turning), MessageEmbeddingsStage(opened, turning)):
             bring_up_to_date(stage, opened.lake, day)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from memory_pipeline.friction.clustering import Matrix, Vector, Words, matrix_of
 from memory_pipeline.friction.deeds import written_in
 from memory_pipeline.friction.events import FrictionEvent
@@ -33,6 +31,8 @@ class AboutRules:
         vectors: Mapping[str, Vector],
         words: Words,
     ) -> None:
+        import numpy as np
+
         self.rules = rules
         self._row = {e.event_id: row for row, e in enumerate(events)}
         count, terms = len(rules), [words.of(rule.text) for rule in rules]
@@ -42,7 +42,8 @@ class AboutRules:
         self._words = (said[count:] @ said[:count].T).toarray()
         done = matrix_of([*terms, *(dict.fromkeys(written_in(e.did), 1.0) for e in events)])
         self._deeds = (done[count:] @ done[:count].T).toarray()
-        given_up = matrix_of([dict.fromkeys(retracted_words(x.text), 1.0) for x in (*rules, *events)])
+        texts = [*(rule.text for rule in rules), *(e.text for e in events)]
+        given_up = matrix_of([dict.fromkeys(retracted_words(text), 1.0) for text in texts])
         self._given_up = (given_up[count:] @ given_up[:count].T).toarray() > 0
         of_rules = np.array([language_of(rule.text) for rule in rules])
         self._other_language = np.array([language_of(e.text) for e in events])[:, None] != of_rules[None, :]
@@ -66,6 +67,8 @@ class AboutRules:
 
     def likeliest(self, members: Sequence[FrictionEvent]) -> tuple[Rule | None, float]:
         """The line that together they are about and that holds for most of them; how likely, from 0 to 1."""
+        import numpy as np
+
         if not self.rules:
             return None, 0.0
         rows = [self._row[m.event_id] for m in members]
@@ -80,6 +83,8 @@ class AboutRules:
 
 
 def _rows(vectors: Mapping[str, Vector], ids: Sequence[str]) -> Matrix:
+    import numpy as np
+
     found = np.zeros((len(ids), DIMENSION), dtype=np.float32)
     for row, one in enumerate(ids):
         if one in vectors:

@@ -27,7 +27,7 @@ from memory_pipeline.orchestration import (
 )
 from memory_pipeline.scope import told
 from memory_pipeline.settings import Settings
-from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace import Workspace
 
@@ -62,8 +62,9 @@ def friction_assets(settings: Settings) -> dg.AssetsDefinition:
     ) -> Iterator[dg.MaterializeResult[Any]]:
         opened = workspace.open()
         stage = FrictionStage.from_workspace(opened, duckdb.get_connection)
+        encoder = encoder_of(opened.settings.embedding_model)
         with indexes_kept_open():
-            made = run_stage(context, opened, stage, lambda _, day: describe(opened, stage.encoder, day))
+            made = run_stage(context, opened, stage, lambda _, day: describe(opened, encoder, day))
         yield from made
 
     return find_friction

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from memory_pipeline.friction import corrections
+from memory_pipeline.friction import judging
 from memory_pipeline.friction.clustering import Words
 from memory_pipeline.friction.corrections import patterns_of
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import Said
+from memory_pipeline.text.phrases import phrase_encoder
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.rows import day_after
 
@@ -27,8 +28,15 @@ def found(
     *corrections: FrictionEvent, changes: tuple[FrictionEvent, ...] = (), rules: tuple[Rule, ...] = ()
 ) -> list[Pattern]:
     said = Said(list(corrections), list(changes), [])
-    texts = [*OTHER, *(e.text for e in (*corrections, *changes)), *(rule.text for rule in rules)]
-    return patterns_of(said, rules, {}, {}, Words.among(texts))
+    return patterns(said, *rules)
+
+
+def patterns(said: Said, *rules: Rule) -> list[Pattern]:
+    events = [*said.corrections, *said.changes, *said.remarks]
+    words = Words.among([*OTHER, *(e.text for e in events), *(rule.text for rule in rules)], [e.did for e in events])
+    of_events = dict(zip((e.event_id for e in events), phrase_encoder().encode([e.text for e in events]), strict=True))
+    of_rules = dict(zip((r.rule_id for r in rules), phrase_encoder().encode([r.text for r in rules]), strict=True))
+    return patterns_of(said, rules, of_events, of_rules, words)
 
 
 def test_what_was_said_in_three_sessions_is_a_line_for_memory() -> None:
@@ -52,7 +60,7 @@ def test_one_session_is_no_pattern_however_often_it_was_said(times: int) -> None
 def weighed(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """How likely an objection each session's words are; what is not told is none."""
     logits = dict[str, float]()
-    monkeypatch.setattr(corrections, "_objection", lambda event, _: logits.get(event.session_id, -5.0))
+    monkeypatch.setattr(judging, "_sure", lambda event, *_: logits.get(event.session_id, -5.0))
     return logits
 
 

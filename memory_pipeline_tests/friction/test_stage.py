@@ -16,7 +16,7 @@ from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.living import living, points_in
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
 from memory_pipeline.stage import Built, bring_up_to_date, is_current
-from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.phrases import phrase_encoder
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,
@@ -76,7 +76,7 @@ class Work(Opened):
 @pytest.fixture
 def work(tmp_path: Path) -> Work:
     settings, lake = workspace(tmp_path)
-    return Work(changed(settings, friction_min_points=0), lake, MissingEncoder())
+    return Work(changed(settings, friction_min_points=0), lake, phrase_encoder())
 
 
 def test_the_same_correction_in_three_sessions_is_one_pattern_with_its_evidence(work: Work) -> None:
@@ -164,7 +164,6 @@ TALK = (
 def test_what_was_not_as_wanted_is_told_from_what_is_asked_for_again(
     work: Work, texts: Sequence[str], counts: bool
 ) -> None:
-    work.encoder = Encoder()
     for i, text in enumerate(texts):
         answer = "assistant: You are right, I change it." if counts else "assistant: I look into it."
         task = ("user: Write the script that packs the logs.", "assistant: Done.", f"user: {text}", answer)
