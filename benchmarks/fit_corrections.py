@@ -27,9 +27,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from scipy.optimize import minimize
 
 from benchmarks.common import FIXTURES, MORE, parser
 from benchmarks.fit_objections import Fitting, examples
@@ -55,9 +53,12 @@ KINDS = (REPEATED_CORRECTION, RULE_VIOLATED)
 PLANTED, MOVED, WITHOUT = "as planted", "other remarks after the same deeds", "without deeds"
 WAYS = (PLANTED, MOVED, WITHOUT)
 MOVED_SHARE = 0.5
-RECORDED_TIMES = 3
+RECORDED_TIMES = 10
 """How often recorded sessions count: they are few beside the planted weeks, and are as people type."""
-MIN_POINTS = 100
+MIN_SAID = 50
+"""Sentences in a window of recorded sessions, from which it counts."""
+AGAINST = ("other_language", "changes", "one_frame")
+"""What can only speak against a judgement; all else can only speak for it."""
 
 
 @dataclass
@@ -113,7 +114,7 @@ def recorded_windows(sessions: Path, encoder: Remembering) -> Iterator[Window]:
         stage = FrictionStage.from_workspace(workspace)
         for day in days:
             heard = stage.heard(day, lookback(day, workspace.settings.lookback_days))
-            if len(_everything(heard.said)) >= MIN_POINTS // 2:
+            if len(_everything(heard.said)) >= MIN_SAID:
                 yield Window(f"{sessions.name} {day}", heard, {}, {}, {})
 
 
@@ -211,13 +212,25 @@ class Fit:
         self.use()
 
     def _fit(self, name: str, names: list[str], x: list[np.ndarray], y: list[np.ndarray], strength: float) -> None:
-        model = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=3_000))
-        model.fit(np.vstack(x), np.concatenate(y))
-        scale, logistic = model[0], model[1]
-        by_name = logistic.coef_[0] / scale.scale_
-        intercept = logistic.intercept_[0] - (by_name * scale.mean_).sum()
+        """With a ridge, and no weight of the wrong sign: what is liker must never count as less like."""
+        rows, label = np.vstack(x), np.concatenate(y).astype(float)
+        mean, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-9)
+        given = np.hstack([np.ones((len(rows), 1)), (rows - mean) / scale])
+        sign = 2 * label - 1
+
+        def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
+            margin = sign * (given @ w)
+            ridge = np.concatenate([[0.0], w[1:]]) / strength
+            return (
+                float(np.logaddexp(0, -margin).sum() + ridge @ w / 2),
+                -given.T @ (sign / (1 + np.exp(np.clip(margin, -500, 500)))) + ridge,
+            )
+
+        bounds = [(None, None), *((None, 0.0) if n in AGAINST else (0.0, None) for n in names)]
+        found = minimize(loss, np.zeros(len(names) + 1), jac=True, bounds=bounds, method="L-BFGS-B").x
+        by_name = found[1:] / scale
         self.found[name] = {
-            "intercept": round(float(intercept), 3),
+            "intercept": round(float(found[0] - by_name @ mean), 3),
             "by_name": {n: round(float(w), 3) for n, w in zip(names, by_name, strict=True)},
         }
 

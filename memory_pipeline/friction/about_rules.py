@@ -10,7 +10,6 @@ from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import AGAIN
 from memory_pipeline.friction.weights import ABOUT_RULE, weights_of
-from memory_pipeline.text.languages.identify import language_of
 from memory_pipeline.text.phrases import DIMENSION
 from memory_pipeline.text.wording import breaks_with, retracted_words
 
@@ -45,24 +44,14 @@ class AboutRules:
         texts = [*(rule.text for rule in rules), *(e.text for e in events)]
         given_up = matrix_of([dict.fromkeys(retracted_words(text), 1.0) for text in texts])
         self._given_up = (given_up[count:] @ given_up[:count].T).toarray() > 0
-        of_rules = np.array([language_of(rule.text) for rule in rules])
-        self._other_language = np.array([language_of(e.text) for e in events])[:, None] != of_rules[None, :]
 
     def features(self, members: Sequence[FrictionEvent]) -> dict[str, Matrix]:
         """What tells whether together they are about each of the lines, by the names of `weights.json`."""
         rows = [self._row[m.event_id] for m in members]
-        vectors, words = self._vectors[rows], self._words[rows]
-        mean, other = vectors.mean(axis=0), self._other_language[rows].mean(axis=0)
         return {
-            "vectors": mean,
-            "nearest_vector": vectors.max(axis=0),
-            "words": words.mean(axis=0),
-            "most_words": words.max(axis=0),
+            "vectors": self._vectors[rows].mean(axis=0),
+            "most_words": self._words[rows].max(axis=0),
             "deeds": self._deeds[rows].mean(axis=0),
-            "other_language": other,
-            "vectors_words": mean * words.mean(axis=0),
-            "vectors_squared": mean**2,
-            "other_language_vectors": other * mean,
         }
 
     def likeliest(self, members: Sequence[FrictionEvent]) -> tuple[Rule | None, float]:

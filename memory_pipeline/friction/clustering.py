@@ -196,20 +196,13 @@ class Compared:
         """What tells whether each of some and of the others are about one thing, by the names of `weights.json`."""
         import numpy as np
 
-        vectors = np.maximum(self.vectors[some] @ self.vectors[others].T, 0)
-        words = np.asarray((self.words[some] @ self.words[others].T).todense())
         deeds = np.asarray((self.deeds[some] @ self.deeds[others].T).todense())
-        rarest = self.rarest_deed(some, others)
+        other_language = self.languages[some][:, None] != self.languages[others][None, :]
         return {
-            "vectors": vectors,
-            "words": words,
+            "vectors": np.maximum(self.vectors[some] @ self.vectors[others].T, 0),
             "deeds": deeds,
-            "other_language": (self.languages[some][:, None] != self.languages[others][None, :]).astype(np.float32),
-            "rarest_deed": rarest,
-            "vectors_words": vectors * words,
-            "vectors_squared": vectors**2,
-            "vectors_deeds": vectors * deeds,
-            "vectors_rarest_deed": vectors * rarest,
+            "other_language": other_language.astype(np.float32),
+            "rarest_deed": self.rarest_deed(some, others),
         }
 
     def rarest_deed(self, some: Sequence[int], others: Sequence[int]) -> Matrix:
@@ -229,7 +222,7 @@ class Compared:
         import numpy as np
 
         found = self.features(some, others)
-        vectors, words = found["vectors"], found["words"]
+        vectors, words = found["vectors"], np.asarray((self.words[some] @ self.words[others].T).todense())
         said = JOINED * np.maximum.reduce([vectors / SAME_COSINE, words / SAME_WORDS, (vectors + words) / SAME_BOTH])
         both = self.gives_up[some][:, None] & self.gives_up[others][None, :]
         same = np.asarray((self.given_up[some] @ self.given_up[others].T).todense()) > 0

@@ -38,7 +38,7 @@ SURE = 0.5
 """How likely what is about one thing must be the same correction."""
 SURE_OF_RULE = 0.3
 """The same of what is about a rule: what they object to stands there already."""
-ABOUT, ABOUT_ALONE = 0.3, 0.5
+ABOUT, ABOUT_ALONE = 0.1, 0.5
 """How likely several that are about one thing must be about a line, and a single one."""
 MIN_WORDS = 2
 """Of content, in words that say what was wanted."""

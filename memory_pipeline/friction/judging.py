@@ -54,13 +54,9 @@ class Judge:
 
     def features(self, members: Sequence[FrictionEvent]) -> dict[str, float]:
         """What tells whether several are the same correction, by the names of `weights.json`."""
-        sure: dict[str, float] = {}
-        for m in members:
-            sure[m.session_id] = max(self.sure[m.event_id], sure.get(m.session_id, -math.inf))
         return {
             "sure": fmean(self.sure[m.event_id] for m in members),
-            "surest_of_weakest_session": min(sure.values()),
-            "sessions": min(MAX_TOLD_SESSIONS, len(sure)),
+            "sessions": min(MAX_TOLD_SESSIONS, len({m.session_id for m in members})),
             "changes": fmean(m.event_id in self.changes for m in members),
             "one_frame": float(mostly_of_one_frame([m.text for m in members[:MAX_PAIRED]])),
             "rarest_deed": self._rarest_deed(members),
