@@ -2,15 +2,14 @@
 
     python -m benchmarks.fit_corrections [--weeks N] [--first N] [--write FILE]
 
-Three judgements (`memory_pipeline/friction/weights.py`): whether two sentences are about one thing, whether what is
-about one thing is the same correction again, and whether it is about a line of MEMORY.md. Fitted on weeks of planted
-friction of four banks, each as it is planted, with some other remarks moved to where the agent had done what is
-objected to (for people say other things too after a deed), and with no deed at all; and on the recorded sessions of
-../shared/fixtures and ../shared/more-sessions, in which nothing counts as a correction that was given twice: a reader
-found none. Printed is, for each bank, what weights find that were fitted on the others: the share of planted
-corrections and broken rules, and how many of those found are planted. What counts as an objection is by the weights of
-`fit_objections.py`, which know the banks `tuning` and `unheard`; give it their weights without these for the figures of
-both.
+Four judgements (`memory_pipeline/friction/weights.py`): whether two sentences are about one thing, whether what is
+about one thing is the same correction again, whether it is about a line of MEMORY.md, and whether what is about a line
+says that it is over. Fitted on weeks of planted friction of four banks, each as it is planted, with some other remarks
+moved to where the agent had done what is objected to (for people say other things too after a deed), and with no deed
+at all; and on the recorded sessions of ../shared/fixtures and ../shared/more-sessions, in which nothing counts as a
+correction that was given twice: a reader found none. Printed is, for each bank, what weights find that were fitted on
+the others: recall and precision by the judgements alone, in one look at the whole week. What counts as an objection is
+told by weights of `fit_objections.py` that are fitted here without the banks, for the shipped ones know two of them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import random
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,18 +31,33 @@ from scipy.optimize import minimize
 from benchmarks.common import FIXTURES, MORE, parser
 from benchmarks.fit_objections import Fitting, examples
 from benchmarks.planted_friction.bank import KEPT_ASIDE, REPORTING, TUNING, UNHEARD, Bank, bank_of
-from benchmarks.planted_friction.model import REPEATED_CORRECTION, RULE_VIOLATED, TOOL_MISUSE, Plant
+from benchmarks.planted_friction.model import (
+    REPEATED_CORRECTION,
+    RULE_VIOLATED,
+    STALE_MEMORY,
+    TOOL_MISUSE,
+    Plant,
+)
 from benchmarks.planted_friction.running import NOW, Remembering, prepare, settings_of
 from benchmarks.planted_friction.weeks import make_week
 from memory_pipeline.days import lookback
 from memory_pipeline.friction import objections, weights
 from memory_pipeline.friction.about_rules import AboutRules
 from memory_pipeline.friction.clustering import Compared, rarity
-from memory_pipeline.friction.corrections import ABOUT, SURE, one_thing_each
+from memory_pipeline.friction.corrections import (
+    ABOUT,
+    OVER,
+    SURE,
+    SURE_OF_RULE,
+    by_rule_and_others,
+    one_thing_each,
+)
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.judging import Judge
+from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import Said
 from memory_pipeline.friction.stage import FrictionStage, Heard
+from memory_pipeline.friction.stale import is_over, over_features
 from memory_pipeline.settings import BUNDLED_MODEL
 from memory_pipeline.workspace import Workspace
 
@@ -57,7 +71,7 @@ RECORDED_TIMES = 10
 """How often recorded sessions count: they are few beside the planted weeks, and are as people type."""
 MIN_SAID = 50
 """Sentences in a window of recorded sessions, from which it counts."""
-AGAINST = ("other_language", "changes", "one_frame")
+AGAINST = ("other_language", "changes", "one_frame", "objects")
 """What can only speak against a judgement; all else can only speak for it."""
 
 
@@ -149,11 +163,11 @@ class Looked:
         self.judge = Judge(heard.said, heard.vectors, heard.words)
         self.about = AboutRules(heard.rules, heard.rule_vectors, self.judge.events, heard.vectors, heard.words)
 
-    def pairs(self) -> tuple[np.ndarray, np.ndarray, list[str]]:
-        """Features of each two of two sessions, a row of each, and whether they are of one plant."""
+    def add_pairs(self, rows: _Rows, times: int) -> None:
+        """Each two of two sessions, and whether they are of one plant."""
         events = self.judge.possible()
         if len(events) < 2:
-            return np.zeros((0, 0)), np.zeros(0, dtype=bool), []
+            return
         heard, everyone = self.window.heard, range(len(events))
         compared = Compared(
             [e.text for e in events],
@@ -161,7 +175,6 @@ class Looked:
             heard.words,
             [e.did for e in events],
         )
-        found = compared.features(everyone, everyone)
         upper = np.triu_indices(len(events), 1)
         sessions = np.array([e.session_id for e in events])
         of = np.array([self.window.of.get(e.event_id, "") for e in events])
@@ -169,7 +182,8 @@ class Looked:
         same = (of[:, None] == of[None, :]) & (of != "")[:, None]
         # two of one decoy are about one thing too, but nothing that should be found
         counts = ((sessions[:, None] != sessions[None, :]) & ~(same & ~planted[:, None]))[upper]
-        return np.stack([m[upper][counts] for m in found.values()], axis=1), same[upper][counts], list(found)
+        found = compared.features(everyone, everyone)
+        rows.add({name: matrix[upper][counts] for name, matrix in found.items()}, same[upper][counts], times)
 
     def groups(self) -> list[tuple[list[FrictionEvent], str]]:
         """What is about one thing, in two sessions or more, and the plant that most of it is of."""
@@ -181,6 +195,29 @@ class Looked:
                 found.append((members, of))
         return found
 
+    def of_rules(self) -> Iterator[tuple[Rule, list[FrictionEvent], str]]:
+        """What is about a line, in two sessions or more, and the plant that most of it is of."""
+        groups = one_thing_each(self.judge, self.window.heard.vectors)
+        for rule, members in by_rule_and_others(self.judge, self.about, groups)[0].items():
+            if len({m.session_id for m in members}) > 1:
+                of, times = Counter(self.window.of.get(m.event_id, "") for m in members).most_common(1)[0]
+                yield rule, members, of if 2 * times > len(members) else ""
+
+
+@dataclass
+class _Rows:
+    """What one judgement is fitted on."""
+
+    names: list[str] = field(default_factory=list)
+    features: list[np.ndarray] = field(default_factory=list)
+    labels: list[np.ndarray] = field(default_factory=list)
+
+    def add(self, features: Mapping[str, Any], label: Any, times: int = 1) -> None:
+        """Numbers, or as many of each as there are labels."""
+        self.names = list(features)
+        self.features += [np.stack([np.atleast_1d(x) for x in features.values()], axis=1)] * times
+        self.labels += [np.atleast_1d(label)] * times
+
 
 class Fit:
     """Logistic regressions, one after the other: what is grouped depends on the first."""
@@ -189,31 +226,32 @@ class Fit:
         """Each window with how often it counts."""
         looked = [(Looked(window), times) for window, times in windows]
         self.found: dict[str, dict[str, Any]] = {}
-        pairs = [each for one, times in looked for each in [one.pairs()] * times if len(each[1])]
-        self._fit(weights.SAME_THING, pairs[0][2], [p[0] for p in pairs], [p[1] for p in pairs], 10.0)
+        pairs = _Rows()
+        for one, times in looked:
+            one.add_pairs(pairs, times)
+        self._fit(weights.SAME_THING, pairs, 10.0)
         self.use()
-        of_groups, is_again, of_rules, is_about = [], [], [], []
+        again, about, over = _Rows(), _Rows(), _Rows()
         for one, times in looked:
             for members, of in one.groups():
                 own = one.window.kind(of) in KINDS
-                features = one.judge.features(members)
-                of_groups += [list(features.values())] * times
-                is_again += [own] * times
-                names = list(features)
+                again.add(one.judge.features(members), own, times)
                 rules = one.window.heard.rules
-                if own and rules and any(rule.reaches(m) for rule in rules for m in members):
-                    about = one.about.features(members)
-                    of_rules.append(np.stack(list(about.values()), axis=1))
+                if own and any(rule.reaches(m) for rule in rules for m in members):
                     lines = one.window.lines.get(of, frozenset())
-                    is_about.append(np.array([rule.text in lines for rule in rules]))
-                    about_names = list(about)
-        self._fit(weights.CORRECTION, names, [np.array(of_groups)], [np.array(is_again)], 0.3)
-        self._fit(weights.ABOUT_RULE, about_names, of_rules, is_about, 3.0)
+                    about.add(one.about.features(members), [rule.text in lines for rule in rules])
+        self._fit(weights.CORRECTION, again, 0.3)
+        self._fit(weights.ABOUT_RULE, about, 3.0)
+        self.use()
+        for one, _ in looked:
+            for rule, members, of in one.of_rules():
+                over.add(over_features(members, rule, one.judge.sure), one.window.kind(of) == STALE_MEMORY)
+        self._fit(weights.LINE_IS_OVER, over, 1.0)
         self.use()
 
-    def _fit(self, name: str, names: list[str], x: list[np.ndarray], y: list[np.ndarray], strength: float) -> None:
+    def _fit(self, name: str, told: _Rows, strength: float) -> None:
         """With a ridge, and no weight of the wrong sign: what is liker must never count as less like."""
-        rows, label = np.vstack(x), np.concatenate(y).astype(float)
+        names, rows, label = told.names, np.vstack(told.features), np.concatenate(told.labels).astype(float)
         mean, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-9)
         given = np.hstack([np.ones((len(rows), 1)), (rows - mean) / scale])
         sign = 2 * label - 1
@@ -241,29 +279,25 @@ class Fit:
 
 
 def figures(windows: Iterable[Window]) -> str:
-    """Share of planted corrections and broken rules that are found, and of what is found that is planted."""
-    planted = found = right = as_rule = rules = rules_wrong = 0
+    """Recall and precision of corrections, broken rules and lines that are over, as the judgements alone have them."""
+    planted, found, right = Counter[str](), Counter[str](), Counter[str]()
     for window in windows:
         looked, got = Looked(window), set()
-        planted += sum(plant.kind in KINDS for plant in window.plants.values())
+        planted.update(plant.kind for plant in window.plants.values())
         for members, of in looked.groups():
-            rule, likely = looked.about.likeliest(members)
-            is_rule = rule is not None and likely >= ABOUT
-            if looked.judge.recurs(members) < SURE:
-                continue
-            found += 1
-            own = window.kind(of) in KINDS
-            got |= {of} if own else set()
-            if own and window.kind(of) == RULE_VIOLATED:
-                rules += 1
-                as_rule += is_rule and rule is not None and rule.text in window.lines[of]
-            elif is_rule and own:
-                rules_wrong += 1
-        right += len(got)
-    return (
-        f"recall {right / max(1, planted):.2f} precision {right / max(1, found):.2f}   "
-        f"of broken rules found {as_rule} of {rules} with their line, {rules_wrong} corrections with one"
-    )
+            _, likely = looked.about.likeliest(members)
+            if likely < ABOUT and looked.judge.recurs(members) >= SURE:
+                found[REPEATED_CORRECTION] += 1
+                got |= {of} if window.kind(of) == REPEATED_CORRECTION else set()
+        for rule, members, of in looked.of_rules():
+            over = is_over(members, rule, looked.judge.sure) >= OVER
+            if over or looked.judge.recurs(members) >= SURE_OF_RULE:
+                kind = STALE_MEMORY if over else RULE_VIOLATED
+                found[kind] += 1
+                got |= {of} if window.kind(of) == kind and (over or rule.text in window.lines[of]) else set()
+        right.update(window.kind(of) for of in got)
+    kinds = (REPEATED_CORRECTION, RULE_VIOLATED, STALE_MEMORY)
+    return "   ".join(f"{k} {right[k] / max(1, planted[k]):.2f} {right[k] / max(1, found[k]):.2f}" for k in kinds)
 
 
 def main() -> None:

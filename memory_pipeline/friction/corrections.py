@@ -21,7 +21,7 @@ from memory_pipeline.friction.patterns import (
 )
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import REVERSAL, Said, age, bare, of_one_mind
-from memory_pipeline.friction.stale import over_since, stale_lines, tell_anew
+from memory_pipeline.friction.stale import is_over, over_since, stale_lines
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
 from memory_pipeline.text.kinds import is_question, kind_of_user
@@ -38,6 +38,8 @@ SURE = 0.5
 """How likely what is about one thing must be the same correction."""
 SURE_OF_RULE = 0.3
 """The same of what is about a rule: what they object to stands there already."""
+OVER = 0.5
+"""How likely what is about a line must say that it holds no longer."""
 ABOUT, ABOUT_ALONE = 0.1, 0.5
 """How likely several that are about one thing must be about a line, and a single one."""
 MIN_WORDS = 2
@@ -55,23 +57,12 @@ def patterns_of(
     judge = Judge(said, vectors, words)
     stale, over = stale_lines(judge.events, rules)
     about_rules = AboutRules(rules, rule_vectors, judge.events, vectors, words)
-    by_rule: dict[Rule, dict[str, FrictionEvent]] = defaultdict(dict)
-    patterns = []
-    for members in one_thing_each(judge, vectors):
-        rule, likely = about_rules.likeliest(members)
-        if rule is not None and likely >= ABOUT:
-            by_rule[rule].update({m.event_id: m for m in members})
-        elif judge.recurs(members) >= SURE and _is_clear(members):
-            patterns.append(_repeated(members))
-    for event in judge.possible():
-        rule, likely = about_rules.likeliest([event])
-        if rule is not None and likely >= ABOUT_ALONE:
-            by_rule[rule][event.event_id] = event
-    for rule, events in by_rule.items():
-        members = [e for e in sorted(events.values(), key=age) if rule.reaches(e)]
+    by_rule, others = by_rule_and_others(judge, about_rules, one_thing_each(judge, vectors))
+    patterns = [_repeated(members) for members in others if judge.recurs(members) >= SURE and _is_clear(members)]
+    for rule, members in by_rule.items():
         if rule.rule_id in over:
             continue
-        if tell_anew(members, rule):
+        if is_over(members, rule, judge.sure) >= OVER:
             stale.append(over_since(rule, members))
         elif judge.recurs(members) >= SURE_OF_RULE:
             patterns.append(_violated(rule, members))
@@ -87,6 +78,27 @@ def one_thing_each(judge: Judge, vectors: Mapping[str, Vector]) -> list[list[Fri
         [e.text for e in events], [vectors.get(e.event_id) for e in events], judge.words, [e.did for e in events]
     )
     return [list(of_one_mind(_since_reversed([events[i] for i in group]))) for group in groups]
+
+
+def by_rule_and_others(
+    judge: Judge, about_rules: AboutRules, groups: Sequence[Sequence[FrictionEvent]]
+) -> tuple[dict[Rule, list[FrictionEvent]], list[Sequence[FrictionEvent]]]:
+    """Of each line what is about it since it was written, oldest first; and the groups that are about none."""
+    found: dict[Rule, dict[str, FrictionEvent]] = defaultdict(dict)
+    others = []
+    for members in groups:
+        rule, likely = about_rules.likeliest(members)
+        if rule is not None and likely >= ABOUT:
+            found[rule].update({m.event_id: m for m in members})
+        else:
+            others.append(members)
+    for event in judge.possible():
+        rule, likely = about_rules.likeliest([event])
+        if rule is not None and likely >= ABOUT_ALONE:
+            found[rule][event.event_id] = event
+    return {
+        rule: [e for e in sorted(events.values(), key=age) if rule.reaches(e)] for rule, events in found.items()
+    }, others
 
 
 def worth_comparing(said: Said, rules: Sequence[Rule]) -> Said:

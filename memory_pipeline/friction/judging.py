@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
@@ -66,7 +65,7 @@ class Judge:
         """How likely they are the same correction in two sessions or more, from 0 to 1."""
         if len({m.session_id for m in members}) < MIN_SESSIONS:
             return 0.0
-        return float(1 / (1 + math.exp(-weights_of(CORRECTION).logit(self.features(members)))))
+        return weights_of(CORRECTION).probability(self.features(members))
 
     def _rarest_deed(self, members: Sequence[FrictionEvent]) -> float:
         """How rare what was done before both is, of two sessions, in the mean."""

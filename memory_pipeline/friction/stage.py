@@ -204,7 +204,7 @@ class FrictionStage:
         ended = [
             FrictionRow(**{**row, "day": day, "ended_on": day})
             for i, row in sorted(is_open.items())
-            if i not in going_on and (row["last_day"] or row["day"]) <= oldest
+            if i not in going_on and ((row["last_day"] or row["day"]) <= oldest or _is_told_by(row, patterns))
         ]
         frame = pl.DataFrame([*rows, *ended], schema=TABLES["friction_clusters"].columns)
         if by_model := sum(row["written_by"] is not None for row in rows):
@@ -262,6 +262,12 @@ def each_once(patterns: Sequence[Pattern]) -> list[Pattern]:
     behind = {REPEATED_CORRECTION: [*misuse, *skills], RULE_VIOLATED: skills}
     kept = [p for p in patterns if p.kind != MISSING_SKILL and not _within(p.messages, behind.get(p.kind, []))]
     return [*kept, *skills]
+
+
+def _is_told_by(row: FrictionRow, patterns: Sequence[Pattern]) -> bool:
+    """Whether most of what it rests on is another pattern now: a correction whose rule was found, two that are one."""
+    own = {span["message_id"] for span in row["evidence"]}
+    return any(2 * len(own & p.messages) > len(own) for p in patterns)
 
 
 def _within(ids: frozenset[str], patterns: Sequence[Pattern]) -> bool:

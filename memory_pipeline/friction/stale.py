@@ -4,31 +4,38 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from memory_pipeline.friction.clustering import terms_of
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.patterns import MAX_LINE, MEMORY_FILE, MIN_SESSIONS, STALE_MEMORY, Pattern
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import ENDING, age, bare
+from memory_pipeline.friction.weights import LINE_IS_OVER, weights_of
 from memory_pipeline.text.kinds import is_question
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import carries_content
-from memory_pipeline.text.wording import asks, refused_words, retracted_names, stem, supposes, takes_place_of
+from memory_pipeline.text.wording import asks, retracted_names, supposes, takes_place_of
 
 
-def tell_anew(members: Sequence[FrictionEvent], rule: Rule) -> bool:
-    """Whether most of them say that something holds now, and name the same thing, which the line does not name."""
+def over_features(members: Sequence[FrictionEvent], rule: Rule, sure: Mapping[str, float]) -> dict[str, float]:
+    """What tells whether words about a line say that it is over, by the names of `weights.json`; ``sure`` is how sure
+    each is an objection, which to a line that holds it would be."""
     old = terms_of(rule.text)
     seen = Counter(term for m in members for term in terms_of(m.text) - old)
-    sessions = len({m.session_id for m in members})
-    now = sum(bool(ENDING.search(m.text)) for m in members)
-    held = terms_of(rule.text) - {stem(word) for word in refused_words(rule.text)}
-    ended = {
-        term for m in members for clause in _CLAUSE.split(m.text) if ENDS.search(clause) for term in terms_of(clause)
+    return {
+        "objects": fmean(sure[m.event_id] for m in members),
+        "same_new_word": max(seen.values(), default=0) / len(members),
+        "ending": fmean(bool(ENDING.search(m.text) or ENDS.search(m.text)) for m in members),
     }
-    is_told = 2 * now > len(members) and any(2 * n > len(members) for n in seen.values())
-    return sessions >= MIN_SESSIONS and is_told and bool(held & ended)
+
+
+def is_over(members: Sequence[FrictionEvent], rule: Rule, sure: Mapping[str, float]) -> float:
+    """How likely words of two sessions or more say that the line is over, from 0 to 1."""
+    if len({m.session_id for m in members}) < MIN_SESSIONS:
+        return 0.0
+    return weights_of(LINE_IS_OVER).probability(over_features(members, rule, sure))
 
 
 def over_since(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:

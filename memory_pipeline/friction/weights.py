@@ -1,12 +1,14 @@
-"""Weights of the three judgements on what users said, as `benchmarks/fit_corrections.py` fitted them.
+"""Weights of the judgements on what users said, as `benchmarks/fit_corrections.py` fitted them.
 
 `same_thing`: whether two sentences are about one thing. `correction`: whether what is about one thing is the same
-correction, again. `about_rule`: whether it is about a line of MEMORY.md. Each is a logistic regression.
+correction, again. `about_rule`: whether it is about a line of MEMORY.md. `line_is_over`: whether what is about a line
+says that it holds no longer. Each is a logistic regression.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,7 +16,8 @@ from importlib.resources import files
 from typing import Any
 
 FILE = "weights.json"
-SAME_THING, CORRECTION, ABOUT_RULE = "same_thing", "correction", "about_rule"
+SAME_THING, CORRECTION = "same_thing", "correction"
+ABOUT_RULE, LINE_IS_OVER = "about_rule", "line_is_over"
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,9 @@ class Weights:
     def logit(self, features: Mapping[str, Any]) -> Any:
         """Of features that are numbers or arrays of one shape. Raises KeyError for one that was not fitted."""
         return self.intercept + sum(self.by_name[name] * value for name, value in features.items())
+
+    def probability(self, features: Mapping[str, float]) -> float:
+        return float(1 / (1 + math.exp(-self.logit(features))))
 
 
 @lru_cache(maxsize=1)
