@@ -47,9 +47,12 @@ class AboutRules:
 
     def features(self, members: Sequence[FrictionEvent]) -> dict[str, Matrix]:
         """What tells whether together they are about each of the lines, by the names of `weights.json`."""
+        import numpy as np
+
         rows = [self._row[m.event_id] for m in members]
+        nearest = -np.sort(-self._vectors[rows], axis=0)[: max(2, -(-len(rows) // 2))]
         return {
-            "vectors": self._vectors[rows].mean(axis=0),
+            "vectors": nearest.mean(axis=0),  # one that says it in words of its own speaks against nothing
             "most_words": self._words[rows].max(axis=0),
             "deeds": self._deeds[rows].mean(axis=0),
         }
