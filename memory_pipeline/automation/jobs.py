@@ -9,7 +9,7 @@ from memory_pipeline.automation.pruning import prune
 from memory_pipeline.daily_log.archive import archive_logs
 from memory_pipeline.days import today
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK
-from memory_pipeline.operations.retention import retire_words
+from memory_pipeline.operations.retention import retire
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
 from memory_pipeline.proposals.todoist.review import Reviewed, sync
@@ -158,14 +158,15 @@ def prune_runs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> 
     context.log.info(f"{pruned.runs} runs and {pruned.logs} logs are gone, {pruned.bytes / 1e6:,.1f} MB.")
 
 
-@dg.op(name="retire_words", description="The words of messages that are older than MEMORY_KEEP_WORDS_DAYS.")
-def retire_old_words(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
+@dg.op(name="retire_rows", description="What is older than the settings keep_words_days and keep_days say.")
+def retire_old_rows(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
     settings = workspace.open().settings
-    retired = retire_words(settings, today(settings.zone))
-    context.add_output_metadata({"days": len(retired.days), "waiting": len(retired.waiting)})
-    context.log.info(f"The words of {len(retired.days)} days are gone: {_told(retired.days)}.")
-    if retired.waiting:
-        context.log.warning(f"Those of days that are not up to date stay until they are: {_told(retired.waiting)}.")
+    done = retire(settings, today(settings.zone))
+    context.add_output_metadata({f"days of {table}": len(retired.days) for table, retired in done.items()})
+    for table, retired in done.items():
+        context.log.info(f"{table}: {len(retired.days)} days are no longer kept: {_told(retired.days)}.")
+        if retired.waiting:
+            context.log.warning(f"{table}: not up to date, and kept until they are: {_told(retired.waiting)}.")
 
 
 def _told(days: Sequence[date]) -> str:
@@ -174,13 +175,13 @@ def _told(days: Sequence[date]) -> str:
 
 @dg.job(
     name=PRUNE_JOB,
-    description="Takes out of Dagster's record what is old and was replaced, and the words of messages that are older "
-    "than MEMORY_KEEP_WORDS_DAYS, if that is set; memory is left alone.",
+    description="Takes out of Dagster's record what is old and was replaced, and of the tables what is older than "
+    "MEMORY_KEEP_WORDS_DAYS and MEMORY_KEEP_DAYS_… say, if they are set; what you decided on is left alone.",
     executor_def=dg.in_process_executor,
 )
 def prune_job() -> None:
     prune_runs()
-    retire_old_words()
+    retire_old_rows()
 
 
 JOBS = (
