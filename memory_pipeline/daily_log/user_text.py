@@ -91,12 +91,13 @@ def _blocks(own: str) -> Iterator[Paragraph]:
         if code:
             code = "" if line.strip().startswith(code) and not line.strip().strip(code[0]) else code
             continue
+        if not line.strip():  # first, for most lines are: our blocks have become empty lines
+            yield from block()
+            continue
         item = _ITEM.match(line)
         if fence := _CODE.match(line):
             yield from block()
             code = fence["fence"]
-        elif not line.strip():
-            yield from block()
         elif taken and not in_list and _UNDERLINE.match(line):
             taken.clear()  # what stands above is a heading
         elif _NO_TEXT.match(line):

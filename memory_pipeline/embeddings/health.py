@@ -43,12 +43,11 @@ def vector_problems(workspace: Workspace) -> list[str]:
     try:
         size = _Size(known["dimension"][-1]) if known.height else encoder_of(settings.embedding_model)
         with open_index(settings, size, wait=LOOK_SECONDS) as index:
-            there = set(known["point_id"]) & index.ids()
-            found = index.vectors(sorted(there))
+            found = index.vectors(sorted(known["point_id"]))
             unsound = [p for p, vector in found.items() if not is_sound(vector, size.dimension)]
             if unsound:
                 index.delete(unsound)  # or they would pass for vectors, and a day made anew would take them over
-            lost = set(known["point_id"]) - there | set(unsound)
+            lost = set(known["point_id"]) - found.keys() | set(unsound)
     except IndexBusyError:
         return []
     except (IndexUnavailableError, EncoderUnavailableError) as error:
