@@ -121,6 +121,21 @@ def test_a_result_says_what_was_judged_and_what_is_wrong(lake: Lake, instance: d
     assert shown(instance)["compression_ratio"][Status.FAILED.value] == [DAYS[1]]
 
 
+def test_days_that_failed_before_are_told_with_what_is_well_now(lake: Lake, instance: dg.DagsterInstance) -> None:
+    """The list of checks says "Failed" as long as one of all days does."""
+    assert run(instance, tags=RANGE).success
+    frame = lake.read("observations", [day_after(0)])
+    lake.replace("observations", frame.with_columns(frame["tokens"] * 100), [day_after(0)])
+    assert execute_all(instance).success
+    say(lake, "later", *TURNS, day=day_after(2), clock="15:00")
+    last = dict.fromkeys(RANGE, DAYS[2])
+    assert run(instance, tags=last).success
+    told = "1 day: all is well. 1 other day failed when it was judged last: 2025-03-05."
+    assert evaluations(instance, "compression_ratio")[0].description == told
+    assert run(instance, tags=RANGE).success, "made anew, it is well again"
+    assert evaluations(instance, "compression_ratio")[0].description == "3 days: all is well."
+
+
 def test_execute_all_judges_all_stored_days(lake: Lake, instance: dg.DagsterInstance) -> None:
     assert run(instance, tags=RANGE | {"dagster/asset_partition_range_end": DAYS[1]}).success
     assert execute_all(instance).success
