@@ -11,7 +11,7 @@ gain at most. At the end what ages of so many days take out of the index, as the
 from __future__ import annotations
 
 import os
-import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -70,7 +70,7 @@ def main() -> None:
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         workspace, home, single = (Path(folder).resolve() / name for name in ("workspace", "home", "single"))
-        shutil.copytree(chosen.workspace, workspace)
+        subprocess.run(["cp", "-a", f"{chosen.workspace}", f"{workspace}"], check=True)  # the index has holes
         home.mkdir()
         single.mkdir()
         environment: dict[str, Any] = {"PATH": os.environ["PATH"], "HOME": f"{home}", "TZ": "UTC"} | at(workspace)
