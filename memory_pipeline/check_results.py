@@ -32,6 +32,7 @@ Judged = Any
 """An iterator of what a check yields; the types of Dagster 1.13 know only of a result that is returned."""
 NOTHING_SAID = "nothing_said"
 """Metadata of the result of a day that has no session: it passed, and nothing was judged."""
+OTHERS_FAILED = "other_days_that_failed"
 SHOWN = 10
 """Offenders that stand in the metadata; one that matters is among the first of each day."""
 
@@ -100,8 +101,12 @@ def report_by_day(
     if report := on_progress.get():
         report(f"checks of {asset}", 0)
     verdicts = {day: judge(day) for day in days}
+    # the list of checks counts all days, but shows the result of this run beside it
+    failed = failed_before(context.instance, asset, check, days.values())
     if context.has_partition_key:
         (total,) = verdicts.values()
+        if failed:
+            total = replace(total, numbers=total.numbers | {OTHERS_FAILED: ", ".join(failed[-SHOWN:])})
     else:
         targets = latest_materializations(context.instance, asset, list(days.values()))
         evaluations = [
@@ -110,8 +115,7 @@ def report_by_day(
         ]
         store_evaluations(context.instance, context.run, evaluations)
         total = over_days(verdicts)
-        # where the sum of this run stands as the latest result, the list of checks counts all days
-        if failed := failed_before(context.instance, asset, check, days.values()):
+        if failed:
             total = replace(total, also=f" {_failed_as_well(failed)}")
     if context.has_partition_key or context.has_partition_key_range:
         yield dg.AssetCheckResult(

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionResolvedStatus as Status
 
-from memory_pipeline.check_results import over_days
+from memory_pipeline.check_results import OTHERS_FAILED, over_days
 from memory_pipeline.definitions import build_definitions
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
@@ -132,6 +132,10 @@ def test_days_that_failed_before_are_told_with_what_is_well_now(lake: Lake, inst
     assert run(instance, tags=last).success
     told = "1 day: all is well. 1 other day failed when it was judged last: 2025-03-05."
     assert evaluations(instance, "compression_ratio")[0].description == told
+    assert run(instance, partition_key=DAYS[1]).success
+    of_a_day = evaluations(instance, "compression_ratio")[0]
+    assert (of_a_day.partition, of_a_day.metadata[OTHERS_FAILED].value) == (DAYS[1], DAYS[0])
+    assert "failed" not in f"{of_a_day.description}", "which is about this day"
     assert run(instance, tags=RANGE).success, "made anew, it is well again"
     assert evaluations(instance, "compression_ratio")[0].description == "3 days: all is well."
 
