@@ -22,6 +22,8 @@ QUALITY_JOB, PRUNE_JOB = "quality_job", "prune_job"
 OWN_DAY_JOB, LOOK_BACK_JOB, SUMMARIES_JOB = "own_day_job", "look_back_job", "summaries_job"
 DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB}
 """One per level: Dagster allows a job no assets with different partitions."""
+SHOWN = 10
+"""Days that a log names one by one."""
 RECALL = ("summary_embeddings", "message_embeddings")
 """What only recall reads."""
 OWN_DAY = ("sessions", "messages", "windows", "segments", "observations", "embeddings", "message_embeddings")
@@ -164,13 +166,14 @@ def retire_old_rows(context: dg.OpExecutionContext, workspace: WorkspaceResource
     done = retire(settings, today(settings.zone))
     context.add_output_metadata({f"days of {table}": len(retired.days) for table, retired in done.items()})
     for table, retired in done.items():
-        context.log.info(f"{table}: {len(retired.days)} days are no longer kept: {_told(retired.days)}.")
+        if retired.days:
+            context.log.info(f"{table}: {len(retired.days)} days are no longer kept: {_told(retired.days)}.")
         if retired.waiting:
             context.log.warning(f"{table}: not up to date, and kept until they are: {_told(retired.waiting)}.")
 
 
 def _told(days: Sequence[date]) -> str:
-    return ", ".join(map(str, days)) or "none"
+    return ", ".join(map(str, days)) if len(days) <= SHOWN else f"from {days[0]} to {days[-1]}"
 
 
 @dg.job(

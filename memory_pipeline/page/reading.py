@@ -116,7 +116,9 @@ def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScree
     said = lake.read("messages", days).filter(
         pl.col("session_id") == session_id,
         pl.col("role").is_in(SPEAKERS),
-        pl.col("text").str.strip_chars() != "",
+        # of words that are no longer kept only who spoke, and when
+        (pl.col("text").str.strip_chars() != "")
+        | pl.col("day").is_in([d for d in days if lake.is_retired("messages", d)]),
     )
     said = said.unique("message_id", keep="first", maintain_order=True).sort("said_at", "source_line")
     ids = said["message_id"].to_list()

@@ -27,7 +27,11 @@ from memory_pipeline.operations.retention import (
     retire_words,
     retired_days,
 )
+from memory_pipeline.page.reading import session_screen
 from memory_pipeline.planning import Stages
+from memory_pipeline.proposals.cards import cards_of
+from memory_pipeline.proposals.context import NOT_KEPT
+from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.recall.origin import origin
 from memory_pipeline.recall.tools import Asked, NothingToTellError, show
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -328,3 +332,16 @@ def test_ages_are_those_of_tables_that_nothing_else_is_made_from(settings: Setti
     assert set(type(settings.keep_days).model_fields) == set(PASSING)
     assert set(type(settings.keep_days)().model_dump().values()) == {0}
     assert retire(changed(settings, keep_words_days=0), FAR) == {}
+
+
+def test_every_screen_says_that_words_are_no_longer_kept(settings: Settings, tmp_path: Path) -> None:
+    lake = Lake(settings.lake_dir)
+    (row,) = [r for r in lake.read("messages", [OLD]).to_dicts() if r["text"].startswith("Never deploy")]
+    proposal = next(p for p in ProposalLog(lake).frame.to_dicts() if p["day"] == OLD)
+    retire_words(changed(settings, keep_words_last=1), TODAY)
+    last = f"By the way, {TALK} {OLD.day}."
+    told = show(Asked(settings, tmp_path), row["session_id"])
+    assert last in told and f"({NOT_KEPT})" in told and RULE not in told
+    screen = session_screen(settings, {"id": row["session_id"]})
+    assert [m["text"] for m in screen.messages if m["text"]] == [last] and len(screen.messages) > 1
+    assert {words for words, _ in cards_of(Workspace(settings, lake), [proposal])[0].quotes} == {NOT_KEPT}
