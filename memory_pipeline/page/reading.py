@@ -113,12 +113,13 @@ def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScree
     if rows.is_empty():
         raise NotThereError("There is no such session; it may have been forgotten. The search finds what there is.")
     days = rows["day"].to_list()
+    not_kept = [
+        day for day in days if lake.is_retired("messages", day)
+    ]  # of their words it is told who spoke, and when
     said = lake.read("messages", days).filter(
         pl.col("session_id") == session_id,
         pl.col("role").is_in(SPEAKERS),
-        # of words that are no longer kept only who spoke, and when
-        (pl.col("text").str.strip_chars() != "")
-        | pl.col("day").is_in([d for d in days if lake.is_retired("messages", d)]),
+        (pl.col("text").str.strip_chars() != "") | pl.col("day").is_in(not_kept),
     )
     said = said.unique("message_id", keep="first", maintain_order=True).sort("said_at", "source_line")
     ids = said["message_id"].to_list()
