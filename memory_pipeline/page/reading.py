@@ -113,9 +113,7 @@ def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScree
     if rows.is_empty():
         raise NotThereError("There is no such session; it may have been forgotten. The search finds what there is.")
     days = rows["day"].to_list()
-    not_kept = [
-        day for day in days if lake.is_retired("messages", day)
-    ]  # of their words it is told who spoke, and when
+    not_kept = [day for day in days if lake.is_retired("messages", day)]  # who spoke, and when, is told all the same
     said = lake.read("messages", days).filter(
         pl.col("session_id") == session_id,
         pl.col("role").is_in(SPEAKERS),
