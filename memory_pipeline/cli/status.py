@@ -349,8 +349,8 @@ def _say_automation(data: dict[str, Any]) -> None:
     told = ", ".join(f"{name} {size / 1e6:,.0f} MB" for name, size in data["sizes"].items() if size >= MEGABYTE)
     say_pair("on the disk", told or "less than a megabyte")
     if aged := data["no_longer_kept"]:
-        told = ", ".join(f"{'words' if table == WORDS else table} of {n} days" for table, n in aged.items())
-        say_pair("no longer kept", told)
+        days = {table: f"{n} days" if n != 1 else "1 day" for table, n in aged.items()}
+        say_pair("no longer kept", ", ".join(f"{'words' if t == WORDS else t} of {n}" for t, n in days.items()))
 
 
 def _list(name: str, lines: list[str]) -> None:
