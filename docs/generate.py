@@ -18,7 +18,7 @@ from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
 from memory_pipeline.setting_sources import Setting, settings_of
 from memory_pipeline.settings import Settings
 
-OTHER_NAMES = {"qdrant": "Qdrant server", "identity": "Files that agents read first"}
+OTHER_NAMES = {"keep_days": "Ages of tables", "qdrant": "Qdrant server", "identity": "Files that agents read first"}
 """Titles of groups of settings that are not just their name."""
 OTHER_SOURCES = {"notes": "daily logs", "supports": "session files and the proposals before it"}
 """What tables are made from, where it is not the session files alone."""

@@ -5,7 +5,8 @@ skipped; of a day that was reported without its materialization it says that the
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 from dagster._core.events import DagsterEvent
 from dagster._core.events.log import EventLogEntry
 from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 from dagster._core.storage.event_log import SqliteEventLogStorage
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, SqlEventLogStorageTable
 
@@ -30,6 +32,7 @@ Judged = Any
 """An iterator of what a check yields; the types of Dagster 1.13 know only of a result that is returned."""
 NOTHING_SAID = "nothing_said"
 """Metadata of the result of a day that has no session: it passed, and nothing was judged."""
+OTHERS_FAILED = "other_days_that_failed"
 SHOWN = 10
 """Offenders that stand in the metadata; one that matters is among the first of each day."""
 
@@ -98,8 +101,12 @@ def report_by_day(
     if report := on_progress.get():
         report(f"checks of {asset}", 0)
     verdicts = {day: judge(day) for day in days}
+    # the list of checks counts all days, but shows the result of this run beside it
+    failed = failed_before(context.instance, asset, check, days.values())
     if context.has_partition_key:
         (total,) = verdicts.values()
+        if failed:
+            total = replace(total, numbers=total.numbers | {OTHERS_FAILED: ", ".join(failed[-SHOWN:])})
     else:
         targets = latest_materializations(context.instance, asset, list(days.values()))
         evaluations = [
@@ -108,6 +115,8 @@ def report_by_day(
         ]
         store_evaluations(context.instance, context.run, evaluations)
         total = over_days(verdicts)
+        if failed:
+            total = replace(total, also=f" {_failed_as_well(failed)}")
     if context.has_partition_key or context.has_partition_key_range:
         yield dg.AssetCheckResult(
             passed=total.passed, severity=severity, description=total.sentence, metadata=verdict_metadata(total)
@@ -147,6 +156,22 @@ def over_days(verdicts: Mapping[date, Verdict]) -> Verdict:
     numbers: dict[str, float | int | str] = {"days": f"{len(verdicts)}", "days_failed": f"{len(failed)}"}
     few = f"{len(verdicts)} days" if len(verdicts) != 1 else "1 day"
     return Verdict(not failed, numbers, offenders, f"{few}, {len(failed)} of them failed" if failed else few)
+
+
+def failed_before(instance: dg.DagsterInstance, asset: str, check: str, judged: Iterable[str]) -> list[str]:
+    """The partitions, beside those that are judged now, of which the latest result of the check is a failure."""
+    key = dg.AssetCheckKey(dg.AssetKey(asset), check)
+    known = instance.event_log_storage.get_asset_check_partition_info([key])
+    failed = {i.partition_key for i in known if i.latest_execution_status is AssetCheckExecutionRecordStatus.FAILED}
+    return sorted(key for key in failed.difference(judged) if key)
+
+
+def _failed_as_well(partitions: Sequence[str]) -> str:
+    newest, many = ", ".join(partitions[-SHOWN:]), len(partitions)
+    if many == 1:
+        return f"1 other day failed when it was judged last: {newest}."
+    named = newest if many <= SHOWN else f"{newest} and {many - SHOWN} before"
+    return f"{many} other days failed when they were judged last: {named}."
 
 
 def verdict_metadata(verdict: Verdict, offenders_as: str = "first_offenders") -> dict[str, Any]:

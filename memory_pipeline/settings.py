@@ -183,6 +183,44 @@ class IdentitySettings(_Group):
         return (paths[0] if paths else None) if is_one else paths
 
 
+MIN_KEEP_DAYS = 91
+"""Reflections and friction look back on up to 90 days: those of today would else be made of what is half gone."""
+
+
+class KeepDaysSettings(_Group):
+    """From which age rows of a table are no longer kept. Of these tables alone: the others are what was read, what the
+    memory is made of, and what a user decided."""
+
+    message_embeddings: int = Field(
+        0, ge=0, description="Age in days from which what was said is no longer searched; its words stay. 0: for ever."
+    )
+    embeddings: int = Field(
+        0,
+        ge=0,
+        description="Age in days from which what was observed is no longer searched, but for what was offered to you. "
+        "0: for ever.",
+    )
+    summary_embeddings: int = Field(
+        0,
+        ge=0,
+        description="Age in days from which segments and reflections are no longer searched, but for what was offered "
+        "to you. 0: for ever.",
+    )
+    friction_clusters: int = Field(
+        0,
+        ge=0,
+        description="Age in days from which friction patterns are no longer kept, but for what was offered to you. 0: "
+        "for ever.",
+    )
+
+    @field_validator("*")
+    @classmethod
+    def _beyond_all_lookbacks(cls, value: int) -> int:
+        if 0 < value < MIN_KEEP_DAYS:
+            raise ValueError(f"expected 0, for ever, or at least {MIN_KEEP_DAYS} days")
+        return value
+
+
 class BriefSettings(_Group):
     """What a session is told when it begins."""
 
@@ -322,6 +360,13 @@ class Settings(BaseSettings):
         description="Age in days from which the words of messages are no longer kept, nor searched; what was "
         "observed of them stays. 0: for ever.",
     )
+    keep_words_last: int = Field(
+        0,
+        ge=0,
+        description="Things said last in each session, by a user or the agent, whose words are kept however old they "
+        "are.",
+    )
+    keep_days: Annotated[KeepDaysSettings, Variable("MEMORY_KEEP_DAYS_")] = KeepDaysSettings()
     notify: str = Field(
         "off",
         repr=False,  # an address may hold a token
@@ -371,6 +416,14 @@ class Settings(BaseSettings):
         if not _are_paths(parts):
             return value  # which pydantic refuses with a sentence
         return tuple(_normal(Path(part)) for part in parts if str(part).strip())
+
+    @field_validator("keep_words_days")
+    @classmethod
+    def _beyond_the_lookback(cls, value: int, info: ValidationInfo) -> int:
+        back = info.data.get("lookback_days", 0)
+        if 0 < value <= back:
+            raise ValueError(f"expected 0, for ever, or more than the {back} days of lookback_days")
+        return value
 
     @field_validator("timezone")
     @classmethod

@@ -14,15 +14,17 @@ class Verdict:
     offenders: list[str] = field(default_factory=list)
     judged: str = ""
     """What was looked at, as a sentence begins: "23 observations"."""
+    also: str = ""
+    """A sentence on what was not looked at, with a space before it."""
 
     @property
     def sentence(self) -> str:
         """What was judged, and what is wrong, if anything."""
         if self.passed:
-            return f"{self.judged}: all is well." if self.judged else "All is well."
+            return f"{self.judged}: all is well.{self.also}" if self.judged else f"All is well.{self.also}"
         worst, *others = self.offenders or ["it is not as it should be, and why cannot be said"]
         more = f" And {len(others)} more." if others else ""
-        return f"{f'{self.judged}: ' if self.judged else ''}{worst.rstrip('.')}.{more}"
+        return f"{f'{self.judged}: ' if self.judged else ''}{worst.rstrip('.')}.{more}{self.also}"
 
 
 def judge_ratio(tokens: int, of: int, band: tuple[float, float], least: int) -> Verdict:

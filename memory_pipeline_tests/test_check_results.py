@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionResolvedStatus as Status
 
-from memory_pipeline.check_results import over_days
+from memory_pipeline.check_results import OTHERS_FAILED, over_days
 from memory_pipeline.definitions import build_definitions
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
@@ -119,6 +119,25 @@ def test_a_result_says_what_was_judged_and_what_is_wrong(lake: Lake, instance: d
     assert f"3 days, 1 of them failed: {DAYS[1]}: " in f"{of_all.description}"
     assert "hardly condensed" in f"{of_all.description}"
     assert shown(instance)["compression_ratio"][Status.FAILED.value] == [DAYS[1]]
+
+
+def test_days_that_failed_before_are_told_with_what_is_well_now(lake: Lake, instance: dg.DagsterInstance) -> None:
+    """The list of checks says "Failed" as long as one of all days does."""
+    assert run(instance, tags=RANGE).success
+    frame = lake.read("observations", [day_after(0)])
+    lake.replace("observations", frame.with_columns(frame["tokens"] * 100), [day_after(0)])
+    assert execute_all(instance).success
+    say(lake, "later", *TURNS, day=day_after(2), clock="15:00")
+    last = dict.fromkeys(RANGE, DAYS[2])
+    assert run(instance, tags=last).success
+    told = "1 day: all is well. 1 other day failed when it was judged last: 2025-03-05."
+    assert evaluations(instance, "compression_ratio")[0].description == told
+    assert run(instance, partition_key=DAYS[1]).success
+    of_a_day = evaluations(instance, "compression_ratio")[0]
+    assert (of_a_day.partition, of_a_day.metadata[OTHERS_FAILED].value) == (DAYS[1], DAYS[0])
+    assert "failed" not in f"{of_a_day.description}", "which is about this day"
+    assert run(instance, tags=RANGE).success, "made anew, it is well again"
+    assert evaluations(instance, "compression_ratio")[0].description == "3 days: all is well."
 
 
 def test_execute_all_judges_all_stored_days(lake: Lake, instance: dg.DagsterInstance) -> None:

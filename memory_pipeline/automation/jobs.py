@@ -9,7 +9,7 @@ from memory_pipeline.automation.pruning import prune
 from memory_pipeline.daily_log.archive import archive_logs
 from memory_pipeline.days import today
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK
-from memory_pipeline.operations.retention import retire_words
+from memory_pipeline.operations.retention import retire
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
 from memory_pipeline.proposals.todoist.review import Reviewed, sync
@@ -22,6 +22,8 @@ QUALITY_JOB, PRUNE_JOB = "quality_job", "prune_job"
 OWN_DAY_JOB, LOOK_BACK_JOB, SUMMARIES_JOB = "own_day_job", "look_back_job", "summaries_job"
 DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB}
 """One per level: Dagster allows a job no assets with different partitions."""
+SHOWN = 10
+"""Days that a log names one by one."""
 RECALL = ("summary_embeddings", "message_embeddings")
 """What only recall reads."""
 OWN_DAY = ("sessions", "messages", "windows", "segments", "observations", "embeddings", "message_embeddings")
@@ -158,29 +160,31 @@ def prune_runs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> 
     context.log.info(f"{pruned.runs} runs and {pruned.logs} logs are gone, {pruned.bytes / 1e6:,.1f} MB.")
 
 
-@dg.op(name="retire_words", description="The words of messages that are older than MEMORY_KEEP_WORDS_DAYS.")
-def retire_old_words(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
+@dg.op(name="retire_rows", description="What is older than the settings keep_words_days and keep_days say.")
+def retire_old_rows(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
     settings = workspace.open().settings
-    retired = retire_words(settings, today(settings.zone))
-    context.add_output_metadata({"days": len(retired.days), "waiting": len(retired.waiting)})
-    context.log.info(f"The words of {len(retired.days)} days are gone: {_told(retired.days)}.")
-    if retired.waiting:
-        context.log.warning(f"Those of days that are not up to date stay until they are: {_told(retired.waiting)}.")
+    done = retire(settings, today(settings.zone))
+    context.add_output_metadata({f"days of {table}": len(retired.days) for table, retired in done.items()})
+    for table, retired in done.items():
+        if retired.days:
+            context.log.info(f"{table}: {len(retired.days)} days are no longer kept: {_told(retired.days)}.")
+        if retired.waiting:
+            context.log.warning(f"{table}: not up to date, and kept until they are: {_told(retired.waiting)}.")
 
 
 def _told(days: Sequence[date]) -> str:
-    return ", ".join(map(str, days)) or "none"
+    return ", ".join(map(str, days)) if len(days) <= SHOWN else f"from {days[0]} to {days[-1]}"
 
 
 @dg.job(
     name=PRUNE_JOB,
-    description="Takes out of Dagster's record what is old and was replaced, and the words of messages that are older "
-    "than MEMORY_KEEP_WORDS_DAYS, if that is set; memory is left alone.",
+    description="Takes out of Dagster's record what is old and was replaced, and of the tables what is older than "
+    "MEMORY_KEEP_WORDS_DAYS and MEMORY_KEEP_DAYS_… say, if they are set; what you decided on is left alone.",
     executor_def=dg.in_process_executor,
 )
 def prune_job() -> None:
     prune_runs()
-    retire_old_words()
+    retire_old_rows()
 
 
 JOBS = (

@@ -185,7 +185,7 @@ def _print_words(said: dict[str, Any]) -> None:
     if said.get("missing"):
         say(f"  message {said['message_id']} is no longer in the tables", "yellow")
         return
-    from memory_pipeline.recall.origin import NOT_KEPT
+    from memory_pipeline.proposals.context import NOT_KEPT
 
     name = f" “{_line(said['session'])}”" if said["session"] else ""
     project = f" · {_line(said['project'])}" if said["project"] else ""

@@ -4,6 +4,7 @@ Its commands are known here by name and one line each; the module of one, and wi
 only when it is called. So `memory --help`, `--version` and completing a command's name are quick.
 """
 
+import gc
 import os
 from importlib import import_module
 from typing import Annotated, Any
@@ -54,6 +55,11 @@ COMMANDS = {
 }
 """By name: the first line of its docstring. The command is the function `memory_pipeline.cli.NAME.NAME`, or the Typer
 `memory_pipeline.cli.NAME.app` where it has commands of its own."""
+
+
+ALLOCATIONS = 10_000
+"""After how many objects Python looks for those that nothing holds. With its own 700 `memory status` after a year took
+4.1 s of the processor, with this 3.6, and no more with fewer looks."""
 
 
 class LazyGroup(TyperGroup):
@@ -126,6 +132,7 @@ def main() -> None:
     if is_inside():  # started by a hook of the harness that the pipeline itself has called
         err.print("Not started: a model command of the pipeline is above this one.", style="dim")
         return
+    gc.set_threshold(ALLOCATIONS)
     os.umask(0o077)  # what was said is nobody else's to read, in whatever file it comes to lie
     try:
         app()

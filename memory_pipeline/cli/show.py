@@ -25,7 +25,8 @@ def show(
     Observations, proposals and other lines are shown by `memory why`.
     """
     from memory_pipeline.cli.why import why
-    from memory_pipeline.recall.origin import NOT_KEPT, is_line
+    from memory_pipeline.proposals.context import NOT_KEPT
+    from memory_pipeline.recall.origin import is_line
 
     if is_line(identifier):
         why(identifier, as_json=as_json)
@@ -48,5 +49,5 @@ def show(
             if len(row["text"]) <= MAX_TEXT and is_it
             else clip(row["text"], MAX_TEXT if is_it else MAX_NEIGHBOUR)
         )
-        say(f"{text}\n")
+        say(f"{text or f'({NOT_KEPT})'}\n")
     say(f"{found[0]['source_file']}, lines {found[0]['source_line']} to {found[-1]['source_line']}", "dim")

@@ -25,6 +25,7 @@ from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.silence import silences
 from memory_pipeline.operations.doctor import stopped_since
+from memory_pipeline.operations.retention import WORDS, retired_days
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.attention import judge_attention
@@ -91,6 +92,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "report": str(page) if (page := settings.report_dir / "quality.html").exists() else None,
         "review_left": None if (attended := judge_attention(log, now_utc())).passed else attended.sentence,
         "sizes": _sizes(settings),
+        "no_longer_kept": {table: len(days) for table, days in retired_days(planning).items()},
     }
     data["set_aside"] = [str(path) for path in set_aside_files(Workspace(settings, lake))]  # all was read by now
     if as_json:
@@ -346,6 +348,9 @@ def _say_automation(data: dict[str, Any]) -> None:
             say(f"{'':<24}{sentence}", "red")
     told = ", ".join(f"{name} {size / 1e6:,.0f} MB" for name, size in data["sizes"].items() if size >= MEGABYTE)
     say_pair("on the disk", told or "less than a megabyte")
+    if aged := data["no_longer_kept"]:
+        days = {table: f"{n} days" if n != 1 else "1 day" for table, n in aged.items()}
+        say_pair("no longer kept", ", ".join(f"{'words' if t == WORDS else t} of {n}" for t, n in days.items()))
 
 
 def _list(name: str, lines: list[str]) -> None:

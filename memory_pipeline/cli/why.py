@@ -7,8 +7,9 @@ import typer
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.context import NOT_KEPT
 from memory_pipeline.proposals.quoted_change import visible
-from memory_pipeline.recall.origin import NOT_KEPT, NoSuchLineError, is_line, origin
+from memory_pipeline.recall.origin import NoSuchLineError, is_line, origin
 from memory_pipeline.text.sentences import clip
 
 MAX_QUOTE = 600

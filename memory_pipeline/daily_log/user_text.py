@@ -57,13 +57,13 @@ def own_words(log: str) -> str:
     ours = [False] * len(lines)
     since, is_open, is_our_section = 0, False, False
     for number, line in enumerate(lines):
-        if fence := _FENCE.search(line):
+        if "<!--" in line and (fence := _FENCE.search(line)):
             if fence["closing"] and not is_open:  # its opening is gone, so it may begin anywhere since the last one
                 ours[since:number] = [True] * (number - since)
             is_open, is_our_section, since = not fence["closing"], False, number + 1
             ours[number] = True
             continue
-        if _SECTION.match(line) or _OUR_HEADING.match(line):
+        if line.startswith("#") and (_SECTION.match(line) or _OUR_HEADING.match(line)):
             is_our_section = bool(_OUR_HEADING.match(line))
         ours[number] = is_open or is_our_section
     text = "".join("\n" if is_ours else line for line, is_ours in zip(lines, ours, strict=True))
@@ -91,12 +91,14 @@ def _blocks(own: str) -> Iterator[Paragraph]:
         if code:
             code = "" if line.strip().startswith(code) and not line.strip().strip(code[0]) else code
             continue
+        if not line.strip():  # first, for most lines are: our blocks have become empty lines
+            if taken:
+                yield from block()
+            continue
         item = _ITEM.match(line)
         if fence := _CODE.match(line):
             yield from block()
             code = fence["fence"]
-        elif not line.strip():
-            yield from block()
         elif taken and not in_list and _UNDERLINE.match(line):
             taken.clear()  # what stands above is a heading
         elif _NO_TEXT.match(line):

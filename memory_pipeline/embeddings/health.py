@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from memory_pipeline.embeddings.index import MESSAGES, IndexBusyError, IndexUnavailableError, is_sound
+from memory_pipeline.embeddings.index import MESSAGES, IndexBusyError, IndexUnavailableError, batches, is_sound
 from memory_pipeline.embeddings.opening import open_index
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE
@@ -43,9 +43,11 @@ def vector_problems(workspace: Workspace) -> list[str]:
     try:
         size = _Size(known["dimension"][-1]) if known.height else encoder_of(settings.embedding_model)
         with open_index(settings, size, wait=LOOK_SECONDS) as index:
-            there = set(known["point_id"]) & index.ids()
-            found = index.vectors(sorted(there))
-            unsound = [p for p, vector in found.items() if not is_sound(vector, size.dimension)]
+            there, unsound = set[str](), list[str]()
+            for batch in batches(known["point_id"].to_list()):  # a year's vectors at once take half a gigabyte
+                found = index.vectors(batch)
+                there |= found.keys()
+                unsound += [p for p, vector in found.items() if not is_sound(vector, size.dimension)]
             if unsound:
                 index.delete(unsound)  # or they would pass for vectors, and a day made anew would take them over
             lost = set(known["point_id"]) - there | set(unsound)

@@ -57,7 +57,10 @@ class MessageEmbeddingsStage:
         )
 
     def points(self, day: date) -> list[Point]:
-        """Of what was said on the day and of its sessions, without vectors of their meaning."""
+        """Of what was said on the day and of its sessions, without vectors of their meaning; none of a day that is too
+        old to be searched."""
+        if self.lake.is_retired(self.tables[0], day):
+            return []
         messages = typed_rows(self.lake.read("messages", [day]), MessageRow)
         sessions: dict[str, SessionRow] = {}
         for row in typed_rows(self.lake.read("sessions", [day]), SessionRow):

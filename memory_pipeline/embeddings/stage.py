@@ -79,7 +79,7 @@ class LineStage:
     """Gives every line of a day, of some tables, its vectors in the collection of observations. What has not changed is
     not encoded again."""
 
-    tables: tuple[str, ...]
+    tables: tuple[str]
     inputs: tuple[str, ...]
     """The tables whose rows decide what is stored."""
     records: tuple[str, ...]
@@ -93,7 +93,15 @@ class LineStage:
         return cls(workspace, encoder_of(workspace.settings.embedding_model))
 
     def items(self, day: date) -> list[Item]:
-        """The lines of the day."""
+        """The lines of the day that are searched: of one that is too old for it, those that were kept all the same."""
+        lines, (table,) = self.lines(day), self.tables
+        if not self.lake.is_retired(table, day):
+            return lines
+        kept = set(self.lake.read(table, [day], ["source_id"])["source_id"])
+        return [line for line in lines if line.source_id in kept]
+
+    def lines(self, day: date) -> list[Item]:
+        """All lines of the day."""
         raise NotImplementedError
 
     def fingerprint(self, day: date) -> str:
@@ -109,7 +117,9 @@ class LineStage:
             rows = [self._row(day, item) for item in items]
             encoded = self._store(day, items, rows, old)
         except EncoderUnavailableError as error:
-            return _by_words(table, [], error)
+            # what is left of a day that is too old to be searched says what of it is
+            kept = list(old.values()) if self.lake.is_retired(table, day) else []
+            return _by_words(table, kept, error)
         except IndexUnavailableError as error:
             return _by_words(table, [row for row in rows if old.get(row["source_id"]) == row], error)
         return Built(_frames(table, rows), notes={"encoded": encoded})
@@ -171,7 +181,7 @@ class EmbeddingsStage(LineStage):
     inputs = ("observations", "windows")
     records = (OBSERVATION,)
 
-    def items(self, day: date) -> list[Item]:
+    def lines(self, day: date) -> list[Item]:
         rows = typed_rows(self.lake.read("observations", [day]), ObservationRow)
         windows = {row["dedupe_key"]: row for row in typed_rows(self.lake.read("windows", [day]), WindowRow)}
         return [
@@ -187,7 +197,7 @@ class SummaryEmbeddingsStage(LineStage):
     inputs = ("segments", "reflections", "sessions")
     records = (SEGMENT, REFLECTION)
 
-    def items(self, day: date) -> list[Item]:
+    def lines(self, day: date) -> list[Item]:
         sessions = {row["session_id"]: row for row in typed_rows(self.lake.read("sessions", [day]), SessionRow)}
         segments = typed_rows(self.lake.read("segments", [day]), SegmentRow)
         reflections = typed_rows(self.lake.read("reflections", [day]), ReflectionRow)

@@ -141,7 +141,7 @@ def points_in(lake: Lake, days: Sequence[date]) -> int:
 def without_vectors(workspace: Workspace, days: Sequence[date]) -> str | None:
     """Why nothing in these days can be compared by its meaning, in a sentence; None where it can, or where there is
     nothing."""
-    lake, settings = workspace.lake, workspace.settings
+    lake, settings, days = workspace.lake, workspace.settings, _searched(workspace.lake, days)
     observed = lake.read("observations", days, ["observation_id"])["observation_id"]
     vectors = lake.read("embeddings", days, ["source_id", "model", "dimension"])
     own = vectors.filter((pl.col("model") == settings.embedding_model) & pl.col("source_id").is_in(observed.implode()))
@@ -154,6 +154,11 @@ _MADE_BY = "`memory run --all` makes them"
 _INDEX_GONE = "The index is gone, and lines are compared by their words alone; `memory run --all` makes it anew."
 
 
+def _searched(lake: Lake, days: Sequence[date]) -> list[date]:
+    """Those of which no vectors were let go of for their age."""
+    return [day for day in days if not lake.is_retired("embeddings", day)]
+
+
 def _index_is_gone(settings: Settings, vectors: pl.DataFrame) -> bool:
     return not settings.qdrant.url and not index_folder(settings, vectors["dimension"][-1]).is_dir()
 
@@ -164,8 +169,9 @@ def _missing(workspace: Workspace, days: Sequence[date]) -> Iterator[str]:
     if empty:
         named = f": {', '.join(map(str, empty))}" if len(empty) <= MAX_NAMED else ""
         yield f"{len(empty)} of these {len(days)} days have no session{named}."
-    observed = lake.read("observations", days, ["observation_id"])["observation_id"]
-    vectors = lake.read("embeddings", days, ["source_id", "model", "dimension"])
+    searched = _searched(lake, days)
+    observed = lake.read("observations", searched, ["observation_id"])["observation_id"]
+    vectors = lake.read("embeddings", searched, ["source_id", "model", "dimension"])
     own = vectors.filter(vectors["model"] == settings.embedding_model)
     without = (~observed.is_in(own["source_id"].implode())).sum()
     if without:

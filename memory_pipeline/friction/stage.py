@@ -117,6 +117,9 @@ class FrictionStage:
         return fingerprint_of(VERSION, self.settings.friction_min_points, *inputs, self.rules.fingerprint(day))
 
     def build(self, day: date) -> Built:
+        """Of a day that is too old for its patterns to be kept, nothing but what was kept all the same."""
+        if self.lake.is_retired("friction_clusters", day):
+            return Built({"friction_clusters": self.lake.read("friction_clusters", [day])})
         days = lookback(day, self.settings.lookback_days)
         self.rules.remember()
         points = points_in(self.lake, days)

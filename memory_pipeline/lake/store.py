@@ -17,6 +17,7 @@ from datetime import date
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 import polars as pl
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from memory_pipeline.settings import Settings
 
 log = logging.getLogger(__name__)
-_FINGERPRINT, _RETIRED = "fingerprint", "retired"
+_FINGERPRINT, _RETIRED, _BEFORE = "fingerprint", "retired", "digest_before"
+_METADATA = (_FINGERPRINT, _RETIRED, _BEFORE)
 MIN_FILES_AT_ONCE = 2
 """More are read at once: over two years of small files that is five times as fast, over two days it is slower. So many
 are asked for one by one, more by a listing."""
@@ -144,12 +146,18 @@ class Lake:
         for day in days:
             fingerprint = (fingerprints or {}).get(day, "")
             rows = frame.filter(pl.col("day") == day)
-            self._write(table, rows, day, fingerprint, self.is_retired(table, day))
+            self._write(table, rows, day, fingerprint, marks=self._marks(table, day))
 
     def retire(self, table: str, frame: pl.DataFrame, day: date) -> None:
         """Make `frame`, which has less than there was, the rows of the day for good: `is_retired` says from now on that
-        they cannot be made again."""
-        self._write(table, self._conform(table, frame), day, "", is_retired=True)
+        they cannot be made again, and `digest` that nothing has changed."""
+        before = {_BEFORE: self.storage.digest(state).hex()} if (state := self._state(table, day)) else {}
+        marks = {_RETIRED: "yes"} | before | self._marks(table, day)
+        self._write(table, self._conform(table, frame), day, self.fingerprint(table, day) or "", marks=marks)
+
+    def _marks(self, table: str, day: date) -> dict[str, str]:
+        """What a file of the day keeps when its rows are replaced."""
+        return {name: mark for name, mark in self._metadata(table, day).items() if name != _FINGERPRINT}
 
     def is_retired(self, table: str, day: date) -> bool:
         """Whether something of the day's rows is no longer kept."""
@@ -207,12 +215,23 @@ class Lake:
             return {}
 
     def digest(self, table: str, days: Iterable[date]) -> str:
-        """A hash over the days' bytes: equal when nothing that a later stage reads has changed."""
+        """A hash over the days' bytes: equal when nothing that a later stage reads has changed. What was let go of for
+        its age counts as it was, for nothing is to be made anew without it."""
         total = hashlib.sha256()
         for day, state in self._states(table, days):
             with suppress(FileNotFoundError):  # set aside since
-                total.update(f"{day}".encode() + self.storage.digest(state))
+                before = self._digest_before(table, state)
+                total.update(f"{day}".encode() + (bytes.fromhex(before) if before else self.storage.digest(state)))
         return total.hexdigest()
+
+    def _digest_before(self, table: str, state: File) -> str | None:
+        """Of a file of which something was let go of: what its digest was."""
+        if not TABLES[table].passes:  # of the others nobody need look into the file
+            return None
+        try:
+            return _file_metadata(self.storage, state).get(_BEFORE)
+        except pl.exceptions.PolarsError:
+            return None
 
     def _states(self, table: str, days: Iterable[date]) -> Iterator[tuple[date, File]]:
         """Of the days that have a file, in order."""
@@ -347,11 +366,11 @@ class Lake:
         frame: pl.DataFrame,
         day: date | None,
         fingerprint: str,
-        is_retired: bool = False,
         expected: Expected = "any",
+        marks: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         key, content = _key(table, day), BytesIO()
-        metadata = {_FINGERPRINT: fingerprint} | ({_RETIRED: "yes"} if is_retired else {})
+        metadata = {_FINGERPRINT: fingerprint, **marks}
         frame.sort(list(TABLES[table].order)).write_parquet(content, metadata=metadata)
         self.storage.write(key, content.getvalue(), expected)
         if not TABLES[table].is_derived:
@@ -365,7 +384,7 @@ def _key(table: str, day: date | None) -> str:
 @lru_cache(maxsize=20_000)
 def _file_metadata(storage: Storage, file: File) -> dict[str, str]:
     found = pl.read_parquet_metadata(storage.source(file))
-    return {key: value for key, value in found.items() if key in (_FINGERPRINT, _RETIRED)}
+    return {key: value for key, value in found.items() if key in _METADATA}
 
 
 def sql_text(text: str) -> str:

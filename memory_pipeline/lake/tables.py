@@ -52,6 +52,8 @@ class Table:
     daily: bool = True
     is_derived: bool = True
     """Whether the rows can be made again from the session files."""
+    passes: bool = False
+    """Whether rows may be let go of for their age: nothing that is kept is made from them alone."""
 
     @property
     def fix(self) -> str:
@@ -238,11 +240,13 @@ TABLES: dict[str, Table] = {
         "the record of one vector in the index",
         EMBEDDING,
         ("source_id",),
+        passes=True,
     ),
     "summary_embeddings": Table(
         "the record of the vector of a segment or reflection in the index",
         EMBEDDING,
         ("source_id",),
+        passes=True,
     ),
     "message_embeddings": Table(
         "the record of a passage of what was said, or of a session's words, in the index",
@@ -259,6 +263,7 @@ TABLES: dict[str, Table] = {
             "content_hash": pl.String(),
         },
         ("session_id", "record", "source_id", "start"),
+        passes=True,
     ),
     "reflections": Table(
         "one condensed line, at a level (1 = from observations)",
@@ -504,6 +509,7 @@ TABLES: dict[str, Table] = {
             "template": pl.String(),
         },
         ("pattern_id",),
+        passes=True,
     ),
     "friction_fixes": Table(
         "a friction pattern as it was offered: the user decides on it like on a proposal; never changed once made",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -47,14 +48,14 @@ def silences(lake: Lake, catalogue: Catalogue, days: Iterable[date] | None = Non
     keys = lake.read("observations", chosen, ["dedupe_key"])["dedupe_key"]
     windows = lake.read("windows", chosen)
     empty = windows.filter(~pl.col("dedupe_key").is_in(keys.unique().to_list()))
-    frames = lake.read("segments", chosen, ["dedupe_key", "parsed", "problem"]).partition_by("dedupe_key", as_dict=True)
+    answers: dict[str, list[tuple[bool | None, str | None]]] = defaultdict(list)
+    for key, parsed, problem in lake.read("segments", chosen, ["dedupe_key", "parsed", "problem"]).iter_rows():
+        answers[key].append((parsed, problem))
     failures = cache(partial(_last_failures, lake))
     names = dict(lake.read("sessions", chosen, ["session_id", "name"]).iter_rows())
     found = []
     for window in typed_rows(empty.sort("day", "started_at", "dedupe_key"), WindowRow):
-        of_window = frames.get((window["dedupe_key"],))
-        answers = list(of_window.select("parsed", "problem").iter_rows()) if of_window is not None else []
-        reason, detail = _why(lake, catalogue, window, answers, failures)
+        reason, detail = _why(lake, catalogue, window, answers[window["dedupe_key"]], failures)
         session, started = names.get(window["session_id"], ""), None if window["untimed"] else window["started_at"]
         found.append(Silence(window["day"], session, reason, detail, started))
     stored = set(windows.select("day", "session_id").iter_rows())

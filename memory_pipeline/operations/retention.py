@@ -1,11 +1,15 @@
-"""Letting go of what was said, once it is old: the words of messages, and with them what recall searches of them.
+"""Letting go of what is old, where a user has set an age for it: the words of messages, with what recall searches of
+them, and rows of tables that nothing else is made from.
 
-Who said something, when and where stays, and so does all that was made of it: observations, reflections, distillations,
-proposals, MEMORY.md, the logs. A day of which the words are gone is made anew by no later run.
+Of the words, who said something, when and where stays, and so does all that was made of them: observations,
+reflections, distillations, proposals, MEMORY.md, the logs. A day of which the words are gone is made anew by no later
+run. Of the tables, what was offered to a user stays: the comparison of a new line with one that they rejected needs its
+vector.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -13,57 +17,133 @@ import polars as pl
 
 from memory_pipeline.embeddings.removing import remove_points
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.planning import Stages
 from memory_pipeline.settings import Settings
 
 SEARCHED = "message_embeddings"
+WORDS = "messages"
+PASSING = tuple(name for name, table in TABLES.items() if table.passes)
 
 
 @dataclass(frozen=True)
 class Retired:
-    """What a call of `retire_words` came to."""
+    """What came of an age: days of a table."""
 
     days: list[date]
-    """Whose words are gone now."""
+    """Of which what is too old is gone now."""
     waiting: list[date]
     """Old enough, but not up to date: what is to be made of them has not been."""
 
 
-def retire_words(settings: Settings, today: date) -> Retired:
-    """Take out the words of days older than `keep_words_days`; nothing where that is 0.
+def retire(settings: Settings, today: date) -> dict[str, Retired]:
+    """Let go of all that is older than the settings say, by table; nothing where they say nothing.
 
     Safe to repeat, also after it was killed. Raises `IndexUnavailableError` while another process uses the index.
     """
+    found = {WORDS: retire_words(settings, today), **retire_rows(settings, today)}
+    return {table: retired for table, retired in found.items() if retired.days or retired.waiting}
+
+
+def retire_words(settings: Settings, today: date) -> Retired:
+    """Take out the words of days older than `keep_words_days`; nothing where that is 0. See `retire`."""
     lake = Lake.from_settings(settings)
     due = due_days(settings, lake, today)
     if not due:
         return Retired([], [])
-    stages = Stages.from_settings(settings, for_planning=True)
-    done = [day for day in due if lake.is_retired("messages", day) or stages.is_current(day)]
+    stages, ended = Stages.from_settings(settings, for_planning=True), _ended(lake)
+    done = [day for day in due if lake.is_retired(WORDS, day) or stages.is_current(day)]
     for day in done:
-        lake.retire("messages", without_words(lake.read("messages", [day])), day)
+        lake.retire(WORDS, without_words(lake.read(WORDS, [day]), settings.keep_words_last, ended[day]), day)
     # after the words: a day that has them would have its points made anew
     points = lake.read(SEARCHED, done)["point_id"].to_list()
     if points:
         remove_points(settings, points, lambda payload: False)
-    for day in done:
-        lake.retire(SEARCHED, lake.read(SEARCHED, [day]).clear(), day)
+    lake.replace(SEARCHED, lake.read(SEARCHED, done).clear(), done)
     return Retired(done, sorted(set(due) - set(done)))
 
 
 def due_days(settings: Settings, lake: Lake, today: date) -> list[date]:
-    """The days that are old enough and of which something is still to go."""
+    """The days that are old enough and of which words are still to go."""
     if not settings.keep_words_days:
         return []
-    oldest = today - timedelta(days=settings.keep_words_days)
-    kept = (day for day in lake.days("messages") if day <= oldest and not lake.is_retired(SEARCHED, day))
-    return [day for day in kept if lake.read("messages", [day], ["day"]).height]
+    oldest, ended = today - timedelta(days=settings.keep_words_days), _ended(lake)
+
+    def has_more(day: date) -> bool:
+        messages = lake.read(WORDS, [day])
+        left = without_words(messages, settings.keep_words_last, ended[day])
+        return not messages.equals(left) or (messages.height > 0 and lake.read(SEARCHED, [day]).height > 0)
+
+    return [day for day in lake.days(WORDS) if day <= oldest and has_more(day)]
 
 
-def without_words(messages: pl.DataFrame) -> pl.DataFrame:
-    """The rows without what was said in them."""
-    return messages.with_columns(
-        pl.lit("").alias("text"),
-        pl.lit(None, messages.schema["answered"]).alias("answered"),
-        pl.lit([], messages.schema["quoted"]).alias("quoted"),
+def _ended(lake: Lake) -> dict[date, list[str]]:
+    """The sessions of which nothing later is known than a day, by that day."""
+    last = lake.read("sessions", columns=["day", "session_id"]).group_by("session_id").agg(pl.col("day").max())
+    found: dict[date, list[str]] = defaultdict(list)
+    for session, day in last.iter_rows():
+        found[day].append(session)
+    return found
+
+
+def without_words(messages: pl.DataFrame, last: int, ended: list[str]) -> pl.DataFrame:
+    """The rows without what was said in them, but for what was said last in each of the sessions that `ended`."""
+    said = messages.filter(
+        pl.col("role").is_in(["user", "assistant"]),
+        pl.col("text") != "",
+        pl.col("session_id").is_in(ended),
+        ~pl.col("voided").fill_null(False),
     )
+    kept = said.sort("said_at", "source_line").group_by("session_id").tail(last)["message_id"]
+    is_kept = pl.col("message_id").is_in(kept.implode())
+    return messages.with_columns(
+        pl.when(is_kept).then("text").otherwise(pl.lit("")).alias("text"),
+        pl.when(is_kept).then("answered").alias("answered"),
+        pl.when(is_kept).then("quoted").otherwise(pl.lit([], messages.schema["quoted"])).alias("quoted"),
+    )
+
+
+def retire_rows(settings: Settings, today: date) -> dict[str, Retired]:
+    """Take out the rows of days older than `keep_days` says of their table, with their points. See `retire`."""
+    lake, ages = Lake.from_settings(settings), settings.keep_days.model_dump()
+    due = {
+        table: [d for d in lake.days(table) if d <= today - timedelta(days=age) and not lake.is_retired(table, d)]
+        for table, age in ages.items()
+        if age
+    }
+    if not any(due.values()):
+        return {}
+    stages, offered = Stages.from_settings(settings, for_planning=True), _offered(lake)
+    is_done = {day: stages.is_current(day) for day in set().union(*due.values())}
+    left = {(t, d): _left(lake.read(t, [d]), offered) for t, days in due.items() for d in days if is_done[d]}
+    # before the rows: of points that no row names nobody would know
+    points = [
+        point
+        for (table, day), rows in left.items()
+        if "point_id" in rows.columns
+        for point in lake.read(table, [day]).join(rows, on="point_id", how="anti")["point_id"]
+    ]
+    if points:
+        remove_points(settings, points, lambda payload: False)
+    for (table, day), rows in left.items():
+        lake.retire(table, rows, day)
+    return {
+        table: Retired([d for d in days if is_done[d]], [d for d in days if not is_done[d]])
+        for table, days in due.items()
+    }
+
+
+def _offered(lake: Lake) -> list[str]:
+    """The ids of what was offered to a user, and of the lines that it was made from."""
+    sources = lake.read("proposals", columns=["sources"])["sources"].explode(empty_as_null=True).drop_nulls()
+    return [*sources, *lake.read("friction_fixes", columns=["proposal_id"])["proposal_id"]]
+
+
+def _left(rows: pl.DataFrame, offered: list[str]) -> pl.DataFrame:
+    return rows.filter(pl.col("source_id" if "source_id" in rows.columns else "pattern_id").is_in(offered))
+
+
+def retired_days(lake: Lake) -> dict[str, list[date]]:
+    """The days of each table of which something was let go of."""
+    found = {table: [day for day in lake.days(table) if lake.is_retired(table, day)] for table in (WORDS, *PASSING)}
+    return {table: days for table, days in found.items() if days}

@@ -113,10 +113,11 @@ def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScree
     if rows.is_empty():
         raise NotThereError("There is no such session; it may have been forgotten. The search finds what there is.")
     days = rows["day"].to_list()
+    not_kept = [day for day in days if lake.is_retired("messages", day)]  # who spoke, and when, is told all the same
     said = lake.read("messages", days).filter(
         pl.col("session_id") == session_id,
         pl.col("role").is_in(SPEAKERS),
-        pl.col("text").str.strip_chars() != "",
+        (pl.col("text").str.strip_chars() != "") | pl.col("day").is_in(not_kept),
     )
     said = said.unique("message_id", keep="first", maintain_order=True).sort("said_at", "source_line")
     ids = said["message_id"].to_list()

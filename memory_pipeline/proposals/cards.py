@@ -12,7 +12,7 @@ import polars as pl
 from memory_pipeline.days import day_of
 from memory_pipeline.lake.rows import ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.context import Context, contexts
+from memory_pipeline.proposals.context import NOT_KEPT, Context, contexts
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.fixes import to_make
 from memory_pipeline.proposals.quoted_change import Change
@@ -106,6 +106,6 @@ def _quotes(row: ProposalState, said: dict[str, _Said]) -> tuple[tuple[str, str]
             quotes.append((f"message {span['message_id']} is no longer in the tables", ""))
             continue
         words = clip(one_line(message["text"][span["start"] : span["end"]]), QUOTE_LENGTH)
-        shown = "in just these words:" if words == one_line(row["text"]) else f"“{words}”"
+        shown = "in just these words:" if words == one_line(row["text"]) else f"“{words}”" if words else NOT_KEPT
         quotes.append((shown, one_line(f"{message['source_file']}:{message['source_line']}")))
     return tuple(quotes)

@@ -15,6 +15,8 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.text.sentences import clip
 
 TURNS = ("user", "assistant")
+NOT_KEPT = "the words are no longer kept"
+"""What is told in place of words that were let go of; see the setting `keep_words_days`."""
 _COLUMNS = ("session_id", "message_id", "role", "said_at", "untimed", "source_line", "text", "voided", "answered")
 
 

@@ -128,7 +128,9 @@ def _of_checks(results: Iterable[Result]) -> list[Figure]:
 
 def _of_tables(lake: Lake) -> list[Figure]:
     observed = lake.read("observations", columns=["day", "text", "priority", "kind", "trust"]).sort("day")
-    said = lake.read("messages", columns=["day", "role", "text", "voided"]).filter(~pl.col("voided").fill_null(False))
+    with_words = [day for day in lake.days("messages") if not lake.is_retired("messages", day)]
+    said = lake.read("messages", with_words, ["day", "role", "text", "voided"])
+    said = said.filter(~pl.col("voided").fill_null(False))
     marks = said.group_by("day").agg(pl.col("text").str.count_matches(MARK.pattern).sum().alias("marks"))
     return [
         Figure(

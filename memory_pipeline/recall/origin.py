@@ -30,8 +30,6 @@ TABLE_OF = {
 }
 """By what the ids begin with: where the row is."""
 _ID = re.compile(rf"[{''.join(TABLE_OF)}]-[\w-]+")
-NOT_KEPT = "the words are no longer kept"
-"""What is told in place of a quote that was let go of; see the setting `keep_words_days`."""
 MAX_CONTEXT = 200
 """Characters of what was said before and after it."""
 

@@ -20,6 +20,7 @@ from memory_pipeline.embeddings.opening import searched_collection
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.context import NOT_KEPT
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.remembering import AGENT, remember
 from memory_pipeline.proposals.review import as_offered
@@ -29,7 +30,7 @@ from memory_pipeline.recall.around import day_not_kept, messages_around
 from memory_pipeline.recall.folders import MAX_NAME, place_of_folder, project_named, project_of_place
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.kept_briefing import briefing_for
-from memory_pipeline.recall.origin import NOT_KEPT, is_line, origin
+from memory_pipeline.recall.origin import is_line, origin
 from memory_pipeline.recall.remembered import safe
 from memory_pipeline.recall.search import search as find
 from memory_pipeline.recall.usage import log_use
@@ -252,7 +253,7 @@ def _with_notes(text: str, notes: Sequence[str]) -> str:
 
 def _message(row: dict[str, Any], is_it: bool) -> str:
     moment = row["untimed"] or f"{row['said_at']:%Y-%m-%d %H:%M} UTC"
-    text = clip(row["text"], MAX_MESSAGE if is_it else MAX_NEIGHBOUR)
+    text = clip(row["text"], MAX_MESSAGE if is_it else MAX_NEIGHBOUR) or f"({NOT_KEPT})"
     lines = [line[: len(line) - len(line.lstrip())] + safe(line) for line in text.splitlines()]
     return "\n".join([f"{'▶ ' if is_it else ''}{moment} · {row['role']} · {safe(row['message_id'])}", *lines])
 

@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from memory_pipeline.sessions.model import ParsedSession
@@ -116,7 +117,13 @@ class Projects:
 
 def _root_of(place: Place) -> _Root | None:
     """The folder that the place's own path and branch give away; None where it is nobody's project."""
-    path = _normal(place.cwd)
+    return _root_in(place.cwd, place.branch)
+
+
+@lru_cache(maxsize=10_000)
+def _root_in(cwd: str, branch: str) -> _Root | None:
+    """Kept, for a year has thousands of sessions in some tens of folders."""
+    path = _normal(cwd)
     parts = path.split("/")
     for i, part in enumerate(parts[:-1]):
         if found := _OF_REPOSITORY.fullmatch(part):  # repo.worktrees/feature
@@ -126,7 +133,7 @@ def _root_of(place: Place) -> _Root | None:
             while above and above[-1].startswith("."):  # repo/.claude/worktrees/feature
                 above.pop()
             return _root("/".join(above)) or _kept_by_tool(parts[i + 1 :])
-    return _root(_without_branch(path, place.branch))
+    return _root(_without_branch(path, branch))
 
 
 def _kept_by_tool(below: list[str]) -> _Root:

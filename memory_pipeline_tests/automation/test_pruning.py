@@ -1,7 +1,7 @@
 """What pruning takes out of Dagster's record, and that nothing which the UI shows of the days goes with it."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
@@ -9,6 +9,8 @@ import pytest
 from dagster._core.storage.event_log import SqliteEventLogStorage
 
 from memory_pipeline.automation.pruning import Pruned, prune
+from memory_pipeline.definitions import build_definitions
+from memory_pipeline.operations.retention import Retired
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import changed, workspace
 
@@ -89,3 +91,28 @@ def test_zero_days_keep_everything(instance: dg.DagsterInstance, settings: Setti
         run(instance, "2025-03-01")
     assert prune(instance, changed(settings, keep_runs_days=0), datetime.now(UTC) + LATER) == Pruned()
     assert instance.get_runs_count() == 2
+
+
+def test_the_job_tells_what_is_no_longer_kept(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which rows that are is told in `operations/test_retention.py`."""
+    monkeypatch.setenv("MEMORY_WORKSPACE", f"{settings.workspace}")
+    many = [date(2025, 1, n) for n in range(1, 13)]
+    done = {"messages": Retired(many, []), "embeddings": Retired([], many[:1])}
+    monkeypatch.setattr("memory_pipeline.automation.jobs.retire", lambda settings, today: done)
+    logged: list[str] = []
+    monkeypatch.setattr(dg.OpExecutionContext, "log", Logged(logged))
+    job = build_definitions(settings).get_job_def("prune_job")
+    with dg.DagsterInstance.local_temp(f"{settings.dagster_home}") as instance:
+        result = job.execute_in_process(instance=instance)
+    (output,) = [e for e in result.all_events if e.is_successful_output and e.step_key == "retire_rows"]
+    counts = {name: value.value for name, value in output.step_output_data.metadata.items()}
+    assert counts == {"days of messages": 12, "days of embeddings": 0}
+    assert "messages: 12 days are no longer kept: from 2025-01-01 to 2025-01-12." in logged
+    assert "embeddings: not up to date, and kept until they are: 2025-01-01." in logged
+
+
+class Logged:
+    """Takes in what a step logs."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.info = self.warning = lines.append

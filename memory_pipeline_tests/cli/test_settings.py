@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from memory_pipeline.cli.main import app
-from memory_pipeline.settings import load_settings
+from memory_pipeline.setting_sources import settings_of
+from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline_tests.cli.command import memory
 
 
@@ -195,5 +196,6 @@ def test_another_process_reads_what_was_set(tmp_path: Path) -> None:
     result = memory(tmp_path, "settings", "set", "user_name", "Mira")
     assert result.returncode == 0, result.stderr
     shown = memory(tmp_path, "settings")
-    assert f"{'  user_name':<31}Mira  (settings.toml:2)" in shown.stdout
+    width = max(map(len, settings_of(Settings))) + 2
+    assert f"  {'user_name':<{width}}Mira  (settings.toml:2)" in shown.stdout
     assert memory(tmp_path, "settings", env={"MEMORY_TIMEZNOE": "UTC"}).returncode == 2

@@ -289,6 +289,22 @@ def test_a_day_without_a_file_adds_nothing_to_a_digest(lake: Lake) -> None:
     assert lake.digest("ledger", [MONDAY, TUESDAY]) == lake.digest("ledger", [MONDAY])
 
 
+@pytest.mark.parametrize("table", [name for name, table in TABLES.items() if table.passes])
+def test_a_day_of_which_rows_were_let_go_of_counts_as_it_was(lake: Lake, table: str) -> None:
+    """Or all that was made of it would be made anew, of less."""
+    lake.replace(table, some_row(table), [MONDAY], {MONDAY: "made of this"})
+    digest = lake.digest(table, [MONDAY])
+    lake.retire(table, some_row(table).clear(), MONDAY)
+    assert lake.read(table).is_empty() and lake.is_retired(table, MONDAY)
+    assert (lake.digest(table, [MONDAY]), lake.fingerprint(table, MONDAY)) == (digest, "made of this")
+    lake.retire(table, some_row(table).clear(), MONDAY)  # once more
+    lake.replace(table, some_row(table).clear(), [MONDAY], {MONDAY: "made anew"})
+    assert lake.is_retired(table, MONDAY) and lake.digest(table, [MONDAY]) == digest
+    lake.path(table, MONDAY).unlink()
+    lake.replace(table, some_row(table), [MONDAY])
+    assert not lake.is_retired(table, MONDAY)
+
+
 def test_fingerprints_differ_where_the_parts_do() -> None:
     assert fingerprint_of("a", "bc") != fingerprint_of("ab", "c")
     assert fingerprint_of(1, ["x"]) == fingerprint_of(1, ["x"])

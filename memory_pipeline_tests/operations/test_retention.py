@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from memory_pipeline.embeddings.health import vector_problems
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
+from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
+from memory_pipeline.embeddings.opening import open_index
+from memory_pipeline.embeddings.stage import EmbeddingsStage, LineStage, SummaryEmbeddingsStage, rebuild
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations import stage as observing
 from memory_pipeline.observations.evaluation import judge_evidence, judge_specifics, judge_timestamps
-from memory_pipeline.operations.retention import Retired, due_days, retire_words
+from memory_pipeline.operations.retention import (
+    PASSING,
+    Retired,
+    due_days,
+    retire,
+    retire_rows,
+    retire_words,
+    retired_days,
+)
+from memory_pipeline.page.reading import session_screen
 from memory_pipeline.planning import Stages
+from memory_pipeline.proposals.cards import cards_of
+from memory_pipeline.proposals.context import NOT_KEPT
+from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.quality.figures import figures_of
 from memory_pipeline.recall.origin import origin
 from memory_pipeline.recall.tools import Asked, NothingToTellError, show
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import bring_up_to_date, is_current
+from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.conftest import conversation, user, write_session
-from memory_pipeline_tests.rows import WordEncoder, changed, day_after, use_encoder, workspace
+from memory_pipeline_tests.rows import MissingEncoder, WordEncoder, changed, day_after, put, use_encoder, workspace
 
 OLD, NEXT, NEW = day_after(0), day_after(1), day_after(20)
 RULE = "Never deploy the parcels on a Friday without a backup."
@@ -175,3 +194,162 @@ def test_rows_that_are_replaced_stay_retired(settings: Settings) -> None:
     lake = Lake(settings.lake_dir)
     lake.replace("messages", lake.read("messages", [OLD]).head(1), [OLD])
     assert lake.is_retired("messages", OLD) and not lake.is_retired("messages", NEW)
+
+
+FAR = OLD + timedelta(days=110)
+"""A day on which all three are older than the least that a table may be kept, and the third is younger than `AGE`."""
+AGE = 95
+
+
+def aged(settings: Settings, *tables: str) -> Settings:
+    return changed(settings, keep_words_days=0, **{f"keep_days_{table}": AGE for table in tables})
+
+
+def test_tables_have_ages_of_their_own(settings: Settings) -> None:
+    lake, before = Lake(settings.lake_dir), tables(settings)
+    assert lake.read("embeddings", [OLD]).height and lake.read("summary_embeddings", [OLD]).height
+    assert retire(aged(settings, "embeddings"), FAR) == {"embeddings": Retired([OLD, NEXT], [])}
+    touched = {name for name, content in tables(settings).items() if before[name] != content}
+    assert touched == {f"embeddings/{day}.parquet" for day in (OLD, NEXT)}
+    done = retire(aged(settings, "message_embeddings", "summary_embeddings", "friction_clusters"), FAR)
+    assert done == {
+        table: Retired([OLD, NEXT], []) for table in ("message_embeddings", "summary_embeddings", "friction_clusters")
+    }
+    assert lake.read("message_embeddings", [OLD, NEXT]).is_empty() and lake.read("message_embeddings", [NEW]).height
+    assert all(lake.read("messages", [OLD])["text"] != ""), "the words stay"
+    assert retired_days(lake) == {table: [OLD, NEXT] for table in PASSING}
+
+
+def test_what_was_offered_stays(settings: Settings) -> None:
+    """A line that a user rejected is told by its vector when it comes again in other words."""
+    lake = Lake(settings.lake_dir)
+    offered = set(lake.read("proposals")["sources"].explode(empty_as_null=True))
+    patterns = pl.DataFrame([{"day": OLD, "pattern_id": "f-1"}, {"day": OLD, "pattern_id": "f-2"}])
+    known = lake.fingerprint("friction_clusters", OLD)
+    assert known
+    lake.replace("friction_clusters", patterns, [OLD], {OLD: known})
+    put(lake, "friction_fixes", {"day": OLD, "proposal_id": "f-2", "title": "It fails."})
+    retire_rows(aged(settings, *PASSING), FAR)
+    assert set(lake.read("embeddings", [OLD])["source_id"]) == offered & set(
+        lake.read("observations", [OLD])["observation_id"]
+    )
+    assert lake.read("friction_clusters", [OLD])["pattern_id"].to_list() == ["f-2"]
+    assert offered and not vector_problems(Workspace(settings, lake))
+
+
+def test_points_go_with_their_rows_and_stay_out_of_a_rebuilt_index(settings: Settings) -> None:
+    opened = Workspace(settings, lake := Lake(settings.lake_dir))
+    stages = (
+        EmbeddingsStage.from_workspace(opened),
+        SummaryEmbeddingsStage.from_workspace(opened),
+        MessageEmbeddingsStage.from_workspace(opened),
+    )
+    retire_rows(aged(settings, *PASSING), FAR)
+
+    def points(base: str, stage: LineStage | MessageEmbeddingsStage) -> set[str]:
+        with open_index(settings, stages[0].encoder, base) as index:
+            return index.ids(OLD, stage.records)
+
+    def all_right() -> bool:
+        return all(
+            points(MESSAGES if stage is stages[2] else COLLECTION, stage)
+            == set(lake.read(stage.tables[0], [OLD])["point_id"])
+            for stage in stages
+        )
+
+    assert all_right() and len(stages[0].items(OLD)) == lake.read("embeddings", [OLD]).height > 0
+    shutil.rmtree(settings.index_dir)
+    assert vector_problems(opened)
+    rebuild(opened, [NEW, NEXT, OLD], lambda day: None)
+    assert all_right() and not vector_problems(opened)
+
+
+def test_no_later_run_brings_rows_back_or_looks_again(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(settings, tmp_path)
+    retire_rows(aged(settings, *PASSING), FAR)
+    before = tables(settings)
+    assert run(settings, tmp_path) == [] and tables(settings) == before
+    monkeypatch.setattr("memory_pipeline.embeddings.stage.VERSION", "another")
+    monkeypatch.setattr("memory_pipeline.embeddings.messages.VERSION", "another")
+    monkeypatch.setattr("memory_pipeline.friction.stage.VERSION", "another")
+    lake = Lake(settings.lake_dir)
+    kept = {table: lake.read(table, [OLD]) for table in PASSING}
+    assert {table for table, day in run(settings, tmp_path) if day == OLD} == set(PASSING)
+    assert all(lake.read(table, [OLD]).equals(rows) for table, rows in kept.items())
+
+
+def test_a_model_that_went_missing_takes_nothing_that_was_kept(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retire_rows(aged(settings, "embeddings"), FAR)
+    lake = Lake(settings.lake_dir)
+    kept = lake.read("embeddings", [OLD])
+    use_encoder(monkeypatch, MissingEncoder())
+    other = changed(settings, embedding_model="another")
+    bring_up_to_date(EmbeddingsStage.from_workspace(Workspace(other, lake)), lake, OLD)
+    assert lake.fingerprint("embeddings", OLD) == INCOMPLETE and lake.read("embeddings", [OLD]).equals(kept)
+
+
+def test_rows_of_a_day_that_is_not_done_wait(settings: Settings) -> None:
+    Lake(settings.lake_dir).path("reflections", OLD).unlink()
+    assert retire(aged(settings, "embeddings"), FAR) == {"embeddings": Retired([NEXT], [OLD])}
+
+
+def test_what_was_said_last_in_a_session_stays(settings: Settings) -> None:
+    lake = Lake(settings.lake_dir)
+    retire_words(changed(settings, keep_words_last=1), TODAY)
+    kept = lake.read("messages", [OLD]).filter(pl.col("text") != "")["text"].to_list()
+    assert kept == [f"By the way, {TALK} {OLD.day}."]
+    assert lake.read("message_embeddings", [OLD]).is_empty(), "it is no longer searched"
+    assert retire_words(changed(settings, keep_words_last=1), TODAY) == Retired([], [])
+    assert retire_words(settings, TODAY) == Retired([OLD, NEXT], []), "and goes where no longer so many are kept"
+    assert set(lake.read("messages", [OLD])["text"]) == {""}
+
+
+def test_a_session_that_went_on_has_its_last_words_on_a_later_day(settings: Settings) -> None:
+    lake = Lake(settings.lake_dir)
+    (row,) = lake.read("sessions", [OLD]).to_dicts()
+    put(lake, "sessions", {**row, "day": NEXT})
+    retire_words(changed(settings, keep_words_last=1), TODAY)
+    assert set(lake.read("messages", [OLD])["text"]) == {""}
+
+
+@pytest.mark.parametrize(
+    ("name", "days", "expected"),
+    [
+        ("keep_words_days", 7, "more than the 7 days of lookback_days"),
+        ("keep_days_embeddings", 90, "at least 91 days"),
+    ],
+)
+def test_an_age_at_which_today_still_needs_it_is_refused(tmp_path: Path, name: str, days: int, expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        workspace(tmp_path, **{name: days})
+    assert workspace(tmp_path, **{name: days + 1})
+
+
+def test_ages_are_those_of_tables_that_nothing_else_is_made_from(settings: Settings) -> None:
+    assert set(type(settings.keep_days).model_fields) == set(PASSING)
+    assert set(type(settings.keep_days)().model_dump().values()) == {0}
+    assert retire(changed(settings, keep_words_days=0), FAR) == {}
+
+
+def test_every_screen_says_that_words_are_no_longer_kept(settings: Settings, tmp_path: Path) -> None:
+    lake = Lake(settings.lake_dir)
+    (row,) = [r for r in lake.read("messages", [OLD]).to_dicts() if r["text"].startswith("Never deploy")]
+    proposal = next(p for p in ProposalLog(lake).frame.to_dicts() if p["day"] == OLD)
+    retire_words(changed(settings, keep_words_last=1), TODAY)
+    last = f"By the way, {TALK} {OLD.day}."
+    told = show(Asked(settings, tmp_path), row["session_id"])
+    assert last in told and f"({NOT_KEPT})" in told and RULE not in told
+    screen = session_screen(settings, {"id": row["session_id"]})
+    assert [m["text"] for m in screen.messages if m["text"]] == [last] and len(screen.messages) > 1
+    assert {words for words, _ in cards_of(Workspace(settings, lake), [proposal])[0].quotes} == {NOT_KEPT}
+
+
+def test_the_report_counts_nothing_in_words_that_are_gone(settings: Settings) -> None:
+    retire_words(changed(settings, keep_words_last=1), TODAY)
+    figures = {f.key: f.by_day for f in figures_of(Lake(settings.lake_dir), [], settings.zone)}
+    assert set(figures["coverage"]) == set(figures["redactions"]) == {NEW}
+    assert OLD in figures["duplicates"], "observations are all there"
