@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -472,6 +473,8 @@ def load_settings() -> Settings:
     if missing := missing_extras(settings):
         raise SettingError(" ".join(missing))
     _refuse_a_newer_format(settings.workspace)
+    if settings.lake and _marks_of_the_lake().take_over(settings):
+        settings = Settings()
     _refuse_another_zone(settings, lambda: given(Settings, settings.workspace))
     tokens.estimate_by(settings.token_estimate)
     return settings
@@ -540,7 +543,10 @@ def _refuse_another_zone(settings: Settings, places: Callable[[], Given]) -> Non
 
 
 def keep_timezone(settings: Settings) -> None:
-    """Make the zone the workspace's own, so that a journey does not move its days."""
+    """Make the zone the workspace's own, so that a journey does not move its days, and that of the lake that it shares
+    with others. Raises `OtherMarksError` where that has another."""
+    if settings.lake:
+        _marks_of_the_lake().share_zone(settings)
     workspace_marks.keep_zone(settings.workspace, settings.timezone)
 
 
@@ -553,6 +559,8 @@ def keep_first_day(settings: Settings, session_days: Iterable[date], *, is_compl
     days = list(session_days)
     if is_complete:
         workspace_marks.keep_first_day(settings.workspace, days, today(settings.zone))
+        if settings.lake and days:  # else what is pushed to a server that runs already would be left out
+            _marks_of_the_lake().share_first_day(settings)
     if "start_date" in settings.model_fields_set:
         return settings
     first = workspace_marks.kept_first_day(settings.workspace) or min((*days, settings.start_date))
@@ -560,5 +568,15 @@ def keep_first_day(settings: Settings, session_days: Iterable[date], *, is_compl
 
 
 def salt_of(settings: Settings) -> bytes:
-    """The workspace's own random bytes for marks of secrets: equal secrets get equal marks only in it."""
+    """The workspace's own random bytes for marks of secrets: equal secrets get equal marks only in it, and in those
+    that share its lake."""
+    if settings.lake:
+        _marks_of_the_lake().make_salt(settings)
     return workspace_marks.salt(settings.workspace)
+
+
+def _marks_of_the_lake() -> ModuleType:
+    """Not above: the client of a bucket takes long to import, and only a lake in one needs it."""
+    from memory_pipeline.lake import shared_marks
+
+    return shared_marks

@@ -35,12 +35,16 @@ def run(
     last: LAST = None,
     everything: EVERYTHING = False,
     sessions: SESSIONS = None,
+    review: Annotated[
+        bool, typer.Option("--review/--no-review", help="Bring REVIEW.md and MEMORY.md up to date.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Bring the last days, or the days named, up to date.
 
     The last days are the 7 latest that have sessions. Days that are old enough are distilled with it, and the weeks and
-    months that have ended with them.
+    months that have ended with them. Where the person whose memory it is reviews on another machine, over the same
+    lake, --no-review leaves both files to that one.
     """
     span, began = span_of(first, last, everything), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions)
@@ -57,13 +61,15 @@ def run(
             ranges = _plan(settings, catalogue, days)
             with running(settings, catalogue, is_pressed) as runs:
                 runs.over(ranges)
-                runs.review()
+                if review:
+                    runs.review()
                 runs.distil(None if everything else days)
             return runs.failure
 
         failure = until_whole(workspace, work)
         summary = report_outcome(settings, days, began, failure, as_json=as_json)
-        keep_outcome(settings, catalogue, days, None if everything else days, summary)
+        if review:
+            keep_outcome(settings, catalogue, days, None if everything else days, summary)
 
 
 def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> list[tuple[date, date]]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import APPROVED, DECISIONS, ProposalLog
-from memory_pipeline.proposals.memory_copies import memory_loss
+from memory_pipeline.proposals.memory_copies import is_reviewed_elsewhere, memory_loss
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.verdict import Verdict
 
@@ -44,7 +44,7 @@ class ProposalIntegrity:
         ours = {line.proposal_id for line in lines if line.proposal_id}
         without_comment = set(promotions.filter("already_there")["proposal_id"])
         loss = memory_loss(lake, memory_file)
-        if not loss and len(promoted) >= MANY and not ours:
+        if not loss and len(promoted) >= MANY and not ours and not is_reviewed_elsewhere(lake, memory_file):
             loss = f"MEMORY.md has none of the {len(promoted)} lines that were promoted"
         return cls(lake, dict(decided), promoted, frozenset(ours | without_comment), applied, loss)
 
