@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.choosing import SESSIONS, look, progress
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say
+from memory_pipeline.cli.choosing import SESSIONS, left_out, look, progress
+from memory_pipeline.cli.console import INTERRUPTED, MISUSED, err, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.shared_marks import is_shared
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -26,34 +26,45 @@ def push(
 ) -> None:
     """Send what was said here, redacted, to a lake in a bucket.
 
-    Sessions are read and redacted on this machine. Nothing else is sent than the tables sessions, messages, windows and
-    files. It asks no model. What was sent is not sent again; a push that was stopped goes on where it was. `memory run`
-    with the same lake makes memory of it, on whatever machine.
+    Sessions are read and redacted on this machine. Only rows of sessions, messages and windows are sent, what is known
+    of their files, and hashes of what is forgotten. No model is asked. What was sent is not sent again; a push that was
+    stopped goes on where it was. `memory run` over the same lake makes memory of it, on whatever machine.
     """
     settings = _settings(lake, sessions)
     with one_sentence(SettingError, code=MISUSED):
         directories = roots(settings)
     sources = list(find_sources(directories))
     if not sources:
-        raise fail(f"There is no session in {', '.join(map(str, directories)) or 'any directory: none is named'}.")
-    prepare(settings)
-    done = _pushed(look(settings, sources))
-    sent, failed = [day for day in done if day.is_sent], [day for day in done if day.failure]
+        where = f" in {', '.join(map(str, directories))}" if directories else ", and no directory to look in"
+        raise fail(f"There is no session{where}: name a directory with session files by --sessions.")
+    try:
+        prepare(settings)
+        catalogue = look(settings, sources, is_stored=False)
+        done = _pushed(catalogue)
+    except KeyboardInterrupt:
+        raise fail("The push was stopped. The next one sends the rest.", INTERRUPTED) from None
+    failed = [day for day in done if day.failure]
     if as_json:
-        print_json(_data(settings, done))
+        print_json({"lake": settings.lake, "owner": settings.owner, "days": [asdict(day) for day in done]})
     else:
-        _print(settings, done)
+        _print(catalogue, done)
     if failed:
-        raise fail(f"{len(failed)} of {len(done)} days could not be sent; {len(sent)} were. Push again for the rest.")
+        raise fail(f"{len(failed)} of {len(done)} days could not be sent. Push again for the rest.")
 
 
 def _settings(lake: str | None, sessions: list[Path] | None) -> Settings:
-    """Those of the call, with the lake that it names. Raises `typer.Exit` for one that is in no bucket."""
+    """Those of the call, with the lake that it names. Raises `typer.Exit` for one that is in no bucket, and where
+    secrets would be sent."""
     if lake is not None:
         os.environ["MEMORY_LAKE"] = lake
     settings = settings_of_call(sessions or [])
     if not is_shared(settings):
-        raise fail("Expected where to push to: s3://bucket/prefix, gs:// or az://, here or as MEMORY_LAKE.", MISUSED)
+        raise fail(
+            "There is no bucket to push to: name one like s3://bucket/prefix, gs:// or az://, here or as MEMORY_LAKE.",
+            MISUSED,
+        )
+    if not settings.redact:
+        raise fail("MEMORY_REDACT=false would send secrets to the bucket: leave it on to push.", MISUSED)
     return settings
 
 
@@ -67,18 +78,15 @@ def _pushed(catalogue: Catalogue) -> list[Pushed]:
     return done
 
 
-def _print(settings: Settings, done: list[Pushed]) -> None:
-    sent = [day for day in done if day.is_sent]
+def _print(catalogue: Catalogue, done: list[Pushed]) -> None:
     for day in done:
         if day.failure:
             err.print(f"{day.day}: {day.failure}", style="red", soft_wrap=True)
         elif not day.is_complete:
             say(f"{day.day}: a session cannot be read for now; the next push sends the rest.", "yellow")
-    rows = f"{sum(day.sessions for day in sent)} sessions by day, {sum(day.messages for day in sent)} messages"
-    say(f"{len(sent)} of {len(done)} days sent to {settings.lake}: {rows}.")
-    if not sent:
-        say("The lake has all that is said here.", "dim")
-
-
-def _data(settings: Settings, done: list[Pushed]) -> dict[str, object]:
-    return {"lake": settings.lake, "owner": settings.owner, "days": [asdict(day) for day in done]}
+    sent = [day for day in done if day.is_sent]
+    days, rows = f"{len(sent)} of {len(done)} days", f"{sum(day.messages for day in sent)} messages"
+    place = catalogue.settings.lake
+    say(f"Sent to {place}: {days}, with {rows}." if sent else f"{place} has all that is said here: nothing was sent.")
+    if outside := left_out(catalogue):
+        say(outside)

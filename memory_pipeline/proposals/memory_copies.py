@@ -49,7 +49,9 @@ def is_gone(data: bytes | None) -> bool:
 
 def is_reviewed_elsewhere(lake: Lake, memory_file: Path) -> bool:
     """Whether the workspace never had a MEMORY.md, and another one over the same lake in a bucket may have it."""
-    return lake.storage.is_far and not memory_file.exists() and not copies_of(memory_file, memory_file.parent / "backups")
+    return (
+        lake.storage.is_far and not memory_file.exists() and not copies_of(memory_file, memory_file.parent / "backups")
+    )
 
 
 def memory_loss(lake: Lake, memory_file: Path) -> str | None:

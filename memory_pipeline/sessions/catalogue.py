@@ -81,6 +81,8 @@ class Catalogue:
     rows: dict[str, FileRow] = field(default_factory=dict)
     present: dict[str, Source] = field(default_factory=dict)
     """What the last refresh saw."""
+    unsent: set[str] = field(default_factory=set)
+    """Rows that a refresh has changed and not stored."""
 
     def __post_init__(self) -> None:
         self.rows = dict(self._stored().rows)
@@ -121,8 +123,10 @@ class Catalogue:
         *,
         seconds: float | None = None,
         on_file: Callable[[Source], None] | None = None,
+        is_stored: bool = True,
     ) -> Refresh:
-        """Read the sessions that are new or changed, until the time is up, and store what was learnt.
+        """Read the sessions that are new or changed, until the time is up, and store what was learnt, unless that is
+        left to `send`.
 
         A file that vanished keeps its row: what was read from it stays in the tables.
         """
@@ -151,11 +155,30 @@ class Catalogue:
             del self.rows[key]
         for known in ("_by_day", "_by_session", "_left_out", "_typed", "_with_plan", "projects"):
             self.__dict__.pop(known, None)
-        if changed or gone:
+        if not is_stored:
+            self.unsent.update(changed)
+        elif changed or gone:
             self._store(changed, gone)
         if days := self._all_days():
             self.settings = keep_first_day(self.settings, days, is_complete=not left)
         return Refresh(len(self.present), len(changed), left)
+
+    def send(self, last: date, left: Collection[date] = ()) -> int:
+        """Store the rows that a refresh has left to this call, of files whose days are all there, up to this one; how
+        many. Those of files with a day that is ``left`` stay unsent.
+
+        Who shares the lake takes what a row says for what the tables hold: it may not be there before its messages.
+        """
+
+        def is_done(key: str) -> bool:
+            days = [entry["day"] for entry in self.rows[key]["days"] or []]
+            return all(day <= last and day not in left for day in days)
+
+        done = sorted(filter(is_done, self.unsent))
+        if done:
+            self._store(done, ())
+            self.unsent.difference_update(done)
+        return len(done)
 
     def session(self, key: str) -> ParsedSession | None:
         """The session as it is now; None when it is gone, cannot be read, or is none.
