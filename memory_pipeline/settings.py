@@ -554,12 +554,14 @@ def keep_first_day(settings: Settings, session_days: Iterable[date], *, is_compl
     """Make the oldest of these days, or of what is stored, the workspace's first, where it has none yet; the settings
     with the day that counts: one that a user has set, else the workspace's.
 
-    Where they are not all the days that sessions have, nobody knows the oldest, and nothing is kept.
+    Where they are not all the days that sessions have, nobody knows the oldest, and nothing is kept; nor where a lake
+    is shared and has none yet, else what is pushed to a server that runs already would be left out.
     """
     days = list(session_days)
-    if is_complete:
+    is_shared = settings.lake is not None and _marks_of_the_lake().is_shared(settings)
+    if is_complete and (days or not is_shared):
         workspace_marks.keep_first_day(settings.workspace, days, today(settings.zone))
-        if settings.lake and days:  # else what is pushed to a server that runs already would be left out
+        if is_shared:
             _marks_of_the_lake().share_first_day(settings)
     if "start_date" in settings.model_fields_set:
         return settings

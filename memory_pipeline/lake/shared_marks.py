@@ -57,7 +57,7 @@ def share_zone(settings: Settings) -> None:
 
 def share_first_day(settings: Settings) -> None:
     """Make the workspace's first day the lake's, if it has none yet. Another one hides days, and harms nothing."""
-    if is_shared(settings) and (day := workspace_marks.content(settings.workspace, FIRST_DAY)):
+    if day := workspace_marks.content(settings.workspace, FIRST_DAY):
         _agreed(storage_of(settings), FIRST_DAY, day)
 
 
