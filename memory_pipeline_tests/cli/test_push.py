@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from io import BytesIO
@@ -19,10 +20,10 @@ from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.pushing import Pushed, prepare, push_days
 from memory_pipeline.sessions.redaction.forgotten import WORDS, words_digest, words_in
 from memory_pipeline.sessions.stage import SessionsStage
-from memory_pipeline.settings import load_settings, salt_of
+from memory_pipeline.settings import keep_timezone, load_settings, salt_of
 from memory_pipeline.stage import Built, bring_up_to_date
 from memory_pipeline.workspace import Workspace
-from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.cli.command import Command, memory, memory_json
 from memory_pipeline_tests.conftest import conversation, tool, user, write_session
 from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer, object_storage
 from memory_pipeline_tests.lake.workers import frame, push_from, started
@@ -154,6 +155,23 @@ def test_a_request_a_day_is_not_needed_to_find_that_nothing_is_new(
     server.counts.clear()
     assert not any(day.is_sent for day in Machine(monkeypatch, tmp_path / "laptop", url, folder).push())
     assert server.counts.total() == few
+
+
+def test_what_only_the_tables_of_the_laptop_have_can_be_copied_before_and_stays(
+    url: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, lake = workspace(tmp_path / "laptop", session_dirs=(folder,))
+    keep_timezone(settings)
+    catalogue = Catalogue(lake, settings)
+    catalogue.refresh(find_sources(roots(settings)))
+    for day in catalogue.days():
+        bring_up_to_date(SessionsStage(Workspace(settings, lake), catalogue, datetime.now(UTC)), lake, day)
+    (folder / "s1.jsonl").unlink()  # by its harness
+    storage = ObjectStorage(url)
+    for path in lake.root.glob("*/*.parquet"):
+        storage.write(f"{path.relative_to(lake.root)}", path.read_bytes())
+    assert not any(day.is_sent for day in Machine(monkeypatch, tmp_path / "laptop", url, folder).push())
+    assert said(url) == dict.fromkeys(DAYS, 10)
 
 
 def test_a_secret_reaches_no_object(server: ObjectServer, url: str, tmp_path: Path) -> None:
@@ -393,3 +411,38 @@ def test_a_server_without_sessions_waits_for_a_push_and_shows_no_examples(
     told = refused(tmp_path, "run", "--no-review", env=server.env | {"MEMORY_LAKE": url}, code=1)
     assert f"nothing was pushed to {url}: call `memory push` where the sessions are" in told
     assert not stored(url)
+
+
+def test_a_day_that_fails_stops_no_other_and_is_sent_by_the_next_push(
+    url: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = SessionsStage.build
+
+    def fails(stage: SessionsStage, day: date) -> Built:
+        if day == DAYS[1]:
+            raise ValueError("a mistake in the code")
+        return build(stage, day)
+
+    monkeypatch.setattr(SessionsStage, "build", fails)
+    done = Machine(monkeypatch, tmp_path / "laptop", url, folder).push()
+    assert [day.failure for day in done] == ["", "ValueError: a mistake in the code", ""]
+    # the server must not take the day for one that was sent
+    assert not Lake(ObjectStorage(url)).read("files")["path"].str.ends_with("s1.jsonl").any()
+    monkeypatch.setattr(SessionsStage, "build", build)
+    Machine(monkeypatch, tmp_path / "server", url).run()
+    assert [d.is_sent for d in Machine(monkeypatch, tmp_path / "laptop", url, folder).push()] == [False, True, False]
+    assert said(url) == dict.fromkeys(DAYS, 10)
+
+
+def test_a_push_that_a_user_stops_says_so(server: ObjectServer, url: str, folder: Path, tmp_path: Path) -> None:
+    assert memory(tmp_path, "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0
+    grown(folder, 1, users=7)
+    server.counts.clear()
+    server.answer_with(503)
+    command = Command(tmp_path, "push", url, "--sessions", f"{folder}", env=server.env)
+    while not server.counts:
+        time.sleep(0.05)
+    command.send_signal(signal.SIGINT)
+    stopped = command.result()
+    assert stopped.returncode == 130, stopped.stderr
+    assert "The push was stopped. The next one sends the rest." in stopped.stderr and "Traceback" not in stopped.stderr
