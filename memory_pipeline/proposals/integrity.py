@@ -42,9 +42,11 @@ class ProposalIntegrity:
         promoted = dict(promotions.group_by("proposal_id").len().iter_rows())
         lines = lines_of(memory_file.read_bytes() if memory_file.exists() else None)
         ours = {line.proposal_id for line in lines if line.proposal_id}
+        if is_reviewed_elsewhere(lake, memory_file):
+            ours.update(promoted)  # as far as can be told here
         without_comment = set(promotions.filter("already_there")["proposal_id"])
         loss = memory_loss(lake, memory_file)
-        if not loss and len(promoted) >= MANY and not ours and not is_reviewed_elsewhere(lake, memory_file):
+        if not loss and len(promoted) >= MANY and not ours:
             loss = f"MEMORY.md has none of the {len(promoted)} lines that were promoted"
         return cls(lake, dict(decided), promoted, frozenset(ours | without_comment), applied, loss)
 
