@@ -82,8 +82,18 @@ class ReadsMessages(Stage, Protocol):
         """The days whose messages the day's rows are made from."""
 
 
+@runtime_checkable
+class ReadsFiles(Stage, Protocol):
+    """A stage whose rows are made from files of this machine."""
+
+    def is_of_others(self, day: date) -> bool:
+        """Whether the day's rows can only be made on another machine."""
+
+
 def is_settled(stage: Stage, lake: Lake, day: date) -> bool:
-    """Whether the stored rows of the day stay, whatever changes: words that they were made from are gone."""
+    """Whether the stored rows of the day stay, whatever changes: what they were made from is gone, or is not here."""
+    if isinstance(stage, ReadsFiles) and stage.is_of_others(day):
+        return True
     return (
         isinstance(stage, ReadsMessages)
         and any(lake.is_retired("messages", read) for read in stage.days_read(day))

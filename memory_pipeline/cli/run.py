@@ -76,7 +76,8 @@ def run(
 
 def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> list[tuple[date, date]]:
     """The ranges of days that are to be run, which are told; with what else is said or done before a run."""
-    problems = vector_problems(Workspace(settings, catalogue.lake))  # first: it may make days out of date
+    # first: it may make days out of date
+    problems = vector_problems(Workspace(settings, catalogue.lake), before_a_run=True)
     with waiting("what is out of date"):
         ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
     nothing = "nothing can be done, but not all is well" if problems else UP_TO_DATE

@@ -23,7 +23,7 @@ from memory_pipeline.lake.rows import WatchedRuleRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.scope import noted, without_note
-from memory_pipeline.sessions.discovery import roots
+from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.redaction.forgotten import Forgotten
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import sentences, squeeze
@@ -178,11 +178,9 @@ def promotion_days(lake: Lake) -> dict[str, date]:
 def _folders(workspace: Workspace) -> list[str]:
     """Where sessions worked. On a server that many people push to, the same path is somebody else's folder: of a lake
     in a bucket only those count whose sessions are read on this machine."""
-    files = workspace.lake.read("files", columns=("path", "cwd")).drop_nulls("cwd")
-    if workspace.lake.storage.is_far:
-        directories = roots(workspace.settings)
-        files = files.filter([any(Path(p).is_relative_to(root) for root in directories) for p in files["path"]])
-    return files["cwd"].unique().sort().to_list()
+    catalogue = Catalogue(workspace.lake, workspace.settings)
+    rows = (row for key, row in catalogue.rows.items() if catalogue.is_of_this_machine(key))
+    return sorted({row["cwd"] for row in rows if row["cwd"]})
 
 
 DayOf = Callable[[float], date]

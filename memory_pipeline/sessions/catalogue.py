@@ -25,6 +25,7 @@ from memory_pipeline.lake.rows import FileDayRow, FileRow, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.sessions.catalogue_row import new_row, session_columns, unread_row
+from memory_pipeline.sessions.discovery import roots
 from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all
 from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Source
 from memory_pipeline.sessions.projects import Place, Projects
@@ -149,7 +150,7 @@ class Catalogue:
         gone = [
             key
             for key, row in self.rows.items()
-            if row["reason"] and not row["session_id"] and key not in self.present and not self._is_elsewhere(key)
+            if row["reason"] and not row["session_id"] and key not in self.present and self._is_gone(key)
         ]
         for key in gone:
             del self.rows[key]
@@ -202,7 +203,18 @@ class Catalogue:
         """Whether no session could be read from the source when it was last looked at."""
         return key in self.rows and self.rows[key]["reason"] is not None
 
+    def is_of_this_machine(self, key: str) -> bool:
+        """Whether the file is, or was, in a directory that is read here. With a lake in a bucket others are known too:
+        what lies at their path on this machine is somebody else's."""
+        return not self.lake.storage.is_far or key in self.present or key.startswith(self._directories)
+
+    @cached_property
+    def _directories(self) -> tuple[str, ...]:
+        return tuple(f"{root}/" for root in roots(self.settings))
+
     def _known_source(self, key: str) -> Source | None:
+        if not self.is_of_this_machine(key):
+            return None
         row = self.rows[key]
         member = row["member"] or ""
         path = Path(key.removesuffix(f"#{member}") if member else key)
@@ -212,10 +224,11 @@ class Catalogue:
             return Source(str(path), member, row["size"], row["modified_ns"] or 0)
         return source_of(path)
 
-    def _is_elsewhere(self, key: str) -> bool:
-        """Whether the file is there, where the last refresh did not look."""
+    def _is_gone(self, key: str) -> bool:
+        """Whether the file is no longer there, also where the last refresh did not look."""
         source = self._known_source(key)
-        return source is not None and all(source.path != other.path for other in self.present.values())
+        is_there = source is not None and all(source.path != other.path for other in self.present.values())
+        return self.is_of_this_machine(key) and not is_there
 
     def is_readable(self, key: str) -> bool:
         """Whether the session is there, wherever the last refresh looked, could be read, and may be stored."""

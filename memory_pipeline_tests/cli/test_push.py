@@ -281,27 +281,36 @@ def test_of_two_machines_that_write_a_day_at_once_neither_loses_its_words(
     assert said(url) == {DAYS[0]: 20, DAYS[1]: 10, DAYS[2]: 10}
 
 
-def test_a_server_that_runs_while_a_day_is_sent_does_not_put_the_old_one_back(
+def test_a_server_leaves_what_was_sent_as_it_is_and_opens_no_file_that_it_names(
     url: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """There, another person's session may lie at the same path."""
     Machine(monkeypatch, tmp_path / "laptop", url, folder).push()
-    grown(folder, 0, users=7)
-    laptop = Machine(monkeypatch, tmp_path / "laptop", url, folder)
+    sent = stored(url)
+    for number in range(3):
+        grown(folder, number, users=7)
+    monkeypatch.setattr(Catalogue, "_reader", "of a later version")
     server = Machine(monkeypatch, tmp_path / "server", url)
-    server.catalogue.rows = {key: row | {"reader": "newer"} for key, row in server.catalogue.rows.items()}
-    monkeypatch.setattr(Catalogue, "_reader", "newer")  # which makes all days anew
-    build = SessionsStage.build
+    assert len(server.catalogue.rows) == 3 and not server.run() and stored(url) == sent
+    assert [server.catalogue.session(key) for key in server.catalogue.rows] == [None] * 3
+    server.catalogue.refresh([])
+    assert stored(url) == sent
 
-    def meanwhile(stage: SessionsStage, day: date) -> Built:
-        built = build(stage, day)
-        if day == DAYS[0] and said(url)[day] == 10:
-            monkeypatch.setattr(SessionsStage, "build", build)
-            laptop.push()
-        return built
 
-    monkeypatch.setattr(SessionsStage, "build", meanwhile)
-    assert len(server.run()) == 1  # the other days are as the laptop has sent them
-    assert said(url) == {DAYS[0]: 14, DAYS[1]: 10, DAYS[2]: 10}
+def test_a_look_at_the_state_of_a_laptop_sends_nothing(
+    server: ObjectServer, url: str, folder: Path, tmp_path: Path
+) -> None:
+    """Nor does it have the server take a day for one that was sent."""
+    assert memory(tmp_path, "push", url, "--sessions", f"{folder}", env=server.env).returncode == 0
+    grown(folder, 2, users=7)
+    server.counts.clear()
+    env = server.env | {"MEMORY_LAKE": url, "MEMORY_SESSION_DIRS": f"{folder}"}
+    told = memory(tmp_path, "status", env=env).stdout
+    assert f"days to be sent         1 (last {DAYS[2]}); `memory push`" in told and "not well" not in told
+    assert "none here: another machine makes memory" in memory(tmp_path, "doctor", env=env).stdout
+    assert not server.counts["PUT"]
+    memory(tmp_path, "push", env=env)
+    assert said(url) == {DAYS[0]: 10, DAYS[1]: 10, DAYS[2]: 14}
 
 
 # --- what is forgotten ---
