@@ -336,6 +336,23 @@ def test_what_one_machine_was_told_to_forget_no_other_brings_back(
     assert len(texts) == 40 and words not in set(texts)
 
 
+def test_what_is_forgotten_over_the_lake_the_laptop_sends_no_more(
+    server: ObjectServer, url: str, folder: Path, tmp_path: Path
+) -> None:
+    words, call = "I looked at part 1, part 3.", ("push", url, "--sessions", f"{folder}")
+    assert memory(tmp_path / "laptop", *call, env=server.env).returncode == 0
+    assert words in set(Lake(ObjectStorage(url)).read("messages")["text"])
+    env = server.env | {"MEMORY_LAKE": url, "MEMORY_DEFAULT_SESSION_DIRS": "false"}
+    done = memory(tmp_path / "server", "forget", words, "--yes", env=env)
+    assert done.returncode == 0, done.stderr
+    for users in (5, 7):  # the day is read again, and later its session grows
+        grown(folder, 1, users)
+        told = memory(tmp_path / "laptop", *call, env=server.env).stdout
+        assert f"Sent to {url}: 1 of 3 days, with {2 * users} messages." in told
+        texts = set(Lake(ObjectStorage(url)).read("messages", [DAYS[1]])["text"])
+        assert words not in texts and "I looked at part 1, part 4." in texts
+
+
 # --- what is refused ---
 
 
