@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -525,6 +526,8 @@ def load_settings() -> Settings:
     if missing := missing_extras(settings):
         raise SettingError(" ".join(missing))
     _refuse_a_newer_format(settings.workspace)
+    if settings.lake and _marks_of_the_lake().take_over(settings):
+        settings = Settings()
     _refuse_another_zone(settings, lambda: given(Settings, settings.workspace))
     tokens.estimate_by(settings.token_estimate)
     return settings
@@ -593,7 +596,10 @@ def _refuse_another_zone(settings: Settings, places: Callable[[], Given]) -> Non
 
 
 def keep_timezone(settings: Settings) -> None:
-    """Make the zone the workspace's own, so that a journey does not move its days."""
+    """Make the zone the workspace's own, so that a journey does not move its days, and that of the lake that it shares
+    with others. Raises `OtherMarksError` where that has another."""
+    if settings.lake:
+        _marks_of_the_lake().share_zone(settings)
     workspace_marks.keep_zone(settings.workspace, settings.timezone)
 
 
@@ -601,11 +607,15 @@ def keep_first_day(settings: Settings, session_days: Iterable[date], *, is_compl
     """Make the oldest of these days, or of what is stored, the workspace's first, where it has none yet; the settings
     with the day that counts: one that a user has set, else the workspace's.
 
-    Where they are not all the days that sessions have, nobody knows the oldest, and nothing is kept.
+    Where they are not all the days that sessions have, nobody knows the oldest, and nothing is kept; nor where a lake
+    is shared and has none yet, else what is pushed to a server that runs already would be left out.
     """
     days = list(session_days)
-    if is_complete:
+    is_shared = settings.lake is not None and _marks_of_the_lake().is_shared(settings)
+    if is_complete and (days or not is_shared):
         workspace_marks.keep_first_day(settings.workspace, days, today(settings.zone))
+        if is_shared:
+            _marks_of_the_lake().share_first_day(settings)
     if "start_date" in settings.model_fields_set:
         return settings
     first = workspace_marks.kept_first_day(settings.workspace) or min((*days, settings.start_date))
@@ -613,5 +623,15 @@ def keep_first_day(settings: Settings, session_days: Iterable[date], *, is_compl
 
 
 def salt_of(settings: Settings) -> bytes:
-    """The workspace's own random bytes for marks of secrets: equal secrets get equal marks only in it."""
+    """The workspace's own random bytes for marks of secrets: equal secrets get equal marks only in it, and in those
+    that share its lake."""
+    if settings.lake:
+        _marks_of_the_lake().make_salt(settings)
     return workspace_marks.salt(settings.workspace)
+
+
+def _marks_of_the_lake() -> ModuleType:
+    """Not above: the client of a bucket takes long to import, and only a lake in one needs it."""
+    from memory_pipeline.lake import shared_marks
+
+    return shared_marks

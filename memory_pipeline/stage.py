@@ -9,12 +9,17 @@ from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 
+from memory_pipeline.errors import TryAgainLaterError
+from memory_pipeline.lake.storage import Expected, ReplacedMeanwhileError
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.llm.errors import BudgetReachedError, InBatchError
 from memory_pipeline.text import tokens
 
 INCOMPLETE = "incomplete"
 """Stored in place of a fingerprint, and no day's own: what is missing is looked for again by every run."""
+
+MAX_TRIES = 20
+"""So often a day is built again because another machine has written it meanwhile: each time one of both succeeds."""
 
 OUT_OF_BUDGET = "out_of_budget"
 """The note of a day that waits since the budget of the models is used up: the sentence about it."""
@@ -32,6 +37,9 @@ class Built:
     """What there is to say of it beside the rows: names and values for the UI."""
     warnings: tuple[str, ...] = ()
     """Sentences for whoever reads the run's log."""
+    replaces: Mapping[str, Expected] = field(default_factory=dict)
+    """By table, the version of the day that stored rows were taken over from: they may replace no other one, since
+    another machine may have added rows of its own to it."""
     failure: Exception | None = None
     """What kept the day from being finished, where that is no matter of waiting: raised once the frames are stored."""
 
@@ -74,8 +82,18 @@ class ReadsMessages(Stage, Protocol):
         """The days whose messages the day's rows are made from."""
 
 
+@runtime_checkable
+class ReadsFiles(Stage, Protocol):
+    """A stage whose rows are made from files of this machine."""
+
+    def is_of_others(self, day: date) -> bool:
+        """Whether the day's rows can only be made on another machine."""
+
+
 def is_settled(stage: Stage, lake: Lake, day: date) -> bool:
-    """Whether the stored rows of the day stay, whatever changes: words that they were made from are gone."""
+    """Whether the stored rows of the day stay, whatever changes: what they were made from is gone, or is not here."""
+    if isinstance(stage, ReadsFiles) and stage.is_of_others(day):
+        return True
     return (
         isinstance(stage, ReadsMessages)
         and any(lake.is_retired("messages", read) for read in stage.days_read(day))
@@ -103,20 +121,36 @@ def is_current(stage: Stage, lake: Lake, day: date) -> bool:
 def bring_up_to_date(stage: Stage, lake: Lake, day: date) -> Built | None:
     """Build and store the day unless it is up to date; what was built, if anything.
 
-    Raises what kept a day from being finished, after what there is of it was stored.
+    Raises what kept a day from being finished, after what there is of it was stored, and `TryAgainLaterError` where
+    other machines write the day all the time.
     """
     if is_settled(stage, lake, day):
         return None
     fingerprint = fingerprint_of_day(stage, day)  # before building: what changes meanwhile is found by the next run
     if _is_stored(stage, lake, day, fingerprint):
         return None
-    built = stage.build(day)
+    for _ in range(MAX_TRIES):
+        built = stage.build(day)
+        try:
+            _store(stage, lake, day, built, fingerprint)
+        except ReplacedMeanwhileError:
+            continue
+        if built.failure:
+            raise built.failure
+        return built
+    raise TryAgainLaterError(
+        f"{lake.place(stage.tables[0], day)} was written by another machine {MAX_TRIES} times whenever this one was "
+        "about to: run it again, with fewer at once."
+    )
+
+
+def _store(stage: Stage, lake: Lake, day: date, built: Built, fingerprint: str) -> None:
     is_complete = built.is_complete and built.failure is None
     for table in stage.tables:
-        lake.replace(table, built.frames[table], [day], {day: fingerprint if is_complete else INCOMPLETE})
-    if built.failure:
-        raise built.failure
-    return built
+        replaced = built.replaces.get(table, "any")
+        lake.replace(
+            table, built.frames[table], [day], {day: fingerprint if is_complete else INCOMPLETE}, expected=replaced
+        )
 
 
 def _is_stored(stage: Stage, lake: Lake, day: date, fingerprint: str) -> bool:

@@ -22,7 +22,7 @@ from memory_pipeline.memory_json import WrongFileError
 ZONE, FIRST_DAY, SALT, FORMAT_MARK = "timezone", "start_date", "salt", "format"
 FORMAT = 2
 """The format that this version writes: how many of `operations/migrations.py` a workspace has behind it."""
-_SALT_BYTES = 16
+SALT_BYTES = 16
 
 
 def keep_private(workspace: Path) -> None:
@@ -48,6 +48,20 @@ def open_to_others(workspace: Path) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 if not path.is_symlink() and path.stat().st_mode & 0o077:
                     yield path
+
+
+def content(workspace: Path, name: str) -> bytes | None:
+    """What the mark of this name says, as it is shared with other workspaces; None where it is not made."""
+    if name == SALT:
+        return next(filter(None, map(_salt_in, _places(workspace, SALT))), None)
+    text = _kept(workspace, name)
+    return f"{text}\n".encode() if text and _is_sound(name, text) else None
+
+
+def make(workspace: Path, name: str, data: bytes) -> None:
+    """Make the mark of this name, as `content` gives it of another workspace, unless there is one."""
+    for path in _places(workspace, name):
+        _make(path, data)
 
 
 def kept_zone(workspace: Path) -> str | None:
@@ -100,7 +114,7 @@ def keep_format(workspace: Path, number: int) -> None:
 def salt(workspace: Path) -> bytes:
     """The workspace's own random bytes, made once."""
     places = _places(workspace, SALT)
-    found = next(filter(None, map(_salt_in, places)), None) or os.urandom(_SALT_BYTES)
+    found = next(filter(None, map(_salt_in, places)), None) or os.urandom(SALT_BYTES)
     for path in places:
         if _salt_in(path) is None:  # gone, or of a disk that was full or is damaged
             path.unlink(missing_ok=True)
@@ -113,7 +127,7 @@ def _salt_in(path: Path) -> bytes | None:
         found = path.read_bytes()
     except FileNotFoundError:
         return None
-    return found if len(found) >= _SALT_BYTES and any(found) else None
+    return found if len(found) >= SALT_BYTES and any(found) else None
 
 
 def _stored(workspace: Path) -> Iterator[date]:

@@ -117,7 +117,7 @@ def plan_of(settings: Settings, catalogue: Catalogue, span: tuple[date, date], *
     chosen = days_in(catalogue, span, everything=False)
     if not chosen:
         raise fail(_nothing_in(catalogue, span))
-    vector_problems(Workspace(settings, catalogue.lake))  # first: it may make days out of date
+    vector_problems(Workspace(settings, catalogue.lake), before_a_run=True)  # first: it may make days out of date
     planning = Stages.from_settings(settings, catalogue, datetime.now(UTC), for_planning=True)
     with waiting("what is out of date"):
         left = [day for day in chosen if not planning.is_current(day)]

@@ -58,10 +58,10 @@ def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bo
     return sorted(day for day in {*catalogue.days(), *kept} if first <= day <= last)
 
 
-def sessions_of_call(sessions: list[Path] | None) -> tuple[Settings, Catalogue]:
+def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True) -> tuple[Settings, Catalogue]:
     """The settings, and what is known of the session files after those that are new or changed were read.
 
-    Where there is none at all and none were named, they are those of the bundled examples.
+    Where there is none at all and none were named, they are those of the bundled examples, if these are wanted.
     """
     settings = settings_of_call(sessions or [])
     with one_sentence(SettingError, code=MISUSED):
@@ -73,6 +73,11 @@ def sessions_of_call(sessions: list[Path] | None) -> tuple[Settings, Catalogue]:
     catalogue = look(settings, sources)
     if catalogue.has_sessions or named:
         return catalogue.settings, catalogue
+    if not with_examples:
+        raise fail(
+            f"There is no session on this machine, and nothing was pushed to {settings.lake or 'a lake'}: call "
+            "`memory push` where the sessions are, with the lake that MEMORY_LAKE names here."
+        )
     settings = use_examples(settings)
     err.print(
         "No sessions of a coding agent were found on this machine, so the bundled examples are used. "
@@ -92,8 +97,18 @@ def look_before_dagster(settings: Settings) -> None:
         keep_first_day(look(settings, sources).settings, ())
 
 
-def look(settings: Settings, sources: list[Source]) -> Catalogue:
-    """What is known of these session files, after those that are new or changed were read."""
+def left_out(catalogue: Catalogue) -> str:
+    """That days with sessions are no days of the workspace, where there are any."""
+    outside = len(catalogue.days_outside())
+    if not outside:
+        return ""
+    first = catalogue.settings.start_date
+    return f"{outside} days before {first} or in the future are left out; see `memory status`."
+
+
+def look(settings: Settings, sources: list[Source], *, is_stored: bool = True) -> Catalogue:
+    """What is known of these session files, after those that are new or changed were read; stored unless that is left
+    to `Catalogue.send`."""
     if sources:
         require_space(settings.workspace)
         keep_private(settings.workspace)
@@ -101,7 +116,7 @@ def look(settings: Settings, sources: list[Source]) -> Catalogue:
     if sources:
         with progress() as bar:
             reading = bar.add_task("reading session files", total=len(sources))
-            refresh = catalogue.refresh(sources, on_file=lambda _: bar.advance(reading))
+            refresh = catalogue.refresh(sources, on_file=lambda _: bar.advance(reading), is_stored=is_stored)
             bar.update(reading, completed=len(sources))
         err.print(f"{refresh.files} session files, {refresh.changed} new or changed.", style="dim")
     return catalogue

@@ -38,6 +38,7 @@ COMMANDS = {
     "why": "Show where a line comes from, back to the words that were said.",
     "friction": "List what keeps going wrong, and what would end it.",
     "remember": "Offer a line for MEMORY.md in your own words.",
+    "push": "Send what was said here, redacted, to a lake in a bucket.",
     "team": "Offer a team's memory what two of its people approved.",
     "forget": "Take a session, a line or words out of all that is kept.",
     "mcp": "Answer agents over MCP, on stdin and stdout.",

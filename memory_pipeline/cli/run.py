@@ -12,6 +12,7 @@ from memory_pipeline.cli.choosing import (
     LAST,
     SESSIONS,
     days_in,
+    left_out,
     sessions_of_call,
     span_of,
     waiting,
@@ -35,20 +36,25 @@ def run(
     last: LAST = None,
     everything: EVERYTHING = False,
     sessions: SESSIONS = None,
+    review: Annotated[
+        bool, typer.Option("--review/--no-review", help="Bring REVIEW.md and MEMORY.md up to date.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Bring the last days, or the days named, up to date.
 
     The last days are the 7 latest that have sessions. Days that are old enough are distilled with it, and the weeks and
-    months that have ended with them.
+    months that have ended with them. Where the person whose memory it is reviews on another machine, over the same
+    lake, --no-review leaves both files to that one.
     """
     span, began = span_of(first, last, everything), datetime.now(UTC)
-    settings, catalogue = sessions_of_call(sessions)
+    settings, catalogue = sessions_of_call(sessions, with_examples=review)
     workspace, days = Workspace(settings, catalogue.lake), list[date]()
     with last_words(settings), only_run(settings), interrupts() as is_pressed:
         days[:] = days_in(catalogue, span, everything)
         if (known := kept_outcome(settings, days)) and not Stages.from_settings(settings, catalogue).runs_for(days):
-            err.print(f"{len(days)} days with sessions chosen, {UP_TO_DATE}.{_left_out(catalogue)}", style="dim")
+            told = f"{len(days)} days with sessions chosen, {UP_TO_DATE}. {left_out(catalogue)}"
+            err.print(told.rstrip(), style="dim")
             print_outcome(settings, known, began, as_json=as_json)
             return
 
@@ -57,35 +63,31 @@ def run(
             ranges = _plan(settings, catalogue, days)
             with running(settings, catalogue, is_pressed) as runs:
                 runs.over(ranges)
-                runs.review()
+                if review:
+                    runs.review()
                 runs.distil(None if everything else days)
             return runs.failure
 
         failure = until_whole(workspace, work)
         summary = report_outcome(settings, days, began, failure, as_json=as_json)
-        keep_outcome(settings, catalogue, days, None if everything else days, summary)
+        if review:
+            keep_outcome(settings, catalogue, days, None if everything else days, summary)
 
 
 def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> list[tuple[date, date]]:
     """The ranges of days that are to be run, which are told; with what else is said or done before a run."""
-    problems = vector_problems(Workspace(settings, catalogue.lake))  # first: it may make days out of date
+    # first: it may make days out of date
+    problems = vector_problems(Workspace(settings, catalogue.lake), before_a_run=True)
     with waiting("what is out of date"):
         ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
     nothing = "nothing can be done, but not all is well" if problems else UP_TO_DATE
     todo = _told(ranges, days) if ranges else f"{nothing}."
-    err.print(f"{len(days)} days with sessions chosen, {todo}{_left_out(catalogue)}", style="dim", soft_wrap=True)
+    told = f"{len(days)} days with sessions chosen, {todo} {left_out(catalogue)}"
+    err.print(told.rstrip(), style="dim", soft_wrap=True)
     if logs := write_markers(settings):
         which = f"{logs[0].stem} to {logs[-1].stem}" if len(logs) > 1 else logs[0].stem
         err.print(f"{len(logs)} daily log(s) now have the markers `{settings.markers}`: {which}.", style="dim")
     return ranges
-
-
-def _left_out(catalogue: Catalogue) -> str:
-    outside = len(catalogue.days_outside())
-    if not outside:
-        return ""
-    first = catalogue.settings.start_date
-    return f" {outside} days before {first} or in the future are left out; see `memory status`."
 
 
 def _told(ranges: Sequence[tuple[date, date]], chosen: Sequence[date]) -> str:

@@ -17,7 +17,13 @@ from memory_pipeline.connections.connecting import told as told_of_agents
 from memory_pipeline.connections.hooks import told as told_of_hooks
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
-from memory_pipeline.embeddings.health import days_by_words, lexical_only, set_aside_files, vector_problems
+from memory_pipeline.embeddings.health import (
+    days_by_words,
+    is_made_elsewhere,
+    lexical_only,
+    set_aside_files,
+    vector_problems,
+)
 from memory_pipeline.free_space import size_on_disk
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.batch_file import read_batch_file
@@ -56,11 +62,12 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
     catalogue = Catalogue(lake, settings)
     with one_sentence(SettingError, code=MISUSED):
         directories = roots(settings)
-    left = catalogue.refresh(find_sources(directories), seconds=SECONDS).left
+    # of a lake in a bucket, `memory push` tells others of a file once its days are there
+    left = catalogue.refresh(find_sources(directories), seconds=SECONDS, is_stored=not lake.storage.is_far).left
     problems = vector_problems(Workspace(settings, lake))  # first, for what is missing makes days out of date
     stages = Stages.from_settings(settings, catalogue, for_planning=True)
     planning = Lake.from_settings(settings, for_planning=True)
-    days, log = catalogue.days(), ProposalLog(lake)
+    days, log, is_elsewhere = catalogue.days(), ProposalLog(lake), is_made_elsewhere(Workspace(settings, lake))
     data = {
         "workspace": str(settings.workspace),
         "model": told(settings, settings.observer.model),
@@ -70,7 +77,12 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_with_sessions": len(days),
         "first_day": f"{catalogue.settings.start_date}",
         "days_before_start_or_in_future": [f"{day}" for day in catalogue.days_outside()],
-        "days_out_of_date": [f"{day}" for day in days if not stages.is_current(day, without_vectors=bool(problems))],
+        "is_made_elsewhere": is_elsewhere,
+        "days_out_of_date": [
+            f"{day}"
+            for day in days
+            if not (stages.is_sent(day) if is_elsewhere else stages.is_current(day, without_vectors=bool(problems)))
+        ],
         "days_by_words": [f"{day}" for day in days_by_words(Workspace(settings, lake), days)],
         "batch": _batch(settings),
         "lexical_only": bool(lexical_only(settings)),
@@ -79,7 +91,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         **_observing(Workspace(settings, lake)),
         **_silent(lake, catalogue),
         "reflections_waiting": _waiting(lake),
-        "days_to_distil": _days_to_distil(Workspace(settings, planning)),
+        "days_to_distil": [] if is_elsewhere else _days_to_distil(Workspace(settings, planning)),
         "proposals": _states(log, fixes=False),
         "friction_fixes": _states(log, fixes=True),
         "fixes_to_make": left_to_the_user(log, now_utc() - timedelta(days=settings.proposal_expiry_days)),
@@ -281,9 +293,10 @@ def _print(data: dict[str, Any]) -> None:
             say_pair(
                 "", f"`memory settings set start_date {outside[0]}`, then `memory backfill`, takes in the older ones"
             )
+    command = "memory push" if data["is_made_elsewhere"] else "memory run --all"
     say_pair(
-        "days out of date",
-        f"{len(out_of_date)}" + (f" (last {out_of_date[-1]}); `memory run --all`" if out_of_date else ""),
+        "days to be sent" if data["is_made_elsewhere"] else "days out of date",
+        f"{len(out_of_date)}" + (f" (last {out_of_date[-1]}); `{command}`" if out_of_date else ""),
     )
     if by_words := data["days_by_words"]:
         say_pair("days without vectors", f"{len(by_words)} (last {by_words[-1]}), made by words alone until there are")

@@ -1,4 +1,5 @@
-"""`memory team`: what two people have approved, each for themselves, offered to the memory of their team."""
+"""`memory team`: what two people have approved, each for themselves, offered to the memory of their team; and the runs
+that make each person's memory on a server."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,7 +7,9 @@ from typing import Annotated, Any
 import typer
 from filelock import Timeout
 
-from memory_pipeline.cli.console import MISUSED, fail, print_json, say
+from memory_pipeline.cli.choosing import EVERYTHING
+from memory_pipeline.cli.console import INTERRUPTED, MISUSED, fail, print_json, say
+from memory_pipeline.cli.team_run import people_in, run_each, shared_lakes
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.opening import storage_at
 from memory_pipeline.lake.store import Lake
@@ -15,17 +18,20 @@ from memory_pipeline.proposals.team import MIN_PEOPLE, Agreed, Offered, agreed_l
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
+app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
 WAIT_SECONDS = 2.0
 """For a run that writes REVIEW.md just now; it has the lines all the same."""
 
 
+@app.callback()
 def team(
+    context: typer.Context,
     people: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--person", metavar="NAME=LAKE", help="One of the people, with the folder or URL of their lake; repeat it."
         ),
-    ],
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be offered.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -35,8 +41,10 @@ def team(
     they let into their own MEMORY.md. What two of them have, in whatever words, becomes a proposal of the team, once;
     `memory review` decides.
     """
+    if context.invoked_subcommand is not None:
+        return
     settings = settings_of_call()
-    lakes = _lakes(settings, people)
+    lakes = _lakes(settings, people or [])
     workspace, now = Workspace.open(settings), now_utc()
     agreed = agreed_lines(workspace, lakes)
     offered = [] if dry_run else [offer(workspace, one, now) for one in agreed]
@@ -56,6 +64,30 @@ def team(
         say(f"  approved by {one.told}{_end(offered[number]) if offered else ''}")
     if any(one.made and not one.made.known for one in offered):
         say(f"To decide on: {settings.review_file} or `memory review`")
+
+
+@app.command()
+def run(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="With the workspace of each person.")],
+    everything: EVERYTHING = False,
+) -> None:
+    """Make the memory of each person, on a server that they push to.
+
+    FOLDER has a folder for each person by name, their workspace here, with a file lake.env in it: lines NAME=VALUE with
+    MEMORY_LAKE and the credentials for it. Each is a `memory run --no-review` of its own. Who fails stops nobody.
+    """
+    people = people_in(folder) if folder.is_dir() else []
+    if not people:
+        raise fail(f"There is nobody in {folder}: expected a folder of each person, with a file lake.env.", MISUSED)
+    if shared := shared_lakes(people):
+        raise fail(" ".join(shared), MISUSED)
+    try:
+        failed = run_each(people, everything)
+    except KeyboardInterrupt:
+        raise fail("Stopped. The next call does the rest.", INTERRUPTED) from None
+    if failed:
+        told = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
+        raise fail(f"{len(failed)} of {len(people)} people could not be done. {told}")
 
 
 def _lakes(settings: Settings, people: list[str]) -> dict[str, Lake]:

@@ -11,6 +11,7 @@ import polars as pl
 
 from memory_pipeline.embeddings.index import MESSAGES, IndexBusyError, IndexUnavailableError, batches, is_sound
 from memory_pipeline.embeddings.opening import open_index
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of, missing_model
@@ -27,19 +28,29 @@ class _Size:
     dimension: int
 
 
-def vector_problems(workspace: Workspace) -> list[str]:
+def is_made_elsewhere(workspace: Workspace) -> bool:
+    """Whether the tables lie in a bucket and this workspace has no index: another machine makes memory of them."""
+    settings = workspace.settings
+    return workspace.lake.storage.is_far and not settings.qdrant.url and not settings.index_dir.is_dir()
+
+
+def vector_problems(workspace: Workspace, *, before_a_run: bool = False) -> list[str]:
     """What is broken now, one sentence each with what to do; none when all is well.
 
     Opens the index, as a stage does: a damaged one is set aside (see `set_aside_files`), and where vectors are missing
-    in it, or are zero or not finite, their days are out of date from then on.
+    in it, or are zero or not finite, their days are out of date from then on; those of a lake in a bucket, whose
+    vectors may be on another machine, only `before_a_run` that makes them here.
     """
     settings = workspace.settings
+    marks = before_a_run or not workspace.lake.storage.is_far
+    if is_made_elsewhere(workspace):
+        return []
     if by_words := lexical_only(settings):
         return [by_words]
     rows = workspace.lake.read("embeddings", columns=["day", "point_id", "model", "dimension"])
     known = rows.filter(rows["model"] == settings.embedding_model)
     if known.is_empty() and not settings.qdrant.url:
-        return _lost_messages(workspace)
+        return _lost_messages(workspace, marks)
     try:
         size = _Size(known["dimension"][-1]) if known.height else encoder_of(settings.embedding_model)
         with open_index(settings, size, wait=LOOK_SECONDS) as index:
@@ -56,16 +67,22 @@ def vector_problems(workspace: Workspace) -> list[str]:
     except (IndexUnavailableError, EncoderUnavailableError) as error:
         return [f"There are no vectors, and lines are compared by their words alone: {error}"]
     if not lost:
-        return _lost_messages(workspace)
-    for day in known.filter(pl.col("point_id").is_in(list(lost)))["day"].unique():  # looked for again by every run
-        workspace.lake.replace("embeddings", workspace.lake.read("embeddings", [day]), [day], {day: INCOMPLETE})
+        return _lost_messages(workspace, marks)
+    if marks:
+        _mark(workspace.lake, "embeddings", known.filter(pl.col("point_id").is_in(list(lost))))
     said = f"{len(lost)} of {known.height} vectors are not in the index"
     if unsound:
         said += f", {len(unsound)} of them since they were zero or no numbers"
-    return [f"{said}; `memory run --all` makes them anew.", *_lost_messages(workspace)]
+    return [f"{said}; `memory run --all` makes them anew.", *_lost_messages(workspace, marks)]
 
 
-def _lost_messages(workspace: Workspace) -> list[str]:
+def _mark(lake: Lake, table: str, lost: pl.DataFrame) -> None:
+    """Have the days of these rows looked for again by every run."""
+    for day in lost["day"].unique():
+        lake.replace(table, lake.read(table, [day]), [day], {day: INCOMPLETE})
+
+
+def _lost_messages(workspace: Workspace, marks: bool) -> list[str]:
     """The same of what was said, by number first: there are many."""
     settings, table = workspace.settings, "message_embeddings"
     rows = workspace.lake.read(table, columns=["day", "point_id", "dimension"])
@@ -79,10 +96,10 @@ def _lost_messages(workspace: Workspace) -> list[str]:
         return []
     except IndexUnavailableError as error:
         return [f"What was said cannot be searched but by words from the tables: {error}"]
-    for day in rows.filter(pl.col("point_id").is_in(list(lost)))["day"].unique():
-        workspace.lake.replace(table, workspace.lake.read(table, [day]), [day], {day: INCOMPLETE})
     if not lost:
         return []
+    if marks:
+        _mark(workspace.lake, table, rows.filter(pl.col("point_id").is_in(list(lost))))
     return [f"{len(lost)} of {rows.height} passages are not in the index; `memory run --all` makes them anew."]
 
 

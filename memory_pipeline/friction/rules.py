@@ -23,6 +23,7 @@ from memory_pipeline.lake.rows import WatchedRuleRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.scope import noted, without_note
+from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.redaction.forgotten import Forgotten
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import sentences, squeeze
@@ -82,7 +83,7 @@ class RuleBook:
         self.stored = typed_rows(self.lake.read("watched_rules"), WatchedRuleRow)
         self._since = {row["rule_id"]: row["since"] for row in self.stored}
         promoted = promotion_days(self.lake)
-        folders = self.lake.read("files", columns=("cwd",))["cwd"].drop_nulls().unique().sort()
+        folders = _folders(workspace)
 
         def day_of(seconds: float) -> date:
             return min(today, datetime.fromtimestamp(seconds, settings.zone).date())
@@ -172,6 +173,14 @@ def promotion_days(lake: Lake) -> dict[str, date]:
     """When lines were promoted, by the proposal's id and by its text."""
     promotions = lake.read("promotions", columns=("proposal_id", "text", "day"))
     return {key: day for i, text, day in promotions.iter_rows() for key in (i, _plain(text))}
+
+
+def _folders(workspace: Workspace) -> list[str]:
+    """Where sessions worked. On a server that many people push to, the same path is somebody else's folder: of a lake
+    in a bucket only those count whose sessions are read on this machine."""
+    catalogue = Catalogue(workspace.lake, workspace.settings)
+    rows = (row for key, row in catalogue.rows.items() if catalogue.is_of_this_machine(key))
+    return sorted({row["cwd"] for row in rows if row["cwd"]})
 
 
 DayOf = Callable[[float], date]

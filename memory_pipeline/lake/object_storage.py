@@ -138,7 +138,7 @@ class ObjectStorage:
         try:
             with self._in_one_sentence():
                 made = obstore.put(self._store, self._below + key, data, mode=mode, use_multipart=False)
-        except (AlreadyExistsError, PreconditionError) as error:
+        except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:  # the last: it is gone meanwhile
             now = self.state(key)  # a request that was answered to nobody and sent again meets what it wrote itself
             if now is None or self.read(now) != data:
                 raise ReplacedMeanwhileError(f"{self.place_of(key)} was replaced by another worker.") from error

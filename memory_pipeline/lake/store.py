@@ -90,9 +90,9 @@ class Lake:
         """Whether any of these days has a file."""
         return any(True for _ in self._states(table, days))
 
-    def version(self, table: str) -> str | int | None:
-        """Of a table that is one file: another one after each write; None where there is no such file."""
-        state = self._state(table, None)
+    def version(self, table: str, day: date | None = None) -> str | int | None:
+        """Of a day, or of a table that is one file: another one after each write; None where there is no such file."""
+        state = self._state(table, day)
         return state and state.version
 
     def days(self, table: str) -> list[date]:
@@ -133,10 +133,12 @@ class Lake:
         frame: pl.DataFrame,
         days: Iterable[date],
         fingerprints: Mapping[date, str] | None = None,
+        expected: Expected = "any",
     ) -> None:
         """Make `frame` the rows of exactly these days; a day without rows becomes an empty file.
 
-        Raises ValueError when the frame has other columns than the table or rows of other days.
+        Of a single day, on object storage, only while it has the `expected` version; else `ReplacedMeanwhileError` is
+        raised. Raises ValueError when the frame has other columns than the table or rows of other days.
         """
         days = sorted(set(days))
         frame = self._conform(table, frame)
@@ -146,7 +148,7 @@ class Lake:
         for day in days:
             fingerprint = (fingerprints or {}).get(day, "")
             rows = frame.filter(pl.col("day") == day)
-            self._write(table, rows, day, fingerprint, marks=self._marks(table, day))
+            self._write(table, rows, day, fingerprint, expected, self._marks(table, day))
 
     def retire(self, table: str, frame: pl.DataFrame, day: date) -> None:
         """Make `frame`, which has less than there was, the rows of the day for good: `is_retired` says from now on that

@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from memory_pipeline.connections.agents import CannotConnectError
 from memory_pipeline.connections.connecting import told as told_of_agents
 from memory_pipeline.connections.hooks import told as told_of_hooks
-from memory_pipeline.embeddings.health import set_aside_files, vector_problems
+from memory_pipeline.embeddings.health import is_made_elsewhere, set_aside_files, vector_problems
 from memory_pipeline.errors import CannotGoOnError, MemoryPipelineError, TryAgainLaterError
 from memory_pipeline.free_space import MIN_FREE_BYTES
 from memory_pipeline.lake.store import DamagedTableError, Lake
@@ -253,6 +253,9 @@ def _tables(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _vectors(workspace: Workspace) -> Iterator[Finding]:
+    if is_made_elsewhere(workspace):
+        yield Finding("index", OK, "none here: another machine makes memory of what this one sends to the bucket")
+        return
     problems = vector_problems(workspace)
     for problem in problems:
         yield Finding("index", PROBLEM, problem, _command_in(problem) or "memory index rebuild")

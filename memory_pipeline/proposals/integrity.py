@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import APPROVED, DECISIONS, ProposalLog
-from memory_pipeline.proposals.memory_copies import memory_loss
+from memory_pipeline.proposals.memory_copies import is_reviewed_elsewhere, memory_loss
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.verdict import Verdict
 
@@ -42,6 +42,8 @@ class ProposalIntegrity:
         promoted = dict(promotions.group_by("proposal_id").len().iter_rows())
         lines = lines_of(memory_file.read_bytes() if memory_file.exists() else None)
         ours = {line.proposal_id for line in lines if line.proposal_id}
+        if is_reviewed_elsewhere(lake, memory_file):
+            ours.update(promoted)  # as far as can be told here
         without_comment = set(promotions.filter("already_there")["proposal_id"])
         loss = memory_loss(lake, memory_file)
         if not loss and len(promoted) >= MANY and not ours:

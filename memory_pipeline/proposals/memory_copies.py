@@ -47,10 +47,17 @@ def is_gone(data: bytes | None) -> bool:
     return data is None or (bool(data) and not data.strip(b"\0"))
 
 
+def is_reviewed_elsewhere(lake: Lake, memory_file: Path) -> bool:
+    """Whether the workspace never had a MEMORY.md, and another one over the same lake in a bucket may have it."""
+    return (
+        lake.storage.is_far and not memory_file.exists() and not copies_of(memory_file, memory_file.parent / "backups")
+    )
+
+
 def memory_loss(lake: Lake, memory_file: Path) -> str | None:
     """That MEMORY.md is missing or says nothing though lines were promoted, how many, and how to get them back."""
     data = memory_file.read_bytes() if memory_file.exists() else None
-    if data is not None and not is_blank(data):
+    if (data is not None and not is_blank(data)) or is_reviewed_elsewhere(lake, memory_file):
         return None
     promotions = lake.read("promotions", columns=["proposal_id", "already_there"])
     own = set(promotions.filter("already_there")["proposal_id"])

@@ -25,6 +25,7 @@ from memory_pipeline.lake.rows import FileDayRow, FileRow, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.sessions.catalogue_row import new_row, session_columns, unread_row
+from memory_pipeline.sessions.discovery import roots
 from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all
 from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Source
 from memory_pipeline.sessions.projects import Place, Projects
@@ -81,6 +82,8 @@ class Catalogue:
     rows: dict[str, FileRow] = field(default_factory=dict)
     present: dict[str, Source] = field(default_factory=dict)
     """What the last refresh saw."""
+    unsent: set[str] = field(default_factory=set)
+    """Rows that a refresh has changed and not stored."""
 
     def __post_init__(self) -> None:
         self.rows = dict(self._stored().rows)
@@ -121,8 +124,10 @@ class Catalogue:
         *,
         seconds: float | None = None,
         on_file: Callable[[Source], None] | None = None,
+        is_stored: bool = True,
     ) -> Refresh:
-        """Read the sessions that are new or changed, until the time is up, and store what was learnt.
+        """Read the sessions that are new or changed, until the time is up, and store what was learnt, unless that is
+        left to `send`.
 
         A file that vanished keeps its row: what was read from it stays in the tables.
         """
@@ -145,17 +150,36 @@ class Catalogue:
         gone = [
             key
             for key, row in self.rows.items()
-            if row["reason"] and not row["session_id"] and key not in self.present and not self._is_elsewhere(key)
+            if row["reason"] and not row["session_id"] and key not in self.present and self._is_gone(key)
         ]
         for key in gone:
             del self.rows[key]
         for known in ("_by_day", "_by_session", "_left_out", "_typed", "_with_plan", "projects"):
             self.__dict__.pop(known, None)
-        if changed or gone:
+        if not is_stored:
+            self.unsent.update(changed)
+        elif changed or gone:
             self._store(changed, gone)
         if days := self._all_days():
             self.settings = keep_first_day(self.settings, days, is_complete=not left)
         return Refresh(len(self.present), len(changed), left)
+
+    def send(self, last: date, left: Collection[date] = ()) -> int:
+        """Store the rows that a refresh has left to this call, of files whose days are all there, up to this one; how
+        many. Those of files with a day that is ``left`` stay unsent.
+
+        Who shares the lake takes what a row says for what the tables hold: it may not be there before its messages.
+        """
+
+        def is_done(key: str) -> bool:
+            days = [entry["day"] for entry in self.rows[key]["days"] or []]
+            return all(day <= last and day not in left for day in days)
+
+        done = sorted(filter(is_done, self.unsent))
+        if done:
+            self._store(done, ())
+            self.unsent.difference_update(done)
+        return len(done)
 
     def session(self, key: str) -> ParsedSession | None:
         """The session as it is now; None when it is gone, cannot be read, or is none.
@@ -179,7 +203,18 @@ class Catalogue:
         """Whether no session could be read from the source when it was last looked at."""
         return key in self.rows and self.rows[key]["reason"] is not None
 
+    def is_of_this_machine(self, key: str) -> bool:
+        """Whether the file is, or was, in a directory that is read here. With a lake in a bucket others are known too:
+        what lies at their path on this machine is somebody else's."""
+        return not self.lake.storage.is_far or key in self.present or key.startswith(self._directories)
+
+    @cached_property
+    def _directories(self) -> tuple[str, ...]:
+        return tuple(f"{root}/" for root in roots(self.settings))
+
     def _known_source(self, key: str) -> Source | None:
+        if not self.is_of_this_machine(key):
+            return None
         row = self.rows[key]
         member = row["member"] or ""
         path = Path(key.removesuffix(f"#{member}") if member else key)
@@ -189,10 +224,11 @@ class Catalogue:
             return Source(str(path), member, row["size"], row["modified_ns"] or 0)
         return source_of(path)
 
-    def _is_elsewhere(self, key: str) -> bool:
-        """Whether the file is there, where the last refresh did not look."""
+    def _is_gone(self, key: str) -> bool:
+        """Whether the file is no longer there, also where the last refresh did not look."""
         source = self._known_source(key)
-        return source is not None and all(source.path != other.path for other in self.present.values())
+        is_there = source is not None and all(source.path != other.path for other in self.present.values())
+        return self.is_of_this_machine(key) and not is_there
 
     def is_readable(self, key: str) -> bool:
         """Whether the session is there, wherever the last refresh looked, could be read, and may be stored."""

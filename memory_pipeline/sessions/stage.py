@@ -58,6 +58,11 @@ class SessionsStage:
     def days_read(self, day: date) -> list[date]:
         return [day]
 
+    def is_of_others(self, day: date) -> bool:
+        """Whether only other machines have files of the day: what they sent of it stays as they sent it."""
+        files = self.catalogue.files_of(day)
+        return bool(files) and not any(map(self.catalogue.is_of_this_machine, files))
+
     def fingerprint(self, day: date) -> str:
         return self.catalogue.fingerprint(day, self.now)
 
@@ -71,7 +76,7 @@ class SessionsStage:
 
     def _build(self, day: date, lost: set[str]) -> Built:
         """Without the files in ``lost``, which could not be read any more: the day is then not complete."""
-        known = self.catalogue
+        known, stored = self.catalogue, {name: self.lake.version(name, day) for name in NAMES}
         files = [key for key in self._in_order(day) if key not in lost and known.is_readable(key)]
         kept = RetainedRows(self.lake, day, known, self.settings, self.now)
         seen = set(kept.ids_without(files)) | self._not_to_be_stored(day)
@@ -85,7 +90,8 @@ class SessionsStage:
             present = [(key, s) for key, s in read.items() if s]
             has_all = self._add_session(frames, kept, day, present, seen, standing) and has_all
         made = {name: pl.concat(frames[name]) for name in NAMES}
-        return Built(made, is_complete=has_all and known.waiting(day) <= set(made["messages"]["session_id"]))
+        has_all = has_all and known.waiting(day) <= set(made["messages"]["session_id"])
+        return Built(made, is_complete=has_all, replaces=stored)
 
     def _add_session(
         self,

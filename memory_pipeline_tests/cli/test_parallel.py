@@ -7,7 +7,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, date, timedelta
 from pathlib import Path
 
@@ -19,13 +19,17 @@ from memory_pipeline.cli import running
 from memory_pipeline.cli.parallel import MAX_DAYS_PER_RUN, days_of, parts_of
 from memory_pipeline.days import today
 from memory_pipeline.definitions import defs
+from memory_pipeline.lake.object_storage import ObjectStorage
 from memory_pipeline.planning import Stages
 from memory_pipeline.settings import load_settings
+from memory_pipeline_tests import postgres
 from memory_pipeline_tests.cli.command import Command, memory
 from memory_pipeline_tests.cli.test_backfill import talk
 from memory_pipeline_tests.conftest import write_session
+from memory_pipeline_tests.lake.object_server import BUCKET, object_storage
 from memory_pipeline_tests.llm.openai_server import Asked, Say, openai_server
 from memory_pipeline_tests.prepared import made_once
+from memory_pipeline_tests.rows import workspace
 
 DAYS = tuple(today(UTC) - timedelta(days=back) for back in (30, 20, 19))
 """Not long ago: each call reports the days since then on which nothing was said."""
@@ -175,3 +179,43 @@ def test_two_workers_make_the_same_bytes_and_pay_once_also_when_they_are_stopped
         again = memory(tmp_path, *call, env=env)
         assert "3 are up to date, none are left" in again.stderr and " runs of " not in again.stderr
         assert not model.asked
+
+
+def stored_in(storage: ObjectStorage) -> dict[str, bytes]:
+    """Every file of every table, as it is in the bucket."""
+    left_out = (*WITH_CLOCK, "backups", "marks")
+    files = [file for file in storage.all_files() if file.key.partition("/")[0] not in left_out]
+    return {file.key: storage.read(file) for file in files}
+
+
+def record_in_files(_: Path) -> AbstractContextManager[dict[str, str]]:
+    return nullcontext({})
+
+
+@contextmanager
+def record_of_postgres(home: Path) -> Iterator[dict[str, str]]:
+    with postgres.running() as server:
+        postgres.record_in_postgres(workspace(home / ".memory-pipeline")[0])
+        yield server.database("dagster")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("record", [record_in_files, record_of_postgres])
+def test_two_workers_over_a_lake_in_a_bucket_make_the_same_bytes_and_pay_once(
+    tmp_path: Path,
+    whole: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    record: Callable[[Path], AbstractContextManager[dict[str, str]]],
+) -> None:
+    lake = like(whole, tmp_path)
+    call = ("backfill", "--yes", "--workers", "2", "--sessions", f"{whole / 'sessions'}")
+    with a_model() as (model, env), object_storage() as server, record(tmp_path) as of_record:
+        for name, value in server.env.items():
+            monkeypatch.setenv(name, value)
+        url = f"s3://{BUCKET}/{tmp_path.name}"  # the storage of a process outlives its servers
+        done = memory(tmp_path, *call, env=env | server.env | of_record | {"MEMORY_LAKE": url})
+        assert done.returncode == 0, done.stderr
+        assert "3 days in 3 runs of own_day_job, 2 at a time." in done.stderr
+        assert len(model.asked) == len(DAYS) and not model.again
+        assert stored_in(ObjectStorage(url)) == stored(whole)
+    assert not list(lake.rglob("*.parquet"))

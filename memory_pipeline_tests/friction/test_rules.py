@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in, rules_in
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.friction.made import event, turns
-from memory_pipeline_tests.rows import DAY, at, day_after, put, read_from, workspace
+from memory_pipeline_tests.lake.folders import FarFolder
+from memory_pipeline_tests.rows import DAY, at, changed, day_after, put, read_from, workspace
 
 TODAY = day_after(10)
 UV_RULE, TABS = "Install packages with uv, never with pip.", "Indent code with tabs everywhere."
@@ -69,6 +71,19 @@ def test_the_files_of_a_sessions_folder_and_of_those_above_it_up_to_the_reposito
     write(tmp_path / "src" / "AGENTS.md", "- Never read what is above a repository.\n")
     read_from(opened.lake, "/sessions/x.jsonl", "kiln", str(repository / "oven"))
     assert known(opened) == {UV_RULE: DAY, TABS: day_after(-1)}
+
+
+def test_of_a_lake_in_a_bucket_only_the_folders_of_sessions_that_are_read_here_count(tmp_path: Path) -> None:
+    """On a server, the folder that a pushed session names is somebody else's."""
+    write(tmp_path / "src" / "AGENTS.md", f"- {UV_RULE}\n")
+    (tmp_path / "sessions").mkdir()
+    settings, lake = workspace(tmp_path / "workspace", session_dirs=(tmp_path / "sessions",))
+    read_from(lake, str(tmp_path / "sessions" / "x.jsonl"), "kiln", str(tmp_path / "src"))
+    far = Lake(FarFolder(lake.root))
+    assert known(Workspace(settings, far)) == known(Workspace(settings, lake)) == {UV_RULE: DAY}
+    server = changed(settings, session_dirs=())
+    assert known(Workspace(server, far)) == {}
+    assert known(Workspace(server, lake)) == {UV_RULE: DAY}
 
 
 def test_a_file_that_changed_later_than_today_is_of_today(opened: Workspace, tmp_path: Path) -> None:

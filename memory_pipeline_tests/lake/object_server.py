@@ -5,6 +5,7 @@
     with object_storage() as server:
         server.kill_after(pid, 7)       # SIGKILL to the process once seven of its requests were answered
         server.answer_with(503, times=3)
+        server.may_only("ana's key", "ana/")    # 403 for it elsewhere; who asked for what is in `asked`
 
 moto 5.2 honours If-Match and If-None-Match, but looks and writes in two steps: the proxy sends it one PUT at a time,
 which real storages do by themselves.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import signal
 import threading
 from collections import Counter
@@ -22,6 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
 BUCKET = "memory-bucket"
 
@@ -41,6 +44,10 @@ class ObjectServer:
     left: int = 0
     cut: int = 0
     """Cut the connection of so many PUTs after half of their body."""
+    prefixes: dict[str, str] = field(default_factory=dict)
+    """Of access keys: the only prefix that each may use."""
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    """The access key and the object of each request; of a listing its prefix."""
 
     @property
     def env(self) -> dict[str, str]:
@@ -57,9 +64,16 @@ class ObjectServer:
     def kill_after(self, pid: int, requests: int) -> None:
         self.victim, self.left = pid, requests
 
+    def may_only(self, access_key: str, prefix: str) -> dict[str, str]:
+        """The variables of somebody who has this key."""
+        self.prefixes[access_key] = prefix
+        return self.env | {"AWS_ACCESS_KEY_ID": access_key}
+
     def calm(self) -> None:
         self.status = self.times = self.victim = self.left = self.cut = 0
         self.counts.clear()
+        self.prefixes.clear()
+        self.asked.clear()
 
 
 def _handler(server: ObjectServer) -> type[BaseHTTPRequestHandler]:
@@ -80,6 +94,8 @@ def _handler(server: ObjectServer) -> type[BaseHTTPRequestHandler]:
             with server.lock:
                 kind = "LIST" if "list-type" in self.path else self.command
                 server.counts[kind] += 1
+                access_key, name = self._asked()
+                server.asked.append((access_key, name))
                 if server.victim:
                     if not server.left:
                         os.kill(server.victim, signal.SIGKILL)
@@ -91,8 +107,17 @@ def _handler(server: ObjectServer) -> type[BaseHTTPRequestHandler]:
                     server.times -= 1
                     self._answer(server.status, {}, b"<Error><Code>Refused</Code></Error>")
                     return
+                if not name.startswith(server.prefixes.get(access_key, "")):
+                    self._answer(403, {}, b"<Error><Code>AccessDenied</Code></Error>")
+                    return
                 status, headers, data = self._ask(body)
             self._answer(status, headers, data)
+
+        def _asked(self) -> tuple[str, str]:
+            signed = re.search("Credential=([^/]+)/", self.headers.get("Authorization", ""))
+            parts = urlsplit(self.path)
+            name = unquote(parts.path).removeprefix(f"/{BUCKET}").removeprefix("/")
+            return signed[1] if signed else "", name or parse_qs(parts.query).get("prefix", [""])[0]
 
         def _ask(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
             connection = http.client.HTTPConnection("127.0.0.1", server.behind)

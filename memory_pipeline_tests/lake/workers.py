@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from memory_pipeline.cli.push import push
 from memory_pipeline.lake.object_storage import ObjectStorage
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
@@ -60,6 +61,12 @@ def spend(url: str, workspace: Path) -> None:
     except BudgetReachedError:
         return
     raise AssertionError("the budget was never used up")
+
+
+def push_from(workspace: Path, url: str, folder: Path) -> None:
+    """What a laptop with this workspace and these sessions does."""
+    os.environ["MEMORY_WORKSPACE"] = f"{workspace}"
+    push(url, [folder])
 
 
 def a_run(url: str) -> None:

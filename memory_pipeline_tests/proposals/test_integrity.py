@@ -12,7 +12,8 @@ from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
-from memory_pipeline_tests.rows import DAY, at, decision, proposal, put, workspace
+from memory_pipeline_tests.lake.folders import FarFolder
+from memory_pipeline_tests.rows import DAY, at, day_after, decision, proposal, put, workspace
 
 UV, FRIDAY, TABS = (f"p-20250305-00{n}" for n in (1, 2, 3))
 
@@ -112,3 +113,19 @@ def test_of_lines_that_a_person_had_removed_before_nothing_is_missed(made: tuple
     reconcile(Workspace(settings, lake), at("18:01"))
     settings.memory_file.unlink()
     assert offenders(settings, lake) == []
+
+
+def test_on_a_server_whose_user_reviews_elsewhere_no_line_is_missed(
+    made: tuple[Settings, Lake], tmp_path: Path
+) -> None:
+    settings, lake = made
+    ids = [f"p-20250306-00{number}" for number in range(6)]
+    put(lake, "proposals", *(proposal(int(i[-1]), f"Use tool {i}.", day=day_after(1)) for i in ids))
+    decide(Workspace(settings, lake), dict.fromkeys(ids, APPROVED), at("19:00"))
+    reconcile(Workspace(settings, lake), at("19:00"))
+    far, server = Lake(FarFolder(lake.root)), tmp_path / "server" / "MEMORY.md"
+    verdict = ProposalIntegrity.from_lake(far, server).judge()
+    assert verdict.passed and verdict.numbers["promoted"] == 7 and verdict.numbers["removed_by_hand"] == 0
+    settings.memory_file.unlink()  # of who reviews, it is missed
+    (said,) = ProposalIntegrity.from_lake(far, settings.memory_file).judge().offenders
+    assert said.startswith(f"{settings.memory_file} is gone, with 7 approved lines")

@@ -1,0 +1,92 @@
+"""`memory push`: what was said on this machine, redacted, into a lake where a server makes memory of it."""
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.cli.choosing import SESSIONS, left_out, look, progress
+from memory_pipeline.cli.console import INTERRUPTED, MISUSED, err, fail, one_sentence, print_json, say
+from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.lake.shared_marks import is_shared
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.discovery import find_sources, roots
+from memory_pipeline.sessions.pushing import Pushed, prepare, push_days
+from memory_pipeline.settings import SettingError, Settings
+
+
+def push(
+    lake: Annotated[
+        str | None, typer.Argument(metavar="[LAKE]", help="Like s3://bucket/ana; MEMORY_LAKE unless named.")
+    ] = None,
+    sessions: SESSIONS = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Send what was said here, redacted, to a lake in a bucket.
+
+    Sessions are read and redacted on this machine. Only rows of sessions, messages and windows are sent, what is known
+    of their files, and hashes of what is forgotten. No model is asked. What was sent is not sent again; a push that was
+    stopped goes on where it was. `memory run` over the same lake makes memory of it, on whatever machine.
+    """
+    settings = _settings(lake, sessions)
+    with one_sentence(SettingError, code=MISUSED):
+        directories = roots(settings)
+    sources = list(find_sources(directories))
+    if not sources:
+        where = f" in {', '.join(map(str, directories))}" if directories else ", and no directory to look in"
+        raise fail(f"There is no session{where}: name a directory with session files by --sessions.")
+    try:
+        prepare(settings)
+        catalogue = look(settings, sources, is_stored=False)
+        done = _pushed(catalogue)
+    except KeyboardInterrupt:
+        raise fail("The push was stopped. The next one sends the rest.", INTERRUPTED) from None
+    failed = [day for day in done if day.failure]
+    if as_json:
+        print_json({"lake": settings.lake, "owner": settings.owner, "days": [asdict(day) for day in done]})
+    else:
+        _print(catalogue, done)
+    if failed:
+        raise fail(f"{len(failed)} of {len(done)} days could not be sent. Push again for the rest.")
+
+
+def _settings(lake: str | None, sessions: list[Path] | None) -> Settings:
+    """Those of the call, with the lake that it names. Raises `typer.Exit` for one that is in no bucket, and where
+    secrets would be sent."""
+    if lake is not None:
+        os.environ["MEMORY_LAKE"] = lake
+    settings = settings_of_call(sessions or [])
+    if not is_shared(settings):
+        raise fail(
+            "There is no bucket to push to: name one like s3://bucket/prefix, gs:// or az://, here or as MEMORY_LAKE.",
+            MISUSED,
+        )
+    if not settings.redact:
+        raise fail("MEMORY_REDACT=false would send secrets to the bucket: leave it on to push.", MISUSED)
+    return settings
+
+
+def _pushed(catalogue: Catalogue) -> list[Pushed]:
+    done = []
+    with progress() as bar:
+        pushing = bar.add_task("pushing days", total=len(catalogue.days()))
+        for day in push_days(catalogue):
+            done.append(day)
+            bar.update(pushing, advance=1, description=f"pushing {day.day}")
+    return done
+
+
+def _print(catalogue: Catalogue, done: list[Pushed]) -> None:
+    for day in done:
+        if day.failure:
+            err.print(f"{day.day}: {day.failure}", style="red", soft_wrap=True)
+        elif not day.is_complete:
+            say(f"{day.day}: a session cannot be read for now; the next push sends the rest.", "yellow")
+    sent = [day for day in done if day.is_sent]
+    days, rows = f"{len(sent)} of {len(done)} days", f"{sum(day.messages for day in sent)} messages"
+    place = catalogue.settings.lake
+    say(f"Sent to {place}: {days}, with {rows}." if sent else f"{place} has all that is said here: nothing was sent.")
+    if outside := left_out(catalogue):
+        say(outside)

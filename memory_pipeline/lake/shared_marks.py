@@ -1,0 +1,98 @@
+"""The zone, first day and salt of a lake in a bucket: all workspaces of that lake have the same.
+
+With another zone or salt each workspace would make the other's days anew, and what one forgot would come back by the
+other. They are objects below `marks/`, each made once by a conditional PUT; a workspace keeps a copy, so that settings
+are read without a request. A bucket is as private as the transcripts in it: who reads them may read the salt.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+from memory_pipeline import workspace_marks
+from memory_pipeline.errors import CannotGoOnError
+from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import ReplacedMeanwhileError, Storage
+from memory_pipeline.workspace_marks import FIRST_DAY, SALT, SALT_BYTES, ZONE
+
+if TYPE_CHECKING:
+    from memory_pipeline.settings import Settings
+
+_NAMES = {ZONE: "time zone", FIRST_DAY: "first day", SALT: "salt"}
+
+
+class OtherMarksError(CannotGoOnError):
+    """The lake has another time zone or salt than the workspace."""
+
+
+def is_shared(settings: Settings) -> bool:
+    """Whether the lake may be that of several workspaces."""
+    return settings.lake is not None and not settings.lake.startswith("file:")
+
+
+def take_over(settings: Settings) -> bool:
+    """Copy what the lake has and the workspace lacks into the workspace; whether that was anything.
+
+    Asks the bucket only while something is lacking. Raises `LakeUnavailableError` and `LakeRefusedError`.
+    """
+    if not is_shared(settings):
+        return False
+    lacking = [name for name in _NAMES if workspace_marks.content(settings.workspace, name) is None]
+    found = {name: data for name in lacking if (data := _read(storage_of(settings), name)) is not None}
+    for name, data in found.items():
+        workspace_marks.make(settings.workspace, name, data)
+    return bool(found)
+
+
+def share_zone(settings: Settings) -> None:
+    """Make the zone the lake's, if it has none yet, and so the salt of a workspace that was made before salts were
+    shared. Raises `OtherMarksError` where the lake has another."""
+    if is_shared(settings):
+        _share(settings, ZONE, f"{settings.timezone}\n".encode())
+        if salt := workspace_marks.content(settings.workspace, SALT):
+            _share(settings, SALT, salt)
+
+
+def share_first_day(settings: Settings) -> None:
+    """Make the workspace's first day the lake's, if it has none yet. Another one hides days, and harms nothing."""
+    if day := workspace_marks.content(settings.workspace, FIRST_DAY):
+        _agreed(storage_of(settings), FIRST_DAY, day)
+
+
+def make_salt(settings: Settings) -> None:
+    """Make the salt that the lake has the workspace's, where that has none; a new one where neither has."""
+    if is_shared(settings) and workspace_marks.content(settings.workspace, SALT) is None:
+        agreed = _agreed(storage_of(settings), SALT, os.urandom(SALT_BYTES))
+        workspace_marks.make(settings.workspace, SALT, agreed)
+
+
+def _share(settings: Settings, name: str, data: bytes) -> None:
+    if _agreed(storage_of(settings), name, data) != data:
+        raise OtherMarksError(
+            f"The lake {settings.lake} has another {_NAMES[name]} than the workspace {settings.workspace}: expected "
+            "the same, else each would make the other's days anew. Name another MEMORY_WORKSPACE (a new one takes over "
+            "what the lake has) or another MEMORY_LAKE."
+        )
+
+
+@cache
+def _agreed(storage: Storage, name: str, data: bytes) -> bytes:
+    """What the lake has under this name, after it was offered this: asked once per process, since it never changes."""
+    if (there := _read(storage, name)) is not None:
+        return there
+    try:
+        storage.write(_key(name), data, expected=None)
+    except ReplacedMeanwhileError:  # by another workspace, at the same moment
+        return _read(storage, name) or data
+    return data
+
+
+def _read(storage: Storage, name: str) -> bytes | None:
+    state = storage.state(_key(name))
+    return None if state is None else storage.read(state)
+
+
+def _key(name: str) -> str:
+    return f"marks/{name}"

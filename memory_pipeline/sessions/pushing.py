@@ -1,0 +1,90 @@
+"""Reading sessions on the machine where they are, into a lake in a bucket: the first stage, and nothing after it.
+
+Sent are the redacted rows of `sessions`, `messages` and `windows`, day by day, then what the catalogue knows of the
+files, the salted hashes of what is forgotten, and what all workspaces of a lake share. A day that was sent is known by
+its fingerprint, so a push that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+import polars as pl
+
+from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
+from memory_pipeline.lake.storage import FolderStorage
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.stage import SessionsStage
+from memory_pipeline.settings import Settings, keep_timezone
+from memory_pipeline.stage import bring_up_to_date, is_current
+from memory_pipeline.workspace import Workspace
+
+DAYS_BEFORE_FILES = 10
+"""After so many days that were sent, what is known of their files is sent: one object that grows with the history."""
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """A day, and what became of it."""
+
+    day: date
+    sessions: int = 0
+    messages: int = 0
+    is_sent: bool = False
+    """False where the lake had it already, or something was in the way."""
+    is_complete: bool = True
+    """False where a session cannot be read for now; the next push sends the rest."""
+    failure: str = ""
+
+
+def prepare(settings: Settings) -> None:
+    """Agree with the lake on zone and salt, and send it what this workspace was told to forget before anything is read
+    for it. Raises `OtherMarksError`."""
+    keep_timezone(settings)
+    own = Lake(FolderStorage(settings.lake_dir)).read("forgotten")
+    if own.is_empty():
+        return
+
+    def with_own(rows: pl.DataFrame) -> pl.DataFrame | None:
+        new = own.join(rows, on=["kind", "digest"], how="anti")
+        return pl.concat([rows, new.select(rows.columns)]) if new.height else None
+
+    Lake.from_settings(settings).update("forgotten", with_own)
+
+
+def push_days(catalogue: Catalogue) -> Iterator[Pushed]:
+    """Send the days that the lake does not have as the files are now, the oldest first, and what is known of the files.
+
+    A day that something is wrong with does not stop the others. Raises `TryAgainLaterError` and `CannotGoOnError` of a
+    lake that cannot be written, and `OSError`.
+    """
+    settings, now = catalogue.settings, datetime.now(UTC)
+    stage = SessionsStage(Workspace(settings, catalogue.lake), catalogue, now)
+    planning = SessionsStage(Workspace.open(settings, for_planning=True), catalogue, now)  # lists each table once
+    left, sent = set[date](), 0
+    for day in catalogue.days():
+        pushed = Pushed(day) if is_current(planning, planning.lake, day) else _push(stage, day)
+        if pushed.failure or not pushed.is_complete:
+            left.add(day)
+        sent += pushed.is_sent
+        if sent == DAYS_BEFORE_FILES:
+            catalogue.send(day, left)
+            sent = 0
+        yield pushed
+    catalogue.send(date.max, left)
+
+
+def _push(stage: SessionsStage, day: date) -> Pushed:
+    try:
+        built = bring_up_to_date(stage, stage.lake, day)
+    except (TryAgainLaterError, CannotGoOnError, OSError):
+        raise
+    except Exception as error:
+        return Pushed(day, failure=f"{type(error).__name__}: {error}")
+    if built is None:
+        return Pushed(day)
+    sessions, messages = built.frames["sessions"]["session_id"].n_unique(), built.frames["messages"].height
+    return Pushed(day, sessions, messages, is_sent=True, is_complete=built.is_complete)

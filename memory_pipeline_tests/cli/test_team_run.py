@@ -1,0 +1,191 @@
+"""A server makes memory of what people push, each for themselves: what comes out is what their own machine would make,
+and nobody's run reaches another's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, timedelta
+from io import BytesIO
+from itertools import count
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from memory_pipeline.cli.team_run import people_in
+from memory_pipeline.days import today
+from memory_pipeline.lake.object_storage import LakeRefusedError, ObjectStorage
+from memory_pipeline.lake.store import Lake
+from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.cli.test_backfill import talk
+from memory_pipeline_tests.conftest import write_session
+from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer, object_storage
+
+NUMBERS = count()
+DAYS = [today(UTC) - timedelta(days=back) for back in (12, 5, 4)]
+CLOCKS = ("decided_at", "shown_at", "promoted_at", "captured_at")
+"""When a person or a run did something."""
+EVENTS = {"decisions", "showings", "promotions", "shown_days"}
+"""Tables with such columns."""
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[ObjectServer]:
+    with object_storage() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> ObjectServer:
+    running.calm()
+    for name, value in running.env.items():
+        monkeypatch.setenv(name, value)
+    return running
+
+
+def sessions(folder: Path, first: int = 0) -> Path:
+    """Of a person, numbered so that each says something else."""
+    for number, day in enumerate(DAYS, first):
+        write_session(folder / f"{day}-{first}.jsonl", *talk(day, number), session_id=f"{day}-{first}")
+    return folder
+
+
+def made(storage: ObjectStorage) -> dict[str, bytes]:
+    """Every file of a table in the bucket."""
+    files = [file for file in storage.all_files() if not file.key.startswith(("backups/", "marks/"))]
+    return {file.key: storage.read(file) for file in files}
+
+
+def lake_of(home: Path) -> Path:
+    return home / ".memory-pipeline" / "lake"
+
+
+def with_names_of(alone: Path, laptop: Path, far: Path) -> None:
+    """Give the others the random names of a machine: its salt, and those of its index."""
+    lake_of(laptop).mkdir(parents=True)
+    (lake_of(laptop) / "salt").write_bytes((lake_of(alone) / "salt").read_bytes())
+    index = far / ".memory-pipeline" / "index"
+    index.mkdir(parents=True)
+    for mark in (alone / ".memory-pipeline" / "index").glob("*.generation"):
+        (index / mark.name).write_text(mark.read_text("utf-8").partition("\n")[0], "utf-8")
+
+
+def decided(home: Path, env: dict[str, str]) -> str:
+    """What a person sees for review, and approves: the first line."""
+    pending = memory_json(home, "review", "--list", env=env)["pending"]
+    assert pending
+    done = memory_json(home, "review", "--approve", pending[0]["proposal_id"], env=env)
+    assert done["promoted"] == [pending[0]["proposal_id"]]
+    return str(pending[0]["text"])
+
+
+@pytest.mark.slow
+def test_a_push_a_run_on_a_server_and_a_review_make_what_one_machine_makes(
+    server: ObjectServer, tmp_path: Path
+) -> None:
+    said, url = sessions(tmp_path / "sessions"), f"s3://{BUCKET}/whole-{next(NUMBERS)}"
+    alone, laptop, far = (tmp_path / name for name in ("alone", "laptop", "far"))
+    assert memory(alone, "run", "--all", "--sessions", f"{said}").returncode == 0
+    with_names_of(alone, laptop, far)
+    env = server.env | {"MEMORY_LAKE": url}
+    assert memory(laptop, "push", "--sessions", f"{said}", env=env).returncode == 0
+    run = ("run", "--all", "--no-review")
+    on_server = env | {"MEMORY_DEFAULT_SESSION_DIRS": "false"}
+    done = memory(far, *run, env=on_server)
+    assert done.returncode == 0, done.stderr
+    assert not (far / ".memory-pipeline" / "MEMORY.md").exists()
+    text = decided(alone, {})
+    assert decided(laptop, env) == text
+    assert text in (laptop / ".memory-pipeline" / "MEMORY.md").read_text("utf-8")
+
+    there = made(ObjectStorage(url))
+    here = {f"{path.relative_to(lake_of(alone))}": path.read_bytes() for path in lake_of(alone).rglob("*.parquet")}
+    assert there.keys() == here.keys()
+    assert {key.partition("/")[0] for key in here if here[key] != there[key]} <= EVENTS
+    for key in here:
+        ours, theirs = (pl.read_parquet(BytesIO(tables[key])).drop(CLOCKS, strict=False) for tables in (here, there))
+        assert_frame_equal(ours, theirs)
+
+    # it is no loss to the server that MEMORY.md is on the laptop, and nothing is sent or made again
+    again = memory(far, *run, env=on_server)
+    assert again.returncode == 0, again.stderr
+    assert "all up to date" in again.stderr
+    assert "nothing was sent" in memory(laptop, "push", "--sessions", f"{said}", env=env).stdout
+    assert made(ObjectStorage(url)) == there
+
+
+@pytest.mark.slow
+def test_nobodys_run_reaches_anothers_rows_and_who_fails_stops_nobody(
+    server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, folder, variables = f"s3://{BUCKET}", tmp_path / "people", {}
+    for number, name in enumerate(("ana", "ben", "cem")):
+        env = variables[name] = server.may_only(f"key-of-{name}", f"{name}/" if name != "cem" else "nowhere/")
+        workspace = folder / name
+        workspace.mkdir(parents=True)
+        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+        lines = [f"{variable}={env[variable]}" for variable in names]
+        (workspace / "lake.env").write_text("\n".join([f"MEMORY_LAKE={place}/{name}", "# keys", "", *lines]))
+        said = sessions(tmp_path / "sessions" / name, 10 * number)
+        pushed = memory(tmp_path / "homes" / name, "push", f"{place}/{name}", "--sessions", f"{said}", env=env)
+        assert pushed.returncode == (1 if name == "cem" else 0), pushed.stderr
+    (folder / "dan").mkdir()
+
+    env = {name: value for name, value in server.env.items() if "KEY" not in name} | {"MEMORY_LAKE": f"{place}/ben"}
+    done = memory(tmp_path / "server", "team", "run", f"{folder}", env=env)
+    assert done.returncode == 1
+    told = done.stderr.splitlines()[-1]
+    assert told.startswith("2 of 4 people could not be done. cem: s3://memory-bucket/cem refused (403")
+    assert f"; dan: There is no {folder / 'dan' / 'lake.env'}" in told and "Traceback" not in done.stderr
+    assert "s3cret" not in done.stdout + done.stderr
+
+    for number, name in enumerate(("ana", "ben")):
+        lake = Lake(ObjectStorage(f"{place}/{name}"))  # by a key that may use all
+        texts = set(lake.read("observations")["text"])
+        assert any(f"by its port {9000 + 10 * number}" in text for text in texts)
+        assert not any(f"by its port {9000 + 10 * (1 - number)}" in text for text in texts)
+        assert set(lake.read("proposals")["owner"]) == {name}
+        asked = [key for access_key, key in server.asked if access_key == f"key-of-{name}"]
+        assert len(asked) > 100 and all(key.startswith(f"{name}/") for key in asked)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", variables["ana"]["AWS_ACCESS_KEY_ID"])
+    assert Lake(ObjectStorage(f"{place}/ana")).read("messages").height
+    for table in ("messages", "promotions"):
+        with pytest.raises(LakeRefusedError, match=rf"^{place}/ben\S* refused \(403"):
+            Lake(ObjectStorage(f"{place}/ben")).read(table)
+
+
+def test_a_run_has_the_variables_of_its_person_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MEMORY_LAKE", "MEMORY_OWNER", "MEMORY_SESSION_DIRS"):
+        monkeypatch.setenv(name, "of-the-server")
+    (tmp_path / "ana").mkdir()
+    (tmp_path / "ana" / "lake.env").write_text("MEMORY_LAKE = s3://bucket/ana\nAWS_ACCESS_KEY_ID=a=b\n")
+    (ana,) = people_in(tmp_path)
+    assert "of-the-server" not in ana.environment.values()
+    told = {name: ana.environment[name] for name in ("MEMORY_LAKE", "MEMORY_OWNER", "MEMORY_WORKSPACE")}
+    assert told == {"MEMORY_LAKE": "s3://bucket/ana", "MEMORY_OWNER": "ana", "MEMORY_WORKSPACE": f"{tmp_path / 'ana'}"}
+    assert ana.environment["AWS_ACCESS_KEY_ID"] == "a=b" and "a=b" not in repr(ana)
+    assert ana.environment["MEMORY_DEFAULT_SESSION_DIRS"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("files", "says", "code"),
+    [
+        ({}, "There is nobody in", 2),
+        (
+            {"ana": "MEMORY_LAKE=s3://b/one", "ben": "MEMORY_LAKE=s3://b/one/"},
+            "ana and ben have the same lake s3://b/one",
+            2,
+        ),
+        ({"ana": "MEMORY_LAKE=s3://b/one\nhush-hush"}, "ana: Line 2 of", 1),
+        ({"ana": "AWS_REGION=eu"}, "has no MEMORY_LAKE: expected one like s3://bucket/ana.", 1),
+    ],
+)
+def test_what_cannot_be_run_is_one_sentence(tmp_path: Path, files: dict[str, str], says: str, code: int) -> None:
+    folder = tmp_path / "people"
+    for name, text in files.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "lake.env").write_text(text)
+    done = memory(tmp_path, "team", "run", f"{folder}")
+    assert done.returncode == code and says in done.stderr, done.stderr
+    assert "hush" not in done.stderr + done.stdout and "Traceback" not in done.stderr
