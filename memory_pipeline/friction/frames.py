@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
-from memory_pipeline.text.similarity import carries_content, words
+from memory_pipeline.friction.clustering import terms_of
+from memory_pipeline.text.similarity import words
 
 MIN_FRAME = 0.5
 """Share of the longer one's words that are the same, before and after what differs."""
@@ -31,8 +32,8 @@ def _is_same_of_another(one: Sequence[str], other: Sequence[str]) -> bool:
     return (
         same >= MIN_SAME
         and same >= MIN_FRAME * max(len(one), len(other))
-        and any(map(carries_content, of_one))
-        and any(map(carries_content, of_other))
+        and bool(terms_of(" ".join(of_one)))
+        and bool(terms_of(" ".join(of_other)))
     )
 
 

@@ -8,6 +8,7 @@ from memory_pipeline.friction import judging
 from memory_pipeline.friction.clustering import Words
 from memory_pipeline.friction.corrections import patterns_of
 from memory_pipeline.friction.events import FrictionEvent
+from memory_pipeline.friction.judging import corrects
 from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import Said
@@ -65,86 +66,85 @@ def weighed(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("logits", "is_pattern"),
+    ("sure", "is_pattern"),
     [
-        ((0.9, 0.9), True),
-        ((0.1, 0.9), True),  # one of them is a weak sign
-        ((0.1, 0.1), False),  # both are
-        ((-0.6, 3.0), False),  # one alone carries both
-        ((-1.0, 1.5, 0.5), True),
-        ((-1.0, -1.5, 2.0, 0.5), False),  # most of what is said of it is no objection
+        ((2.0, 2.0), True),
+        ((0.5, 2.5), True),  # one of them is a weak sign
+        ((0.5, 0.5), False),  # both are
+        ((-1.5, -1.5, 1.0, 0.5), False),  # most of what is said of it is no objection
     ],
 )
 def test_what_is_about_one_thing_is_judged_together(
-    weighed: dict[str, float], logits: tuple[float, ...], is_pattern: bool
+    weighed: dict[str, float], sure: tuple[float, ...], is_pattern: bool
 ) -> None:
-    remarks = [
-        replace(event("The kiln shed wants packages from uv.", f"s{i}", ago=i), is_owned=True)
-        for i in range(len(logits))
-    ]
-    weighed |= {f"s{i}": logit for i, logit in enumerate(logits)}
-    words = Words.among([*OTHER, *(e.text for e in remarks)])
-    assert bool(patterns_of(Said([], [], remarks), (), {}, {}, words)) is is_pattern
+    weighed |= {f"s{i}": logit for i, logit in enumerate(sure)}
+    remarks = [event("The kiln shed wants packages from uv.", f"s{i}", ago=i) for i in range(len(sure))]
+    assert bool(patterns(Said([], [], remarks))) is is_pattern
 
 
-@pytest.mark.parametrize(("times", "owned", "is_pattern"), [(3, 0, False), (3, 1, True), (4, 1, False), (4, 2, True)])
-def test_the_same_work_on_other_things_is_no_objection_whatever_the_weights_say(
-    weighed: dict[str, float], times: int, owned: int, is_pattern: bool
-) -> None:
-    weighed |= {f"s{i}": 2.0 for i in range(times)}
-    things = ("importer", "mailer", "scheduler", "exporter")[:times]
+def test_less_is_enough_after_the_same_rare_deed(weighed: dict[str, float]) -> None:
+    weighed |= {"s1": 0.5, "s2": 0.5}
+    texts = ("the shed wants packages from uv", "uv packages is what the shed wants")
+    events = [event(text, f"s{i}", ago=2 - i) for i, text in enumerate(texts, 1)]
+    assert patterns(Said([], [], events)) == []
+    (pattern,) = patterns(Said([], [], [replace(e, did=frozenset({"ran pip install"})) for e in events]))
+    assert pattern.kind == "repeated_correction"
+
+
+def test_the_same_work_on_other_things_is_no_objection_whatever_the_weights_say(weighed: dict[str, float]) -> None:
+    weighed |= {f"s{i}": 2.0 for i in range(4)}
+    things = ("importer", "mailer", "scheduler", "exporter")
     asked = [event(f"The kiln shed wants packages in the {x}.", f"s{i}", ago=i) for i, x in enumerate(things)]
-    remarks = [replace(e, is_owned=i < owned) for i, e in enumerate(asked)]
-    words = Words.among([*OTHER, *(e.text for e in remarks)])
-    assert bool(patterns_of(Said([], [], remarks), (), {}, {}, words)) is is_pattern
+    same = [event("The kiln shed wants packages in the importer.", f"s{i}", ago=i) for i in range(4)]
+    assert patterns(Said([], [], asked)) == []
+    assert len(patterns(Said([], [], same))) == 1
 
 
-def test_what_is_asked_for_first_is_no_objection_unless_it_says_so(weighed: dict[str, float]) -> None:
-    weighed |= {"s0": 1.0, "s1": 1.0}
-    asked = [event("The kiln shed wants packages from uv.", f"s{i}", ago=i) for i in range(2)]
-    events = [replace(e, is_owned=True) for e in asked]
-    first = [replace(e, opens=True) for e in events]
-    words = Words.among([*OTHER, *(e.text for e in events)])
-    assert patterns_of(Said([], [], events), (), {}, {}, words)
-    assert patterns_of(Said([], [], first), (), {}, {}, words) == []
-    assert patterns_of(Said(first, [], []), (), {}, {}, words)  # a rule that is laid down in each session anew
+def test_what_is_asked_for_first_is_no_objection_unless_it_says_so() -> None:
+    text = "that is not what i asked for, packages come from uv"
+    asked = [event(text, f"s{i}", ago=i) for i in range(2)]
+    first = [event("fetch the packages of the kiln shed", f"s{i}", ago=i) for i in range(2)]
+    assert patterns(Said([], [], asked))
+    assert patterns(Said([], [], [replace(e, opens=True, is_owned=True) for e in first])) == []
 
 
-def test_a_cue_in_a_question_asks_and_corrects_nothing(weighed: dict[str, float]) -> None:
-    weighed |= {"s0": 0.6, "s1": 0.6}
-    texts = ("the name notifier is gone after this", "who still uses the old name notifier?")
-    events = [event(text, f"s{i}", ago=1 - i) for i, text in enumerate(texts)]
-    told = [events[0], event("the old name notifier is used again", "s1")]
-    assert patterns_of(Said([], [], events), (), {}, {}, Words.among([*OTHER, *texts])) == []
-    assert patterns_of(Said([], [], told), (), {}, {}, Words.among([*OTHER, *(e.text for e in told)]))
+def test_a_cue_in_a_question_asks_and_corrects_nothing() -> None:
+    assert corrects("the old name notifier is used again")
+    assert not corrects("who still uses the old name notifier?")
 
 
 def test_words_that_only_announce_are_no_pattern(weighed: dict[str, float]) -> None:
-    weighed |= {"s1": 2.0, "s2": 2.0}
+    weighed |= {"s1": 3.0, "s2": 3.0}
     assert found(*(event("This stood in the kiln's old thread:", s) for s in ("s1", "s2"))) == []
 
 
-def test_minds_that_changed_in_two_sessions_are_no_objections(weighed: dict[str, float]) -> None:
-    weighed |= {"s1": 2.0, "s2": 2.0}
+def test_minds_that_changed_in_two_sessions_are_no_objections() -> None:
     text = "We decided today to pack the logs with zstd after all."
     assert found(changes=(event(text, "s1", ago=1), event(text, "s2"))) == []
 
 
-def test_a_rule_is_told_from_all_that_is_said_of_it_together(weighed: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    ("rule", "texts"),
+    [
+        (
+            "Visible strings come from the locales folder, never as literals.",
+            ("this string is a literal, it belongs into locales", "der Text gehört in den Ordner locales, nicht in den Code"),
+        ),
+        ("Test files live beside the module they test.", ("el test va junto al módulo", "why is the test elsewhere")),
+    ],
+)
+def test_a_rule_is_told_from_all_that_is_said_of_it_together_in_any_language(rule: str, texts: tuple[str, str]) -> None:
     """Less has to be said than where there is no rule; and no single sentence has to say the line again."""
-    rule = Rule("MEMORY.md", "Visible strings come from the locales folder, never as literals.", OLD)
-    texts = ("locales, this string is a literal here", "the literal string wants locales again")
     events = [event(text, f"s{i}", ago=1 - i) for i, text in enumerate(texts)]
-    vectors = {e.event_id: [0.6, 0.8] for e in events}
-    said = Said([], [], events)
-    words = Words.among([*OTHER, *texts])
+    (pattern,) = patterns(Said([], [], events), Rule("MEMORY.md", rule, OLD))
+    assert (pattern.kind, pattern.adds) == ("rule_violated", rule)
 
-    def patterns(*logits: float) -> list[str]:
-        weighed.update({f"s{i}": logit for i, logit in enumerate(logits)})
-        return [p.kind for p in patterns_of(said, [rule], vectors, {rule.rule_id: [0.28, 0.96]}, words)]
 
-    assert patterns(0.1, 0.1) == ["rule_violated"]
-    assert patterns(-0.2, -0.2) == []
+def test_news_of_a_line_breaks_no_rule_but_ends_it() -> None:
+    rule = Rule("MEMORY.md", "Delays reach the board through Kafka.", OLD)
+    texts = ("the board listens to MQTT now, Kafka was switched off", "we have swapped Kafka for MQTT on the ships")
+    events = [event(text, f"s{i}", ago=1 - i) for i, text in enumerate(texts)]
+    assert [p.kind for p in found(changes=tuple(events), rules=(rule,))] == ["stale_memory"]
 
 
 def test_a_line_for_two_projects_names_them() -> None:

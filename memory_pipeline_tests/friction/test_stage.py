@@ -12,14 +12,12 @@ import polars as pl
 import pytest
 
 from memory_pipeline.days import lookback
-from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.living import living, points_in
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
 from memory_pipeline.stage import Built, bring_up_to_date, is_current
 from memory_pipeline.text.phrases import phrase_encoder
 from memory_pipeline_tests.rows import (
     DAY,
-    FakeEncoder,
     MissingEncoder,
     Opened,
     Row,
@@ -214,11 +212,11 @@ def test_a_mind_that_changed_in_another_project_ends_nothing(work: Work, project
 @pytest.mark.parametrize(
     ("encoder", "sessions", "told"),
     [
-        (FakeEncoder("uv", "friday"), 3, False),  # all are about uv
+        (phrase_encoder(), 3, False),  # all are about uv
         (MissingEncoder(), 2, True),  # only two share their words
     ],
 )
-def test_vectors_find_the_same_in_other_words(work: Work, encoder: FakeEncoder, sessions: int, told: bool) -> None:
+def test_vectors_find_the_same_in_other_words(work: Work, encoder: Any, sessions: int, told: bool) -> None:
     work.encoder = encoder
     work.correct("Use uv, not pip, here.", "The uv tool please, I told you!", "Again: use uv, not pip.")
     (row,) = work.run()
@@ -274,18 +272,6 @@ def test_too_few_points_are_said_to_be_too_few(tmp_path: Path, points: int, told
     built = work.build()
     assert (built.notes["points"], built.notes.get("nothing_found")) == (points, told)
     assert work.lake.days("friction_clusters") == [DAY]
-
-
-def test_vectors_of_the_index_are_used_where_it_has_them(work: Work) -> None:
-    work.encoder = FakeEncoder("uv", "friday")
-    work.observe(
-        observation("No, use uv, not pip.", kind="correction", session="s1"),
-        observation("Again: use uv, not pip.", kind="correction", session="s2"),
-    )
-    bring_up_to_date(EmbeddingsStage(work.workspace, work.encoder), work.lake, DAY)
-    work.encoder.encoded.clear()
-    (row,) = work.run()
-    assert (row["sessions"], work.encoder.encoded) == (2, [])
 
 
 def test_a_pattern_belongs_to_the_days_that_add_to_it(work: Work) -> None:
@@ -388,31 +374,6 @@ def test_what_goes_on_beyond_the_ten_keeps_its_row_and_is_not_closed(work: Work)
         assert (own["last_day"], own["ended_on"]) == (day_after(day), None)
         assert len(rows) > MAX_PER_DAY
     assert first["pattern_id"] in {p.row["pattern_id"] for p in living(work.lake, day_after(8), 7)}
-
-
-def test_one_vector_for_all_compares_nothing_and_is_said(work: Work) -> None:
-    class Broken(FakeEncoder):
-        def encode(self, texts: list[str]) -> list[list[float]]:
-            return [[1.0, 0.0] for _ in texts]
-
-    work.encoder = Broken("uv")
-    texts = (
-        "No, use uv, not pip.",
-        "Wrong, indent with tabs.",
-        "Don't start the docker daemon.",
-        "Never fire the kiln at night.",
-        "No, glaze comes after drying.",
-        "Again the oven door was left open!",
-        "That's not what I asked: clay is stored wet.",
-        "Stop the wheel before cleaning.",
-        "No, a brush is washed with soap.",
-        "Not on that shelf, it breaks.",
-    )
-    for number, text in enumerate(texts):
-        work.correct(text, session=f"s{number}")
-    built = work.build()
-    assert built.frames["friction_clusters"].is_empty()
-    assert built.notes["same_vectors"] == "the vectors of all 10 remarks are the same: compared by words alone"
 
 
 def test_severity_is_sessions_times_the_minutes_of_one_occurrence(work: Work) -> None:
