@@ -37,6 +37,7 @@ from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.sessions.discovery import default_roots, roots
 from memory_pipeline.settings import SettingError, Settings
+from memory_pipeline.text.phrases import missing_phrases
 from memory_pipeline.workspace import Workspace
 from memory_pipeline.workspace_marks import FIRST_DAY, SALT, ZONE, kept_zone, open_to_others
 
@@ -90,7 +91,8 @@ def examine(
     workspace private."""
     workspace = Workspace(settings, Lake.from_settings(settings))
     found = [*_places(settings), *_space(settings), *_marks(settings), *_sessions(settings, workspace.lake)]
-    found += [*_locks(settings), *_left_behind(settings), *_tables(workspace), *_vectors(workspace), *_models(settings)]
+    found += [*_locks(settings), *_left_behind(settings), *_tables(workspace), *_vectors(workspace)]
+    found += [*_phrases(), *_models(settings)]
     found += [*_agents(settings), *_review(workspace.lake)]
     try:
         known = automation()
@@ -263,10 +265,19 @@ def _vectors(workspace: Workspace) -> Iterator[Finding]:
         yield Finding("index", OK, f"every row has its point; vectors of {workspace.settings.embedding_model}")
 
 
-def _command_in(sentence: str) -> str:
+def _phrases() -> Iterator[Finding]:
+    if missing := missing_phrases():
+        yield Finding(
+            "friction", WARNING, f"what users say is compared by words alone: {missing}", _command_in(missing, "pip ")
+        )
+    else:
+        yield Finding("friction", OK, "the encoder of what users say is there")
+
+
+def _command_in(sentence: str, beginning: str = "memory ") -> str:
     """The command that it names."""
     parts = sentence.split("`")
-    return next((part for part in parts[1::2] if part.startswith("memory ")), "")
+    return next((part for part in parts[1::2] if part.startswith(beginning)), "")
 
 
 def _models(settings: Settings) -> Iterator[Finding]:

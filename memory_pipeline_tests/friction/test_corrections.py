@@ -128,7 +128,10 @@ def test_minds_that_changed_in_two_sessions_are_no_objections() -> None:
     [
         (
             "Visible strings come from the locales folder, never as literals.",
-            ("this string is a literal, it belongs into locales", "der Text gehört in den Ordner locales, nicht in den Code"),
+            (
+                "this string is a literal, it belongs into locales",
+                "der Text gehört in den Ordner locales, nicht in den Code",
+            ),
         ),
         ("Test files live beside the module they test.", ("el test va junto al módulo", "why is the test elsewhere")),
     ],
