@@ -352,7 +352,6 @@ def use_encoder(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
         "embeddings.checks",
         "reflections.stage",
         "proposals.stage",
-        "friction.stage",
         "recall.search",
     ):
         monkeypatch.setattr(f"memory_pipeline.{module}.encoder_of", lambda name: encoder)

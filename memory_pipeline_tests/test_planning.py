@@ -149,7 +149,7 @@ def test_each_table_has_at_most_one_stage() -> None:
 def test_all_stages_share_one_lake_and_one_encoder() -> None:
     made = stages()
     assert len({id(s.lake) for s in made.all()}) == 1  # type: ignore[attr-defined]
-    assert made.embeddings.encoder is made.reflections.encoder is made.friction_clusters.encoder
+    assert made.embeddings.encoder is made.reflections.encoder
     assert stages().embeddings.encoder is made.embeddings.encoder  # also the next ones in the same process
 
 
