@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +32,13 @@ class MiniLM:
         self._tokenizer = tokenizer_of(folder)
         # a second thread costs more than it saves on a short text, and much more where other processes want the core
         self._threads = ThreadpoolController()
+        # the limit is the process's: who leaves it while another computes would give that one other last digits
+        self._alone = Lock()
 
     def encode(self, text: str) -> list[float]:
         """The unit vector of a text."""
         tokens = self._tokenizer.encode(readable(text)).ids
-        with self._threads.limit(limits=1, user_api="blas"):
+        with self._alone, self._threads.limit(limits=1, user_api="blas"):
             mean = self._states(tokens).mean(axis=0)
         return [float(x) for x in mean / np.linalg.norm(mean)]
 
