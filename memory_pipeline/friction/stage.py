@@ -71,6 +71,8 @@ class Heard:
     vectors: dict[str, Vector] = field(default_factory=dict)
     """Of what was said, by its id."""
     rule_vectors: dict[str, Vector] = field(default_factory=dict)
+    request_vectors: dict[str, Vector] = field(default_factory=dict)
+    """Of what something was looked up for."""
     without_vectors: str = ""
     """Why there are none."""
 
@@ -155,6 +157,7 @@ class FrictionStage:
         heard.words = Words.among([*users, *(e.text for e in events)], [e.did for e in events])
         heard.vectors, heard.without_vectors = self._vectors({e.event_id: e.text for e in events})
         heard.rule_vectors, _ = self._vectors({rule.rule_id: rule.text for rule in heard.rules})
+        heard.request_vectors, _ = self._vectors({one.request: one.asked for one in heard.looked_up if one.asked})
         return heard
 
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
@@ -163,7 +166,7 @@ class FrictionStage:
         found = [
             *corrections.patterns_of(heard.said, heard.rules, heard.vectors, heard.rule_vectors, heard.words),
             *failures.patterns_of(heard.failed),
-            *lookups.patterns_of(heard.looked_up),
+            *lookups.patterns_of(heard.looked_up, heard.request_vectors),
             *wavering.patterns_of(heard.answers),
         ]
         notes: dict[str, Any] = {
