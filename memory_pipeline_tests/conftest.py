@@ -19,12 +19,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from memory_pipeline.text import tokens
+
+if TYPE_CHECKING:
+    from memory_pipeline_tests.lake.object_server import ObjectServer
 
 # `make test` takes the first, and `make test-all` and CI --hypothesis-profile=thorough; `times` goes by them
 settings.register_profile("fast", max_examples=25, deadline=None)
@@ -193,3 +196,20 @@ def browser() -> Iterator[Any]:
         opened = playwright.chromium.launch(executable_path=find_chromium(), args=BROWSER_ARGS)
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="module")
+def running_server() -> Iterator[ObjectServer]:
+    from memory_pipeline_tests.lake.object_server import object_storage  # the client of a bucket is an extra
+
+    with object_storage() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running_server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> ObjectServer:
+    """Object storage on loopback, which commands find by their environment."""
+    running_server.calm()
+    for name, value in running_server.env.items():
+        monkeypatch.setenv(name, value)
+    return running_server

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from io import BytesIO
 from itertools import count
@@ -25,27 +24,13 @@ from memory_pipeline.stage import Built, bring_up_to_date
 from memory_pipeline.workspace import Workspace
 from memory_pipeline_tests.cli.command import Command, memory, memory_json
 from memory_pipeline_tests.conftest import conversation, tool, user, write_session
-from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer, object_storage
+from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer
 from memory_pipeline_tests.lake.workers import frame, push_from, started
 from memory_pipeline_tests.rows import at, workspace
 
 NUMBERS = count()
 DAYS = [date(2025, 3, 5) + timedelta(days=number) for number in range(3)]
 TOKEN = "ghp_" + "A1b2C3d4E5" * 3 + "F6g7H8"
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ObjectServer]:
-    with object_storage() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> ObjectServer:
-    running.calm()
-    for name, value in running.env.items():
-        monkeypatch.setenv(name, value)
-    return running
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@ and nobody's run reaches another's rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, timedelta
 from io import BytesIO
 from itertools import count
@@ -20,7 +19,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.cli.test_backfill import talk
 from memory_pipeline_tests.conftest import write_session
-from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer, object_storage
+from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer
 
 NUMBERS = count()
 DAYS = [today(UTC) - timedelta(days=back) for back in (12, 5, 4)]
@@ -28,20 +27,6 @@ CLOCKS = ("decided_at", "shown_at", "promoted_at", "captured_at")
 """When a person or a run did something."""
 EVENTS = {"decisions", "showings", "promotions", "shown_days"}
 """Tables with such columns."""
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ObjectServer]:
-    with object_storage() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> ObjectServer:
-    running.calm()
-    for name, value in running.env.items():
-        monkeypatch.setenv(name, value)
-    return running
 
 
 def sessions(folder: Path, first: int = 0) -> Path:

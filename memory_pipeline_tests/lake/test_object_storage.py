@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from io import BytesIO
 from itertools import count
 from pathlib import Path
@@ -22,7 +21,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.versions import VERSIONS_KEPT
 from memory_pipeline.settings import SettingError, Settings, load_settings
 from memory_pipeline_tests.cli.command import memory, memory_json
-from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer, object_storage
+from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer
 from memory_pipeline_tests.lake.workers import a_run, frame, spend, started, write_days
 from memory_pipeline_tests.rows import DAY, day_after, decision, observation, put
 
@@ -33,20 +32,6 @@ FROM_THE_INDEX = {
 }
 """Their fingerprints hold the generation of the index, which is another one in each new index: also in a folder."""
 CLOCKS = ("decided_at", "shown_at")
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ObjectServer]:
-    with object_storage() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> ObjectServer:
-    running.calm()
-    for name, value in running.env.items():
-        monkeypatch.setenv(name, value)
-    return running
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date
 from itertools import count
 from pathlib import Path
@@ -13,28 +12,19 @@ from memory_pipeline.lake import shared_marks
 from memory_pipeline.lake.object_storage import ObjectStorage
 from memory_pipeline.lake.shared_marks import OtherMarksError
 from memory_pipeline.settings import Settings, keep_first_day, keep_timezone, load_settings, salt_of
-from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer, object_storage
+from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer
 
 NUMBERS = count()
 # TZ would do nothing where the library was asked before: it keeps what it found first
 ZONE = "memory_pipeline.settings.tzlocal.get_localzone_name"
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[ObjectServer]:
-    with object_storage() as server:
-        yield server
-
-
 @pytest.fixture
-def server(running: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> ObjectServer:
-    running.calm()
-    for name, value in running.env.items():
-        monkeypatch.setenv(name, value)
+def server(server: ObjectServer, monkeypatch: pytest.MonkeyPatch) -> ObjectServer:
     for name in ("MEMORY_TIMEZONE", "MEMORY_START_DATE"):
         monkeypatch.delenv(name)
     monkeypatch.setattr(ZONE, lambda: "Europe/Rome")
-    return running
+    return server
 
 
 @pytest.fixture
