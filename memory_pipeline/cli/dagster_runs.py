@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
+from threading import Timer
 from typing import Any, TextIO, cast
 
 from filelock import FileLock, Timeout
@@ -35,6 +36,8 @@ HOME_VARIABLE = "DAGSTER_HOME"
 DAEMON_SECONDS = 300.0
 """Without a heartbeat for so long the daemon does not run; Dagster itself waits as long."""
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
+AGAIN_SECONDS = 0.05
+"""From an interrupt that was lost to its second try."""
 
 
 class DamagedInstanceError(CannotGoOnError):
@@ -247,7 +250,7 @@ def run_job(
     span = range_tags(*days) if days else {}
     resolved = build_definitions(settings).resolve_job_def(job)
     keys = resolved.asset_layer.executable_asset_keys if days else set()
-    with streams_kept(), _shown_with_its_job(settings, instance, job):
+    with streams_kept(), lost_interrupts_again(), _shown_with_its_job(settings, instance, job):
         result = resolved.execute_in_process(
             instance=instance,
             asset_selection=sorted(key for key in keys if key.path[-1] != "memory_file") or None,
@@ -360,6 +363,27 @@ def streams_kept() -> Iterator[None]:
         for number, copy in kept:
             os.dup2(copy, number)
             os.close(copy)
+
+
+@contextmanager
+def lost_interrupts_again() -> Iterator[None]:
+    """Deliver an interrupt once more that fell into what Python cleans up: it prints a trace of what is raised there,
+    and goes on as if nothing had been said."""
+    from dagster._core.errors import DagsterExecutionInterruptedError
+
+    def again(lost: Any) -> None:
+        if issubclass(lost.exc_type, (KeyboardInterrupt, DagsterExecutionInterruptedError)):
+            later = Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT))
+            later.daemon = True
+            later.start()
+        else:
+            before(lost)
+
+    before, sys.unraisablehook = sys.unraisablehook, again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 @contextmanager
