@@ -7,9 +7,11 @@ about one thing is the same correction again, whether it is about a line of MEMO
 says that it is over. Fitted on weeks of planted friction of four banks, each as it is planted, with some other remarks
 moved to where the agent had done what is objected to (for people say other things too after a deed), and with no deed
 at all; and on the recorded sessions of ../shared/fixtures and ../shared/more-sessions, in which nothing counts as a
-correction that was given twice: a reader found none. Printed is, for each bank, what weights find that were fitted on
-the others: recall and precision by the judgements alone, in one look at the whole week. What counts as an objection is
-told by weights of `fit_objections.py` that are fitted here without the banks, for the shipped ones know two of them.
+correction that was given twice: nobody has looked through all of them, and what was shown of them was none.
+
+Printed is, for each bank, what weights find that were fitted on the others: recall and precision by the judgements
+alone, in one look at the whole week. What counts as an objection is told by weights of `fit_objections.py` that are
+fitted here without the banks, for the shipped ones know two of them.
 """
 
 from __future__ import annotations
