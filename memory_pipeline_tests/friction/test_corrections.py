@@ -133,7 +133,10 @@ def test_minds_that_changed_in_two_sessions_are_no_objections() -> None:
                 "der Text gehört in den Ordner locales, nicht in den Code",
             ),
         ),
-        ("Test files live beside the module they test.", ("el test va junto al módulo", "why is the test elsewhere")),
+        (
+            "Test files live beside the module they test.",
+            ("los tests van junto al módulo", "tests go next to the module, not into that folder"),
+        ),
     ],
 )
 def test_a_rule_is_told_from_all_that_is_said_of_it_together_in_any_language(rule: str, texts: tuple[str, str]) -> None:
