@@ -1,4 +1,4 @@
-"""The check on friction: what was compared had vectors, so that the same in other words could be found."""
+"""The check on friction: what was observed has vectors, by which it is drawn among the patterns."""
 
 from datetime import date
 
@@ -20,7 +20,7 @@ def friction_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
         """The observations of the days that were looked back on have vectors; a window with nothing in it passes.
 
         Fails when there are observations and none of them has a vector of the model that is set, and when the index is
-        gone: then only what is said in the same words is found.
+        gone: then no picture is drawn. Patterns are found all the same, by vectors of their own.
         """
         opened = workspace.open()
 

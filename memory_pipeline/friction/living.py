@@ -139,8 +139,8 @@ def points_in(lake: Lake, days: Sequence[date]) -> int:
 
 
 def without_vectors(workspace: Workspace, days: Sequence[date]) -> str | None:
-    """Why nothing in these days can be compared by its meaning, in a sentence; None where it can, or where there is
-    nothing."""
+    """Why nothing in these days can be drawn or searched by its meaning, in a sentence; None where it can, or where
+    there is nothing."""
     lake, settings, days = workspace.lake, workspace.settings, _searched(workspace.lake, days)
     observed = lake.read("observations", days, ["observation_id"])["observation_id"]
     vectors = lake.read("embeddings", days, ["source_id", "model", "dimension"])
@@ -151,7 +151,7 @@ def without_vectors(workspace: Workspace, days: Sequence[date]) -> str | None:
 
 
 _MADE_BY = "`memory run --all` makes them"
-_INDEX_GONE = "The index is gone, and lines are compared by their words alone; `memory run --all` makes it anew."
+_INDEX_GONE = "The index is gone: nothing can be drawn or searched by its meaning; `memory run --all` makes it anew."
 
 
 def _searched(lake: Lake, days: Sequence[date]) -> list[date]:
@@ -179,7 +179,7 @@ def _missing(workspace: Workspace, days: Sequence[date]) -> Iterator[str]:
         other = f" ({', '.join(of_others)} made theirs)" if of_others.len() else ""
         yield (
             f"{without} of {observed.len()} observations have no vector of {settings.embedding_model}{other} and are "
-            "compared by their words alone; `memory run --all` makes them."
+            "not in the picture of the day; `memory run --all` makes them."
         )
     if own.height and _index_is_gone(settings, own):
         yield _INDEX_GONE

@@ -63,10 +63,6 @@ merged: of two lines that are nearly the same, the reviewer is asked about one."
 IN_MEMORY = Sameness(overlap=0.8)
 """A line as it was offered, and one of MEMORY.md when it is approved. An edited text is refused only when it is the
 same: the user has seen what they wrote."""
-SAME_CORRECTION = Sameness(overlap=0.34, cosine=MINILM_COSINES.correction)
-"""Two corrections that are about the same thing, though worded freely."""
-BROKEN_RULE = Sameness(overlap=0.34)
-"""A correction, and the line of MEMORY.md that it says again."""
 AUDITED = Sameness(overlap=0.6)
 """A line of a memory file, and a sentence that somebody said: more than for lines that a reviewer looks at, since an
 audit says that it is theirs."""

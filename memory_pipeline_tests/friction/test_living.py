@@ -126,7 +126,7 @@ def test_points_outside_of_the_lookback_do_not_count(work: Workspace) -> None:
 
 NO_SESSION = "6 of these 7 days have no session."
 MODEL = "of all-MiniLM-L6-v2"
-WITHOUT = "and are compared by their words alone; `memory run --all` makes them."
+WITHOUT = "and are not in the picture of the day; `memory run --all` makes them."
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ WITHOUT = "and are compared by their words alone; `memory run --all` makes them.
         ("another", f"1 of 1 observations have no vector {MODEL} (another made theirs) {WITHOUT}"),
         (
             "all-MiniLM-L6-v2",
-            "The index is gone, and lines are compared by their words alone; `memory run --all` makes",
+            "The index is gone: nothing can be drawn or searched by its meaning; `memory run --all` makes",
         ),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.text.embedding_models import MINILM_COSINES, UNKNOWN, facts_of
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError
-from memory_pipeline.text.sameness import OBSERVED, OFFERED, SAME_CORRECTION
+from memory_pipeline.text.sameness import OBSERVED, OFFERED
 from memory_pipeline_tests.rows import FakeEncoder, workspace
 from memory_pipeline_tests.text.hub import tiny_model
 
@@ -76,7 +76,7 @@ def test_a_model_with_program_code_is_refused_and_its_code_not_run(tmp_path: Pat
 
 def test_cosines_are_those_of_the_model_that_was_measured() -> None:
     assert facts_of("all-MiniLM-L6-v2").cosines == facts_of("sentence-transformers/all-MiniLM-L6-v2").cosines
-    assert (OBSERVED.cosine, OFFERED.cosine, SAME_CORRECTION.cosine) == MINILM_COSINES
+    assert (OBSERVED.cosine, OFFERED.cosine) == MINILM_COSINES
     assert not facts_of("intfloat/e5-base-v2").is_calibrated
 
 
