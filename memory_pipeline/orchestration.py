@@ -134,32 +134,33 @@ def run_stage(
     lake, rebuilt, days = workspace.lake, 0, days_of(context, day_of_key)
     report = on_progress.get()
     ordered = list(reversed(days) if newest_first else days)
-    for done, day in enumerate(ordered, 1):
-        if report:
-            report(f"{stage.tables[-1]} {day}", 0)
-        try:
-            require_space(workspace.settings.workspace)
-            built = bring_up_to_date(stage, lake, day)
-        except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
-            # the retry policy would count it as a failure and begin the step again
-            raise dg.Failure(STOPPED, allow_retries=False) from None
-        except Exception as caught:
-            context.log.exception(f"{stage.tables[-1]} of {day} failed")
-            failed[day] = caught
-            if isinstance(caught, (TryAgainLaterError, CannotGoOnError)) and not isinstance(caught, SetAsideError):
-                untried = len(ordered) - done
-                break  # it would be the same for every other day
-            continue
-        rebuilt += built is not None
-        for warning in built.warnings if built else ():
-            context.log.warning(warning)
-        for table in selected:
-            rows = lake.read(table, [day]).height
-            metadata = {"dagster/row_count": rows, REBUILT: built is not None} | dict(describe(table, day))
-            metadata |= built.notes if built else {}
-            context.add_asset_metadata(metadata, asset_key=table, partition_key=days[day])
-        if report:
-            report(f"{stage.tables[-1]} {day}", 1)
+    with lake.seen_once():
+        for done, day in enumerate(ordered, 1):
+            if report:
+                report(f"{stage.tables[-1]} {day}", 0)
+            try:
+                require_space(workspace.settings.workspace)
+                built = bring_up_to_date(stage, lake, day)
+            except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
+                # the retry policy would count it as a failure and begin the step again
+                raise dg.Failure(STOPPED, allow_retries=False) from None
+            except Exception as caught:
+                context.log.exception(f"{stage.tables[-1]} of {day} failed")
+                failed[day] = caught
+                if isinstance(caught, (TryAgainLaterError, CannotGoOnError)) and not isinstance(caught, SetAsideError):
+                    untried = len(ordered) - done
+                    break  # it would be the same for every other day
+                continue
+            rebuilt += built is not None
+            for warning in built.warnings if built else ():
+                context.log.warning(warning)
+            for table in selected:
+                rows = lake.read(table, [day]).height
+                metadata = {"dagster/row_count": rows, REBUILT: built is not None} | dict(describe(table, day))
+                metadata |= built.notes if built else {}
+                context.add_asset_metadata(metadata, asset_key=table, partition_key=days[day])
+            if report:
+                report(f"{stage.tables[-1]} {day}", 1)
     if failed:
         first, error = next(iter(failed.items()))
         raise dg.Failure(

@@ -107,5 +107,6 @@ class Stages:
         Begins with the first day that is not current: what changed there may change the days after it.
         """
         ordered = sorted(days)
-        stale = next((i for i, day in enumerate(ordered) if not self.is_current(day)), len(ordered))
+        with self.sessions.lake.seen_once():
+            stale = next((i for i, day in enumerate(ordered) if not self.is_current(day)), len(ordered))
         return stretches(ordered[stale:], BRIDGED_DAYS)

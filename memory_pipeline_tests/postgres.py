@@ -33,7 +33,7 @@ class Postgres:
     user, password = "memory", "pass/word@1"
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, _free_port()
+        self.folder, self.port = folder, free_port()
         self._process: subprocess.Popen[bytes] | None = None
         secret = folder / "password"
         secret.write_text(self.password, "utf-8")
@@ -146,7 +146,7 @@ def _environment() -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "LC_ALL": "C", "TZ": "UTC"}
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with closing(socket.socket()) as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

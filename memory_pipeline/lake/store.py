@@ -12,7 +12,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import date
 from functools import lru_cache
 from io import BytesIO
@@ -59,6 +59,7 @@ class Lake:
 
     def __init__(self, root: Path | Storage, *, for_planning: bool = False) -> None:
         self.storage: Storage = FolderStorage(root) if isinstance(root, Path) else root
+        self.is_for_planning = for_planning
         self._healed: set[str] = set()
         self._seen: dict[str, File | None] | None = {} if for_planning else None
         self._listed: set[str] = set()
@@ -74,9 +75,19 @@ class Lake:
         assert isinstance(self.storage, FolderStorage)
         return self.storage.root
 
-    @property
-    def is_for_planning(self) -> bool:
-        return self._seen is not None
+    @contextmanager
+    def seen_once(self) -> Iterator[None]:
+        """Within it fingerprints, digests and what is retired are told from one listing of each table, with what this
+        lake writes itself; rows and versions are read as they are. So what another worker replaces meanwhile is found
+        by the next run, as what it replaces while a day is built. In a folder a look costs nothing, and is taken."""
+        if self._seen is not None or not self.storage.is_far:
+            yield
+            return
+        self._seen, self._listed = {}, set()
+        try:
+            yield
+        finally:
+            self._seen = None
 
     def path(self, table: str, day: date | None = None) -> Path:
         """The file of a lake that lies in a folder."""
@@ -92,7 +103,7 @@ class Lake:
 
     def version(self, table: str, day: date | None = None) -> str | int | None:
         """Of a day, or of a table that is one file: another one after each write; None where there is no such file."""
-        state = self._state(table, day)
+        state = self._look(table, _key(table, day))
         return state and state.version
 
     def days(self, table: str) -> list[date]:
@@ -253,7 +264,7 @@ class Lake:
         if self.storage.is_far:
             if table not in self._listed:
                 self._listed.add(table)
-                self._seen.update({file.key: file for file in self.storage.files(table)})
+                self._seen = {file.key: file for file in self.storage.files(table)} | self._seen
             return self._seen.get(key)
         if key not in self._seen:
             self._seen[key] = self._look(table, key)
@@ -374,7 +385,9 @@ class Lake:
         key, content = _key(table, day), BytesIO()
         metadata = {_FINGERPRINT: fingerprint, **marks}
         frame.sort(list(TABLES[table].order)).write_parquet(content, metadata=metadata)
-        self.storage.write(key, content.getvalue(), expected)
+        written = self.storage.write(key, content.getvalue(), expected)
+        if self._seen is not None:
+            self._seen[key] = written
         if not TABLES[table].is_derived:
             keep_version(self.storage, key, content.getvalue())
 

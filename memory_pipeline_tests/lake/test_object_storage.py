@@ -302,6 +302,26 @@ def test_a_days_work_asks_no_more_with_a_longer_history(server: ObjectServer, ur
     assert 0 <= pages <= 2  # of the ledger's versions
 
 
+def test_what_is_seen_once_costs_a_listing_and_knows_what_this_lake_writes(server: ObjectServer, url: str) -> None:
+    mine, others = Lake(ObjectStorage(url)), Lake(ObjectStorage(url))
+    days = [day_after(number) for number in range(5)]
+    rows = frame("observations", *(observation(f"Line of {day}.", day=day) for day in days))
+    mine.replace("observations", rows, days, dict.fromkeys(days, "before"))
+    server.counts.clear()
+    with mine.seen_once():
+        assert [mine.fingerprint("observations", day) for day in days] == ["before"] * 5
+        assert not any(mine.is_retired("observations", day) for day in days)
+        assert mine.digest("observations", days) == others.digest("observations", days)
+        assert server.counts["HEAD"] == 0 and server.counts["LIST"] == 3  # of the other: of its bucket and its table
+        mine.replace("observations", frame("observations"), [days[0]], {days[0]: "mine"})
+        others.replace("observations", frame("observations"), [days[1]], {days[1]: "others"})
+        told = [mine.fingerprint("observations", day) for day in days[:2]]
+        assert told == ["mine", "before"]  # the next run finds the other one
+        assert mine.read("observations", [days[1]]).is_empty()
+        assert mine.version("observations", days[1]) == others.version("observations", days[1])
+    assert mine.fingerprint("observations", days[1]) == "others"
+
+
 @pytest.mark.slow
 def test_the_examples_come_out_with_the_same_bytes(server: ObjectServer, url: str, tmp_path: Path) -> None:
     """In one home, with the salt and the copies of the sessions that the first run made: all else is removed."""
