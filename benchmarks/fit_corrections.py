@@ -11,7 +11,8 @@ correction that was given twice: nobody has looked through all of them, and what
 
 Printed is, for each bank, what weights find that were fitted on the others: recall and precision by the judgements
 alone, in one look at the whole week. What counts as an objection is told by weights of `fit_objections.py` that are
-fitted here without the banks, for the shipped ones know two of them.
+fitted here without the banks, for the shipped ones know two of them; and sentences are compared by a metric that was
+fitted without the topics of the banks (`fit_metric`), as what people will object to was in no file either.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from benchmarks.common import FIXTURES, MORE, parser
+from benchmarks.fit_metric import far_from
 from benchmarks.fit_objections import Fitting, examples
 from benchmarks.planted_friction.bank import KEPT_ASIDE, REPORTING, TUNING, UNHEARD, Bank, bank_of
 from benchmarks.planted_friction.model import (
@@ -40,10 +42,10 @@ from benchmarks.planted_friction.model import (
     TOOL_MISUSE,
     Plant,
 )
-from benchmarks.planted_friction.running import NOW, Remembering, prepare, settings_of
+from benchmarks.planted_friction.running import NOW, phrases, prepare, settings_of
 from benchmarks.planted_friction.weeks import make_week
 from memory_pipeline.days import lookback
-from memory_pipeline.friction import objections, weights
+from memory_pipeline.friction import metric, objections, weights
 from memory_pipeline.friction.about_rules import AboutRules
 from memory_pipeline.friction.clustering import Compared, rarity
 from memory_pipeline.friction.corrections import (
@@ -60,7 +62,6 @@ from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import Said
 from memory_pipeline.friction.stage import FrictionStage, Heard
 from memory_pipeline.friction.stale import is_over, over_features
-from memory_pipeline.settings import BUNDLED_MODEL
 from memory_pipeline.workspace import Workspace
 
 BANKS = (TUNING, UNHEARD, REPORTING, KEPT_ASIDE)
@@ -98,7 +99,7 @@ class Window:
         return name if self.kind(name) in KINDS else ""
 
 
-def planted_windows(bank: Bank, weeks: Iterable[int], encoder: Remembering) -> Iterator[Window]:
+def planted_windows(bank: Bank, weeks: Iterable[int]) -> Iterator[Window]:
     """The last day of each week looks back on all of it."""
     told = Bank(bank.name, {**bank.data, "per_week": PER_WEEK})
     lines = {topic["name"]: frozenset(topic["line"].values()) for topic in bank.topics(RULE_VIOLATED)}
@@ -106,8 +107,8 @@ def planted_windows(bank: Bank, weeks: Iterable[int], encoder: Remembering) -> I
         with tempfile.TemporaryDirectory() as folder:
             week = make_week(seed, told, Path(folder))
             workspace = Workspace.open(settings_of(week.workspace, week.sessions_dir))
-            prepare(workspace, encoder, NOW)
-            heard = FrictionStage.from_workspace(workspace).heard(week.days[-1], list(week.days))
+            prepare(workspace, NOW, None)
+            heard = FrictionStage(workspace, phrases()).heard(week.days[-1], list(week.days))
             rows = workspace.lake.read("messages", week.days).select("message_id", "source_file", "source_line")
             places = {message_id: (file, line) for message_id, file, line in rows.iter_rows()}
         owner = {place: plant.name for plant in week.plants for place in plant.places}
@@ -122,12 +123,12 @@ def planted_windows(bank: Bank, weeks: Iterable[int], encoder: Remembering) -> I
         )
 
 
-def recorded_windows(sessions: Path, encoder: Remembering) -> Iterator[Window]:
+def recorded_windows(sessions: Path) -> Iterator[Window]:
     """Each day of recorded sessions that enough was said in or before."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace.open(settings_of(Path(folder) / "workspace", sessions))
-        days = prepare(workspace, encoder, datetime.now(UTC))
-        stage = FrictionStage.from_workspace(workspace)
+        days = prepare(workspace, datetime.now(UTC), None)
+        stage = FrictionStage(workspace, phrases())
         for day in days:
             heard = stage.heard(day, lookback(day, workspace.settings.lookback_days))
             if len(_everything(heard.said)) >= MIN_SAID:
@@ -311,10 +312,11 @@ def main() -> None:
     apart = Fitting([e for e in examples() if e.source not in BANKS])
     without_banks = objections.Objections(**apart.fit(range(len(apart.given))))  # type: ignore[arg-type]
     patch.object(objections, "load", lambda: without_banks).start()
-    encoder = Remembering(BUNDLED_MODEL)
+    far = far_from(BANKS)
+    patch.object(metric, "shipped", lambda: far).start()
     seeds = range(chosen.first, chosen.first + chosen.weeks)
-    planted = {name: list(planted_windows(bank_of(name), seeds, encoder)) for name in BANKS}
-    recorded = [w for place in (FIXTURES, MORE) if place.is_dir() for w in recorded_windows(place, encoder)]
+    planted = {name: list(planted_windows(bank_of(name), seeds)) for name in BANKS}
+    recorded = [w for place in (FIXTURES, MORE) if place.is_dir() for w in recorded_windows(place)]
     print(f"{chosen.weeks} weeks of each bank, {len(recorded)} days of recorded sessions", flush=True)
     real = [(window, RECORDED_TIMES) for window in recorded]
 

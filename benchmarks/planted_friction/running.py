@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from benchmarks.planted_friction.model import Place, Week
@@ -21,6 +23,7 @@ from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date
 from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.phrases import DIMENSION, PhraseEncoder
 from memory_pipeline.workspace import Workspace
 
 POINTS = ("embeddings", "message_embeddings")
@@ -39,6 +42,25 @@ class Remembering(Encoder):
         new = [text for text in dict.fromkeys(texts) if text not in self.known]
         self.known.update(zip(new, super().encode(new), strict=True))
         return [self.known[text] for text in texts]
+
+
+class RememberingPhrases(PhraseEncoder):
+    """The same of phrases."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[str, Any] = {}
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        self.known.update(zip(new, super().encode(new), strict=True))
+        return np.array([self.known[text] for text in texts]).reshape(len(texts), DIMENSION)
+
+
+@cache
+def phrases() -> RememberingPhrases:
+    """The process's one."""
+    return RememberingPhrases()
 
 
 @dataclass(frozen=True)
@@ -65,8 +87,9 @@ def settings_of(workspace: Path, sessions: Path) -> Settings:
     return Settings(workspace=workspace, session_dirs=[sessions], default_session_dirs=False, timezone="UTC")
 
 
-def prepare(workspace: Workspace, encoder: Encoder, now: datetime) -> list[date]:
-    """Every stage before friction, for every day; the days."""
+def prepare(workspace: Workspace, now: datetime, encoder: Encoder | None) -> list[date]:
+    """Every stage before friction, for every day; the days. Without an encoder nothing is indexed: what friction hears
+    needs no index."""
     lake = workspace.lake
     catalogue = Catalogue(lake, workspace.settings)
     sessions = SessionsStage(workspace, catalogue, now)
@@ -75,8 +98,9 @@ def prepare(workspace: Workspace, encoder: Encoder, now: datetime) -> list[date]
     for day in days:
         bring_up_to_date(sessions, lake, day)
     observing = ObservationsStage.from_workspace(workspace)
+    indexing = (EmbeddingsStage(workspace, encoder), MessageEmbeddingsStage(workspace, encoder)) if encoder else ()
     for day in days:
-        for stage in (observing, EmbeddingsStage(workspace, encoder), MessageEmbeddingsStage(workspace, encoder)):
+        for stage in (observing, *indexing):
             bring_up_to_date(stage, lake, day)
     return days
 
@@ -85,9 +109,9 @@ def run(week: Week, encoder: Encoder) -> Ran:
     """Every stage for every day, each day's friction after the days before it, as they would have come."""
     workspace = Workspace.open(settings_of(week.workspace, week.sessions_dir))
     lake = workspace.lake
-    prepare(workspace, encoder, NOW)
+    prepare(workspace, NOW, encoder)
     for day in week.days:
-        bring_up_to_date(FrictionStage.from_workspace(workspace), lake, day)
+        bring_up_to_date(FrictionStage(workspace, phrases()), lake, day)
     messages, observations = lake.read("messages", week.days), lake.read("observations", week.days)
     rows = lake.read("friction_clusters", week.days).sort("day", "pattern_id").to_dicts()
     last = {row["pattern_id"]: row for row in rows if not row["ended_on"]}

@@ -55,7 +55,7 @@ def run(
         if (known := kept_outcome(settings, days)) and not Stages.from_settings(settings, catalogue).runs_for(days):
             told = f"{len(days)} days with sessions chosen, {UP_TO_DATE}. {left_out(catalogue)}"
             err.print(told.rstrip(), style="dim")
-            print_outcome(settings, known, began, as_json=as_json)
+            print_outcome(settings, known, began, as_json=as_json, reviews=review)
             return
 
         def work() -> str | None:
@@ -69,7 +69,7 @@ def run(
             return runs.failure
 
         failure = until_whole(workspace, work)
-        summary = report_outcome(settings, days, began, failure, as_json=as_json)
+        summary = report_outcome(settings, days, began, failure, as_json=as_json, reviews=review)
         if review:
             keep_outcome(settings, catalogue, days, None if everything else days, summary)
 

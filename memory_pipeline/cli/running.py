@@ -159,16 +159,22 @@ def until_whole(workspace: Workspace, work: Callable[[], str | None]) -> str | N
 
 
 def report_outcome(
-    settings: Settings, days: Sequence[date], began: datetime, failure: str | None, *, as_json: bool
+    settings: Settings,
+    days: Sequence[date],
+    began: datetime,
+    failure: str | None,
+    *,
+    as_json: bool,
+    reviews: bool = True,
 ) -> dict[str, Any]:
-    """Print what is stored of these days and what became of proposals since it began; returns the former. Raises
-    `typer.Exit` where something failed or is not well."""
+    """Print what is stored of these days and what became of proposals since it began; returns the former. ``reviews``
+    says whether they are decided on this machine. Raises `typer.Exit` where something failed or is not well."""
     if failure:
         err.print("The run did not finish; this is what is stored:", style="red")
     with instance_of(settings) as instance, waiting("what it came to"):
         summary = summarise(settings, instance, days)
     refresh_kept(settings)
-    print_outcome(settings, summary, began, failure, as_json=as_json)
+    print_outcome(settings, summary, began, failure, as_json=as_json, reviews=reviews)
     if failure:
         raise _failed(settings, failure)
     by_words = lexical_only(settings)
@@ -180,14 +186,20 @@ def report_outcome(
 
 
 def print_outcome(
-    settings: Settings, summary: dict[str, Any], began: datetime, failure: str | None = None, *, as_json: bool
+    settings: Settings,
+    summary: dict[str, Any],
+    began: datetime,
+    failure: str | None = None,
+    *,
+    as_json: bool,
+    reviews: bool = True,
 ) -> None:
     """The summary, and what became of proposals since then."""
     settled = settled_since(settings, began)
     if as_json:
         print_json(summary | {"review": settled, "failure": failure})
     else:
-        print_summary(settings, summary)
+        print_summary(settings, summary, reviews=reviews)
         print_settled(settled)
 
 

@@ -128,7 +128,7 @@ def _spent(summary: dict[str, Any]) -> str:
     return spent + (f"; of {unknown:,} the price is not known" if unknown else "")
 
 
-def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
+def print_summary(settings: Settings, summary: dict[str, Any], *, reviews: bool = True) -> None:
     days, unread = summary["days"], summary["session_files"]["not_read"]
     say_pair("days", f"{len(days)}" + (f" ({days[0]} to {days[-1]})" if days else ""))
     say_pair(
@@ -156,6 +156,8 @@ def print_summary(settings: Settings, summary: dict[str, Any]) -> None:
         say_pair("model", NO_MODEL)
     say_pair("money spent", _spent(summary))
     for name, place in summary["places"].items():
-        say_pair(name, place)
+        if reviews or name not in ("MEMORY.md", "REVIEW.md"):
+            say_pair(name, place)
     say_problems(summary["problems"], summary["set_aside"])
-    say(f"\nReview the proposals: {settings.review_file} or `memory review`. The Dagster UI: `memory ui`.")
+    here = f"{settings.review_file} or `memory review`" if reviews else "`memory review` where this lake is reviewed"
+    say(f"\nReview the proposals: {here}. The Dagster UI: `memory ui`.")

@@ -70,6 +70,7 @@ def team(
 def run(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="With the workspace of each person.")],
     everything: EVERYTHING = False,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="How many people at a time.")] = 1,
 ) -> None:
     """Make the memory of each person, on a server that they push to.
 
@@ -82,7 +83,7 @@ def run(
     if shared := shared_lakes(people):
         raise fail(" ".join(shared), MISUSED)
     try:
-        failed = run_each(people, everything)
+        failed = run_each(people, everything, workers)
     except KeyboardInterrupt:
         raise fail("Stopped. The next call does the rest.", INTERRUPTED) from None
     if failed:

@@ -1,4 +1,4 @@
-"""`memory team run`: the memory of many people, one after the other, each in a process with their own lake and keys.
+"""`memory team run`: the memory of many people, each made in a process with their own lake and keys.
 
 A folder holds the workspace of each person under their name, with a file `lake.env` of lines NAME=VALUE: MEMORY_LAKE
 and the credentials for it. A run has the variables of its person alone, so nobody's rows meet another's.
@@ -7,10 +7,13 @@ and the credentials for it. A run has the variables of its person alone, so nobo
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,35 +64,57 @@ def shared_lakes(people: Sequence[Person]) -> list[str]:
     ]
 
 
-def run_each(people: Sequence[Person], everything: bool) -> dict[str, str]:
-    """Run for each of them, whatever becomes of the others; who failed, with the reason. Raises KeyboardInterrupt."""
-    failed = {}
-    for person in people:
-        say(person.name, "bold")
-        if failure := person.problem or _run(person, everything):
-            failed[person.name] = failure
-    return failed
+def run_each(people: Sequence[Person], everything: bool, workers: int = 1) -> dict[str, str]:
+    """Run for each of them, so many at a time, whatever becomes of the others; who failed, with the reason.
+
+    Raises KeyboardInterrupt, after each that was under way has been told to stop, and has.
+    """
+    under_way: set[subprocess.Popen[str]] = set()
+
+    def failure_of(person: Person) -> str:
+        return person.problem or _run(person, everything, under_way)
+
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            failures = list(pool.map(failure_of, people))
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in [*under_way]:
+                process.send_signal(signal.SIGINT)
+            raise
+    return {person.name: failure for person, failure in zip(people, failures, strict=True) if failure}
 
 
-def _run(person: Person, everything: bool) -> str:
-    """The last that it said where it failed, else nothing. It finds its modules without the current folder."""
+def _run(person: Person, everything: bool, under_way: set[subprocess.Popen[str]]) -> str:
+    """The last that it said where it failed, else nothing. It finds its modules without the current folder, and hears
+    of Ctrl-C from here alone: a second one would end it without a word."""
     command = [sys.executable, "-P", "-m", "memory_pipeline.cli.main", "run", "--no-review"]
     last = ""
-    with subprocess.Popen(
-        [*command, *(["--all"] if everything else [])],
-        env=person.environment,
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-    ) as process:
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed,
+        subprocess.Popen(
+            [*command, *(["--all"] if everything else [])],
+            env=person.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        ) as process,
+    ):
+        under_way.add(process)
         assert process.stderr
         for line in process.stderr:
-            err.print(line.rstrip(), soft_wrap=True, style="dim")
+            err.print(f"{person.name}: {line.rstrip()}", soft_wrap=True, style="dim", markup=False)
             last = line.strip() or last
-    if process.returncode == INTERRUPTED:
+        code = process.wait()
+        under_way.discard(process)
+        printed.seek(0)
+        say(f"{person.name}\n{printed.read()}".rstrip())
+    if code == INTERRUPTED:
         raise KeyboardInterrupt
-    return (last or f"it ended with code {process.returncode}") if process.returncode else ""
+    return (last or f"it ended with code {code}") if code else ""
 
 
 def _person(workspace: Path) -> Person:

@@ -3,6 +3,7 @@ and nobody's run reaches another's rows."""
 
 from __future__ import annotations
 
+import signal
 from datetime import UTC, timedelta
 from io import BytesIO
 from itertools import count
@@ -16,8 +17,9 @@ from memory_pipeline.cli.team_run import people_in
 from memory_pipeline.days import today
 from memory_pipeline.lake.object_storage import LakeRefusedError, ObjectStorage
 from memory_pipeline.lake.store import Lake
-from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.cli.command import Command, memory, memory_json
 from memory_pipeline_tests.cli.test_backfill import talk
+from memory_pipeline_tests.cli.test_parallel import wait_for
 from memory_pipeline_tests.conftest import write_session
 from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer
 
@@ -80,6 +82,7 @@ def test_a_push_a_run_on_a_server_and_a_review_make_what_one_machine_makes(
     done = memory(far, *run, env=on_server)
     assert done.returncode == 0, done.stderr
     assert not (far / ".memory-pipeline" / "MEMORY.md").exists()
+    assert "where this lake is reviewed" in done.stdout and "REVIEW.md" not in done.stdout
     text = decided(alone, {})
     assert decided(laptop, env) == text
     assert text in (laptop / ".memory-pipeline" / "MEMORY.md").read_text("utf-8")
@@ -138,6 +141,37 @@ def test_nobodys_run_reaches_anothers_rows_and_who_fails_stops_nobody(
     for table in ("messages", "promotions"):
         with pytest.raises(LakeRefusedError, match=rf"^{place}/ben\S* refused \(403"):
             Lake(ObjectStorage(f"{place}/ben")).read(table)
+
+
+@pytest.mark.slow
+def test_two_people_at_a_time_are_stopped_together_and_the_next_call_does_the_rest(tmp_path: Path) -> None:
+    for number, name in enumerate(("ana", "ben")):
+        workspace = tmp_path / "people" / name
+        workspace.mkdir(parents=True)
+        said = sessions(tmp_path / "sessions" / name, 10 * number)
+        lake = f"MEMORY_LAKE=file://{tmp_path / 'lakes' / name}"
+        (workspace / "lake.env").write_text(f"{lake}\nMEMORY_SESSION_DIRS={said}\n")
+    call = ("team", "run", f"{tmp_path / 'people'}", "--all", "--workers", "2")
+    command = Command(tmp_path / "server", *call)
+    threads = Path(f"/proc/{command.process.pid}/task")
+    wait_for(lambda: all((tmp_path / "people" / name / "dagster").exists() for name in ("ana", "ben")))
+    pids = [pid for children in threads.glob("*/children") for pid in children.read_text("utf-8").split()]
+    assert len(pids) == 2
+    command.send_signal(signal.SIGINT)
+    stopped = command.result()
+    assert stopped.returncode == 130, stopped.stderr
+    assert (
+        stopped.stderr.splitlines()[-1] == "Stopped. The next call does the rest." and "Traceback" not in stopped.stderr
+    )
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+    done = memory(tmp_path / "server", *call)
+    assert done.returncode == 0, done.stderr
+    for number, name in enumerate(("ana", "ben")):
+        texts = set(Lake(tmp_path / "lakes" / name).read("observations")["text"])
+        assert any(f"by its port {9000 + 10 * number}" in text for text in texts)
+        assert any(line.startswith(f"{name}: ") for line in done.stderr.splitlines())
+        assert done.stdout.count(f"{name}\n") == 1
 
 
 def test_a_run_has_the_variables_of_its_person_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
