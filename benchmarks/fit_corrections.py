@@ -11,8 +11,7 @@ correction that was given twice: nobody has looked through all of them, and what
 
 Printed is, for each bank, what weights find that were fitted on the others: recall and precision by the judgements
 alone, in one look at the whole week. What counts as an objection is told by weights of `fit_objections.py` that are
-fitted here without the banks, for the shipped ones know two of them; and sentences are compared by a metric that was
-fitted without the topics of the banks (`fit_metric`), as what people will object to was in no file either.
+fitted here without the banks, for the shipped ones know two of them.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ import numpy as np
 from scipy.optimize import minimize
 
 from benchmarks.common import FIXTURES, MORE, parser
-from benchmarks.fit_metric import far_from
 from benchmarks.fit_objections import Fitting, examples
 from benchmarks.planted_friction.bank import KEPT_ASIDE, REPORTING, TUNING, UNHEARD, Bank, bank_of
 from benchmarks.planted_friction.model import (
@@ -45,7 +43,7 @@ from benchmarks.planted_friction.model import (
 from benchmarks.planted_friction.running import NOW, phrases, prepare, settings_of
 from benchmarks.planted_friction.weeks import make_week
 from memory_pipeline.days import lookback
-from memory_pipeline.friction import metric, objections, weights
+from memory_pipeline.friction import objections, weights
 from memory_pipeline.friction.about_rules import AboutRules
 from memory_pipeline.friction.clustering import Compared, rarity
 from memory_pipeline.friction.corrections import (
@@ -312,8 +310,6 @@ def main() -> None:
     apart = Fitting([e for e in examples() if e.source not in BANKS])
     without_banks = objections.Objections(**apart.fit(range(len(apart.given))))  # type: ignore[arg-type]
     patch.object(objections, "load", lambda: without_banks).start()
-    far = far_from(BANKS)
-    patch.object(metric, "shipped", lambda: far).start()
     seeds = range(chosen.first, chosen.first + chosen.weeks)
     planted = {name: list(planted_windows(bank_of(name), seeds)) for name in BANKS}
     recorded = [w for place in (FIXTURES, MORE) if place.is_dir() for w in recorded_windows(place)]

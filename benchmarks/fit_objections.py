@@ -30,7 +30,7 @@ from benchmarks.planted_friction.model import MISSING_SKILL, REPEATED_CORRECTION
 from memory_pipeline.friction.objections import Objections, parts_of
 from memory_pipeline.friction.said import MAX_MESSAGE, sentences_in
 from memory_pipeline.sessions.reading import parse_file
-from memory_pipeline.text.phrases import MULTILINGUAL, PhraseEncoder
+from memory_pipeline.text.phrases import PhraseEncoder
 
 WORDINGS = Path(__file__).with_name("objections")
 TYPED = "typed"
@@ -112,7 +112,7 @@ class Fitting:
 
     def __init__(self, given: Sequence[Example]) -> None:
         self.given = given
-        self.vectors = PhraseEncoder().encode([e.text for e in given])[:, :MULTILINGUAL]
+        self.vectors = PhraseEncoder().encode([e.text for e in given])
         self.parts = [parts_of(e.text) for e in given]
         self.label = np.array([float(e.is_objection) for e in given])
 

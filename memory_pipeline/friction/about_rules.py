@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from memory_pipeline.friction import metric
-from memory_pipeline.friction.clustering import Vector, Words, matrix_of
+from memory_pipeline.friction.clustering import Matrix, Vector, Words, matrix_of
 from memory_pipeline.friction.deeds import written_in
 from memory_pipeline.friction.events import FrictionEvent
-from memory_pipeline.friction.metric import Matrix
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import AGAIN
 from memory_pipeline.friction.weights import ABOUT_RULE, weights_of
+from memory_pipeline.text.phrases import DIMENSION
 from memory_pipeline.text.wording import breaks_with, retracted_words
 
 SAME_GIVEN_UP = 0.9
 """How likely words are about a line that gives up the same thing, at least."""
-LEAST = 0.03
+LEAST = 0.05
 """How likely a line must be to be looked at further."""
 
 
@@ -36,8 +35,8 @@ class AboutRules:
         self.rules = rules
         self._row = {e.event_id: row for row, e in enumerate(events)}
         count, terms = len(rules), [words.of(rule.text) for rule in rules]
-        own = metric.seen([rule_vectors.get(rule.rule_id) for rule in rules])
-        self._vectors = np.maximum(metric.seen([vectors.get(e.event_id) for e in events]) @ own.T, 0)
+        own = _rows(rule_vectors, [rule.rule_id for rule in rules])
+        self._vectors = np.maximum(_rows(vectors, [e.event_id for e in events]) @ own.T, 0)
         said = matrix_of([*terms, *(words.of(e.text) for e in events)])
         self._words = (said[count:] @ said[:count].T).toarray()
         done = matrix_of([*terms, *(dict.fromkeys(written_in(e.did), 1.0) for e in events)])
@@ -73,6 +72,16 @@ class AboutRules:
             if _holds_for(self.rules[position], members):
                 return self.rules[position], float(likely[position])
         return None, 0.0
+
+
+def _rows(vectors: Mapping[str, Vector], ids: Sequence[str]) -> Matrix:
+    import numpy as np
+
+    found = np.zeros((len(ids), DIMENSION), dtype=np.float32)
+    for row, one in enumerate(ids):
+        if one in vectors:
+            found[row] = vectors[one]
+    return found
 
 
 def _holds_for(rule: Rule, members: Sequence[FrictionEvent]) -> bool:

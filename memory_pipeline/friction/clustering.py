@@ -9,20 +9,21 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_pipeline.friction import metric
-from memory_pipeline.friction.metric import Matrix
 from memory_pipeline.friction.weights import SAME_THING, weights_of
 from memory_pipeline.text.languages.identify import language_of
+from memory_pipeline.text.phrases import DIMENSION
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.wording import retracted_words, stem
 
 Vector = Any
 """A row of numbers, as `PhraseEncoder` gives it."""
+Matrix = Any
+"""An array of two dimensions."""
 
-JOINED = 0.25
+JOINED = 0.4
 """Mean alikeness, from 0 to 1, from which groups are joined; two texts that are just alike enough have this one."""
-SAME_COSINE, SAME_WORDS, SAME_BOTH = 0.4, 0.27, 0.55
-"""Of the vectors by the metric, of their words, weighed by how rare they are, and the sum of both, from which two
+SAME_COSINE, SAME_WORDS, SAME_BOTH = 0.5, 0.27, 0.68
+"""Of the vectors of `phrases.py`, of their words, weighed by how rare they are, and the sum of both, from which two
 texts are about one thing whatever was done before them."""
 SAME_GIVEN_UP, OTHER_GIVEN_UP = 0.6, 0.15
 """Alikeness, at least and at most, of two that give up the same thing, and different things."""
@@ -170,7 +171,10 @@ class Compared:
     ) -> None:
         import numpy as np
 
-        self.vectors = metric.seen(vectors)
+        self.vectors = np.zeros((len(texts), DIMENSION), dtype=np.float32)
+        for i, vector in enumerate(vectors):
+            if vector is not None:
+                self.vectors[i] = vector
         self.languages = np.array([language_of(text) for text in texts])
         self.words = matrix_of([words.of(text) for text in texts])
         self.deeds = matrix_of([words.of_deeds(deeds) for deeds in did])

@@ -34,13 +34,13 @@ MAX_COMPARED = 3_000
 """Sentences of which all are compared; of more, those that share a rare word with one that plainly corrects."""
 RARE_TIMES, RARE_SHARE = 20, 0.02
 """How often a word may be said, at least and as a share of all sentences, that tells what they are about."""
-SURE = 0.4
+SURE = 0.5
 """How likely what is about one thing must be the same correction."""
-SURE_OF_RULE = 0.1
+SURE_OF_RULE = 0.2
 """The same of what is about a rule: what they object to stands there already."""
 OVER = 0.5
 """How likely what is about a line must say that it holds no longer."""
-ABOUT, ABOUT_ALONE = 0.05, 0.5
+ABOUT, ABOUT_ALONE = 0.1, 0.5
 """How likely several that are about one thing must be about a line, and a single one."""
 MIN_WORDS = 2
 """Of content, in words that say what was wanted."""

@@ -14,7 +14,6 @@ from memory_pipeline.friction.attempts import EDITING, USER, Attempt, Turn, atte
 from memory_pipeline.friction.clustering import Vector
 from memory_pipeline.friction.events import FrictionEvent, cost, request_before
 from memory_pipeline.friction.patterns import MISSING_SKILL, Pattern
-from memory_pipeline.text.phrases import MULTILINGUAL
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import overlap
 from memory_pipeline.text.terms import terms
@@ -168,7 +167,7 @@ class _Tasks:
         """The mean cosine of two requests of different sessions; 1 where none can be compared."""
         one, other = self._requests(some), self._requests(others)
         found = [
-            float(self.vectors[a][:MULTILINGUAL] @ self.vectors[b][:MULTILINGUAL])
+            float(self.vectors[a] @ self.vectors[b])
             for a, session in one.items()
             for b, another in other.items()
             if session != another

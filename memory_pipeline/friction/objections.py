@@ -18,7 +18,6 @@ from typing import Any
 
 from memory_pipeline.text.kinds import RULES, kind_of_user
 from memory_pipeline.text.languages.identify import ENGLISH, FRENCH, GERMAN, SPANISH, language_of
-from memory_pipeline.text.phrases import MULTILINGUAL
 
 FILE = "objections.json"
 _PART = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[?!…？！]|\.{2,}")
@@ -31,7 +30,7 @@ NUMBER = "0"
 
 @dataclass(frozen=True)
 class Objections:
-    """Weights: of the words, of the kinds of `kinds.py`, of each number of the multilingual vector of `phrases.py`."""
+    """Weights: of the words, of the kinds of `kinds.py`, of each number of the vector of `phrases.py`."""
 
     intercept: float
     words: Mapping[str, float]
@@ -44,7 +43,7 @@ class Objections:
         told = self.intercept + sum(self.words.get(part, 0.0) for part in parts_of(text))
         if vector is None:
             return told
-        return told + sum(weight * float(x) for weight, x in zip(self.vector, vector[:MULTILINGUAL], strict=True))
+        return told + sum(weight * float(x) for weight, x in zip(self.vector, vector, strict=True))
 
 
 @lru_cache

@@ -11,7 +11,7 @@ OTHER = (
     "The kiln log needs a header.",
     "Sort the glazes by cone.",
     "Rename the oven module.",
-    "Write shorter functions.",
+    "Write shorter commits.",
 )
 
 
