@@ -53,6 +53,13 @@ _OPTION = re.compile(
     re.I,
 )
 """A program was called in a way that it does not know."""
+_TERMINAL = re.compile(
+    r"inappropriate ioctl|not an? (?:tty|terminal)|could not read from terminal|no tty present|"
+    r"/dev/tty|terminal is (?:required|not fully functional)|requires an? (?:interactive )?(?:tty|terminal)|"
+    r"non-interactive",
+    re.I,
+)
+"""It asks somebody something, and where agents work there is nobody to answer."""
 _PROTOCOL = re.compile(
     r"has not been read yet|to replace not found|matches of the string|old_?string|has been modified since|"
     r"no changes to make|exceeds maximum allowed|must be unique|"
@@ -97,8 +104,8 @@ def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> 
             continue
         later = _of_the_same_turn(turns, attempt, made[number + 1 :])
         again = next((i for i, a in enumerate(later[:MAX_FIXES]) if _is_same(attempt, a) and _worked(a)), None)
-        own = attempt.call.text  # where the very same worked in the end, nothing took its place
-        was_mended = any(a.call.text == own and _worked(a) for a in later[:MAX_FIXES])
+        own = _numberless(attempt.call.text)  # where the very same worked in the end, nothing took its place
+        was_mended = any(_numberless(a.call.text) == own and _worked(a) for a in later[:MAX_FIXES])
         until = later[again].ended if again is not None else min(user_after(turns, attempt.ended), attempt.ended + 4)
         lost, minutes = cost(turns, attempt.position, until)
         result = attempt.result
@@ -142,6 +149,11 @@ def _of_the_same_turn(turns: Sequence[Turn], attempt: Attempt, later: Sequence[A
 
 def _is_same(one: Attempt, other: Attempt) -> bool:
     return one.call.tool == other.call.tool and one.head == other.head
+
+
+def _numberless(call: str) -> str:
+    """The same build of a file has another number each time."""
+    return re.sub(r"\d+", "#", call)
 
 
 def _worked(attempt: Attempt) -> bool:
@@ -195,6 +207,8 @@ def _key(failure: Failure) -> tuple[str, ...]:
         return ("drift", is_local, drift[1], "" if drift[1] else signature(failure.error))
     if _OPTION.search(failure.error):
         return ("option", failure.head.split()[0])
+    if _TERMINAL.search(failure.error):
+        return ("terminal", failure.head)
     return ("failed", failure.head.split()[0] if _VAGUE.search(failure.error) else "", signature(failure.error))
 
 
@@ -225,10 +239,12 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
         )
     if key[0] == "drift":
         return _drift(key[2], events, head, error, instead, cure, where)
-    if _NATURAL.search(newest.error) or (_PROTOCOL.search(newest.error) and not instead):
+    if (_NATURAL.search(newest.error) and not _is_a_cure(cure)) or (_PROTOCOL.search(newest.error) and not instead):
         return None
-    if key[0] == "option" or instead:
-        use = f"; use `{instead}`" if instead else f"; see `{head.split()[0]} --help` first"
+    if key[0] in ("option", "terminal") or instead:
+        asks_nobody = "; there is nobody to answer, so call it in a way that asks nothing"
+        see = asks_nobody if key[0] == "terminal" else f"; see `{head.split()[0]} --help` first"
+        use = f"; use `{instead}`" if instead else see
         return Pattern(
             TOOL_MISUSE,
             f"`{head}` fails with “{clip(newest.error, 80)}”"
@@ -246,6 +262,11 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
         f": {then}." if then else "; look at what it asks for before."
     )
     return Pattern(RECURRING_FAILURE, f"`{head}` fails with “{clip(shown, 90)}”", AGENTS_FILE, events, adds=line)
+
+
+def _is_a_cure(cure: str | None) -> bool:
+    """Of a conflict: something that was made for it; what git itself is told comes with the work."""
+    return cure is not None and not re.match(r"(?:cd \S+ && )?git\b", cure)
 
 
 _WHERE = re.compile(r"^(?:\[[\w:-]+\] )?(?:[\w./-]+\.\w+:\d+(?::\d+)?:? )")

@@ -63,7 +63,7 @@ def stale_lines(said: Sequence[FrictionEvent], rules: Sequence[Rule]) -> tuple[l
         names, about = named[rule.rule_id], terms_of(rule.text)
         reached = [e for e in ordered if rule.reaches(e)]
         plain = [e for e in reached if replaced[e.event_id] and takes_place_of(e.text, rule.text)]
-        told = [e for e in reached if e in plain or ending[e.event_id] & names]
+        told = [e for e in reached if e in plain or ending[e.event_id] & names or _renumbers(e.text, rule.text)]
         newer = frozenset(name for e in told for name in _names(e.text)) - names
         also = [e for e in reached if newer & _names(e.text) and len(about & terms_of(e.text)) > 0] if told else []
         members = sorted({e.event_id: e for e in (*told, *also)}.values(), key=age)
@@ -106,6 +106,15 @@ _STARTS = re.compile(r"[.!?:][\"”’)]*\s+[\"“‘(]*$|^\W*$")
 _CLAUSE = re.compile(r"[,;:.!?–—]\s+|\s(?:and|but|und|aber|sondern|y|pero|sino|et|mais)\s|，|。|；")
 
 
+def _renumbers(text: str, line: str) -> bool:
+    """Whether it says that a number of the line was so before, and names another one for the same."""
+    old, found = set(_NUMBER.findall(line)), set(_NUMBER.findall(text))
+    if not (old & found and found - old and terms_of(text) & terms_of(line)):
+        return False
+    went = _WENT.search(text)
+    return went["old"] in old if went else _BEFORE.search(text) is not None
+
+
 def _ended_names(text: str) -> frozenset[str]:
     """Names that the words say are over: those in a clause that denies or ends something."""
     return frozenset(
@@ -116,6 +125,13 @@ def _ended_names(text: str) -> frozenset[str]:
     )
 
 
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,:]\d+)*(?!\w)")
+_WENT = re.compile(r"\b(?:from|von|de|du)\s+(?P<old>\d+(?:[.,:]\d+)*)\D{0,40}?\b(?:to|auf|zu|a|à)\s+\d", re.I)
+"""What went from one number to another."""
+_BEFORE = re.compile(
+    r"\b(?:formerly|previously|used to|old|früher|vorher|bisher|alten?|antes|viej[oa]s?|anterior\w*|avant|ancien\w*)\b",
+    re.I,
+)
 ENDS = re.compile(
     r"\b(?:no longer|any ?more|any longer|gone|closed|is off|switched off|is out|left|forget|not|no|\w+n't|dropped|"
     r"retired|moved|migrated|switched|replaced|cancel\w+|stopped|instead of|was|used to|"

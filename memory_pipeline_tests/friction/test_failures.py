@@ -103,6 +103,41 @@ def test_what_worked_once_it_was_mended_was_replaced_by_nothing() -> None:
     assert "run `mixer src/glaze.txt` first" in (pattern.adds or "")
 
 
+def test_the_same_with_another_number_is_the_same_that_was_mended() -> None:
+    def failed(number: int) -> tuple[str, ...]:
+        mended = ("call: Bash(command=python -m kiln.sort build/glaze.zip)", "result: sorted")
+        again = (f"call: Bash(command=python -m kiln.check build/glaze-{number + 1}.zip)", "result: 0 errors")
+        return run(f"python -m kiln.check build/glaze-{number}.zip", "ERROR the glazes are not sorted", *mended, *again)
+
+    pattern = only(failing(failed(1), failed(7)))
+    assert pattern.kind == "recurring_failure"
+    assert "run `python -m kiln.sort build/glaze.zip` first" in (pattern.adds or "")
+
+
+CONFLICT = "CONFLICT (content): Merge conflict in glazes.po"
+MERGED = ("call: Bash(command=git merge)", "result: ok")
+
+
+def test_a_conflict_that_a_script_solves_each_time_is_a_failure_with_its_cure() -> None:
+    solved = ("call: Bash(command=python merge_po.py)", "result: merged", "call: Bash(command=git merge)", "result: ok")
+    made = run("git merge", CONFLICT, *solved)
+    pattern = only(failing(made, made))
+    assert pattern.kind == "recurring_failure" and "run `python merge_po.py` first" in (pattern.adds or "")
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("git add -p a.py", "error: could not read from terminal: Inappropriate ioctl for device"),
+        ("docker run -it kiln", "the input device is not a TTY"),
+        ("sudo make fire", "sudo: a terminal is required to read the password"),
+    ],
+)
+def test_what_asks_somebody_where_nobody_is_is_misuse(command: str, error: str) -> None:
+    pattern = only(failing(run(command, error), run(command, error)))
+    assert pattern.kind == "tool_misuse" and "asks nothing" in (pattern.adds or "")
+
+
 def test_a_failure_without_a_cure_says_what_fails() -> None:
     made = run("make test", "OperationalError: table ovens is behind its migrations")
     pattern = only(failing(made, made))
@@ -179,6 +214,7 @@ def test_one_session_that_fails_again_and_again_is_no_pattern() -> None:
         run("make", "Exit code 1"),
         run("make", "The user doesn't want to proceed with this tool use."),
         run("git merge main", "CONFLICT (content): Merge conflict in a.py"),  # comes with the work
+        run("git merge", CONFLICT, *("call: Bash(command=git add .)", "result: ok"), *MERGED),
         ("call: Edit(file_path=a.py)", "fails: File has not been read yet. Read it first."),  # nobody can change it
         ("call: apply_patch(x)", "fails: apply_patch verification failed: Failed to find expected lines in a.py:"),
         ("call: write_stdin(session_id=7)", "fails: write_stdin failed: Unknown process id 7"),
