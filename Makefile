@@ -87,7 +87,7 @@ harnesses:
 
 # No scripts of packages are run but OpenCode's own, which puts the program for this machine in its place.
 .harnesses/.installed: memory_pipeline_tests/harnesses/package.json
-	@echo "Installing pi, Codex and OpenCode in .harnesses, 1.1 GB; this takes half a minute."
+	@echo "Installing pi, Codex, OpenCode and Azurite in .harnesses, 1.2 GB; this takes a minute."
 	@rm -rf .harnesses && mkdir .harnesses && cp $< .harnesses
 	@cd .harnesses && npm install --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel=error
 	@cd .harnesses && node node_modules/opencode-ai/postinstall.mjs

@@ -33,6 +33,8 @@ ask for patience of seconds while a bucket grows into its load; a run should say
 MAX_RETRIES = 12
 _AT_ONCE = 8
 """Objects fetched at once: of small ones almost all the time is waiting."""
+_ENDPOINTS = ("AWS_ENDPOINT_URL", "STORAGE_EMULATOR_HOST")
+"""Variables that name another place than the provider's own; Google's clients go by the second."""
 _ASIDE = "broken"
 _MIN_SIZE = 12
 """Bytes of the shortest Parquet file."""
@@ -134,18 +136,35 @@ class ObjectStorage:
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        mode: Any = "overwrite" if expected == "any" else "create" if expected is None else {"e_tag": expected}
         try:
             with self._in_one_sentence():
+                mode = self._mode(key, expected)
                 made = obstore.put(self._store, self._below + key, data, mode=mode, use_multipart=False)
         except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:  # the last: it is gone meanwhile
             now = self.state(key)  # a request that was answered to nobody and sent again meets what it wrote itself
             if now is None or self.read(now) != data:
                 raise ReplacedMeanwhileError(f"{self.place_of(key)} was replaced by another worker.") from error
             return now
-        file = File(key, len(data), str(made["e_tag"]))
+        file = File(key, len(data), _quoted(made["e_tag"]))
         self._keep(file, data)
         return file
+
+    def _mode(self, key: str, expected: Expected) -> Any:
+        """How obstore is told what a PUT may replace. Google goes by the generation of an object, which a listing does
+        not tell. Raises PreconditionError where another one is there, and FileNotFoundError where none is."""
+        import obstore
+        from obstore.exceptions import PreconditionError
+
+        if expected == "any":
+            return "overwrite"
+        if expected is None:
+            return "create"
+        if not self._url.startswith("gs://"):
+            return {"e_tag": expected}
+        now = obstore.head(self._store, self._below + key)
+        if _quoted(now["e_tag"]) != expected:
+            raise PreconditionError(f"{key} is another one")
+        return {"e_tag": now["e_tag"], "version": now["version"]}
 
     def set_aside(self, key: str, damaged: bytes | None = None) -> str | None:
         """Limit: one that is written within the milliseconds between the look and the removal goes with it; its stage
@@ -185,11 +204,11 @@ class ObjectStorage:
         import obstore
         from obstore.store import from_url
 
-        endpoint = os.environ.get("AWS_ENDPOINT_URL", "")  # who names one without TLS wants it so
+        named = [os.environ.get(name, "") for name in _ENDPOINTS]  # who names one without TLS wants it so
         try:
             store: ObjectStore = from_url(
                 self._url,
-                client_options={"allow_http": True} if endpoint.startswith("http://") else {},
+                client_options={"allow_http": True} if any(url.startswith("http://") for url in named) else {},
                 retry_config={"max_retries": MAX_RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
             )
         except Exception as error:
@@ -288,7 +307,13 @@ def _private(path: str, flags: int) -> int:
 
 
 def _file(key: str, meta: Any) -> File:
-    return File(key, meta["size"], str(meta["e_tag"] or meta["version"] or meta["last_modified"]))
+    tag = meta["e_tag"]
+    return File(key, meta["size"], _quoted(tag) if tag else str(meta["version"] or meta["last_modified"]))
+
+
+def _quoted(tag: str | None) -> str:
+    """An ETag as a header has it; in listings Azure leaves out its quotes."""
+    return tag if tag and tag.endswith('"') else f'"{tag}"'
 
 
 def _reason(error: Exception) -> str:
