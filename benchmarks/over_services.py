@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from benchmarks.common import ROOT
 from memory_pipeline.lake.object_storage import ObjectStorage

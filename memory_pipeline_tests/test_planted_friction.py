@@ -18,6 +18,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from benchmarks.fit_objections import examples
 from benchmarks.friction import IN_MEMORY
 from benchmarks.planted_friction.bank import (
+    AFRESH,
     BANKS,
     EVERYDAY,
     HELD_OUT,
@@ -240,6 +241,17 @@ def test_the_banks_share_no_topic_and_no_wording(two: tuple[str, str]) -> None:
     names = [{topic["name"] for kind in kinds for topic in bank.topics(kind)} for bank in banks]
     assert not names[0] & names[1]
     texts = [set(bank.phrases() if whole else said_in(bank)) for bank in banks]
+    assert near(*texts) == []
+    commands = [{text for text in of_bank if " " in text} - SECTIONS for of_bank in texts]
+    assert not commands[0] & commands[1]
+
+
+@pytest.mark.parametrize("other", [TUNING, REPORTING])
+def test_what_is_told_afresh_is_in_no_other_bank(other: str) -> None:
+    own, others = bank_of(AFRESH), bank_of(other)
+    for kind in (RECURRING_FAILURE, TOOL_MISUSE, STALE_MEMORY):
+        assert not {topic["name"] for topic in own.topics(kind)} & {topic["name"] for topic in others.topics(kind)}
+    texts = [set(bank.phrases()) for bank in (own, others)]
     assert near(*texts) == []
     commands = [{text for text in of_bank if " " in text} - SECTIONS for of_bank in texts]
     assert not commands[0] & commands[1]

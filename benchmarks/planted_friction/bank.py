@@ -2,10 +2,11 @@
 
 They were written by language models for this, and say how people may type, not how they do.
 
-Six files lie beside this one. By `tuning.toml`, `unheard.toml`, `reporting.toml` and `kept_aside.toml` thresholds are
-chosen and weights fitted, by `held_out.toml` and `everyday.toml` figures are reported. They share no topic, command,
-error or phrase, which a test holds; but that all but `tuning` and `reporting` have only corrections, rules and decoys
-of their own, and take the `rest` from the bank that they name.
+Seven files lie beside this one. By `tuning.toml`, `unheard.toml`, `reporting.toml` and `kept_aside.toml` thresholds are
+chosen and weights fitted, by `held_out.toml` and `everyday.toml` figures are reported, and by `afresh.toml` those of
+what fails, of tools misused and of lines that are over. They share no topic, command, error or phrase, which a test
+holds; but that all but `tuning` and `reporting` have only some kinds of their own, and take the `rest` from the bank
+that they name.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from typing import Any
 from benchmarks.planted_friction.model import REPEATED_CORRECTION, RULE_VIOLATED, Call
 
 TUNING, REPORTING, UNHEARD, KEPT_ASIDE = "tuning", "reporting", "unheard", "kept_aside"
-HELD_OUT, EVERYDAY = "held_out", "everyday"
-BANKS = (TUNING, REPORTING, UNHEARD, KEPT_ASIDE, HELD_OUT, EVERYDAY)
+HELD_OUT, EVERYDAY, AFRESH = "held_out", "everyday", "afresh"
+BANKS = (TUNING, REPORTING, UNHEARD, KEPT_ASIDE, HELD_OUT, EVERYDAY, AFRESH)
 LANGUAGES = ("en", "de", "es")
 Topic = Mapping[str, Any]
 Phrases = Mapping[str, list[str]]
@@ -111,10 +112,11 @@ def bank_of(name: str) -> Bank:
     if "rest" not in own:
         return Bank(name, own)
     rest = bank_of(own["rest"]).data
-    for topic in own[REPEATED_CORRECTION]:  # who has no words for it in a language says it in English
+    corrections = own.get(REPEATED_CORRECTION, [])
+    for topic in corrections:  # who has no words for it in a language says it in English
         topic["says"] = {each: topic["says"].get(each, topic["says"]["en"]) for each in LANGUAGES}
     # a correction that has a line is one of a rule too: a week has either
-    rules = {RULE_VIOLATED: [topic for topic in own[REPEATED_CORRECTION] if "line" in topic]}
+    rules = {RULE_VIOLATED: [topic for topic in corrections if "line" in topic]} if corrections else {}
     both = {part: {**rest[part], **own.get(part, {})} for part in ("talk", "decoys")}
     return Bank(name, {**rest, **own, **rules, **both})
 

@@ -264,7 +264,8 @@ class Lake:
         if self.storage.is_far:
             if table not in self._listed:
                 self._listed.add(table)
-                self._seen = {file.key: file for file in self.storage.files(table)} | self._seen
+                for file in self.storage.files(table):
+                    self._seen.setdefault(file.key, file)
             return self._seen.get(key)
         if key not in self._seen:
             self._seen[key] = self._look(table, key)
