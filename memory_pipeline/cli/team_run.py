@@ -105,9 +105,9 @@ def _run(person: Person, everything: bool, under_way: set[subprocess.Popen[str]]
     ):
         under_way.add(process)
         assert process.stderr
-        for line in process.stderr:
+        for line in filter(str.strip, process.stderr):
             err.print(f"{person.name}: {line.rstrip()}", soft_wrap=True, style="dim", markup=False)
-            last = line.strip() or last
+            last = line.strip()
         code = process.wait()
         under_way.discard(process)
         printed.seek(0)
