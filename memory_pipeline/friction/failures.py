@@ -55,7 +55,7 @@ _OPTION = re.compile(
 """A program was called in a way that it does not know."""
 _TERMINAL = re.compile(
     r"inappropriate ioctl|not an? (?:tty|terminal)|could not read from terminal|no tty present|"
-    r"/dev/tty|terminal is (?:required|not fully functional)|requires an? (?:interactive )?(?:tty|terminal)|"
+    r"/dev/tty\b|terminal is (?:required|not fully functional)|requires an? (?:interactive )?(?:tty|terminal)|"
     r"non-interactive",
     re.I,
 )

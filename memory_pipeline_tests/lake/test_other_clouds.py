@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import http.client
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -20,9 +19,11 @@ import pytest
 from memory_pipeline.lake.object_storage import LakeRefusedError, ObjectStorage
 from memory_pipeline.lake.storage import ReplacedMeanwhileError
 from memory_pipeline.lake.store import Lake
+from memory_pipeline_tests.cli.test_celery import is_open
 from memory_pipeline_tests.cli.test_parallel import wait_for
 from memory_pipeline_tests.lake.google_server import BUCKET, google_storage
 from memory_pipeline_tests.lake.workers import frame
+from memory_pipeline_tests.postgres import free_port
 from memory_pipeline_tests.rows import DAY, decision, observation
 
 AZURITE = Path(__file__).parents[2] / ".harnesses/node_modules/.bin/azurite-blob"
@@ -43,15 +44,13 @@ def azure() -> Iterator[dict[str, str]]:
     """Azurite, Microsoft's own, with one empty container."""
     if not AZURITE.exists() or not shutil.which("node"):
         pytest.skip("no Azurite; `make harnesses` installs it")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     place = ("--blobHost", "127.0.0.1", "--blobPort", f"{port}", "--inMemoryPersistence", "--disableTelemetry")
     process = subprocess.Popen(
         [AZURITE, *place, "--silent", "--skipApiVersionCheck"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        wait_for(lambda: _is_open(port))
+        wait_for(lambda: is_open(port))
         _make_container(port)
         yield {
             "AZURE_STORAGE_USE_EMULATOR": "true",
@@ -106,11 +105,6 @@ def test_rows_are_added_by_two_who_share_a_lake(url: str) -> None:
 def test_a_bucket_that_is_not_there_is_one_sentence(url: str) -> None:
     with pytest.raises(LakeRefusedError, match=r"There is no bucket for \w\w://not-there"):
         ObjectStorage(url.replace(BUCKET, "not-there")).files("messages")
-
-
-def _is_open(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _make_container(port: int) -> None:
