@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +17,7 @@ import yaml  # type: ignore[import-untyped]
 from benchmarks.common import ROOT
 from memory_pipeline.lake.object_storage import ObjectStorage
 from memory_pipeline_tests import postgres
-from memory_pipeline_tests.cli.test_celery import at_work, redis
+from memory_pipeline_tests.cli.test_celery import at_work, redis, worker
 from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer, object_storage
 
 MARKS = ("backups", "marks")
@@ -75,33 +74,31 @@ class CeleryWorkers:
     """Each takes one run at a time."""
 
     def __init__(self, number: int, environment: dict[str, str], log: Path) -> None:
-        worker = [sys.executable, "-m", "celery", "-A", "dagster_celery.app", "worker", "-c", "1", "-Q", "dagster"]
-        self._names = [f"worker{number}@127.0.0.1" for number in range(number)]
         with log.open("wb") as output:
-            self._processes = [
-                subprocess.Popen(
-                    [*worker, "--prefetch-multiplier", "1", "-n", f"worker{n}@127.0.0.1"],
+            self._processes = {
+                name: subprocess.Popen(
+                    worker(name),
                     env=environment,
                     cwd=ROOT,
                     start_new_session=True,
                     stdout=output,
                     stderr=output,
                 )
-                for n in range(number)
-            ]
+                for name in (f"worker{n}@127.0.0.1" for n in range(number))
+            }
         self.seconds = 0.0
         """Of the processor, once they have ended."""
 
     def kill_one(self) -> bool:
         """One that has a run, if there is one now."""
-        busy = next((name for name in at_work() if name in self._names), None)
+        busy = next((name for name in at_work() if name in self._processes), None)
         if busy:
-            os.killpg(self._processes[self._names.index(busy)].pid, signal.SIGKILL)
+            os.killpg(self._processes[busy].pid, signal.SIGKILL)
         return busy is not None
 
     def end(self) -> None:
         """Those that were not killed, once they have nothing to do."""
-        for process in self._processes:
+        for process in self._processes.values():
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
                 _, process.returncode, usage = os.wait4(process.pid, 0)

@@ -64,13 +64,18 @@ def is_open(port: int) -> bool:
         return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
+def worker(name: str) -> list[str]:
+    """The command of one that takes a run at a time."""
+    command = [sys.executable, "-m", "celery", "-A", "dagster_celery.app", "worker", "-c", "1", "-Q", "dagster"]
+    return [*command, "--prefetch-multiplier", "1", "-n", name]
+
+
 @contextmanager
 def celery_workers(names: tuple[str, ...], env: dict[str, str]) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
     """By name; each with one process for runs, in a group of its own."""
-    worker = [sys.executable, "-m", "celery", "-A", "dagster_celery.app", "worker", "-c", "1", "-Q", "dagster"]
     found = {
         name: subprocess.Popen(
-            [*worker, "--prefetch-multiplier", "1", "-n", name],
+            worker(name),
             env=env,
             start_new_session=True,
             stdout=subprocess.DEVNULL,
