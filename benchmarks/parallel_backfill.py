@@ -205,11 +205,12 @@ def killed(backfill: Callable[..., Backfill], sources: list[Path], days: int, pe
             by_celery.end()
     again = Counter({prompt: times - 1 for prompt, times in asked.items() if times > 1})
     answered = (again - Counter(out_at_the_kill)).total()
+    out = again.total() - answered
     differ = made.differences("killed")
     said = sentence[0] if sentence else "no word of it"
     print(f"  2 workers, one killed at request {KILL_AT}: exit code {code}; {said}")
     print(
-        f"  {len(asked)} requests; {again.total() - answered} sent again that were out, {answered} that had been answered; "
+        f"  {len(asked)} requests; {out} sent again that were out, {answered} that had been answered; "
         f"{len(differ)} files of tables differ"
     )
     for name in differ[:5]:
