@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-# More than four processes of tests are no faster, and each may need 2 GB.
+# More than four processes of tests are no faster, and each may need 2 GB. Of all tests those that start programs wait
+# a third of their time, so that two cores take four processes.
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
+ALL_PARALLEL := -n 4 --dist worksteal
 
 .PHONY: run test test-all ui check docs check-docs bench bench-all setup setup-dev chromium postgres redis harnesses clean
 
@@ -15,7 +17,7 @@ test: setup-dev
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
 
 test-all: setup-dev chromium postgres redis harnesses
-	@$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile=thorough
+	@$(BIN)/python -m pytest $(ALL_PARALLEL) --hypothesis-profile=thorough
 
 ui: setup
 	@$(BIN)/memory ui
