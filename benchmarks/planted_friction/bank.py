@@ -55,6 +55,11 @@ class Bank:
         """How often friction of that kind is planted in a week, where it is not left to chance."""
         return self.data.get("per_week", {}).get(kind)  # type: ignore[no-any-return]
 
+    @property
+    def lines_that_hold(self) -> int:
+        """How many lines of a week are talked of that are not over."""
+        return int(self.data.get("lines_that_hold", 0))
+
     def one(self, phrases: str, language: str, chance: random.Random) -> str:
         """One of the phrases of ordinary talk of that name."""
         return self.filled(chance.choice(self.talk[phrases][language]), chance)

@@ -310,6 +310,20 @@ class _Making:
             done, replied = (self.bank.one(phrases, language, self.chance) for phrases in ("done", "replies"))
             self.casting.play(session, plant.name, [call, agent(done), user(text), agent(replied)])
 
+    def _line_holds(self) -> None:
+        """A line is talked of in several sessions, in which nobody says that it is over."""
+        topic = self.topic(STALE_MEMORY)
+        if topic is None:
+            return
+        plant = self.plant(topic["name"], "", "line holds", "the line is talked of and is still true")
+        pairs = self._in_one_language(topic["holds"])
+        project, harnesses = self.place(STALE_MEMORY, topic, pairs[0][0])
+        sessions: list[Session] = []
+        for language, text in pairs[: self.chance.randint(2, 4)]:
+            session = self.casting.find(language=language, harnesses=harnesses, project=project, but=sessions)
+            sessions.append(session)
+            self.casting.play(session, plant.name, correction(self.bank, topic, language, text, self.chance))
+
     def _failures(self, plant: Plant, failures: Iterable[Sequence[str]]) -> None:
         sessions: list[Session] = []
         for command, error in failures:
@@ -347,6 +361,8 @@ class _Making:
                 getattr(self, name)()
         if "same_task" in self.bank.decoys:
             self._same_task()
+        for _ in range(self.bank.lines_that_hold):
+            self._line_holds()
 
 
 def make_week(seed: int, bank: Bank, folder: Path) -> Week:

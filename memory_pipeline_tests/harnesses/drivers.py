@@ -188,7 +188,9 @@ class OpenCode(Harness):
 
     def environment(self) -> dict[str, str]:
         off = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS")
-        return super().environment() | {f"OPENCODE_DISABLE_{name}": "true" for name in off}
+        disabled = {f"OPENCODE_DISABLE_{name}": "true" for name in off}
+        # beside a plugin it installs its types, and waits a minute for a registry that cannot be reached
+        return super().environment() | disabled | {"npm_config_offline": "true"}
 
     def prompt(self, text: str, *, again: bool = True) -> str:
         # a prompt of several words would be put into quotation marks when given as an argument
