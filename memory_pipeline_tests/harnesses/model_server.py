@@ -106,6 +106,7 @@ class ModelServer:
 def _handler_of(server: ModelServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else an answer of two writes waits 40 ms for the first to be acknowledged
 
         def do_GET(self) -> None:
             self._json(200, {"object": "list", "data": [{"id": SCRIPTED, "object": "model", "created": _MODEL_TIME}]})

@@ -258,6 +258,7 @@ class _QuietServer(ThreadingHTTPServer):
 def _handler_of(server: TodoistServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else an answer of two writes waits 40 ms for the first to be acknowledged
 
         def _handle(self) -> None:
             parts = urlsplit(self.path)
