@@ -2,9 +2,8 @@
 
     python -m benchmarks.fit_corrections [--weeks N] [--first N] [--write FILE]
 
-Four judgements (`memory_pipeline/friction/weights.py`): whether two sentences are about one thing, whether what is
-about one thing is the same correction again, whether it is about a line of MEMORY.md, and whether what is about a line
-says that it is over. Fitted on weeks of planted friction of four banks, each as it is planted, with some other remarks
+Three judgements (`memory_pipeline/friction/weights.py`): whether two sentences are about one thing, whether what is
+about one thing is the same correction again, and whether it is about a line of MEMORY.md. Fitted on weeks of planted friction of four banks, each as it is planted, with some other remarks
 moved to where the agent had done what is objected to (for people say other things too after a deed), and with no deed
 at all; and on the recorded sessions of ../shared/fixtures and ../shared/more-sessions, in which nothing counts as a
 correction that was given twice: nobody has looked through all of them, and what was shown of them was none.
@@ -36,19 +35,17 @@ from benchmarks.planted_friction.bank import KEPT_ASIDE, REPORTING, TUNING, UNHE
 from benchmarks.planted_friction.model import (
     REPEATED_CORRECTION,
     RULE_VIOLATED,
-    STALE_MEMORY,
     TOOL_MISUSE,
     Plant,
 )
 from benchmarks.planted_friction.running import NOW, phrases, prepare, settings_of
 from benchmarks.planted_friction.weeks import make_week
 from memory_pipeline.days import lookback
-from memory_pipeline.friction import objections, weights
+from memory_pipeline.friction import sentence_weights, weights
 from memory_pipeline.friction.about_rules import AboutRules
 from memory_pipeline.friction.clustering import Compared, rarity
 from memory_pipeline.friction.corrections import (
     ABOUT,
-    OVER,
     SURE,
     SURE_OF_RULE,
     by_rule_and_others,
@@ -58,8 +55,8 @@ from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.judging import Judge
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import Said
+from memory_pipeline.friction.sentence_weights import SentenceWeights
 from memory_pipeline.friction.stage import FrictionStage, Heard
-from memory_pipeline.friction.stale import is_over, over_features
 from memory_pipeline.workspace import Workspace
 
 BANKS = (TUNING, UNHEARD, REPORTING, KEPT_ASIDE)
@@ -72,7 +69,7 @@ RECORDED_TIMES = 10
 """How often recorded sessions count: they are few beside the planted weeks, and are as people type."""
 MIN_SAID = 50
 """Sentences in a window of recorded sessions, from which it counts."""
-AGAINST = ("other_language", "changes", "one_frame", "objects")
+AGAINST = ("other_language", "changes", "one_frame")
 """What can only speak against a judgement; all else can only speak for it."""
 
 
@@ -97,9 +94,9 @@ class Window:
         return name if self.kind(name) in KINDS else ""
 
 
-def planted_windows(bank: Bank, weeks: Iterable[int]) -> Iterator[Window]:
+def planted_windows(bank: Bank, weeks: Iterable[int], per_week: Mapping[str, int] = PER_WEEK) -> Iterator[Window]:
     """The last day of each week looks back on all of it."""
-    told = Bank(bank.name, {**bank.data, "per_week": PER_WEEK})
+    told = Bank(bank.name, {**bank.data, "per_week": per_week})
     lines = {topic["name"]: frozenset(topic["line"].values()) for topic in bank.topics(RULE_VIOLATED)}
     for seed in weeks:
         with tempfile.TemporaryDirectory() as folder:
@@ -232,7 +229,7 @@ class Fit:
             one.add_pairs(pairs, times)
         self._fit(weights.SAME_THING, pairs, 10.0)
         self.use()
-        again, about, over = _Rows(), _Rows(), _Rows()
+        again, about = _Rows(), _Rows()
         for one, times in looked:
             for members, of in one.groups():
                 own = one.window.kind(of) in KINDS
@@ -243,11 +240,6 @@ class Fit:
                     about.add(one.about.features(members), [rule.text in lines for rule in rules])
         self._fit(weights.CORRECTION, again, 0.3)
         self._fit(weights.ABOUT_RULE, about, 3.0)
-        self.use()
-        for one, _ in looked:
-            for rule, members, of in one.of_rules():
-                over.add(over_features(members, rule, one.judge.sure), one.window.kind(of) == STALE_MEMORY)
-        self._fit(weights.LINE_IS_OVER, over, 1.0)
         self.use()
 
     def _fit(self, name: str, told: _Rows, strength: float) -> None:
@@ -275,12 +267,12 @@ class Fit:
 
     def use(self) -> None:
         """From now on in this process, in place of those that are shipped."""
-        found = {name: weights.Weights(**told) for name, told in self.found.items()}
+        found = {**weights.shipped(), **{name: weights.Weights(**told) for name, told in self.found.items()}}
         patch.object(weights, "shipped", lambda: found).start()
 
 
 def figures(windows: Iterable[Window]) -> str:
-    """Recall and precision of corrections, broken rules and lines that are over, as the judgements alone have them."""
+    """Recall and precision of corrections and broken rules, as the judgements alone have them."""
     planted, found, right = Counter[str](), Counter[str](), Counter[str]()
     for window in windows:
         looked, got = Looked(window), set()
@@ -291,14 +283,12 @@ def figures(windows: Iterable[Window]) -> str:
                 found[REPEATED_CORRECTION] += 1
                 got |= {of} if window.kind(of) == REPEATED_CORRECTION else set()
         for rule, members, of in looked.of_rules():
-            over = is_over(members, rule, looked.judge.sure) >= OVER
-            if over or looked.judge.recurs(members) >= SURE_OF_RULE:
-                kind = STALE_MEMORY if over else RULE_VIOLATED
-                found[kind] += 1
-                got |= {of} if window.kind(of) == kind and (over or rule.text in window.lines[of]) else set()
+            if looked.judge.recurs(members) >= SURE_OF_RULE:
+                found[RULE_VIOLATED] += 1
+                got |= {of} if window.kind(of) == RULE_VIOLATED and rule.text in window.lines[of] else set()
         right.update(window.kind(of) for of in got)
-    kinds = (REPEATED_CORRECTION, RULE_VIOLATED, STALE_MEMORY)
-    return "   ".join(f"{k} {right[k] / max(1, planted[k]):.2f} {right[k] / max(1, found[k]):.2f}" for k in kinds)
+    shares = ((k, right[k] / max(1, planted[k]), right[k] / max(1, found[k])) for k in KINDS)
+    return "   ".join(f"{kind} {recall:.2f} {precision:.2f}" for kind, recall, precision in shares)
 
 
 def main() -> None:
@@ -308,8 +298,11 @@ def main() -> None:
     options.add_argument("--write", type=Path, metavar="FILE", help="where the weights go")
     chosen = options.parse_args()
     apart = Fitting([e for e in examples() if e.source not in BANKS])
-    without_banks = objections.Objections(**apart.fit(range(len(apart.given))))  # type: ignore[arg-type]
-    patch.object(objections, "load", lambda: without_banks).start()
+    without_banks = SentenceWeights(**apart.fit(range(len(apart.given))))  # type: ignore[arg-type]
+    shipped = sentence_weights.load
+    patch.object(
+        sentence_weights, "load", lambda file: without_banks if file == sentence_weights.OBJECTIONS else shipped(file)
+    ).start()
     seeds = range(chosen.first, chosen.first + chosen.weeks)
     planted = {name: list(planted_windows(bank_of(name), seeds)) for name in BANKS}
     recorded = [w for place in (FIXTURES, MORE) if place.is_dir() for w in recorded_windows(place)]
@@ -327,7 +320,13 @@ def main() -> None:
     shown = {m.text for window in recorded for m in _shown(window)}
     print(f"in recorded sessions, by weights fitted on them: {len(shown)} sentences are shown")
     if chosen.write:
-        chosen.write.write_text(json.dumps(fit.found, indent=1) + "\n", "utf-8")
+        write(chosen.write, fit.found)
+
+
+def write(path: Path, found: Mapping[str, Any]) -> None:
+    """Into a file of weights, in which those of other judgements stay."""
+    told = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    path.write_text(json.dumps({**told, **found}, indent=1) + "\n", "utf-8")
 
 
 def _shown(window: Window) -> list[FrictionEvent]:

@@ -27,8 +27,8 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.common import FIXTURES, parser
 from benchmarks.planted_friction.bank import LANGUAGES, TUNING, UNHEARD, bank_of
 from benchmarks.planted_friction.model import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED
-from memory_pipeline.friction.objections import Objections, parts_of
 from memory_pipeline.friction.said import MAX_MESSAGE, sentences_in
+from memory_pipeline.friction.sentence_weights import SentenceWeights, parts_of
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.text.phrases import PhraseEncoder
 
@@ -137,19 +137,27 @@ class Fitting:
     def left_out(self, source: str) -> np.ndarray:
         """What each example of a source gets by weights that were fitted without it."""
         of = np.array([e.source for e in self.given])
-        weights = Objections(**self.fit(np.flatnonzero(of != source)))  # type: ignore[arg-type]
+        weights = SentenceWeights(**self.fit(np.flatnonzero(of != source)))  # type: ignore[arg-type]
         own = np.flatnonzero(of == source).tolist()
         return np.array([weights.logit(self.given[i].text, self.vectors[i]) for i in own])
+
+
+def area(found: np.ndarray, others: np.ndarray) -> float:
+    """Under the curve: how likely one of the first is above one of the others."""
+    rank = np.argsort(np.argsort(np.concatenate([found, others]), kind="stable"), kind="stable")
+    count = len(found)
+    return float((rank[:count].sum() - count * (count - 1) / 2) / (count * len(others)))
 
 
 def figures(label: np.ndarray, found: np.ndarray) -> str:
     order = np.argsort(-found, kind="stable")
     hits = label[order]
     precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
-    rank = np.argsort(np.argsort(found, kind="stable"), kind="stable")
     positive = label.sum()
-    area = (rank[label == 1].sum() - positive * (positive - 1) / 2) / (positive * (len(label) - positive))
-    return f"{int(positive):>5} of {len(label):<6} area {area:.2f}  average precision {precision[hits == 1].mean():.2f}"
+    share = area(found[label == 1], found[label == 0])
+    return (
+        f"{int(positive):>5} of {len(label):<6} area {share:.2f}  average precision {precision[hits == 1].mean():.2f}"
+    )
 
 
 def main() -> None:

@@ -20,7 +20,8 @@ LEAST = 0.05
 
 
 class AboutRules:
-    """Each thing that was said beside each line."""
+    """Each thing that was said beside each line; `vectors` and `words` tell how alike they are, a row for each thing and
+    a column for each line."""
 
     def __init__(
         self,
@@ -32,13 +33,13 @@ class AboutRules:
     ) -> None:
         import numpy as np
 
-        self.rules = rules
+        self.rules, self.events = rules, events
         self._row = {e.event_id: row for row, e in enumerate(events)}
         count, terms = len(rules), [words.of(rule.text) for rule in rules]
         own = _rows(rule_vectors, [rule.rule_id for rule in rules])
-        self._vectors = np.maximum(_rows(vectors, [e.event_id for e in events]) @ own.T, 0)
+        self.vectors = np.maximum(_rows(vectors, [e.event_id for e in events]) @ own.T, 0)
         said = matrix_of([*terms, *(words.of(e.text) for e in events)])
-        self._words = (said[count:] @ said[:count].T).toarray()
+        self.words = (said[count:] @ said[:count].T).toarray()
         done = matrix_of([*terms, *(dict.fromkeys(written_in(e.did), 1.0) for e in events)])
         self._deeds = (done[count:] @ done[:count].T).toarray()
         texts = [*(rule.text for rule in rules), *(e.text for e in events)]
@@ -50,10 +51,10 @@ class AboutRules:
         import numpy as np
 
         rows = [self._row[m.event_id] for m in members]
-        nearest = -np.sort(-self._vectors[rows], axis=0)[: max(2, -(-len(rows) // 2))]
+        nearest = -np.sort(-self.vectors[rows], axis=0)[: max(2, -(-len(rows) // 2))]
         return {
             "vectors": nearest.mean(axis=0),  # one that says it in words of its own speaks against nothing
-            "most_words": self._words[rows].max(axis=0),
+            "most_words": self.words[rows].max(axis=0),
             "deeds": self._deeds[rows].mean(axis=0),
         }
 

@@ -21,7 +21,8 @@ from memory_pipeline.friction.patterns import (
 )
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import REVERSAL, Said, age, bare, of_one_mind
-from memory_pipeline.friction.stale import is_over, over_since, stale_lines
+from memory_pipeline.friction.stale import lines_over, over_since
+from memory_pipeline.friction.weights import logit_of
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
 from memory_pipeline.text.kinds import is_question, kind_of_user
@@ -38,8 +39,6 @@ SURE = 0.5
 """How likely what is about one thing must be the same correction."""
 SURE_OF_RULE = 0.2
 """The same of what is about a rule: what they object to stands there already."""
-OVER = 0.5
-"""How likely what is about a line must say that it holds no longer."""
 ABOUT, ABOUT_ALONE = 0.1, 0.5
 """How likely several that are about one thing must be about a line, and a single one."""
 MIN_WORDS = 2
@@ -55,17 +54,16 @@ def patterns_of(
 ) -> list[Pattern]:
     """`vectors` by event, `rule_vectors` by rule, both of `PhraseEncoder`."""
     judge = Judge(said, vectors, words)
-    stale, over = stale_lines(judge.events, rules)
     about_rules = AboutRules(rules, rule_vectors, judge.events, vectors, words)
+    over = lines_over(about_rules, vectors)
     by_rule, others = by_rule_and_others(judge, about_rules, one_thing_each(judge, vectors))
     patterns = [_repeated(members) for members in others if judge.recurs(members) >= SURE and _is_clear(members)]
     for rule, members in by_rule.items():
-        if rule.rule_id in over:
-            continue
-        if is_over(members, rule, judge.sure) >= OVER:
-            stale.append(over_since(rule, members))
-        elif judge.recurs(members) >= SURE_OF_RULE:
+        broken = judge.recurs(members)
+        if broken >= SURE_OF_RULE and not (rule in over and over[rule].logit >= logit_of(broken)):
             patterns.append(_violated(rule, members))
+            over.pop(rule, None)
+    stale = [over_since(rule, found.members) for rule, found in over.items()]
     claimed = {m.event_id for p in [*patterns, *stale] if p.kind != REPEATED_CORRECTION for m in p.members}
     left = [p for p in patterns if p.kind != REPEATED_CORRECTION or not _mostly(p, claimed)]
     return [*left, *stale]

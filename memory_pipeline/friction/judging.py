@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
 
-from memory_pipeline.friction import objections
+from memory_pipeline.friction import sentence_weights
 from memory_pipeline.friction.clustering import MIN_RARITY, Vector, Words, terms_of
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.frames import mostly_of_one_frame
@@ -14,12 +14,14 @@ from memory_pipeline.friction.patterns import MIN_SESSIONS
 from memory_pipeline.friction.said import AGAIN, REVERSAL, Said, age
 from memory_pipeline.friction.weights import CORRECTION, weights_of
 from memory_pipeline.text import cues
-from memory_pipeline.text.kinds import is_question
+from memory_pipeline.text.kinds import RULES, is_question, kind_of_user
 from memory_pipeline.text.languages.cues import foreign_cues
 from memory_pipeline.text.wording import retracted_names
 
 POSSIBLE = -2.0
 """Logit of an objection from which words are compared with others: less is hardly one, whatever it is about."""
+BY_CUE = 1.0
+"""Logit of an objection in a language that the weights know nothing of, with a cue; without one as much below 0."""
 CUED = 2.0
 """Added to the logit of words with a cue ("no", "again", "instead of"): the wordings that the weights were fitted on
 have few of these, so that the others are learnt."""
@@ -82,8 +84,14 @@ def _or_nothing(values: Iterable[float]) -> list[float]:
 
 
 def _sure(event: FrictionEvent, vector: Vector | None, is_told: bool) -> float:
-    logit = objections.load().logit(event.text, vector) + OWNED * event.is_owned + CUED * corrects(event.text)
+    logit = _objects(event.text, vector) + OWNED * event.is_owned + CUED * corrects(event.text)
     return logit + (TOLD if is_told else OPENS * event.opens)
+
+
+def _objects(text: str, vector: Vector | None) -> float:
+    if sentence_weights.are_known(text):
+        return sentence_weights.load(sentence_weights.OBJECTIONS).logit(text, vector)
+    return BY_CUE if kind_of_user(text) in RULES else -BY_CUE
 
 
 def corrects(text: str) -> bool:

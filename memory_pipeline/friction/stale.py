@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from statistics import fmean
+from typing import NamedTuple
 
-from memory_pipeline.friction.clustering import terms_of
+from memory_pipeline.friction import sentence_weights
+from memory_pipeline.friction.about_rules import AboutRules
+from memory_pipeline.friction.clustering import Matrix, Vector, terms_of
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.patterns import MAX_LINE, MEMORY_FILE, MIN_SESSIONS, STALE_MEMORY, Pattern
 from memory_pipeline.friction.rules import Rule
@@ -18,24 +20,71 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import carries_content
 from memory_pipeline.text.wording import asks, retracted_names, supposes, takes_place_of
 
+NOT_KNOWN, NOT_KNOWN_ENDS = -6.0, -1.0
+"""Logit of news in a language that the weights know nothing of, without and with a cue of an end."""
+LEAST_NEWS, MOST_NEWS = -8.0, 4.0
+OVER = -1.5
+"""Sum of the logits of the two sessions that say it most plainly, from which a line is over."""
+ALSO = -2.0
+"""Logit from which another session says it too."""
 
-def over_features(members: Sequence[FrictionEvent], rule: Rule, sure: Mapping[str, float]) -> dict[str, float]:
-    """What tells whether words about a line say that it is over, by the names of `weights.json`; ``sure`` is how sure
-    each is an objection, which to a line that holds it would be."""
-    old = terms_of(rule.text)
-    seen = Counter(term for m in members for term in terms_of(m.text) - old)
+
+def is_news(text: str, vector: Vector | None) -> float:
+    """How likely the words say that something is otherwise by now: a logit."""
+    if not sentence_weights.are_known(text):
+        return NOT_KNOWN_ENDS if ends(text) else NOT_KNOWN
+    logit = sentence_weights.load(sentence_weights.NEWS).logit(text, vector)
+    return min(MOST_NEWS, max(LEAST_NEWS, logit))
+
+
+def over_features(about: AboutRules, vectors: Mapping[str, Vector]) -> dict[str, Matrix]:
+    """What tells whether a sentence says that a line is over, by the names of `weights.json`: a row for each sentence, a
+    column for each line."""
+    import numpy as np
+
+    news = np.array([[is_news(e.text, vectors.get(e.event_id))] for e in about.events]).reshape(-1, 1)
+    ending = np.array([[float(ends(e.text))] for e in about.events]).reshape(-1, 1)
+    like = np.maximum(about.vectors, about.words)
+    all_of = np.ones_like(like)
     return {
-        "objects": fmean(sure[m.event_id] for m in members),
-        "same_new_word": max(seen.values(), default=0) / len(members),
-        "ending": fmean(bool(ENDING.search(m.text) or ENDS.search(m.text)) for m in members),
+        "vectors": about.vectors,
+        "words": about.words,
+        "like": like,
+        "news": news * all_of,
+        "like_and_news": news * like,
+        "ending": ending * all_of,
     }
 
 
-def is_over(members: Sequence[FrictionEvent], rule: Rule, sure: Mapping[str, float]) -> float:
-    """How likely words of two sessions or more say that the line is over, from 0 to 1."""
-    if len({m.session_id for m in members}) < MIN_SESSIONS:
-        return 0.0
-    return weights_of(LINE_IS_OVER).probability(over_features(members, rule, sure))
+def ends(text: str) -> bool:
+    """Whether it has a cue of an end, which alone proves nothing."""
+    return ENDING.search(text) is not None
+
+
+class Over(NamedTuple):
+    """Of a line that is over, what says so since it was written, in two sessions or more, oldest first."""
+
+    members: list[FrictionEvent]
+    logit: float
+
+
+def lines_over(about: AboutRules, vectors: Mapping[str, Vector]) -> dict[Rule, Over]:
+    """Lines that hold no longer."""
+    if not about.events or not about.rules:
+        return {}
+    logits = weights_of(LINE_IS_OVER).logit(over_features(about, vectors))
+    found = {}
+    for column, rule in enumerate(about.rules):
+        best: dict[str, tuple[float, FrictionEvent]] = {}
+        for row in (logits[:, column] >= OVER - MOST_NEWS).nonzero()[0]:
+            event, logit = about.events[row], float(logits[row, column])
+            if rule.reaches(event) and logit > best.get(event.session_id, (OVER - MOST_NEWS,))[0]:
+                best[event.session_id] = logit, event
+        ranked = sorted(best.values(), key=lambda one: (-one[0], age(one[1])))
+        if len(ranked) >= MIN_SESSIONS and (total := ranked[0][0] + ranked[1][0]) >= OVER:
+            told = [event for number, (logit, event) in enumerate(ranked) if number < MIN_SESSIONS or logit >= ALSO]
+            found[rule] = Over(sorted(told, key=age), total)
+    return found
 
 
 def over_since(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:

@@ -1,8 +1,8 @@
-"""Weights of the judgements on what users said, as `benchmarks/fit_corrections.py` fitted them.
+"""Weights of the judgements on what users said, each a logistic regression.
 
-`same_thing`: whether two sentences are about one thing. `correction`: whether what is about one thing is the same
-correction, again. `about_rule`: whether it is about a line of MEMORY.md. `line_is_over`: whether what is about a line
-says that it holds no longer. Each is a logistic regression.
+As `benchmarks/fit_corrections.py` fitted them, `same_thing`: whether two sentences are about one thing; `correction`:
+whether what is about one thing is the same correction, again; `about_rule`: whether it is about a line of MEMORY.md.
+As `benchmarks/fit_stale_lines.py` did, `line_is_over`: whether a sentence says that a line holds no longer.
 """
 
 from __future__ import annotations
@@ -44,3 +44,8 @@ def shipped() -> Mapping[str, Weights]:
 
 def weights_of(judgement: str) -> Weights:
     return shipped()[judgement]
+
+
+def logit_of(probability: float) -> float:
+    """Of a probability above 0 and below 1."""
+    return math.log(probability / (1 - probability))

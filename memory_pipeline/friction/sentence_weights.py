@@ -1,8 +1,10 @@
-"""How likely words of a user say that something was not done as they want it: an objection, whatever its words.
+"""How likely words of a user say something, whatever their words: that a thing was not done as they want it, or that it
+is otherwise by now.
 
 Told by the vector of the words, by the words and by each two that follow each other, with weights that
-`benchmarks/fit_objections.py` fitted on wordings of many topics; no cue stands alone. It is far from sure
-of a single sentence: only several that are about one thing, in two sessions or more, are a pattern.
+`benchmarks/fit_objections.py` and `benchmarks/fit_stale_lines.py` fitted on wordings of many topics; no cue stands
+alone. It is far from sure of a single sentence: only several that are about one thing, in two sessions or more, are a
+pattern.
 """
 
 from __future__ import annotations
@@ -16,20 +18,19 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from memory_pipeline.text.kinds import RULES, kind_of_user
+from memory_pipeline.text.kinds import kind_of_user
 from memory_pipeline.text.languages.identify import ENGLISH, FRENCH, GERMAN, SPANISH, language_of
 
-FILE = "objections.json"
+OBJECTIONS, NEWS = "objections.json", "news.json"
 _PART = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[?!…？！]|\.{2,}")
 LANGUAGES = (ENGLISH, GERMAN, FRENCH, SPANISH)
-"""In which there are words that the weights were fitted on; in others a cue has to do."""
-BY_CUE = 1.0
+"""In which there are words that the weights were fitted on."""
 FIRST, LAST = "^", "$"
 NUMBER = "0"
 
 
 @dataclass(frozen=True)
-class Objections:
+class SentenceWeights:
     """Weights: of the words, of the kinds of `kinds.py`, of each number of the vector of `phrases.py`."""
 
     intercept: float
@@ -38,8 +39,6 @@ class Objections:
 
     def logit(self, text: str, vector: Any) -> float:
         """Above 0 it rather is one. ``vector`` is the row of `PhraseEncoder` for the text, None where there is none."""
-        if language_of(text) not in LANGUAGES:
-            return BY_CUE if kind_of_user(text) in RULES else -BY_CUE
         told = self.intercept + sum(self.words.get(part, 0.0) for part in parts_of(text))
         if vector is None:
             return told
@@ -47,9 +46,14 @@ class Objections:
 
 
 @lru_cache
-def load() -> Objections:
+def load(file: str) -> SentenceWeights:
     """Those that are shipped."""
-    return Objections(**json.loads(files(__package__).joinpath(FILE).read_text("utf-8")))
+    return SentenceWeights(**json.loads(files(__package__).joinpath(file).read_text("utf-8")))
+
+
+def are_known(text: str) -> bool:
+    """Whether the weights know words of its language; elsewhere a cue has to do."""
+    return language_of(text) in LANGUAGES
 
 
 def parts_of(text: str) -> frozenset[str]:
