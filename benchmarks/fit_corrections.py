@@ -3,10 +3,11 @@
     python -m benchmarks.fit_corrections [--weeks N] [--first N] [--write FILE]
 
 Three judgements (`memory_pipeline/friction/weights.py`): whether two sentences are about one thing, whether what is
-about one thing is the same correction again, and whether it is about a line of MEMORY.md. Fitted on weeks of planted friction of four banks, each as it is planted, with some other remarks
-moved to where the agent had done what is objected to (for people say other things too after a deed), and with no deed
-at all; and on the recorded sessions of ../shared/fixtures and ../shared/more-sessions, in which nothing counts as a
-correction that was given twice: nobody has looked through all of them, and what was shown of them was none.
+about one thing is the same correction again, and whether it is about a line of MEMORY.md. Fitted on weeks of planted
+friction of four banks, each as it is planted, with some other remarks moved to where the agent had done what is
+objected to (for people say other things too after a deed), and with no deed at all; and on the recorded sessions of
+../shared/fixtures and ../shared/more-sessions, in which nothing counts as a correction that was given twice: nobody has
+looked through all of them, and what was shown of them was none.
 
 Printed is, for each bank, what weights find that were fitted on the others: recall and precision by the judgements
 alone, in one look at the whole week. What counts as an objection is told by weights of `fit_objections.py` that are

@@ -215,7 +215,7 @@ def main() -> None:
 
 
 def _logits(fitting: Fitting, news: SentenceWeights, some: np.ndarray) -> np.ndarray:
-    return np.array([news.logit(fitting.given[i].text, fitting.vectors[i]) for i in np.flatnonzero(some)])
+    return np.array([news.logit(fitting.given[i].text, fitting.vectors[i]) for i in np.flatnonzero(some).tolist()])
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from benchmarks.fit_objections import examples
+from benchmarks.fit_stale_lines import FILES, bank_with, told
 from benchmarks.friction import IN_MEMORY
 from benchmarks.planted_friction.bank import (
     AFRESH,
@@ -255,6 +256,34 @@ def test_what_is_told_afresh_is_in_no_other_bank(other: str) -> None:
     assert near(*texts) == []
     commands = [{text for text in of_bank if " " in text} - SECTIONS for of_bank in texts]
     assert not commands[0] & commands[1]
+
+
+def test_lines_that_weights_are_fitted_on_are_told_apart_and_in_no_bank_that_figures_are_reported_of() -> None:
+    files = {path.stem: told(path) for path in FILES.glob("*.toml")}
+    topics = [topic for of_file in files.values() for topic in of_file]
+    assert len(topics) > 100
+    assert len({topic["line"]["en"] for topic in topics}) == len(topics)
+    says = {part: {t for topic in topics for of in topic[part].values() for t in of} for part in ("over", "holds")}
+    assert not says["over"] & says["holds"]
+    fitted = {*says["over"], *says["holds"], *(text for topic in topics for text in topic["line"].values())}
+    assert near(fitted, set(bank_of(AFRESH).phrases())) == []
+
+
+def test_of_lines_that_hold_others_are_talked_of_in_a_week(tmp_path: Path) -> None:
+    (path, *_) = sorted(FILES.glob("*.toml"))
+    topics = {topic["name"]: topic for topic in told(path)}
+    week = make_week(7, bank_with(path.stem, list(topics.values()), TUNING), tmp_path)
+    held = [plant for plant in week.plants if plant.sort == "line holds"]
+    assert len(held) > 2 and not any(plant.kind for plant in held)
+    for plant in held:
+        topic = topics[plant.name.partition("/")[2]]
+        told_there = {text for occurrence in plant.occurrences for text in occurrence.texts}
+        assert told_there & {text for of in topic["holds"].values() for text in of}
+        assert not told_there & {text for of in topic["over"].values() for text in of}
+        assert len({occurrence.session_id for occurrence in plant.occurrences}) > 1
+    files = [week.workspace / "MEMORY.md", *(week.sessions_dir.parent / "projects").rglob("*.md")]
+    written = "\n".join(file.read_text("utf-8") for file in files)
+    assert all(any(line in written for line in topics[p.name.partition("/")[2]]["line"].values()) for p in held)
 
 
 @pytest.mark.parametrize("bank", BANKS)

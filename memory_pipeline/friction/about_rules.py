@@ -20,8 +20,8 @@ LEAST = 0.05
 
 
 class AboutRules:
-    """Each thing that was said beside each line; `vectors` and `words` tell how alike they are, a row for each thing and
-    a column for each line."""
+    """Each thing that was said beside each line; `vectors` and `words` tell how alike they are, a row for each thing
+    and a column for each line."""
 
     def __init__(
         self,

@@ -21,8 +21,7 @@ from memory_pipeline.friction.patterns import (
 )
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import REVERSAL, Said, age, bare, of_one_mind
-from memory_pipeline.friction.stale import lines_over, over_since
-from memory_pipeline.friction.weights import logit_of
+from memory_pipeline.friction.stale import lines_over, over_since, stale_lines
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.scope import with_note
 from memory_pipeline.text.kinds import is_question, kind_of_user
@@ -55,15 +54,18 @@ def patterns_of(
     """`vectors` by event, `rule_vectors` by rule, both of `PhraseEncoder`."""
     judge = Judge(said, vectors, words)
     about_rules = AboutRules(rules, rule_vectors, judge.events, vectors, words)
-    over = lines_over(about_rules, vectors)
+    stale, plainly = stale_lines(judge.events, rules)
+    over = {rule: found for rule, found in lines_over(about_rules, vectors).items() if rule.rule_id not in plainly}
     by_rule, others = by_rule_and_others(judge, about_rules, one_thing_each(judge, vectors))
     patterns = [_repeated(members) for members in others if judge.recurs(members) >= SURE and _is_clear(members)]
     for rule, members in by_rule.items():
         broken = judge.recurs(members)
-        if broken >= SURE_OF_RULE and not (rule in over and over[rule].logit >= logit_of(broken)):
+        if rule.rule_id in plainly or broken < SURE_OF_RULE:
+            continue
+        if rule not in over or over[rule].likely < broken:
             patterns.append(_violated(rule, members))
             over.pop(rule, None)
-    stale = [over_since(rule, found.members) for rule, found in over.items()]
+    stale += [over_since(rule, found.members) for rule, found in over.items()]
     claimed = {m.event_id for p in [*patterns, *stale] if p.kind != REPEATED_CORRECTION for m in p.members}
     left = [p for p in patterns if p.kind != REPEATED_CORRECTION or not _mostly(p, claimed)]
     return [*left, *stale]

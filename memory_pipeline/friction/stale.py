@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,8 +26,8 @@ NOT_KNOWN, NOT_KNOWN_ENDS = -6.0, -1.0
 LEAST_NEWS, MOST_NEWS = -8.0, 4.0
 OVER = -1.5
 """Sum of the logits of the two sessions that say it most plainly, from which a line is over."""
-ALSO = -2.0
-"""Logit from which another session says it too."""
+SAYS_SO = -2.5
+"""Logit of a sentence, from which its session counts."""
 
 
 def is_news(text: str, vector: Vector | None) -> float:
@@ -38,8 +39,8 @@ def is_news(text: str, vector: Vector | None) -> float:
 
 
 def over_features(about: AboutRules, vectors: Mapping[str, Vector]) -> dict[str, Matrix]:
-    """What tells whether a sentence says that a line is over, by the names of `weights.json`: a row for each sentence, a
-    column for each line."""
+    """What tells whether a sentence says that a line is over, by the names of `weights.json`: a row for each sentence,
+    a column for each line."""
     import numpy as np
 
     news = np.array([[is_news(e.text, vectors.get(e.event_id))] for e in about.events]).reshape(-1, 1)
@@ -65,7 +66,7 @@ class Over(NamedTuple):
     """Of a line that is over, what says so since it was written, in two sessions or more, oldest first."""
 
     members: list[FrictionEvent]
-    logit: float
+    likely: float
 
 
 def lines_over(about: AboutRules, vectors: Mapping[str, Vector]) -> dict[Rule, Over]:
@@ -76,15 +77,20 @@ def lines_over(about: AboutRules, vectors: Mapping[str, Vector]) -> dict[Rule, O
     found = {}
     for column, rule in enumerate(about.rules):
         best: dict[str, tuple[float, FrictionEvent]] = {}
-        for row in (logits[:, column] >= OVER - MOST_NEWS).nonzero()[0]:
+        for row in (logits[:, column] >= SAYS_SO).nonzero()[0]:
             event, logit = about.events[row], float(logits[row, column])
-            if rule.reaches(event) and logit > best.get(event.session_id, (OVER - MOST_NEWS,))[0]:
+            before = best.get(event.session_id)
+            if rule.reaches(event) and (before is None or logit > before[0]) and not _repeats(event.text, rule.text):
                 best[event.session_id] = logit, event
         ranked = sorted(best.values(), key=lambda one: (-one[0], age(one[1])))
         if len(ranked) >= MIN_SESSIONS and (total := ranked[0][0] + ranked[1][0]) >= OVER:
-            told = [event for number, (logit, event) in enumerate(ranked) if number < MIN_SESSIONS or logit >= ALSO]
-            found[rule] = Over(sorted(told, key=age), total)
+            found[rule] = Over(sorted((event for _, event in ranked), key=age), 1 / (1 + math.exp(-total)))
     return found
+
+
+def _repeats(text: str, line: str) -> bool:
+    """Whether it says the line again and nothing else, as somebody does whose line was broken."""
+    return terms_of(text) <= terms_of(line) and not ends(text)
 
 
 def over_since(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
@@ -102,7 +108,8 @@ def over_since(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
 
 
 def stale_lines(said: Sequence[FrictionEvent], rules: Sequence[Rule]) -> tuple[list[Pattern], set[str]]:
-    """Lines whose place something took that a user said since, and the ids of their rules."""
+    """Lines that are over by a cue, whatever the vectors: whose place something took that a user said since, if need be
+    in one session. With the ids of their rules."""
     ordered = [e for e in sorted(said, key=age) if not (asks(e.text) or supposes(e.text) or is_question(e.text))]
     named = _specific_names(rules)
     replaced = {e.event_id: retracted_names(e.text) for e in ordered}

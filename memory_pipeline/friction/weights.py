@@ -44,8 +44,3 @@ def shipped() -> Mapping[str, Weights]:
 
 def weights_of(judgement: str) -> Weights:
     return shipped()[judgement]
-
-
-def logit_of(probability: float) -> float:
-    """Of a probability above 0 and below 1."""
-    return math.log(probability / (1 - probability))

@@ -153,6 +153,61 @@ def test_news_of_a_line_breaks_no_rule_but_ends_it() -> None:
     assert [p.kind for p in found(changes=tuple(events), rules=(rule,))] == ["stale_memory"]
 
 
+KILN = Rule("MEMORY.md", "The kiln controller talks to the shop over a serial cable.", OLD)
+OVEN = Rule("MEMORY.md", "Firing curves are kept in the spreadsheet of the studio.", OLD)
+OVER = [
+    (
+        KILN,
+        "poll the kiln controller over the wifi bridge, the cable was thrown out in spring",
+        "there is no serial port on the new kiln controller, it sends its readings over wifi since the upgrade",
+    ),
+    (
+        OVEN,
+        "read the firing curves from the database, since the move in may the spreadsheet is only an archive",
+        "we gave up the studio's spreadsheet in march, all firing curves live in the database by now",
+    ),
+    (
+        Rule("MEMORY.md", "Die Brennkurven liegen in der Tabelle des Studios.", OLD),
+        "nimm die Brennkurven aus der Datenbank, die Tabelle haben wir seit dem Umzug nicht mehr",
+        "Brennkurven stehen seit Mai alle in der Datenbank, die Tabelle ist gelöscht",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "first", "then"), OVER)
+def test_a_line_is_over_when_two_sessions_say_so_each_in_its_words(rule: Rule, first: str, then: str) -> None:
+    said = Said([], [], [event(first, "s1", ago=1), event(then, "s2")])
+    (pattern,) = patterns(said, rule)
+    assert (pattern.kind, pattern.replaces, len(pattern.members)) == ("stale_memory", rule.text, 2)
+    assert patterns(said._replace(remarks=[event(first, "s1", ago=1), event(then, "s1")]), rule) == []
+    assert patterns(said._replace(remarks=[event(first, "s1", ago=30), event(then, "s2", ago=29)]), rule) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "texts"),
+    [
+        (KILN, ("log what the kiln controller sends over the serial cable", "why is the serial cable so slow?")),
+        (KILN, ("add a retry to the serial port of the kiln", "rename the kiln controller's module")),
+        (OVEN, ("read the firing curve of cone 6 from the spreadsheet", "plot the firing curves of the spreadsheet")),
+    ],
+)
+def test_a_line_that_is_only_talked_of_holds(rule: Rule, texts: tuple[str, str]) -> None:
+    assert patterns(Said([], [], [event(text, f"s{i}", ago=1 - i) for i, text in enumerate(texts)]), rule) == []
+
+
+def test_in_a_language_without_weights_a_cue_has_to_end_a_line() -> None:
+    rule = Rule("MEMORY.md", "窯の制御装置はシリアルケーブルでつながっている。", OLD)
+    cued = ("窯の制御装置はもうシリアルケーブルではなく無線です", "窯の制御装置のシリアルケーブルはもう使っていません")
+    plain = ("窯の制御装置のシリアルケーブルを記録して", "窯の制御装置はシリアルケーブルで動いている")
+
+    def kinds(texts: tuple[str, str]) -> list[str]:
+        said = Said([], [], [event(text, f"s{i}", ago=1 - i) for i, text in enumerate(texts)])
+        return [pattern.kind for pattern in patterns(said, rule)]
+
+    assert kinds(cued) == ["stale_memory"]
+    assert "stale_memory" not in kinds(plain)
+
+
 def test_a_line_for_two_projects_names_them() -> None:
     text = "Use uv, not pip, for packages."
     (pattern,) = found(event(text, "s1", ago=1, project="kiln"), event(text, "s2", project="kiln"))
