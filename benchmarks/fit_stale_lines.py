@@ -9,7 +9,8 @@ an agent that broke it). Each file was written by a language model that saw noth
 Two judgements (`memory_pipeline/friction/stale.py`). Whether a sentence is news, that something is otherwise by now: by
 its words and its vector, `over` against `holds` and against the wordings of `fit_objections.py`. And whether it says so
 of a line: by that, and by how alike the two are, in planted weeks with as many lines that are talked of and hold as
-lines that are over; and in weeks of the banks `tuning` and `reporting`.
+lines that are over; in weeks of the banks `tuning` and `reporting`; and in the recorded sessions of ../shared/fixtures
+and ../shared/more-sessions, in which no line counts as over: nobody has looked through all of them.
 
 Printed is, by weights fitted without the file: the area under the curve of news against what holds, and against the
 ordinary talk of another file; and recall and precision of lines, that two sessions or more say are over. In the weeks
@@ -31,8 +32,8 @@ from unittest.mock import patch
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.common import parser
-from benchmarks.fit_corrections import Window, planted_windows, write
+from benchmarks.common import FIXTURES, MORE, parser
+from benchmarks.fit_corrections import Window, planted_windows, recorded_windows, write
 from benchmarks.fit_objections import RECORDED, Example, Fitting, area, examples
 from benchmarks.planted_friction.bank import (
     KEPT_ASIDE,
@@ -93,10 +94,9 @@ def sentences(source: str, topics: Iterable[Topic]) -> Iterator[Example]:
 
 
 def others() -> Iterator[Example]:
-    """None of which is news: what users objected to, and what else they said."""
+    """None of which is news: what users objected to, and what else they said, also in recorded sessions."""
     for example in examples():
-        if example.source != RECORDED:
-            yield example._replace(is_objection=False, topic=f"other/{example.topic}")
+        yield example._replace(is_objection=False, topic=f"other/{example.topic}")
 
 
 def bank_with(source: str, topics: Sequence[Topic], around: str) -> Bank:
@@ -139,7 +139,8 @@ def measured(week: Week) -> tuple[list[str], np.ndarray, np.ndarray]:
     the line is over."""
     about = week.about()
     features = over_features(about, week.window.heard.vectors)
-    reaches = np.array([[rule.reaches(e) for rule in about.rules] for e in about.events])
+    size = len(about.events), len(about.rules)
+    reaches = np.array([[r.reaches(e) for r in about.rules] for e in about.events], dtype=bool).reshape(size)
     counts = reaches & (features["like"] >= MIN_LIKE)
     plants = np.array([week.over.get(rule.text, "-") for rule in about.rules])
     of = np.array([week.window.of.get(e.event_id, "") for e in about.events])
@@ -157,7 +158,7 @@ def fit_lines(rows: Sequence[tuple[list[str], np.ndarray, np.ndarray]]) -> dict[
 def figures(weeks: Sequence[Week], line_is_over: Mapping[str, Any]) -> str:
     """Recall and precision of lines by the weights, at several thresholds, and by the cues alone."""
     shipped = {**weights.shipped(), weights.LINE_IS_OVER: weights.Weights(**line_is_over)}
-    planted = sum(len(set(week.over.values())) for week in weeks)
+    planted = max(1, sum(len(set(week.over.values())) for week in weeks))
     found: dict[str, list[tuple[Week, set[str]]]] = {}
     with patch.object(weights, "shipped", lambda: shipped):
         for week in weeks:
@@ -172,7 +173,7 @@ def figures(weeks: Sequence[Week], line_is_over: Mapping[str, Any]) -> str:
     for name, of_weeks in found.items():
         right = sum(len({w.over[text] for text in texts if text in w.over}) for w, texts in of_weeks)
         shown = sum(len(texts) for _, texts in of_weeks)
-        shares.append(f"{name} {right / planted:.2f} {right / max(1, shown):.2f}")
+        shares.append(f"{name} {right / planted:.2f} {right / max(1, shown):.2f} of {shown}")
     return "   ".join(shares)
 
 
@@ -192,6 +193,8 @@ def main() -> None:
         for source, topics in files.items()
     }
     planted |= {name: weeks_of((bank_of(name), seed) for seed in seeds) for name in BANKS}
+    recorded = [Week(w, {}) for place in (FIXTURES, MORE) if place.is_dir() for w in recorded_windows(place)]
+    planted[RECORDED] = recorded
     rows = {}
     for source, weeks in planted.items():
         news = fit_news(fitting, np.flatnonzero(source_of != source).tolist())

@@ -70,18 +70,26 @@ class Over(NamedTuple):
 
 
 def lines_over(about: AboutRules, vectors: Mapping[str, Vector]) -> dict[Rule, Over]:
-    """Lines that hold no longer."""
+    """Lines that hold no longer. A sentence speaks of one line: AGENTS.md may have hundreds, of which some are like it
+    by chance."""
     if not about.events or not about.rules:
         return {}
     logits = weights_of(LINE_IS_OVER).logit(over_features(about, vectors))
+    by_session: dict[Rule, dict[str, tuple[float, FrictionEvent]]] = {}
+    for row, event in enumerate(about.events):
+        if is_question(event.text) or asks(event.text) or supposes(event.text):
+            continue
+        for column in (-logits[row]).argsort(kind="stable"):
+            rule, logit = about.rules[column], float(logits[row, column])
+            if logit < SAYS_SO:
+                break
+            if rule.reaches(event):  # the likeliest line, for a sentence ends no other
+                best = by_session.setdefault(rule, {})
+                if not _repeats(event.text, rule.text) and logit > best.get(event.session_id, (SAYS_SO,))[0]:
+                    best[event.session_id] = logit, event
+                break
     found = {}
-    for column, rule in enumerate(about.rules):
-        best: dict[str, tuple[float, FrictionEvent]] = {}
-        for row in (logits[:, column] >= SAYS_SO).nonzero()[0]:
-            event, logit = about.events[row], float(logits[row, column])
-            before = best.get(event.session_id)
-            if rule.reaches(event) and (before is None or logit > before[0]) and not _repeats(event.text, rule.text):
-                best[event.session_id] = logit, event
+    for rule, best in by_session.items():
         ranked = sorted(best.values(), key=lambda one: (-one[0], age(one[1])))
         if len(ranked) >= MIN_SESSIONS and (total := ranked[0][0] + ranked[1][0]) >= OVER:
             found[rule] = Over(sorted((event for _, event in ranked), key=age), 1 / (1 + math.exp(-total)))
