@@ -9,8 +9,7 @@ an agent that broke it). Each file was written by a language model that saw noth
 Two judgements (`memory_pipeline/friction/stale.py`). Whether a sentence is news, that something is otherwise by now: by
 its words and its vector, `over` against `holds` and against the wordings of `fit_objections.py`. And whether it says so
 of a line: by that, and by how alike the two are, in planted weeks with as many lines that are talked of and hold as
-lines that are over; in weeks of the banks `tuning` and `reporting`; and in the recorded sessions of ../shared/fixtures
-and ../shared/more-sessions, in which no line counts as over: nobody has looked through all of them.
+lines that are over; and in weeks of the banks `tuning` and `reporting`.
 
 Printed is, by weights fitted without the file: the area under the curve of news against what holds, and against the
 ordinary talk of another file; and recall and precision of lines, that two sessions or more say are over. In the weeks
@@ -32,9 +31,9 @@ from unittest.mock import patch
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.common import FIXTURES, MORE, parser
-from benchmarks.fit_corrections import Window, planted_windows, recorded_windows, write
-from benchmarks.fit_objections import RECORDED, Example, Fitting, area, examples
+from benchmarks.common import parser
+from benchmarks.fit_corrections import Window, planted_windows, write
+from benchmarks.fit_objections import Example, Fitting, area, examples
 from benchmarks.planted_friction.bank import (
     KEPT_ASIDE,
     LANGUAGES,
@@ -193,8 +192,6 @@ def main() -> None:
         for source, topics in files.items()
     }
     planted |= {name: weeks_of((bank_of(name), seed) for seed in seeds) for name in BANKS}
-    recorded = [Week(w, {}) for place in (FIXTURES, MORE) if place.is_dir() for w in recorded_windows(place)]
-    planted[RECORDED] = recorded
     rows = {}
     for source, weeks in planted.items():
         news = fit_news(fitting, np.flatnonzero(source_of != source).tolist())
