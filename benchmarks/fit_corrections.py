@@ -31,7 +31,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from benchmarks.common import FIXTURES, MORE, parser
-from benchmarks.fit_objections import Fitting, examples
+from benchmarks.fit_objections import Fitting, examples, use
 from benchmarks.planted_friction.bank import KEPT_ASIDE, REPORTING, TUNING, UNHEARD, Bank, bank_of
 from benchmarks.planted_friction.model import (
     REPEATED_CORRECTION,
@@ -42,7 +42,7 @@ from benchmarks.planted_friction.model import (
 from benchmarks.planted_friction.running import NOW, phrases, prepare, settings_of
 from benchmarks.planted_friction.weeks import make_week
 from memory_pipeline.days import lookback
-from memory_pipeline.friction import sentence_weights, weights
+from memory_pipeline.friction import weights
 from memory_pipeline.friction.about_rules import AboutRules
 from memory_pipeline.friction.clustering import Compared, rarity
 from memory_pipeline.friction.corrections import (
@@ -56,7 +56,7 @@ from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.judging import Judge
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import Said
-from memory_pipeline.friction.sentence_weights import SentenceWeights
+from memory_pipeline.friction.sentence_weights import OBJECTIONS
 from memory_pipeline.friction.stage import FrictionStage, Heard
 from memory_pipeline.workspace import Workspace
 
@@ -298,12 +298,7 @@ def main() -> None:
     options.add_argument("--first", type=int, default=100, help="the first seed")
     options.add_argument("--write", type=Path, metavar="FILE", help="where the weights go")
     chosen = options.parse_args()
-    apart = Fitting([e for e in examples() if e.source not in BANKS])
-    without_banks = SentenceWeights(**apart.fit(range(len(apart.given))))  # type: ignore[arg-type]
-    shipped = sentence_weights.load
-    patch.object(
-        sentence_weights, "load", lambda file: without_banks if file == sentence_weights.OBJECTIONS else shipped(file)
-    ).start()
+    use(OBJECTIONS, Fitting(list(examples())).without(*BANKS))
     seeds = range(chosen.first, chosen.first + chosen.weeks)
     planted = {name: list(planted_windows(bank_of(name), seeds)) for name in BANKS}
     recorded = [w for place in (FIXTURES, MORE) if place.is_dir() for w in recorded_windows(place)]

@@ -19,6 +19,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
@@ -27,6 +28,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.common import FIXTURES, parser
 from benchmarks.planted_friction.bank import LANGUAGES, TUNING, UNHEARD, bank_of
 from benchmarks.planted_friction.model import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED
+from memory_pipeline.friction import sentence_weights
 from memory_pipeline.friction.said import MAX_MESSAGE, sentences_in
 from memory_pipeline.friction.sentence_weights import SentenceWeights, parts_of
 from memory_pipeline.sessions.reading import parse_file
@@ -115,6 +117,7 @@ class Fitting:
         self.vectors = PhraseEncoder().encode([e.text for e in given])
         self.parts = [parts_of(e.text) for e in given]
         self.label = np.array([float(e.is_objection) for e in given])
+        self.sources = np.array([e.source for e in given])
 
     def fit(self, some: Sequence[int]) -> dict[str, object]:
         """Logistic regression with a ridge."""
@@ -134,12 +137,14 @@ class Fitting:
         vector = [round(float(w), 3) for w in of_vector]
         return {"intercept": round(float(fitted.intercept_[0]), 3), "words": words, "vector": vector}
 
-    def left_out(self, source: str) -> np.ndarray:
-        """What each example of a source gets by weights that were fitted without it."""
-        of = np.array([e.source for e in self.given])
-        weights = SentenceWeights(**self.fit(np.flatnonzero(of != source)))  # type: ignore[arg-type]
-        own = np.flatnonzero(of == source).tolist()
-        return np.array([weights.logit(self.given[i].text, self.vectors[i]) for i in own])
+    def without(self, *sources: str) -> SentenceWeights:
+        """Fitted on all others."""
+        some = np.flatnonzero(~np.isin(self.sources, sources)).tolist()
+        return SentenceWeights(**self.fit(some))  # type: ignore[arg-type]
+
+    def logits(self, weights: SentenceWeights, some: np.ndarray) -> np.ndarray:
+        """What each of the examples gets that ``some``, a truth value for each, tells."""
+        return np.array([weights.logit(self.given[i].text, self.vectors[i]) for i in np.flatnonzero(some).tolist()])
 
 
 def area(found: np.ndarray, others: np.ndarray) -> float:
@@ -153,11 +158,14 @@ def figures(label: np.ndarray, found: np.ndarray) -> str:
     order = np.argsort(-found, kind="stable")
     hits = label[order]
     precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
-    positive = label.sum()
-    share = area(found[label == 1], found[label == 0])
-    return (
-        f"{int(positive):>5} of {len(label):<6} area {share:.2f}  average precision {precision[hits == 1].mean():.2f}"
-    )
+    under, mean = area(found[label == 1], found[label == 0]), precision[hits == 1].mean()
+    return f"{int(label.sum()):>5} of {len(label):<6} area {under:.2f}  average precision {mean:.2f}"
+
+
+def use(file: str, found: SentenceWeights) -> None:
+    """From now on in this process, in place of those that are shipped."""
+    others = sentence_weights.load
+    patch.object(sentence_weights, "load", lambda other: found if other == file else others(other)).start()
 
 
 def main() -> None:
@@ -170,7 +178,8 @@ def main() -> None:
     given = [e for e in examples() if e.source not in arguments.without]
     fitting = Fitting(given)
     for source in dict.fromkeys(e.source for e in given):
-        found, own = fitting.left_out(source), [e for e in given if e.source == source]
+        found = fitting.logits(fitting.without(source), fitting.sources == source)
+        own = [e for e in given if e.source == source]
         for language in (*LANGUAGES, "fr", "all"):
             these = np.array([language in ("all", e.language) for e in own])
             label = np.array([float(e.is_objection) for e in own])[these]

@@ -14,7 +14,9 @@ lines that are over; and in weeks of the banks `tuning` and `reporting`.
 Printed is, by weights fitted without the file: the area under the curve of news against what holds, and against the
 ordinary talk of another file; and recall and precision of lines, that two sessions or more say are over. In the weeks
 of a file every line that holds is talked of in words that are meant to deceive, so that its figures are lower than any
-week would give. The line `cues` is what the cues of `stale_lines` find, without any weights.
+week would give. `cues` are the lines that the cues of `stale_lines` find, without any weights; `recorded` are the days
+of ../shared/fixtures and ../shared/more-sessions, where how many lines are shown tells, for none of them is known to be
+over.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -31,9 +32,9 @@ from unittest.mock import patch
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.common import parser
-from benchmarks.fit_corrections import Window, planted_windows, write
-from benchmarks.fit_objections import Example, Fitting, area, examples
+from benchmarks.common import FIXTURES, MORE, parser
+from benchmarks.fit_corrections import Window, planted_windows, recorded_windows, write
+from benchmarks.fit_objections import RECORDED, Example, Fitting, area, examples, use
 from benchmarks.planted_friction.bank import (
     KEPT_ASIDE,
     LANGUAGES,
@@ -45,13 +46,12 @@ from benchmarks.planted_friction.bank import (
     bank_of,
 )
 from benchmarks.planted_friction.model import RULE_VIOLATED, STALE_MEMORY
-from memory_pipeline.friction import sentence_weights, stale, weights
+from memory_pipeline.friction import stale, weights
 from memory_pipeline.friction.about_rules import AboutRules
 from memory_pipeline.friction.judging import Judge
-from memory_pipeline.friction.sentence_weights import NEWS, SentenceWeights
+from memory_pipeline.friction.sentence_weights import NEWS
 from memory_pipeline.friction.stale import OVER, lines_over, over_features, stale_lines
 
-SHIPPED = sentence_weights.load
 FILES = Path(__file__).with_name("stale_lines")
 BANKS = (TUNING, REPORTING)
 """Those that have lines of their own."""
@@ -124,15 +124,6 @@ def weeks_of(banks: Iterable[tuple[Bank, int]]) -> list[Week]:
     return found
 
 
-def fit_news(fitting: Fitting, some: Sequence[int]) -> SentenceWeights:
-    return SentenceWeights(**fitting.fit(some))  # type: ignore[arg-type]
-
-
-def use(news: SentenceWeights) -> None:
-    """From now on in this process."""
-    patch.object(sentence_weights, "load", lambda file: news if file == NEWS else SHIPPED(file)).start()
-
-
 def measured(week: Week) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Names of the features; of each sentence beside each line that is like it the features, and whether it says that
     the line is over."""
@@ -185,37 +176,34 @@ def main() -> None:
     files = {path.stem: told(path) for path in sorted(FILES.glob("*.toml"))}
     given = [e for source, topics in files.items() for e in sentences(source, topics)]
     fitting = Fitting([*given, *others()])
-    source_of = np.array([e.source for e in fitting.given])
     seeds = range(chosen.first, chosen.first + chosen.weeks)
     planted = {
         source: weeks_of((bank_with(source, topics, AROUND[seed % len(AROUND)]), seed) for seed in seeds)
         for source, topics in files.items()
     }
     planted |= {name: weeks_of((bank_of(name), seed) for seed in seeds) for name in BANKS}
+    recorded = [Week(w, {}) for place in (FIXTURES, MORE) if place.is_dir() for w in recorded_windows(place)]
+    news = {source: fitting.without(source) for source in (*planted, RECORDED)}
     rows = {}
     for source, weeks in planted.items():
-        news = fit_news(fitting, np.flatnonzero(source_of != source).tolist())
-        use(news)
+        use(NEWS, news[source])
         rows[source] = [measured(week) for week in weeks]
         if source in files:
-            logit = partial(_logits, fitting, news)
-            over = logit((source_of == source) & (fitting.label == 1))
-            holds, talk = logit((source_of == source) & (fitting.label == 0)), logit(source_of == ORDINARY)
+            own, is_over = fitting.sources == source, fitting.label == 1
+            over, holds, talk = (
+                fitting.logits(news[source], some)
+                for some in (own & is_over, own & ~is_over, fitting.sources == ORDINARY)
+            )
             print(f"{source:<20}news: area {area(over, holds):.2f}, against ordinary talk {area(over, talk):.2f}")
-    for source, weeks in planted.items():
-        use(fit_news(fitting, np.flatnonzero(source_of != source).tolist()))
+    for source, weeks in {**planted, RECORDED: recorded}.items():
+        use(NEWS, news[source])
         found = fit_lines([row for other, of in rows.items() if other != source for row in of])
         print(f"{source:<20}lines, recall and precision: {figures(weeks, found)}", flush=True)
     if chosen.write:
         told_of_news = fitting.fit(range(len(fitting.given)))
         (chosen.write / NEWS).write_text(json.dumps(told_of_news, ensure_ascii=False, indent=1) + "\n", "utf-8")
-        write(
-            chosen.write / weights.FILE, {weights.LINE_IS_OVER: fit_lines([row for of in rows.values() for row in of])}
-        )
-
-
-def _logits(fitting: Fitting, news: SentenceWeights, some: np.ndarray) -> np.ndarray:
-    return np.array([news.logit(fitting.given[i].text, fitting.vectors[i]) for i in np.flatnonzero(some).tolist()])
+        found = fit_lines([row for of in rows.values() for row in of])
+        write(chosen.write / weights.FILE, {weights.LINE_IS_OVER: found})
 
 
 if __name__ == "__main__":

@@ -24,13 +24,14 @@ from memory_pipeline.text.wording import asks, retracted_names, supposes, takes_
 NOT_KNOWN, NOT_KNOWN_ENDS = -6.0, -1.0
 """Logit of news in a language that the weights know nothing of, without and with a cue of an end."""
 LEAST_NEWS, MOST_NEWS = -8.0, 4.0
+"""Bounds of that logit: a single odd word must not decide alone."""
 OVER = -1.5
 """Sum of the logits of the two sessions that say it most plainly, from which a line is over."""
 SAYS_SO = -2.5
 """Logit of a sentence, from which its session counts."""
 
 
-def is_news(text: str, vector: Vector | None) -> float:
+def news_logit(text: str, vector: Vector | None) -> float:
     """How likely the words say that something is otherwise by now: a logit."""
     if not sentence_weights.are_known(text):
         return NOT_KNOWN_ENDS if ends(text) else NOT_KNOWN
@@ -43,7 +44,7 @@ def over_features(about: AboutRules, vectors: Mapping[str, Vector]) -> dict[str,
     a column for each line."""
     import numpy as np
 
-    news = np.array([[is_news(e.text, vectors.get(e.event_id))] for e in about.events]).reshape(-1, 1)
+    news = np.array([[news_logit(e.text, vectors.get(e.event_id))] for e in about.events]).reshape(-1, 1)
     ending = np.array([[float(ends(e.text))] for e in about.events]).reshape(-1, 1)
     like = np.maximum(about.vectors, about.words)
     all_of = np.ones_like(like)

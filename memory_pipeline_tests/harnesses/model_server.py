@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from memory_pipeline_tests.http_handler import LoopbackHandler
+
 SCRIPTED = "scripted-model"
 ASIDE = "A title of the test"
 _MODEL_TIME = 1735689600
@@ -104,10 +106,7 @@ class ModelServer:
 
 
 def _handler_of(server: ModelServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else an answer of two writes waits 40 ms for the first to be acknowledged
-
+    class Handler(LoopbackHandler):
         def do_GET(self) -> None:
             self._json(200, {"object": "list", "data": [{"id": SCRIPTED, "object": "model", "created": _MODEL_TIME}]})
 
@@ -139,9 +138,6 @@ def _handler_of(server: ModelServer) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
 
     return Handler
 

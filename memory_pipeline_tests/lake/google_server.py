@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
+
+from memory_pipeline_tests.http_handler import LoopbackHandler
 
 BUCKET = "memory-bucket"
 
@@ -47,13 +48,7 @@ def _etag(data: bytes) -> str:
 
 
 def _handler(bucket: Bucket) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else an answer of two writes waits 40 ms for the first to be acknowledged
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
+    class Handler(LoopbackHandler):
         def _do(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             parts = urlsplit(self.path)

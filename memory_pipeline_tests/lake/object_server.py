@@ -26,6 +26,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from memory_pipeline_tests.http_handler import LoopbackHandler
+
 BUCKET = "memory-bucket"
 
 
@@ -77,13 +79,7 @@ class ObjectServer:
 
 
 def _handler(server: ObjectServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else an answer of two writes waits 40 ms for the first to be acknowledged
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
+    class Handler(LoopbackHandler):
         def _do(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             if self.command == "PUT" and server.cut:

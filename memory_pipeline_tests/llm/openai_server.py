@@ -26,6 +26,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 
+from memory_pipeline_tests.http_handler import LoopbackHandler
+
 USED_UP = "The script has no more turns."
 
 
@@ -181,10 +183,7 @@ class _QuietServer(ThreadingHTTPServer):
 
 
 def handler_of(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else an answer of two writes waits 40 ms for the first to be acknowledged
-
+    class Handler(LoopbackHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             asked = Asked(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
@@ -225,9 +224,6 @@ def handler_of(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(data)
             self.wfile.flush()
-
-        def log_message(self, *_: object) -> None:
-            pass
 
     return Handler
 

@@ -26,6 +26,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from memory_pipeline_tests.http_handler import LoopbackHandler
+
 TOKEN = "0123456789abcdef-the-token"
 API = "/api/v1"
 
@@ -256,10 +258,7 @@ class _QuietServer(ThreadingHTTPServer):
 
 
 def _handler_of(server: TodoistServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else an answer of two writes waits 40 ms for the first to be acknowledged
-
+    class Handler(LoopbackHandler):
         def _handle(self) -> None:
             parts = urlsplit(self.path)
             path = parts.path.removeprefix(API)
@@ -286,8 +285,5 @@ def _handler_of(server: TodoistServer) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(data)
 
         do_GET = do_POST = do_DELETE = _handle
-
-        def log_message(self, *_: object) -> None:
-            pass
 
     return Handler

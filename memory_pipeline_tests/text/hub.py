@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import save_file
 
 from memory_pipeline.text.encoder import bundled_folder
+from memory_pipeline_tests.http_handler import LoopbackHandler
 
 
 def tiny_model(folder: Path, prompts: Mapping[str, str] | None = None) -> Path:
@@ -77,10 +78,7 @@ class Hub:
 def serving(hub: Hub) -> Iterator[Hub]:
     """The hub, with its address in `url`."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else an answer of two writes waits 40 ms for the first to be acknowledged
-
+    class Handler(LoopbackHandler):
         def do_HEAD(self) -> None:
             self.answer(is_head=True)
 
@@ -120,9 +118,6 @@ def serving(hub: Hub) -> Iterator[Hub]:
             siblings = [{"rfilename": file, "size": len(content)} for file, content in files.items()]
             card = {"cardData": {"license": hub.licence}} if hub.licence else {}
             return {"id": name, "modelId": name, "sha": hub.revision, "siblings": siblings, "tags": [], **card}
-
-        def log_message(self, *_: object) -> None:
-            pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
