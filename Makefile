@@ -63,23 +63,24 @@ $(VENV)/.dev: $(VENV)/.run
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
+# One at a time, since apt-get does not wait for another that fetches its lists.
+of_debian = { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && flock /run/lock \
+	    sh -c 'apt-get update -qq && apt-get install -y -qq --no-install-recommends $(1)' >/dev/null 2>&1; } || true
+
 # The browser test runs where Chromium is there or can be installed; elsewhere it skips and says so.
 chromium:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-	    apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || true
+	  $(call of_debian,chromium)
 
 # The tests with Dagster's record in Postgres run where its programs are there or can be installed; elsewhere they skip.
 postgres:
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
-	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-	    apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends postgresql >/dev/null 2>&1; } || true
+	  $(call of_debian,postgresql)
 
 # Likewise the tests of runs on several workers, with a broker on loopback. Only the program: no service is started.
 redis:
 	@command -v redis-server >/dev/null || \
-	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-	    apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends redis-server >/dev/null 2>&1; } || true
+	  $(call of_debian,redis-server)
 
 # The tests that run real coding agents need them in .harnesses; without npm or network they skip, but fail in CI.
 harnesses:

@@ -2,10 +2,10 @@
 
     python -m benchmarks.fit_objections [--without SOURCE ...] [--write FILE]
 
-Fitted on the files of `objections/`; on the banks `tuning` and `unheard` of planted friction (what is said there again
-and what is asked for besides); and on what users say in the sessions of ../shared/fixtures. Files and banks were
-written for this by language models, each file apart from the others; `recorded` alone is of people. Printed is, for
-each language, the area under the curve and the average precision, of each source by weights fitted on the others.
+Fitted on the files of `objections/`; on the banks `tuning`, `unheard` and `teams` of planted friction (what is said
+there again and what is asked for besides); and on what users say in the sessions of ../shared/fixtures. Files and banks
+were written for this by language models, each file apart from the others; `recorded` alone is of people. Printed is,
+for each language, the area under the curve and the average precision, of each source by weights fitted on the others.
 
 `--without` leaves sources out, so that what is measured with the weights was never seen by them; `--write` writes the
 weights, those that are shipped to `memory_pipeline/friction/objections.json`.
@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import random
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -26,7 +26,7 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.common import FIXTURES, parser
-from benchmarks.planted_friction.bank import LANGUAGES, TUNING, UNHEARD, bank_of
+from benchmarks.planted_friction.bank import LANGUAGES, TEAMS, TUNING, UNHEARD, bank_of
 from benchmarks.planted_friction.model import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED
 from memory_pipeline.friction import sentence_weights
 from memory_pipeline.friction.said import MAX_MESSAGE, sentences_in
@@ -34,6 +34,7 @@ from memory_pipeline.friction.sentence_weights import SentenceWeights, parts_of
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.text.phrases import PhraseEncoder
 
+BANKS = (TUNING, UNHEARD, TEAMS)
 WORDINGS = Path(__file__).with_name("objections")
 TYPED = "typed"
 """The file that has no topics, only sentences, and tells which recorded ones object."""
@@ -65,7 +66,7 @@ def examples() -> list[Example]:
         for language, texts in topic[kind].items()
         for text in texts
     ]
-    for name in (TUNING, UNHEARD):
+    for name in BANKS:
         found += _planted(name)
     recorded = files[TYPED][RECORDED]
     return found + [
@@ -112,10 +113,10 @@ def _said_in_fixtures() -> dict[str, str]:
 class Fitting:
     """The examples as numbers."""
 
-    def __init__(self, given: Sequence[Example]) -> None:
+    def __init__(self, given: Sequence[Example], parts: Callable[[str], frozenset[str]] = parts_of) -> None:
         self.given = given
         self.vectors = PhraseEncoder().encode([e.text for e in given])
-        self.parts = [parts_of(e.text) for e in given]
+        self.parts = [parts(e.text) for e in given]
         self.label = np.array([float(e.is_objection) for e in given])
         self.sources = np.array([e.source for e in given])
 
@@ -144,7 +145,7 @@ class Fitting:
 
     def logits(self, weights: SentenceWeights, some: np.ndarray) -> np.ndarray:
         """What each of the examples gets that ``some``, a truth value for each, tells."""
-        return np.array([weights.logit(self.given[i].text, self.vectors[i]) for i in np.flatnonzero(some).tolist()])
+        return np.array([weights.logit(self.parts[i], self.vectors[i]) for i in np.flatnonzero(some).tolist()])
 
 
 def area(found: np.ndarray, others: np.ndarray) -> float:

@@ -9,7 +9,7 @@ an agent that broke it). Each file was written by a language model that saw noth
 Two judgements (`memory_pipeline/friction/stale.py`). Whether a sentence is news, that something is otherwise by now: by
 its words and its vector, `over` against `holds` and against the wordings of `fit_objections.py`. And whether it says so
 of a line: by that, and by how alike the two are, in planted weeks with as many lines that are talked of and hold as
-lines that are over; and in weeks of the banks `tuning` and `reporting`.
+lines that are over; and in weeks of the banks `tuning`, `reporting` and `teams`.
 
 Printed is, by weights fitted without the file: the area under the curve of news against what holds, and against the
 ordinary talk of another file; and recall and precision of lines, that two sessions or more say are over. In the weeks
@@ -39,6 +39,7 @@ from benchmarks.planted_friction.bank import (
     KEPT_ASIDE,
     LANGUAGES,
     REPORTING,
+    TEAMS,
     TUNING,
     UNHEARD,
     Bank,
@@ -53,7 +54,7 @@ from memory_pipeline.friction.sentence_weights import NEWS
 from memory_pipeline.friction.stale import OVER, lines_over, over_features, stale_lines
 
 FILES = Path(__file__).with_name("stale_lines")
-BANKS = (TUNING, REPORTING)
+BANKS = (TUNING, REPORTING, TEAMS)
 """Those that have lines of their own."""
 AROUND = (TUNING, UNHEARD, REPORTING, KEPT_ASIDE)
 """Banks that in turn lend the rest of a file's weeks."""
@@ -157,7 +158,7 @@ def figures(weeks: Sequence[Week], line_is_over: Mapping[str, Any]) -> str:
                 with patch.object(stale, "OVER", over):
                     texts = {rule.text for rule in lines_over(about, week.window.heard.vectors)}
                 found.setdefault(f"from {over}", []).append((week, texts))
-            by_cues = {p.replaces or "" for p in stale_lines(about.events, about.rules)[0]}
+            by_cues = {rule.text for rule in stale_lines(about.events, about.rules)}
             found.setdefault("cues", []).append((week, by_cues))
     shares = []
     for name, of_weeks in found.items():

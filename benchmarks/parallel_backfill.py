@@ -1,9 +1,10 @@
 """A backfill by one process, then by two and four workers: the same tables, and how much faster.
 
     python -m benchmarks.parallel_backfill [--days 12] [--sessions-per-day 6] [--workers N]... [--largest KB]
-                                           [--services] [--kill]
+                                           [--services] [--kill] [--waits SECONDS]
 
-Copies of recorded sessions (`copied_sessions`), so many on each day, as a team has them; without a model. Each row is
+Copies of recorded sessions (`copied_sessions`), so many on each day, as a team has them; without a model, or with
+``--waits`` with an observer on loopback that takes so many seconds for each answer, as a provider's does. Each row is
 `memory backfill` on a workspace of its own with the same random names, so that every table but those that tell when a
 run was must be the same file, byte for byte. Printed are wall seconds, those of the processor (of all processes), how
 many times as fast it is as by one, and Dagster's events: how many a day, and the seconds it takes to write as many
@@ -227,6 +228,14 @@ def kill_one_of(pid: int) -> bool:
     return bool(pids)
 
 
+def model_that_waits(stack: ExitStack, seconds: float) -> dict[str, str]:
+    """Settings of an observer on loopback that takes so long for each answer; none where it takes no time."""
+    if not seconds:
+        return {}
+    server = openai_server(lambda request: Say(quoting(request), tokens=(3_000, 1_000), after=seconds))
+    return environment(stack.enter_context(server))
+
+
 def main() -> None:
     options = parser("parallel_backfill", __doc__)
     options.add_argument("--days", type=int, default=12)
@@ -235,6 +244,7 @@ def main() -> None:
     options.add_argument("--largest", type=int, default=300, metavar="KB", help="leave out larger sessions")
     options.add_argument("--services", action="store_true", help="bucket, Postgres, and Celery workers by Redis")
     options.add_argument("--kill", action="store_true", help="one of two workers, with a model on loopback")
+    options.add_argument("--waits", type=float, default=0, metavar="SECONDS", help="that a model takes for an answer")
     chosen = options.parse_args()
     found = sorted(path for place in (EXAMPLES, FIXTURES, MORE) if place.is_dir() for path in place.rglob("*.jsonl"))
     sources = [path for path in found if path.stat().st_size <= chosen.largest * 1000]
@@ -245,7 +255,7 @@ def main() -> None:
         if chosen.kill:
             wrong = killed(partial(Backfill, folder, engines), sources, chosen.days, chosen.sessions_per_day)
         else:
-            backfill = Backfill(folder, engines)
+            backfill = Backfill(folder, engines, **model_that_waits(stack, chosen.waits))
             copy_sessions(sources, backfill.sessions, FIRST, chosen.days, chosen.sessions_per_day)
             wrong = told(backfill, chosen.workers or [2, 4], chosen.days)
     sys.exit(1 if wrong else 0)

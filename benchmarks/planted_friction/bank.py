@@ -2,11 +2,11 @@
 
 They were written by language models for this, and say how people may type, not how they do.
 
-Seven files lie beside this one. By `tuning.toml`, `unheard.toml`, `reporting.toml` and `kept_aside.toml` thresholds are
-chosen and weights fitted, by `held_out.toml` and `everyday.toml` figures are reported, and by `afresh.toml` those of
-what fails, of tools misused and of lines that are over. They share no topic, command, error or phrase, which a test
-holds; but that all but `tuning` and `reporting` have only some kinds of their own, and take the `rest` from the bank
-that they name.
+Eight files lie beside this one. By `tuning.toml`, `unheard.toml`, `reporting.toml` and `kept_aside.toml` thresholds are
+chosen and weights fitted, by `held_out.toml` and `everyday.toml` figures are reported, by `afresh.toml` those of what
+fails, of tools misused and of lines that are over, and by `unseen.toml` those of all kinds but what is looked up. They
+share no topic, command, error or phrase, which a test holds; but that all but `tuning` and `reporting` have only some
+kinds of their own, and take the `rest` from the bank that they name.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import Any
 from benchmarks.planted_friction.model import REPEATED_CORRECTION, RULE_VIOLATED, Call
 
 TUNING, REPORTING, UNHEARD, KEPT_ASIDE = "tuning", "reporting", "unheard", "kept_aside"
-HELD_OUT, EVERYDAY, AFRESH = "held_out", "everyday", "afresh"
-BANKS = (TUNING, REPORTING, UNHEARD, KEPT_ASIDE, HELD_OUT, EVERYDAY, AFRESH)
+HELD_OUT, EVERYDAY, AFRESH, UNSEEN, TEAMS = "held_out", "everyday", "afresh", "unseen", "teams"
+BANKS = (TUNING, REPORTING, UNHEARD, KEPT_ASIDE, HELD_OUT, EVERYDAY, AFRESH, UNSEEN, TEAMS)
 LANGUAGES = ("en", "de", "es")
 Topic = Mapping[str, Any]
 Phrases = Mapping[str, list[str]]

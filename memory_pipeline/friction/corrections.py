@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from memory_pipeline.friction.about_rules import AboutRules
-from memory_pipeline.friction.clustering import Vector, Words, clusters, terms_of
+from memory_pipeline.friction.clustering import Vector, clusters, terms_of
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.judging import Judge
 from memory_pipeline.friction.patterns import (
@@ -44,31 +46,48 @@ MIN_WORDS = 2
 """Of content, in words that say what was wanted."""
 
 
+class Grouped(NamedTuple):
+    """What was said, put together: each group oldest first, and of two sessions or more unless a line plainly ends."""
+
+    again: Sequence[Sequence[FrictionEvent]]
+    broken: Mapping[Rule, Sequence[FrictionEvent]]
+    over: Mapping[Rule, Sequence[FrictionEvent]]
+    plainly: Collection[Rule] = ()
+    """Of the lines that are over, those that end by words which name what took their place."""
+
+
 def patterns_of(
-    said: Said,
-    rules: Sequence[Rule],
-    vectors: Mapping[str, Vector],
-    rule_vectors: Mapping[str, Vector],
-    words: Words,
+    judge: Judge, about: AboutRules, vectors: Mapping[str, Vector], by_model: Grouped | None = None
 ) -> list[Pattern]:
-    """`vectors` by event, `rule_vectors` by rule, both of `PhraseEncoder`."""
-    judge = Judge(said, vectors, words)
-    about_rules = AboutRules(rules, rule_vectors, judge.events, vectors, words)
-    stale, plainly = stale_lines(judge.events, rules)
-    over = {rule: found for rule, found in lines_over(about_rules, vectors).items() if rule.rule_id not in plainly}
-    by_rule, others = by_rule_and_others(judge, about_rules, one_thing_each(judge, vectors))
-    patterns = [_repeated(members) for members in others if judge.recurs(members) >= SURE and _is_clear(members)]
+    """What was said again and which lines it breaks or ends: as a model put it together, else by likeness. ``vectors``
+    by event, of `PhraseEncoder`."""
+    found = by_model or by_likeness(judge, about, vectors)
+    of_lines = [
+        *(_violated(rule, members) for rule, members in found.broken.items()),
+        *(over_since(rule, members, is_plain=rule in found.plainly) for rule, members in found.over.items()),
+    ]
+    claimed = {m.event_id for p in of_lines for m in p.members}
+    again = [_repeated(members) for members in found.again if _is_clear(members)]
+    if by_model:  # what a model put together is never applied without asking
+        again = [replace(pattern, low_risk=False) for pattern in again]
+    return [*(p for p in again if not _mostly(p, claimed)), *of_lines]
+
+
+def by_likeness(judge: Judge, about: AboutRules, vectors: Mapping[str, Vector]) -> Grouped:
+    """By words, vectors and what the agent had done."""
+    plainly = stale_lines(judge.events, about.rules)
+    over = {rule: found for rule, found in lines_over(about, vectors).items() if rule not in plainly}
+    by_rule, others = by_rule_and_others(judge, about, one_thing_each(judge, vectors))
+    again = [members for members in others if judge.recurs(members) >= SURE]
+    broken = {}
     for rule, members in by_rule.items():
-        broken = judge.recurs(members)
-        if rule.rule_id in plainly or broken < SURE_OF_RULE:
+        likely = judge.recurs(members)
+        if rule in plainly or likely < SURE_OF_RULE:
             continue
-        if rule not in over or over[rule].likely < broken:
-            patterns.append(_violated(rule, members))
+        if rule not in over or over[rule].likely < likely:
+            broken[rule] = members
             over.pop(rule, None)
-    stale += [over_since(rule, found.members) for rule, found in over.items()]
-    claimed = {m.event_id for p in [*patterns, *stale] if p.kind != REPEATED_CORRECTION for m in p.members}
-    left = [p for p in patterns if p.kind != REPEATED_CORRECTION or not _mostly(p, claimed)]
-    return [*left, *stale]
+    return Grouped(again, broken, {**plainly, **{rule: found.members for rule, found in over.items()}}, plainly.keys())
 
 
 def one_thing_each(judge: Judge, vectors: Mapping[str, Vector]) -> list[list[FrictionEvent]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory_pipeline.friction.attempts import (
@@ -20,7 +20,9 @@ from memory_pipeline.friction.attempts import (
     used,
     words_of_call,
 )
+from memory_pipeline.friction.clustering import Vector
 from memory_pipeline.friction.drift import drifting, is_of_what_they_share, sets_up
+from memory_pipeline.friction.environment import end_of, is_of_environment
 from memory_pipeline.friction.events import FrictionEvent, cost, request_before, user_after
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
@@ -33,6 +35,7 @@ from memory_pipeline.friction.patterns import (
 from memory_pipeline.scope import told
 from memory_pipeline.text.sentences import clip
 
+Encode = Callable[[Collection[str]], Mapping[str, Vector]]
 NEXT_TRIES = 4
 """Calls after a failed one among which what is used instead is looked for."""
 REPLACED_SHARE = 0.5
@@ -90,6 +93,8 @@ class Failure:
     """Id of the user's message that it was done for."""
     words: str = ""
     """Of the user who refused it."""
+    end: str = ""
+    """Of what was printed."""
 
 
 def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> Iterator[Failure]:
@@ -130,6 +135,7 @@ def failures_in(turns: Sequence[Turn], cwd: str | None, project: str | None) -> 
             later[again - 1].command if again else None,
             turns[request_before(turns, attempt.position)].message_id,
             words,
+            "" if attempt.is_refused else end_of(result.text),
         )
 
 
@@ -180,16 +186,17 @@ def _next(attempt: Attempt, later: Sequence[Attempt]) -> str | None:
     return used(other.head) if other and _worked(other) and used(other.head) != used(attempt.head) else None
 
 
-def patterns_of(failures: Sequence[Failure]) -> list[Pattern]:
-    """What recurs in more than one session, each failure in one pattern."""
+def patterns_of(failures: Sequence[Failure], encode: Encode) -> list[Pattern]:
+    """What recurs in more than one session, each failure in one pattern. ``encode`` gives vectors of what was printed,
+    by text; none where there are none."""
     by_key: dict[tuple[str, ...], list[Failure]] = defaultdict(list)
     for failure in sorted(failures, key=lambda f: (f.event.at, f.event.event_id)):
         by_key[_key(failure)].append(failure)
+    recurring = {key: own for key, own in by_key.items() if len({m.event.session_id for m in own}) >= MIN_SESSIONS}
+    vectors = encode({m.end for own in recurring.values() for m in own if m.end})
     found = []
-    for key, members in by_key.items():
-        if len({m.event.session_id for m in members}) < MIN_SESSIONS:
-            continue
-        pattern = _pattern(key, members)
+    for key, members in recurring.items():
+        pattern = _pattern(key, members, is_of_environment([m.end for m in members if m.end], vectors))
         if pattern:
             found.append(replace(pattern, requests=frozenset(m.request for m in members)))
     return found
@@ -217,7 +224,7 @@ _VAGUE = re.compile(r"^\W*(?:\w+ ){0,3}(?:error|failed|failure|invalid|not found
 """Says nothing without the program that says it."""
 
 
-def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None:
+def _pattern(key: tuple[str, ...], members: Sequence[Failure], is_environment: bool) -> Pattern | None:
     events = tuple(m.event for m in members)
     newest, head = members[-1], Counter(m.head for m in members).most_common(1)[0][0]
     instead = _most(members, lambda m: m.instead) or _most(members, lambda m: m.then, share=ALWAYS)
@@ -237,7 +244,7 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
             events,
             adds=f"Do not call `{head}` without being asked to{where}{use}." + (f" “{said}”" if said else ""),
         )
-    if key[0] == "drift":
+    if key[0] == "drift" and is_environment:
         return _drift(key[2], events, head, error, instead, cure, where)
     if (_NATURAL.search(newest.error) and not _is_a_cure(cure)) or (_PROTOCOL.search(newest.error) and not instead):
         return None
@@ -253,7 +260,8 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
             events,
             adds=f"`{head}` fails here with “{error}”{use}.",
         )
-    if sets_up(cure) or is_of_what_they_share([m.head for m in members], [m.error for m in members]):
+    shared = is_of_what_they_share([m.head for m in members], [m.error for m in members])
+    if is_environment or sets_up(cure) or shared:
         return _drift("", events, head, error, instead, cure, where)
     shown = _WHERE.sub("", newest.error)
     advice = next((told for cue, told in _ADVICE if cue.search(newest.error)), "")

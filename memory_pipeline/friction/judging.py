@@ -90,7 +90,7 @@ def _sure(event: FrictionEvent, vector: Vector | None, is_told: bool) -> float:
 
 def _objects(text: str, vector: Vector | None) -> float:
     if sentence_weights.are_known(text):
-        return sentence_weights.load(sentence_weights.OBJECTIONS).logit(text, vector)
+        return sentence_weights.load(sentence_weights.OBJECTIONS).logit(sentence_weights.parts_of(text), vector)
     return BY_CUE if kind_of_user(text) in RULES else -BY_CUE
 
 

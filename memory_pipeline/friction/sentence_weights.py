@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -37,9 +37,10 @@ class SentenceWeights:
     words: Mapping[str, float]
     vector: Sequence[float]
 
-    def logit(self, text: str, vector: Any) -> float:
-        """Above 0 it rather is one. ``vector`` is the row of `PhraseEncoder` for the text, None where there is none."""
-        told = self.intercept + sum(self.words.get(part, 0.0) for part in parts_of(text))
+    def logit(self, parts: Collection[str], vector: Any) -> float:
+        """Above 0 it rather is one, by its parts. ``vector`` is the row of `PhraseEncoder` for the text, None where
+        there is none."""
+        told = self.intercept + sum(self.words.get(part, 0.0) for part in sorted(parts))
         if vector is None:
             return told
         return told + sum(weight * float(x) for weight, x in zip(self.vector, vector, strict=True))

@@ -14,14 +14,17 @@ import polars as pl
 
 from memory_pipeline.days import lookback
 from memory_pipeline.friction import corrections, failures, lookups, wavering
+from memory_pipeline.friction.about_rules import AboutRules
 from memory_pipeline.friction.attempts import TOOL, USER, Turn
 from memory_pipeline.friction.clustering import MAX_COMPONENT, Vector, Words
+from memory_pipeline.friction.grouping import by_model
 from memory_pipeline.friction.identity import numbered
+from memory_pipeline.friction.judging import Judge
 from memory_pipeline.friction.living import points_in
 from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED, TOOL_MISUSE, Pattern
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in
 from memory_pipeline.friction.said import Said, said_in, standing
-from memory_pipeline.friction.writing import Writer
+from memory_pipeline.friction.writing import Asking, written
 from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """Opens the query engine."""
-VERSION = "18"
+VERSION = "19"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Days before, in whose rows a pattern is looked for that goes on or has ended."""
@@ -93,7 +96,7 @@ class FrictionStage:
         self.settings, self.lake = workspace.settings, workspace.lake
         self.connect = connect or _connect
         self._rules: RuleBook | None = None
-        self._writer = Writer(workspace)
+        self._asking = Asking(workspace)
         self._encoded: dict[str, Vector] = {}
         """By text: a range of days looks at each sentence and rule seven times."""
 
@@ -123,6 +126,7 @@ class FrictionStage:
         if self.lake.is_retired("friction_clusters", day):
             return Built({"friction_clusters": self.lake.read("friction_clusters", [day])})
         days = lookback(day, self.settings.lookback_days)
+        self._asking.refused.clear()
         self.rules.remember()
         points = points_in(self.lake, days)
         least = self.settings.friction_min_points
@@ -163,9 +167,12 @@ class FrictionStage:
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
         """All that recurs in these days."""
         heard = self.heard(day, days)
+        judge = Judge(heard.said, heard.vectors, heard.words)
+        about = AboutRules(heard.rules, heard.rule_vectors, judge.events, heard.vectors, heard.words)
+        grouped = by_model(self._asking, judge, about, day)
         found = [
-            *corrections.patterns_of(heard.said, heard.rules, heard.vectors, heard.rule_vectors, heard.words),
-            *failures.patterns_of(heard.failed),
+            *corrections.patterns_of(judge, about, heard.vectors, grouped),
+            *failures.patterns_of(heard.failed, lambda ends: self._vectors({end: end for end in ends})[0]),
             *lookups.patterns_of(heard.looked_up, heard.request_vectors),
             *wavering.patterns_of(heard.answers),
         ]
@@ -175,6 +182,8 @@ class FrictionStage:
             "lookups": len(heard.looked_up),
             "rules": len(heard.rules),
         }
+        if grouped and any(grouped):
+            notes["put_together_by"] = self._asking.model
         if heard.without_vectors:
             notes["without_vectors"] = f"compared by words alone: {heard.without_vectors}"
         if len(heard.said.corrections) > MAX_COMPONENT:
@@ -203,7 +212,6 @@ class FrictionStage:
         of_day = [(p, m) for p, m in zip(worst, matched, strict=True) if p.members[-1].day == day]
         # beyond ten those that go on: without a row of the day they would seem to have ended
         made = [(p, m) for n, (p, m) in enumerate(of_day) if n < MAX_PER_DAY or not isinstance(m, str)]
-        self._writer.refused.clear()
         rows = [self._row(day, p, known_as) for p, known_as in made]
         going_on = {m["pattern_id"] for m in matched if not isinstance(m, str)}
         oldest = day - timedelta(days=self.settings.lookback_days)
@@ -213,10 +221,10 @@ class FrictionStage:
             if i not in going_on and ((row["last_day"] or row["day"]) <= oldest or _is_told_by(row, patterns))
         ]
         frame = pl.DataFrame([*rows, *ended], schema=TABLES["friction_clusters"].columns)
-        if by_model := sum(row["written_by"] is not None for row in rows):
-            notes = {**notes, "written_by_a_model": by_model}
-        if refused := [f"{times}: {why}" for why, times in self._writer.refused.items()]:
-            notes = {**notes, "text_of_the_template": "; ".join(refused)}
+        if rewritten := sum(row["written_by"] is not None for row in rows):
+            notes = {**notes, "written_by_a_model": rewritten}
+        if refused := [f"{times}: {why}" for why, times in self._asking.refused.items()]:
+            notes = {**notes, "without_the_model": "; ".join(refused)}
         counts = {"patterns": len(rows), "new": sum(isinstance(m, str) for _, m in made)}
         return Built({"friction_clusters": frame}, notes={**notes, **counts, "ended": len(ended)})
 
@@ -224,11 +232,11 @@ class FrictionStage:
         """A new pattern's text is written once, if a model is set, and kept while the pattern goes on."""
         row = _row(day, pattern, known, self.settings.owner)
         if isinstance(known, str):
-            written = self._writer.written(pattern, day)
-            if written is None:
+            rewritten = written(pattern, self._asking, day)
+            if rewritten is None:
                 return row
-            own = _row(day, written, known, self.settings.owner)
-            return {**own, "written_by": self._writer.model, "template": pattern.title}
+            own = _row(day, rewritten, known, self.settings.owner)
+            return {**own, "written_by": self._asking.model, "template": pattern.title}
         if known["written_by"] is None:
             return row
         row |= {"title": known["title"], "written_by": known["written_by"], "template": known["template"]}

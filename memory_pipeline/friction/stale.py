@@ -35,7 +35,7 @@ def news_logit(text: str, vector: Vector | None) -> float:
     """How likely the words say that something is otherwise by now: a logit."""
     if not sentence_weights.are_known(text):
         return NOT_KNOWN_ENDS if ends(text) else NOT_KNOWN
-    logit = sentence_weights.load(sentence_weights.NEWS).logit(text, vector)
+    logit = sentence_weights.load(sentence_weights.NEWS).logit(sentence_weights.parts_of(text), vector)
     return min(MOST_NEWS, max(LEAST_NEWS, logit))
 
 
@@ -102,8 +102,9 @@ def _repeats(text: str, line: str) -> bool:
     return terms_of(text) <= terms_of(line) and not ends(text)
 
 
-def over_since(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
-    """The pattern of a line that is over, as its newest member says."""
+def over_since(rule: Rule, members: Sequence[FrictionEvent], *, is_plain: bool) -> Pattern:
+    """The pattern of a line that is over, as its newest member says. Where nothing says plainly what took its place it
+    is no fix of low risk: of lines that are told to be over by likeness one in seven still holds."""
     newest = bare(members[-1].text)
     return Pattern(
         STALE_MEMORY,
@@ -112,18 +113,18 @@ def over_since(rule: Rule, members: Sequence[FrictionEvent]) -> Pattern:
         tuple(members),
         adds=clip(newest, MAX_LINE),
         replaces=rule.text,
-        low_risk=rule.name == MEMORY_FILE and len({m.session_id for m in members}) >= MIN_SESSIONS,
+        low_risk=is_plain and rule.name == MEMORY_FILE and len({m.session_id for m in members}) >= MIN_SESSIONS,
     )
 
 
-def stale_lines(said: Sequence[FrictionEvent], rules: Sequence[Rule]) -> tuple[list[Pattern], set[str]]:
+def stale_lines(said: Sequence[FrictionEvent], rules: Sequence[Rule]) -> dict[Rule, list[FrictionEvent]]:
     """Lines that are over by a cue, whatever the vectors: whose place something took that a user said since, if need be
-    in one session. With the ids of their rules."""
+    in one session; with what says so, oldest first."""
     ordered = [e for e in sorted(said, key=age) if not (asks(e.text) or supposes(e.text) or is_question(e.text))]
     named = _specific_names(rules)
     replaced = {e.event_id: retracted_names(e.text) for e in ordered}
     ending = {e.event_id: _ended_names(e.text) for e in ordered}
-    patterns, over = [], set()
+    over = {}
     for rule in rules:
         names, about = named[rule.rule_id], terms_of(rule.text)
         reached = [e for e in ordered if rule.reaches(e)]
@@ -135,9 +136,8 @@ def stale_lines(said: Sequence[FrictionEvent], rules: Sequence[Rule]) -> tuple[l
         sessions = {m.session_id for m in members}
         if not members or (len(sessions) < MIN_SESSIONS and not plain):
             continue
-        over.add(rule.rule_id)
-        patterns.append(over_since(rule, members))
-    return patterns, over
+        over[rule] = members
+    return over
 
 
 _NAME = re.compile(r"(?<![\w])(?:[A-Z][\w.+-]*[\w+]|[\w.-]*\d[\w.-]*|[\w-]+[._/][\w./-]+\w|`[^`]+`)")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING
@@ -48,42 +49,42 @@ _TITLE, _LINE = (re.compile(rf"^\W*{name}\W*:[ \t]*(?P<text>\S.*)$", re.M | re.I
 
 
 @dataclass
-class Writer:
-    """Asks once for each pattern that it is given; what the model has failed for good is not asked again."""
+class Asking:
+    """The reflector's model, asked about friction."""
 
     workspace: Workspace
     _client: Client | None = None
     refused: Counter[str] = field(default_factory=Counter)
-    """Why there are texts of templates, and of how many patterns."""
+    """Why something was done without it, and how often."""
 
     @property
     def model(self) -> str | None:
         """As it is told; None where none is set."""
-        return self._asking().model if reflector_model(self.workspace.settings) else None
+        return self._opened().model if reflector_model(self.workspace.settings) else None
 
-    def written(self, pattern: Pattern, day: date) -> Pattern | None:
-        """The pattern with the model's text; None where the template's stays."""
-        if reflector_model(self.workspace.settings) is None:
-            return None
+    def answer(
+        self,
+        system: str,
+        of_system: Mapping[str, str],
+        turn: str,
+        of_turn: Mapping[str, str],
+        max_tokens: int,
+        day: date,
+    ) -> str | None:
+        """To the two prompts of these names, filled; None where there is none, and why is in `refused`. What the model
+        has failed for good is not asked again."""
         from memory_pipeline.llm.prompts import filled
         from memory_pipeline.llm.request import Request
 
-        client, shown = self._asking(), _shown(pattern)
-        fence = f"places-{hashlib.sha256(shown.encode()).hexdigest()[:8]}"
-        asked = {"fence": fence, "kind": KINDS[pattern.kind], "places": shown, "title": pattern.title}
-        prompt = filled("friction_turn", asked | {"line": _line_of(pattern) or "(none is asked for)"})
-        system = filled("friction", {"target": pattern.target_file})
-        request = Request(client.model, system, prompt, max_output_tokens=MAX_TOKENS)
+        client = self._opened()
+        told = filled(system, of_system), filled(turn, of_turn)
         try:
-            text = client.complete(request, day).text
+            return client.complete(Request(client.model, *told, max_output_tokens=max_tokens), day).text
         except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError, RequestRefusedError) as error:
             self.refused[f"{error}"] += 1
             return None
-        made, why_not = checked(pattern, text)
-        self.refused.update([why_not] if why_not else [])
-        return made
 
-    def _asking(self) -> Client:
+    def _opened(self) -> Client:
         if self._client is None:
             from memory_pipeline.llm.client import client_of
             from memory_pipeline.sessions.redaction.redactor import redactor_of
@@ -93,6 +94,26 @@ class Writer:
             redact = redactor_of(settings).redact
             self._client = client_of(config, settings.reflector, self.workspace, redact, "friction")
         return self._client
+
+
+def written(pattern: Pattern, asking: Asking, day: date) -> Pattern | None:
+    """The pattern with the model's text; None where the template's stays. Asked once for each pattern."""
+    if asking.model is None:
+        return None
+    shown = _shown(pattern)
+    of_turn = {
+        "fence": f"places-{hashlib.sha256(shown.encode()).hexdigest()[:8]}",
+        "kind": KINDS[pattern.kind],
+        "places": shown,
+        "title": pattern.title,
+        "line": _line_of(pattern) or "(none is asked for)",
+    }
+    text = asking.answer("friction", {"target": pattern.target_file}, "friction_turn", of_turn, MAX_TOKENS, day)
+    if text is None:
+        return None
+    made, why_not = checked(pattern, text)
+    asking.refused.update([why_not] if why_not else [])
+    return made
 
 
 def checked(pattern: Pattern, text: str) -> tuple[Pattern | None, str | None]:

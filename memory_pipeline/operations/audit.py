@@ -152,15 +152,12 @@ def _over(
         i: Rule(text.path.name, line.text, _since(line, said.get(i, ())), line.project or project)
         for i, line in enumerate(text.lines)
     }
-    patterns, _ = stale_lines([e for e in events if _reaches(e, text, project)], list(rules.values()))
+    over = stale_lines([e for e in events if _reaches(e, text, project)], list(rules.values()))
     found = []
-    for pattern in patterns:
-        line = pattern.replaces or ""
-        told = [
-            member for member in pattern.members if retracted_words(member.text) and takes_place_of(member.text, line)
-        ]
+    for ended, members in over.items():
+        told = [m for m in members if retracted_words(m.text) and takes_place_of(m.text, ended.text)]
         for i, rule in rules.items() if told else ():
-            if rule.text == line:
+            if rule == ended:
                 kind = CONTRADICTING if rule.since == FIRST else STALE
                 where = f" in {told[-1].project}" if told[-1].project else ""
                 reason = f"you said on {told[-1].day}{where}: “{clip(told[-1].text, MAX_QUOTED)}”"

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from memory_pipeline.friction import judging
+from memory_pipeline.friction.about_rules import AboutRules
 from memory_pipeline.friction.clustering import Words
 from memory_pipeline.friction.corrections import patterns_of
 from memory_pipeline.friction.events import FrictionEvent
-from memory_pipeline.friction.judging import corrects
+from memory_pipeline.friction.judging import Judge, corrects
 from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import Said
@@ -37,7 +38,8 @@ def patterns(said: Said, *rules: Rule) -> list[Pattern]:
     words = Words.among([*OTHER, *(e.text for e in events), *(rule.text for rule in rules)], [e.did for e in events])
     of_events = dict(zip((e.event_id for e in events), phrase_encoder().encode([e.text for e in events]), strict=True))
     of_rules = dict(zip((r.rule_id for r in rules), phrase_encoder().encode([r.text for r in rules]), strict=True))
-    return patterns_of(said, rules, of_events, of_rules, words)
+    judge = Judge(said, of_events, words)
+    return patterns_of(judge, AboutRules(rules, of_rules, judge.events, of_events, words), of_events)
 
 
 def test_what_was_said_in_three_sessions_is_a_line_for_memory() -> None:

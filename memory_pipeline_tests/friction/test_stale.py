@@ -11,9 +11,7 @@ LINE = Rule("MEMORY.md", "A kiln holds at most 8 trays at once.", day_after(-20)
 
 
 def stale(*texts: str) -> list[str]:
-    patterns, over = stale_lines([event(text, f"s{number}") for number, text in enumerate(texts)], [LINE])
-    assert bool(patterns) == bool(over)
-    return [pattern.replaces or "" for pattern in patterns]
+    return [rule.text for rule in stale_lines([event(text, f"s{number}") for number, text in enumerate(texts)], [LINE])]
 
 
 @pytest.mark.parametrize(

@@ -85,41 +85,43 @@ def work_with(folder: Path, url: str, **settings: object) -> Work:
 
 
 def test_a_new_pattern_is_written_once_and_kept_while_it_goes_on(tmp_path: Path) -> None:
-    with openai_server([GOOD]) as server:
+    with openai_server(["AGAIN: 1, 2, 3", GOOD, "AGAIN: 1, 2, 3, 4"]) as server:
         work = work_with(tmp_path, server.url)
         work.correct(*UV)
         (row,) = work.run()
         assert (row["title"], row["written_by"]) == ("Packages are installed with pip again", "openai:played")
         assert row["adds"].startswith("Install packages with uv, not pip.") and row["adds"] in row["change"]
         assert row["template"].startswith("Said again in 3 sessions")
-        (asked,) = server.requests
+        asked = server.requests[-1]
+        assert len(server.requests) == 2  # what belongs together, and its text
         assert all(text in asked.prompt for text in UV)
         work.correct("Again pip! Use uv, not pip.", until=day_after(1), kind="rule")
         (later,) = work.run(day_after(1))
         kept = ("pattern_id", "title", "adds", "change", "written_by", "template")
         assert {name: later[name] for name in kept} == {name: row[name] for name in kept}
         assert later["occurrences"] > row["occurrences"]
-        before = bytes_of(tmp_path)
+        before = bytes_of(tmp_path / "lake/friction_clusters")
         for day in (DAY, day_after(1)):
             fingerprint = {day: fingerprint_of_day(work.stage(), day)}
             frame = work.build(day).frames["friction_clusters"]
             work.lake.replace("friction_clusters", frame, [day], fingerprint)
-        assert bytes_of(tmp_path) == before
-        assert len(server.requests) == 1
+        assert bytes_of(tmp_path / "lake/friction_clusters") == before
+        assert len(server.requests) == 3  # the text was asked for once, and no day is asked about twice
 
 
 def test_what_a_model_invents_leaves_the_templates_text_and_says_so(tmp_path: Path) -> None:
-    with openai_server(["TITLE: pip\nLINE: Use `poetry add`, not pip."]) as server:
+    with openai_server(["AGAIN: 1, 2, 3", "TITLE: pip\nLINE: Use `poetry add`, not pip."]) as server:
         work = work_with(tmp_path / "a", server.url)
         work.correct(*UV)
-        assert work.build().notes["text_of_the_template"] == "1: nobody said poetry add"
+        assert work.build().notes["without_the_model"] == "1: nobody said poetry add"
     without = Work(*_plain(tmp_path / "b"), MissingEncoder())
     without.correct(*UV)
     work.run()
     without.run()
     columns = list(TABLES["friction_clusters"].columns)
     assert columns[-2:] == ["written_by", "template"]
-    assert work.lake.read("friction_clusters").equals(without.lake.read("friction_clusters"))
+    both = [made.lake.read("friction_clusters").drop("low_risk") for made in (work, without)]
+    assert both[0].equals(both[1])
 
 
 def _plain(folder: Path) -> tuple[object, object]:
@@ -136,7 +138,7 @@ def test_a_model_that_does_not_answer_leaves_the_templates_text(tmp_path: Path, 
         built = work.build()
     rows = built.frames["friction_clusters"].to_dicts()
     assert len(rows) == 2 and all(row["written_by"] is None for row in rows)
-    assert built.notes["text_of_the_template"].startswith("2: ")
+    assert built.notes["without_the_model"].startswith("3: ")  # what belongs together, and two texts
 
 
 def test_without_a_model_nothing_is_asked(tmp_path: Path) -> None:
