@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
+from benchmarks.fit_errors import outputs
 from benchmarks.fit_objections import examples
 from benchmarks.fit_stale_lines import FILES, bank_with, told
 from benchmarks.friction import IN_MEMORY
@@ -26,8 +27,10 @@ from benchmarks.planted_friction.bank import (
     KEPT_ASIDE,
     LANGUAGES,
     REPORTING,
+    TEAMS,
     TUNING,
     UNHEARD,
+    UNSEEN,
     Bank,
     bank_of,
 )
@@ -63,6 +66,7 @@ from benchmarks.planted_friction.scoring import (
     wrongly_taken,
 )
 from benchmarks.planted_friction.weeks import DAYS, WRITTEN, make_week
+from memory_pipeline.friction.environment import end_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.model import ParsedSession
 from memory_pipeline.sessions.reading import parse_file
@@ -217,7 +221,7 @@ def near(some: set[str], others: set[str]) -> list[tuple[str, str]]:
 
 
 def test_the_weights_saw_nothing_that_figures_are_reported_of() -> None:
-    reported = {text for bank in (REPORTING, KEPT_ASIDE, HELD_OUT, EVERYDAY) for text in said_in(bank_of(bank))}
+    reported = {text for bank in (REPORTING, KEPT_ASIDE, HELD_OUT, EVERYDAY, UNSEEN) for text in said_in(bank_of(bank))}
     fitted = {example.text for example in examples()}
     assert len(fitted) > 10_000
     assert near(fitted, reported) == []
@@ -230,7 +234,8 @@ def test_the_weights_saw_nothing_that_figures_are_reported_of() -> None:
         (TUNING, REPORTING),
         (UNHEARD, REPORTING),
         *itertools.product((TUNING, UNHEARD), (KEPT_ASIDE, HELD_OUT)),
-        *itertools.product((TUNING, UNHEARD, REPORTING, KEPT_ASIDE), (EVERYDAY,)),
+        (TEAMS, HELD_OUT),
+        *itertools.product((TUNING, UNHEARD, REPORTING, KEPT_ASIDE, TEAMS), (EVERYDAY, UNSEEN)),
     ],
     ids=" ".join,
 )
@@ -247,9 +252,9 @@ def test_the_banks_share_no_topic_and_no_wording(two: tuple[str, str]) -> None:
     assert not commands[0] & commands[1]
 
 
-@pytest.mark.parametrize("other", [TUNING, REPORTING])
-def test_what_is_told_afresh_is_in_no_other_bank(other: str) -> None:
-    own, others = bank_of(AFRESH), bank_of(other)
+@pytest.mark.parametrize(("bank", "other"), itertools.product((AFRESH, UNSEEN), (TUNING, REPORTING, TEAMS)))
+def test_what_is_told_afresh_is_in_no_other_bank(bank: str, other: str) -> None:
+    own, others = bank_of(bank), bank_of(other)
     for kind in (RECURRING_FAILURE, TOOL_MISUSE, STALE_MEMORY):
         assert not {topic["name"] for topic in own.topics(kind)} & {topic["name"] for topic in others.topics(kind)}
     texts = [set(bank.phrases()) for bank in (own, others)]
@@ -266,7 +271,13 @@ def test_lines_that_weights_are_fitted_on_are_told_apart_and_in_no_bank_that_fig
     says = {part: {t for topic in topics for of in topic[part].values() for t in of} for part in ("over", "holds")}
     assert not says["over"] & says["holds"]
     fitted = {*says["over"], *says["holds"], *(text for topic in topics for text in topic["line"].values())}
-    assert near(fitted, set(bank_of(AFRESH).phrases())) == []
+    assert near(fitted, {*bank_of(AFRESH).phrases(), *bank_of(UNSEEN).phrases()}) == []
+
+
+def test_outputs_that_weights_are_fitted_on_are_in_no_bank_that_figures_are_reported_of() -> None:
+    fitted = {output.text for output in outputs() if output.source not in (TUNING, REPORTING)}
+    assert len(fitted) > 2_000
+    assert near(fitted, {end_of(text) for bank in (AFRESH, UNSEEN) for text in bank_of(bank).phrases()}) == []
 
 
 def test_of_lines_that_hold_others_are_talked_of_in_a_week(tmp_path: Path) -> None:

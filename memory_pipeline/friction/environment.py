@@ -21,9 +21,7 @@ from memory_pipeline.friction.sentence_weights import FIRST, LAST, NUMBER
 WEIGHTS = "environment.json"
 MAX_LINES, MAX_CHARACTERS = 12, 800
 """Of the end of an output: what went wrong stands there, after what went well."""
-MAX_JUDGED = 20
-"""Outputs of one thing that are looked at, the newest."""
-A_PATH, A_NAME = "a/path", "A_NAME"
+A_PATH, A_NAME = "apath", "A_NAME"
 _PATH = re.compile(r"(?:(?:~|\.{1,2})?/)?(?:[\w.@+-]+/)+[\w.@+-]*")
 _WORD = re.compile(r"[^\W\d][\w'’]*|\d+|[!?]")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
@@ -43,7 +41,7 @@ def parts_of_output(end: str) -> frozenset[str]:
     found = set[str]()
     for line in end.splitlines():
         words = []
-        for word in _WORD.findall(_PATH.sub(f" {A_PATH.replace('/', '')} ", line)):
+        for word in _WORD.findall(_PATH.sub(f" {A_PATH} ", line)):
             if word.isdigit():
                 words.append(NUMBER)
             elif _CAPITALS.fullmatch(word):
@@ -61,5 +59,5 @@ def is_of_environment(ends: Iterable[str], vectors: Mapping[str, Vector]) -> boo
     """Whether what was printed each time that one thing went wrong tells of where it ran. ``vectors`` are those of
     `PhraseEncoder`, by text."""
     weights = sentence_weights.load(WEIGHTS)
-    told = [weights.logit(parts_of_output(end), vectors.get(end)) for end in list(dict.fromkeys(ends))[-MAX_JUDGED:]]
+    told = [weights.logit(parts_of_output(end), vectors.get(end)) for end in ends]
     return bool(told) and fmean(told) > 0

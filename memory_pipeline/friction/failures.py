@@ -46,6 +46,8 @@ MIN_REFUSALS = 3
 """Sessions in which a call was refused, from which it is the call that is not wanted, where nothing else was called."""
 MAX_ERROR = 200
 """Characters of a line that tells of the environment."""
+MAX_JUDGED = 20
+"""Outputs of one thing by which it is told whether it is of the environment, the newest."""
 MAX_FIXES = 6
 """Calls between a failure and the success of the same among which its cure is."""
 
@@ -193,10 +195,11 @@ def patterns_of(failures: Sequence[Failure], encode: Encode) -> list[Pattern]:
     for failure in sorted(failures, key=lambda f: (f.event.at, f.event.event_id)):
         by_key[_key(failure)].append(failure)
     recurring = {key: own for key, own in by_key.items() if len({m.event.session_id for m in own}) >= MIN_SESSIONS}
-    vectors = encode({m.end for own in recurring.values() for m in own if m.end})
+    ends = {key: list(dict.fromkeys(m.end for m in own if m.end))[-MAX_JUDGED:] for key, own in recurring.items()}
+    vectors = encode({end for of_one in ends.values() for end in of_one})
     found = []
     for key, members in recurring.items():
-        pattern = _pattern(key, members, is_of_environment([m.end for m in members if m.end], vectors))
+        pattern = _pattern(key, members, is_environment=is_of_environment(ends[key], vectors))
         if pattern:
             found.append(replace(pattern, requests=frozenset(m.request for m in members)))
     return found
@@ -224,7 +227,7 @@ _VAGUE = re.compile(r"^\W*(?:\w+ ){0,3}(?:error|failed|failure|invalid|not found
 """Says nothing without the program that says it."""
 
 
-def _pattern(key: tuple[str, ...], members: Sequence[Failure], is_environment: bool) -> Pattern | None:
+def _pattern(key: tuple[str, ...], members: Sequence[Failure], *, is_environment: bool) -> Pattern | None:
     events = tuple(m.event for m in members)
     newest, head = members[-1], Counter(m.head for m in members).most_common(1)[0][0]
     instead = _most(members, lambda m: m.instead) or _most(members, lambda m: m.then, share=ALWAYS)
