@@ -252,7 +252,7 @@ def test_the_banks_share_no_topic_and_no_wording(two: tuple[str, str]) -> None:
     assert not commands[0] & commands[1]
 
 
-@pytest.mark.parametrize(("bank", "other"), itertools.product((AFRESH, UNSEEN), (TUNING, REPORTING, TEAMS)))
+@pytest.mark.parametrize(("bank", "other"), [*itertools.product((AFRESH, UNSEEN), (TUNING, REPORTING, TEAMS))])
 def test_what_is_told_afresh_is_in_no_other_bank(bank: str, other: str) -> None:
     own, others = bank_of(bank), bank_of(other)
     for kind in (RECURRING_FAILURE, TOOL_MISUSE, STALE_MEMORY):
