@@ -1,4 +1,5 @@
-"""`memory estimate`: what observing and reflecting on these days with the configured models would cost."""
+"""`memory estimate`: what observing, reflecting on and looking for friction in these days would cost, with the models
+that are set."""
 
 import math
 from collections import defaultdict
@@ -13,6 +14,7 @@ from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days
 from memory_pipeline.cli.console import out, print_json, say
 from memory_pipeline.cli.dagster_runs import only_run
 from memory_pipeline.days import today
+from memory_pipeline.friction.estimate import estimate_friction
 from memory_pipeline.observations.estimate import Estimate, estimate_day
 from memory_pipeline.observations.language_model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
@@ -22,6 +24,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.stage import bring_up_to_date, is_current
 
 OBSERVING, REFLECTING, POOLING = "observations", "reflections", "pool_reflections"
+FRICTION = "friction_clusters"
 ByDay = dict[date, Estimate]
 
 
@@ -82,8 +85,9 @@ def costs_of(stages: Stages, days: list[date]) -> Costs:
                 observed[day] = Estimate() if is_done else estimate_day(lake, day, observer)
             bar.advance(task)
     reflected = estimate_reflections(stages.observations, stages.reflections, days)
+    friction = estimate_friction(stages.observations, stages.friction_clusters, days)
     pool = estimate_pool(stages.reflections, today(stages.reflections.settings.zone))
-    return Costs({OBSERVING: observed, REFLECTING: reflected}, pool)
+    return Costs({OBSERVING: observed, REFLECTING: reflected, FRICTION: friction}, pool)
 
 
 def _sum(by_day: ByDay) -> Estimate:
@@ -118,13 +122,15 @@ def _print(settings: Settings, costs: Costs) -> None:
     say("Distillations are made without a model and cost nothing.")
     if not any(models.values()):
         return
-    _table({stage: costs.by_stage[stage] for stage, model in models.items() if model}, costs)
+    asking = models | {FRICTION: settings.reflector.model}
+    _table({stage: costs.by_stage[stage] for stage, model in asking.items() if model}, costs)
     named = "; ".join(f"{stage}: {told(settings, model)}" for stage, model in models.items() if model)
     say(f"Models: {named}. Nothing was asked. Repairs and retries come on top; tokens are estimates.")
     if settings.reflector.model:
         say(
             "What is reflected on of days that are not observed yet is estimated from what observing has left of past "
-            "windows. The pool is reflected on by hand only, and is not in the sum."
+            "windows, what friction asks from what was typed. The pool is reflected on by hand only, and is not in the "
+            "sum."
         )
     for stage, role in ((OBSERVING, "OBSERVER"), (REFLECTING, "REFLECTOR")):
         if costs.stages[stage].cost_usd is None:
