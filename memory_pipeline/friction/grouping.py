@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 
 from memory_pipeline.friction.about_rules import AboutRules
+from memory_pipeline.friction.asking import Asking
 from memory_pipeline.friction.corrections import Grouped
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.judging import Judge
 from memory_pipeline.friction.patterns import MIN_SESSIONS
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.writing import Asking
 from memory_pipeline.llm.config import SMALL_CONTEXT, reflector_model
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.text.sentences import clip
@@ -29,7 +29,7 @@ from memory_pipeline.text.sentences import clip
 PROMPTS = ("friction_groups", "friction_groups_turn")
 MAX_REMARKS, MAX_REMARK = 240, 300
 """Sentences of the window that a model is shown, those first that most likely object or speak of a line; characters of
-each. With the lines some 12,000 tokens at most."""
+each. With the lines 27,000 tokens at most, and in a week of 25 sessions some 6,000."""
 MAX_LINES, MAX_LINE = 80, 200
 MAX_DEEDS = 3
 MAX_TOKENS = 2_000
@@ -115,7 +115,8 @@ def groups_in(answer: str, remarks: Sequence[FrictionEvent], lines: Sequence[Rul
             again.append(own)
         else:
             of_lines[what].setdefault(rule, own)
-    return Grouped(again, of_lines["BROKEN"], of_lines["OVER"])
+    broken = {rule: own for rule, own in of_lines["BROKEN"].items() if rule not in of_lines["OVER"]}
+    return Grouped(again, broken, of_lines["OVER"])
 
 
 def _found_in(answer: str) -> Iterator[tuple[str, int, list[int]]]:

@@ -15,6 +15,7 @@ import polars as pl
 from memory_pipeline.days import lookback
 from memory_pipeline.friction import corrections, failures, lookups, wavering
 from memory_pipeline.friction.about_rules import AboutRules
+from memory_pipeline.friction.asking import Asking
 from memory_pipeline.friction.attempts import TOOL, USER, Turn
 from memory_pipeline.friction.clustering import MAX_COMPONENT, Vector, Words
 from memory_pipeline.friction.grouping import by_model
@@ -24,7 +25,7 @@ from memory_pipeline.friction.living import points_in
 from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED, TOOL_MISUSE, Pattern
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in
 from memory_pipeline.friction.said import Said, said_in, standing
-from memory_pipeline.friction.writing import Asking, written
+from memory_pipeline.friction.writing import written
 from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING
 
+from memory_pipeline.friction.asking import Asking
 from memory_pipeline.friction.living import KINDS
 from memory_pipeline.friction.patterns import (
     MAX_LINE,
@@ -23,22 +21,11 @@ from memory_pipeline.friction.patterns import (
     STALE_MEMORY,
     Pattern,
 )
-from memory_pipeline.llm.config import reflector_model
-from memory_pipeline.llm.errors import (
-    BudgetReachedError,
-    ModelMisconfiguredError,
-    ModelUnavailableError,
-    RequestRefusedError,
-)
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.scope import without_note
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.specifics import CAPITALISED, Words, missing_specifics
 from memory_pipeline.text.wording import contradict
-from memory_pipeline.workspace import Workspace
-
-if TYPE_CHECKING:
-    from memory_pipeline.llm.client import Client
 
 _OF_THE_USER = (REPEATED_CORRECTION, STALE_MEMORY)
 """Kinds whose line is the user's word."""
@@ -46,54 +33,6 @@ MAX_PLACES, MAX_PLACE = 8, 300
 """Places that a model is shown, the newest, and characters of each."""
 MAX_TOKENS = 1_000
 _TITLE, _LINE = (re.compile(rf"^\W*{name}\W*:[ \t]*(?P<text>\S.*)$", re.M | re.I) for name in ("title", "line"))
-
-
-@dataclass
-class Asking:
-    """The reflector's model, asked about friction."""
-
-    workspace: Workspace
-    _client: Client | None = None
-    refused: Counter[str] = field(default_factory=Counter)
-    """Why something was done without it, and how often."""
-
-    @property
-    def model(self) -> str | None:
-        """As it is told; None where none is set."""
-        return self._opened().model if reflector_model(self.workspace.settings) else None
-
-    def answer(
-        self,
-        system: str,
-        of_system: Mapping[str, str],
-        turn: str,
-        of_turn: Mapping[str, str],
-        max_tokens: int,
-        day: date,
-    ) -> str | None:
-        """To the two prompts of these names, filled; None where there is none, and why is in `refused`. What the model
-        has failed for good is not asked again."""
-        from memory_pipeline.llm.prompts import filled
-        from memory_pipeline.llm.request import Request
-
-        client = self._opened()
-        told = filled(system, of_system), filled(turn, of_turn)
-        try:
-            return client.complete(Request(client.model, *told, max_output_tokens=max_tokens), day).text
-        except (BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError, RequestRefusedError) as error:
-            self.refused[f"{error}"] += 1
-            return None
-
-    def _opened(self) -> Client:
-        if self._client is None:
-            from memory_pipeline.llm.client import client_of
-            from memory_pipeline.sessions.redaction.redactor import redactor_of
-
-            settings, config = self.workspace.settings, reflector_model(self.workspace.settings)
-            assert config is not None
-            redact = redactor_of(settings).redact
-            self._client = client_of(config, settings.reflector, self.workspace, redact, "friction")
-        return self._client
 
 
 def written(pattern: Pattern, asking: Asking, day: date) -> Pattern | None:

@@ -53,6 +53,7 @@ REMARKS = [
         ("OVER L7: 1, 2", [], [], []),
         ("OVER: 1, 2", [], [], []),
         ("AGAIN L1: 1, 2", [], [], []),
+        ("OVER L1: 1, 2\nBROKEN L1: 3, 4", [], [], [(0, 1)]),  # a line is over or broken, not both
         ("NONE", [], [], []),
     ],
 )
