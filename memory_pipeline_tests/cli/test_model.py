@@ -33,12 +33,15 @@ def environment(server: OpenAIServer, **more: str) -> dict[str, str]:
 
 
 def quoting(asked: Asked) -> str:
-    """An answer in the format, with the first lines of the first few messages as its facts."""
+    """An answer in the format, with the first lines of the first few messages as its facts; to a question about
+    friction, that there is none."""
     said = re.findall(r"^\[#(\d+) (\d\d:\d\d) (?:user|assistant)\]\n([^\n]{20,200})", asked.prompt, re.M)
     facts = "\n".join(
         f"* {'🔴' if i == 0 else '🟡'} decision ({at}) [#{n}] {words}" for i, (n, at, words) in enumerate(said[:4])
     )
     numbers = re.findall(r"^\[#(\d+) ", asked.prompt, re.M)
+    if not numbers:
+        return "NONE"
     return (
         f'<observations><segment from="#{numbers[0]}" to="#{numbers[-1]}"><title>What was said</title>'
         f"<narrative>It was said.</narrative><facts>\n{facts}\n</facts></segment></observations>"
@@ -101,7 +104,9 @@ def test_what_both_models_were_said_to_cost_is_near_what_they_did(tmp_path: Path
         assert told["calls"] == true.height
         assert tokens / 1.5 < told["input_tokens"] < tokens * 1.5
         assert usd / 2 < told["cost_usd"] < usd * 2 and usd < told["most_usd"]
-    total = said["stages"]["observations"]["cost_usd"] + said["stages"]["reflections"]["cost_usd"]
+    friction, told = ledger.filter(pl.col("stage") == "friction"), said["stages"]["friction_clusters"]
+    assert 0 < friction.height <= told["calls"] and friction["cost_usd"].sum() < told["most_usd"]
+    total = sum(told["cost_usd"] for stage, told in said["stages"].items() if stage != "pool_reflections")
     assert said["total"]["cost_usd"] == pytest.approx(total)
     assert said["stages"]["pool_reflections"]["calls"] == 0
 
