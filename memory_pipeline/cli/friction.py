@@ -11,6 +11,7 @@ from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import today
 from memory_pipeline.friction.living import KINDS, sparkline
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.llm.quality import NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.recall.folders import UnknownProjectError, project_named
 from memory_pipeline.recall.friction import Asked, NoSuchPatternError, explained, is_pattern, listed
@@ -61,6 +62,9 @@ def friction(
         print_json(found)
     else:
         _print_list(found, ended)
+        was_enough = (found["points"] or 0) >= found["points_needed"]
+        if settings.reflector.model is None and was_enough and not ended:
+            say(NO_MODEL_FOR_FRICTION, "dim")
 
 
 def _asked(

@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from memory_pipeline.cli.console import FAILED, MISUSED
 from memory_pipeline.cli.main import app
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.llm.quality import NO_MODEL_FOR_FRICTION
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.recall.friction import summed_up
 from memory_pipeline.settings import load_settings
@@ -210,7 +211,7 @@ def test_what_was_said_is_clipped_and_whole_in_json(lake: Lake) -> None:
     assert len(found["said"][0]["quote"]) == 1600
 
 
-def test_where_there_is_nothing_one_sentence_says_why(lake: Lake) -> None:
+def test_where_there_is_nothing_one_sentence_says_why(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown() == ["No day was looked at yet: `memory run`."]
     assert shown("--ended") == ["No day was looked at yet: `memory run`."]
     lake.replace("friction_clusters", lake.read("friction_clusters"), [DAY])
@@ -221,7 +222,11 @@ def test_where_there_is_nothing_one_sentence_says_why(lake: Lake) -> None:
     found = as_json()
     assert (found["points"], found["points_needed"], found["patterns"], found["why"]) == (12, 100, [], few)
     say(lake, "s2", *["user: Hello."] * 88)
-    assert shown()[0] == "Nothing recurs in the last 7 days (to 2025-03-05)."
+    nothing = "Nothing recurs in the last 7 days (to 2025-03-05)."
+    missing = "6 of these 7 days have no session."
+    assert shown() == [nothing, missing, NO_MODEL_FOR_FRICTION]
+    monkeypatch.setenv("REFLECTOR_MODEL", "openai:gpt-5-mini")
+    assert shown() == [nothing, missing]
 
 
 def test_what_was_asked_for_may_be_none_of_those_that_live(patterns: Lake) -> None:
