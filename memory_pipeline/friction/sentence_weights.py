@@ -4,7 +4,7 @@ is otherwise by now.
 Told by the vector of the words, by the words and by each two that follow each other, with weights that
 `benchmarks/fit_objections.py` and `benchmarks/fit_stale_lines.py` fitted on wordings of many topics; no cue stands
 alone. It is far from sure of a single sentence: only several that are about one thing, in two sessions or more, are a
-pattern.
+pattern. `environment.py` weighs the output of commands in the same way, by parts of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NUMBER = "0"
 
 @dataclass(frozen=True)
 class SentenceWeights:
-    """Weights: of the words, of the kinds of `kinds.py`, of each number of the vector of `phrases.py`."""
+    """Weights: of the parts of a text, of each number of the vector of `phrases.py`."""
 
     intercept: float
     words: Mapping[str, float]
