@@ -105,9 +105,9 @@ def prepare(workspace: Workspace, now: datetime, encoder: Encoder | None) -> lis
     return days
 
 
-def run(week: Week, encoder: Encoder) -> Ran:
+def run(week: Week, encoder: Encoder, settings: Settings | None = None) -> Ran:
     """Every stage for every day, each day's friction after the days before it, as they would have come."""
-    workspace = Workspace.open(settings_of(week.workspace, week.sessions_dir))
+    workspace = Workspace.open(settings or settings_of(week.workspace, week.sessions_dir))
     lake = workspace.lake
     prepare(workspace, NOW, encoder)
     for day in week.days:

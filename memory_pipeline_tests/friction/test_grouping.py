@@ -7,17 +7,23 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.planted_friction.bank import UNSEEN, bank_of
+from benchmarks.planted_friction.model import REPEATED_CORRECTION
+from benchmarks.planted_friction.running import Remembering, run, settings_of
+from benchmarks.planted_friction.scoring import score
+from benchmarks.planted_friction.weeks import make_week
 from memory_pipeline.friction.about_rules import AboutRules
 from memory_pipeline.friction.clustering import Words
 from memory_pipeline.friction.grouping import MAX_LINES, MAX_REMARKS, asked, groups_in, lines_for, remarks_for
 from memory_pipeline.friction.judging import Judge
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import Said
+from memory_pipeline.settings import BUNDLED_MODEL
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.friction.test_stage import Work
 from memory_pipeline_tests.friction.test_writing import key, work_with
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, openai_server
-from memory_pipeline_tests.rows import DAY, day_after
+from memory_pipeline_tests.rows import DAY, changed, day_after
 
 __all__ = ["key"]
 SEEDS = ("One seed is no result.", "0.71 vs 0.73 may be pure noise, take the five.", "Und die Streuung?")
@@ -131,6 +137,33 @@ def test_what_has_no_word_in_common_is_one_pattern_by_the_model_and_is_not_asked
         assert len(server.requests) == 2
         work.build(day_after(1))  # on which nothing was said
         assert len(server.requests) == 2
+
+
+def test_what_a_model_puts_together_on_each_day_of_a_week_is_one_pattern_that_goes_on(tmp_path: Path) -> None:
+    """The model knows what was planted: none of it is lost, told twice or ended on the way."""
+    week = make_week(1_101, bank_of(UNSEEN), tmp_path)
+    corrections = {
+        p.name: {_said(t) for o in p.occurrences for t in o.texts}
+        for p in week.friction
+        if p.kind == REPEATED_CORRECTION
+    }
+
+    def play(request: Asked) -> str:
+        shown = re.findall(r"^#(\d+) session \d+.*?: (.*)$", request.prompt, re.M)
+        groups = [[n for n, text in shown if any(_said(text) in s for s in said)] for said in corrections.values()]
+        return "\n".join(f"AGAIN: {', '.join(numbers)}" for numbers in groups if numbers) or "NONE"
+
+    with openai_server(play) as server:
+        model = {"reflector_model": "openai:played", "reflector_base_url": server.url, "reflector_price": "0/0"}
+        settings = changed(settings_of(week.workspace, week.sessions_dir), **model)
+        ran = run(week, Remembering(BUNDLED_MODEL), settings)
+    scored = score(ran.patterns, week.plants)
+    counted = scored.count(REPEATED_CORRECTION)
+    assert counted.planted == counted.recalled == counted.right == counted.found == len(corrections) > 1
+
+
+def _said(text: str) -> str:
+    return " ".join(text.split()).rstrip("…")
 
 
 def test_without_a_model_they_are_none(tmp_path: Path) -> None:
