@@ -20,6 +20,7 @@ from memory_pipeline.cli.setup_outlook import minutes
 from memory_pipeline.cli.workers import Workers
 from memory_pipeline.days import today
 from memory_pipeline.embeddings.health import vector_problems
+from memory_pipeline.lake.shared_marks import refuse_beside_a_server
 from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -88,6 +89,7 @@ def backfill(
     span, began = span_of(first, last, everything=False) or (date.min, date.max), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions)
     _refuse_future(settings, span)
+    refuse_beside_a_server(settings)
     with only_run(settings):
         plan = plan_of(settings, catalogue, span, newest_first=newest_first)
     _print(settings, catalogue, plan)

@@ -23,6 +23,7 @@ from memory_pipeline.cli.running import print_outcome, report_outcome, running, 
 from memory_pipeline.cli.unchanged import keep_outcome, kept_outcome
 from memory_pipeline.daily_log.markers import write_markers
 from memory_pipeline.embeddings.health import vector_problems
+from memory_pipeline.lake.shared_marks import refuse_beside_a_server, serve
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
@@ -52,6 +53,10 @@ def run(
     workspace, days = Workspace(settings, catalogue.lake), list[date]()
     with last_words(settings), only_run(settings), interrupts() as is_pressed:
         days[:] = days_in(catalogue, span, everything)
+        if review:
+            refuse_beside_a_server(settings)
+        else:
+            serve(settings)
         if (known := kept_outcome(settings, days)) and not Stages.from_settings(settings, catalogue).runs_for(days):
             told = f"{len(days)} days with sessions chosen, {UP_TO_DATE}. {left_out(catalogue)}"
             err.print(told.rstrip(), style="dim")

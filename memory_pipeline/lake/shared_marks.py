@@ -1,4 +1,5 @@
-"""The zone, first day and salt of a lake in a bucket: all workspaces of that lake have the same.
+"""The zone, first day and salt of a lake in a bucket: all workspaces of that lake have the same. And which server makes
+its memory, if one does.
 
 With another zone or salt each workspace would make the other's days anew, and what one forgot would come back by the
 other. They are objects below `marks/`, each made once by a conditional PUT; a workspace keeps a copy, so that settings
@@ -8,6 +9,7 @@ are read without a request. A bucket is as private as the transcripts in it: who
 from __future__ import annotations
 
 import os
+import socket
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -20,11 +22,16 @@ from memory_pipeline.workspace_marks import FIRST_DAY, SALT, SALT_BYTES, ZONE
 if TYPE_CHECKING:
     from memory_pipeline.settings import Settings
 
+_SERVER = "server"
 _NAMES = {ZONE: "time zone", FIRST_DAY: "first day", SALT: "salt"}
 
 
 class OtherMarksError(CannotGoOnError):
     """The lake has another time zone or salt than the workspace."""
+
+
+class ServedElsewhereError(CannotGoOnError):
+    """A server makes the memory of this lake; two would make each other's days anew."""
 
 
 def is_shared(settings: Settings) -> bool:
@@ -66,6 +73,23 @@ def make_salt(settings: Settings) -> None:
     if is_shared(settings) and workspace_marks.content(settings.workspace, SALT) is None:
         agreed = _agreed(storage_of(settings), SALT, os.urandom(SALT_BYTES))
         workspace_marks.make(settings.workspace, SALT, agreed)
+
+
+def serve(settings: Settings) -> None:
+    """Tell every workspace of the lake that this machine makes its memory, unless another was told before."""
+    if is_shared(settings):
+        _agreed(storage_of(settings), _SERVER, f"{socket.gethostname()}\n".encode())
+
+
+def refuse_beside_a_server(settings: Settings) -> None:
+    """Raises `ServedElsewhereError` where `serve` was called for the lake."""
+    if is_shared(settings) and (name := _read(storage_of(settings), _SERVER)) is not None:
+        server = name.decode("utf-8", "replace").strip()
+        raise ServedElsewhereError(
+            f"The lake {settings.lake} is run with --no-review on {server}: a run here would make its days anew. Here "
+            "`memory push` sends and `memory review` reviews. To run it here from now on, stop those runs and delete "
+            f"{settings.lake}/{_key(_SERVER)}."
+        )
 
 
 def _share(settings: Settings, name: str, data: bytes) -> None:

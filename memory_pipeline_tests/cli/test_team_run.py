@@ -4,6 +4,7 @@ and nobody's run reaches another's rows."""
 from __future__ import annotations
 
 import signal
+import socket
 from datetime import UTC, timedelta
 from io import BytesIO
 from itertools import count
@@ -82,6 +83,12 @@ def test_a_push_a_run_on_a_server_and_a_review_make_what_one_machine_makes(
     done = memory(far, *run, env=on_server)
     assert done.returncode == 0, done.stderr
     assert not (far / ".memory-pipeline" / "MEMORY.md").exists()
+    others = (("run", "--all"), ("backfill", "--yes"))
+    beside = [memory(laptop, *call, "--sessions", f"{said}", env=env) for call in others]
+    assert [each.returncode for each in beside] == [1, 1]
+    for each in beside:
+        assert f"is run with --no-review on {socket.gethostname()}" in " ".join(each.stderr.split())
+        assert "Traceback" not in each.stderr
     assert "where this lake is reviewed" in done.stdout and "REVIEW.md" not in done.stdout
     text = decided(alone, {})
     assert decided(laptop, env) == text
