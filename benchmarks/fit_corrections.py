@@ -4,7 +4,7 @@
 
 Three judgements (`memory_pipeline/friction/weights.py`): whether two sentences are about one thing, whether what is
 about one thing is the same correction again, and whether it is about a line of MEMORY.md. Fitted on weeks of planted
-friction of five banks, each as it is planted, with some other remarks moved to where the agent had done what is
+friction of four banks, each as it is planted, with some other remarks moved to where the agent had done what is
 objected to (for people say other things too after a deed), and with no deed at all; and on the recorded sessions of
 ../shared/fixtures and ../shared/more-sessions, in which nothing counts as a correction that was given twice: nobody has
 looked through all of them, and what was shown of them was none.
@@ -32,7 +32,7 @@ from scipy.optimize import minimize
 
 from benchmarks.common import FIXTURES, MORE, parser
 from benchmarks.fit_objections import Fitting, examples, use
-from benchmarks.planted_friction.bank import KEPT_ASIDE, REPORTING, TEAMS, TUNING, UNHEARD, Bank, bank_of
+from benchmarks.planted_friction.bank import KEPT_ASIDE, REPORTING, TUNING, UNHEARD, Bank, bank_of
 from benchmarks.planted_friction.model import (
     REPEATED_CORRECTION,
     RULE_VIOLATED,
@@ -60,7 +60,7 @@ from memory_pipeline.friction.sentence_weights import OBJECTIONS
 from memory_pipeline.friction.stage import FrictionStage, Heard
 from memory_pipeline.workspace import Workspace
 
-BANKS = (TUNING, UNHEARD, REPORTING, KEPT_ASIDE, TEAMS)
+BANKS = (TUNING, UNHEARD, REPORTING, KEPT_ASIDE)
 PER_WEEK = {REPEATED_CORRECTION: 3, RULE_VIOLATED: 2}
 KINDS = (REPEATED_CORRECTION, RULE_VIOLATED)
 PLANTED, MOVED, WITHOUT = "as planted", "other remarks after the same deeds", "without deeds"
@@ -219,11 +219,7 @@ class _Rows:
 
 
 class Fit:
-    """Logistic regressions, one after the other: what is grouped depends on the first.
-
-    What is the same correction is not fitted on `teams`: most of it is put together wrongly, and weights that learnt
-    from that distrust what somebody says twice in plain words.
-    """
+    """Logistic regressions, one after the other: what is grouped depends on the first."""
 
     def __init__(self, windows: Sequence[tuple[Window, int]]) -> None:
         """Each window with how often it counts."""
@@ -238,8 +234,7 @@ class Fit:
         for one, times in looked:
             for members, of in one.groups():
                 own = one.window.kind(of) in KINDS
-                if not one.window.name.startswith(TEAMS):
-                    again.add(one.judge.features(members), own, times)
+                again.add(one.judge.features(members), own, times)
                 rules = one.window.heard.rules
                 if own and any(rule.reaches(m) for rule in rules for m in members):
                     lines = one.window.lines.get(of, frozenset())

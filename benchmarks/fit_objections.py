@@ -2,10 +2,10 @@
 
     python -m benchmarks.fit_objections [--without SOURCE ...] [--write FILE]
 
-Fitted on the files of `objections/`; on the banks `tuning`, `unheard` and `teams` of planted friction (what is said
-there again and what is asked for besides); and on what users say in the sessions of ../shared/fixtures. Files and banks
-were written for this by language models, each file apart from the others; `recorded` alone is of people. Printed is,
-for each language, the area under the curve and the average precision, of each source by weights fitted on the others.
+Fitted on the files of `objections/`; on the banks `tuning` and `unheard` of planted friction (what is said there again
+and what is asked for besides); and on what users say in the sessions of ../shared/fixtures. Files and banks were
+written for this by language models, each file apart from the others; `recorded` alone is of people. Printed is, for
+each language, the area under the curve and the average precision, of each source by weights fitted on the others.
 
 `--without` leaves sources out, so that what is measured with the weights was never seen by them; `--write` writes the
 weights, those that are shipped to `memory_pipeline/friction/objections.json`.
@@ -26,7 +26,7 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.common import FIXTURES, parser
-from benchmarks.planted_friction.bank import LANGUAGES, TEAMS, TUNING, UNHEARD, bank_of
+from benchmarks.planted_friction.bank import LANGUAGES, TUNING, UNHEARD, bank_of
 from benchmarks.planted_friction.model import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED
 from memory_pipeline.friction import sentence_weights
 from memory_pipeline.friction.said import MAX_MESSAGE, sentences_in
@@ -34,7 +34,6 @@ from memory_pipeline.friction.sentence_weights import SentenceWeights, parts_of
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.text.phrases import PhraseEncoder
 
-BANKS = (TUNING, UNHEARD, TEAMS)
 WORDINGS = Path(__file__).with_name("objections")
 TYPED = "typed"
 """The file that has no topics, only sentences, and tells which recorded ones object."""
@@ -66,7 +65,7 @@ def examples() -> list[Example]:
         for language, texts in topic[kind].items()
         for text in texts
     ]
-    for name in BANKS:
+    for name in (TUNING, UNHEARD):
         found += _planted(name)
     recorded = files[TYPED][RECORDED]
     return found + [

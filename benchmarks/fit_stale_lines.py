@@ -9,7 +9,7 @@ an agent that broke it). Each file was written by a language model that saw noth
 Two judgements (`memory_pipeline/friction/stale.py`). Whether a sentence is news, that something is otherwise by now: by
 its words and its vector, `over` against `holds` and against the wordings of `fit_objections.py`. And whether it says so
 of a line: by that, and by how alike the two are, in planted weeks with as many lines that are talked of and hold as
-lines that are over; and in weeks of the banks `tuning`, `reporting` and `teams`.
+lines that are over; and in weeks of the banks `tuning` and `reporting`.
 
 Printed is, by weights fitted without the file: the area under the curve of news against what holds, and against the
 ordinary talk of another file; and recall and precision of lines, that two sessions or more say are over. In the weeks
@@ -39,7 +39,6 @@ from benchmarks.planted_friction.bank import (
     KEPT_ASIDE,
     LANGUAGES,
     REPORTING,
-    TEAMS,
     TUNING,
     UNHEARD,
     Bank,
@@ -54,7 +53,7 @@ from memory_pipeline.friction.sentence_weights import NEWS
 from memory_pipeline.friction.stale import OVER, lines_over, over_features, stale_lines
 
 FILES = Path(__file__).with_name("stale_lines")
-BANKS = (TUNING, REPORTING, TEAMS)
+BANKS = (TUNING, REPORTING)
 """Those that have lines of their own."""
 AROUND = (TUNING, UNHEARD, REPORTING, KEPT_ASIDE)
 """Banks that in turn lend the rest of a file's weeks."""

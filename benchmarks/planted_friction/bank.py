@@ -2,11 +2,12 @@
 
 They were written by language models for this, and say how people may type, not how they do.
 
-Nine files lie beside this one. By `tuning.toml`, `unheard.toml`, `reporting.toml`, `kept_aside.toml` and `teams.toml`
-thresholds are chosen and weights fitted, by `held_out.toml` and `everyday.toml` figures are reported, by `afresh.toml`
-those of what fails, of tools misused and of lines that are over, and by `unseen.toml` those of all kinds but what is
-looked up. They share no topic, command, error or phrase, which a test holds; but that all but `tuning` and `reporting`
-have only some kinds of their own, and take the `rest` from the bank that they name.
+Nine files lie beside this one. By `tuning.toml`, `unheard.toml`, `reporting.toml` and `kept_aside.toml` thresholds are
+chosen and weights fitted, by `teams.toml` what a model is asked was tried, by `held_out.toml` and `everyday.toml`
+figures are reported, by `afresh.toml` those of what fails, of tools misused and of lines that are over, and by
+`unseen.toml` those of all kinds but what is looked up. They share no topic, command, error or phrase, which a test
+holds; but that all but `tuning` and `reporting` have only some kinds of their own, and take the `rest` from the bank
+that they name.
 """
 
 from __future__ import annotations

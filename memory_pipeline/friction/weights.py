@@ -1,8 +1,7 @@
 """Weights of the judgements on what users said, each a logistic regression.
 
 As `benchmarks/fit_corrections.py` fitted them, `same_thing`: whether two sentences are about one thing; `correction`:
-whether what is about one thing is the same correction, again, fitted on four banks, without `teams`; `about_rule`:
-whether it is about a line of MEMORY.md.
+whether what is about one thing is the same correction, again; `about_rule`: whether it is about a line of MEMORY.md.
 As `benchmarks/fit_stale_lines.py` did, `line_is_over`: whether a sentence says that a line holds no longer.
 """
 
