@@ -43,7 +43,6 @@ from benchmarks.planted_friction.running import NOW, phrases, prepare, settings_
 from benchmarks.planted_friction.weeks import make_week
 from memory_pipeline.days import lookback
 from memory_pipeline.friction import weights
-from memory_pipeline.friction.about_rules import AboutRules
 from memory_pipeline.friction.clustering import Compared, rarity
 from memory_pipeline.friction.corrections import (
     ABOUT,
@@ -53,7 +52,6 @@ from memory_pipeline.friction.corrections import (
     one_thing_each,
 )
 from memory_pipeline.friction.events import FrictionEvent
-from memory_pipeline.friction.judging import Judge
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import Said
 from memory_pipeline.friction.sentence_weights import OBJECTIONS
@@ -157,10 +155,8 @@ class Looked:
     """A window with what the product makes of it."""
 
     def __init__(self, window: Window) -> None:
-        heard = window.heard
         self.window = window
-        self.judge = Judge(heard.said, heard.vectors, heard.words)
-        self.about = AboutRules(heard.rules, heard.rule_vectors, self.judge.events, heard.vectors, heard.words)
+        self.judge, self.about = window.heard.weighed()
 
     def add_pairs(self, rows: _Rows, times: int) -> None:
         """Each two of two sessions, and whether they are of one plant."""

@@ -48,7 +48,6 @@ from benchmarks.planted_friction.bank import (
 from benchmarks.planted_friction.model import RULE_VIOLATED, STALE_MEMORY
 from memory_pipeline.friction import stale, weights
 from memory_pipeline.friction.about_rules import AboutRules
-from memory_pipeline.friction.judging import Judge
 from memory_pipeline.friction.sentence_weights import NEWS
 from memory_pipeline.friction.stale import OVER, lines_over, over_features, stale_lines
 
@@ -76,9 +75,7 @@ class Week:
     """The plant of each line."""
 
     def about(self) -> AboutRules:
-        heard = self.window.heard
-        judge = Judge(heard.said, heard.vectors, heard.words)
-        return AboutRules(heard.rules, heard.rule_vectors, judge.events, heard.vectors, heard.words)
+        return self.window.heard.weighed()[1]
 
 
 def told(path: Path) -> list[Topic]:

@@ -22,11 +22,9 @@ from benchmarks.common import parser
 from benchmarks.fit_corrections import Window, planted_windows
 from benchmarks.planted_friction.bank import BANKS, UNSEEN, Bank, bank_of
 from benchmarks.planted_friction.model import REPEATED_CORRECTION, RULE_VIOLATED, STALE_MEMORY, TOOL_MISUSE
-from memory_pipeline.friction.about_rules import AboutRules
 from memory_pipeline.friction.corrections import Grouped, by_likeness
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.grouping import PROMPTS, asked, groups_in, lines_for, remarks_for
-from memory_pipeline.friction.judging import Judge
 from memory_pipeline.friction.patterns import MIN_SESSIONS
 from memory_pipeline.llm.prompts import filled
 
@@ -37,11 +35,8 @@ class Week:
     """A window, with what the product makes of it."""
 
     def __init__(self, window: Window, bank: Bank) -> None:
-        heard = window.heard
         self.window = window
-        self.vectors = heard.vectors
-        self.judge = Judge(heard.said, heard.vectors, heard.words)
-        self.about = AboutRules(heard.rules, heard.rule_vectors, self.judge.events, heard.vectors, heard.words)
+        self.judge, self.about = window.heard.weighed()
         self.remarks = remarks_for(self.judge, self.about)
         self.lines = lines_for(self.about, self.remarks)
         lines = {topic["name"]: set(topic["line"].values()) for kind in KINDS[1:] for topic in bank.topics(kind)}
@@ -112,7 +107,7 @@ def main() -> None:
             chosen.write.mkdir(parents=True, exist_ok=True)
             (chosen.write / f"{seed}.txt").write_text(prompt, "utf-8")
         planted += week.planted()
-        made = {"by likeness": by_likeness(week.judge, week.about, week.vectors)}
+        made = {"by likeness": by_likeness(week.judge, week.about, window.heard.vectors)}
         if chosen.answers:
             if (chosen.answers / f"{seed}.txt").read_text("utf-8") != prompt:
                 raise SystemExit(f"{chosen.answers / f'{seed}.txt'} is not what is asked now: write it anew.")

@@ -6,7 +6,8 @@ Reckoned, not measured; no model is asked. DIRs default to ../shared/fixtures an
 what `memory estimate` says of their sessions, as the mean of one that is observed, times 25 × 365. Reflecting is once a
 day over the observations of seven such days, estimated as for days that are not observed yet. Prices are those of the
 installed genai-prices, with and without the provider's batches, in which only observing goes. Not in it: what a model
-thinks (billed as an answer), answers asked for again, and what a provider takes off for prompts that begin alike.
+thinks (billed as an answer), answers asked for again, what friction asks (one token in a hundred), and what a provider
+takes off for prompts that begin alike.
 """
 
 from __future__ import annotations

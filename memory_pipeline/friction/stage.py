@@ -80,6 +80,11 @@ class Heard:
     without_vectors: str = ""
     """Why there are none."""
 
+    def weighed(self) -> tuple[Judge, AboutRules]:
+        """What was said, weighed, and beside the rules."""
+        judge = Judge(self.said, self.vectors, self.words)
+        return judge, AboutRules(self.rules, self.rule_vectors, judge.events, self.vectors, self.words)
+
 
 class FrictionStage:
     """Looks for patterns that span sessions and that this day added to: the ten worst of a day, and what goes on."""
@@ -168,8 +173,7 @@ class FrictionStage:
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
         """All that recurs in these days."""
         heard = self.heard(day, days)
-        judge = Judge(heard.said, heard.vectors, heard.words)
-        about = AboutRules(heard.rules, heard.rule_vectors, judge.events, heard.vectors, heard.words)
+        judge, about = heard.weighed()
         grouped = by_model(self._asking, judge, about, day)
         found = [
             *corrections.patterns_of(judge, about, heard.vectors, grouped),
