@@ -36,7 +36,7 @@ ENVIRONMENT = "environment"
 
 
 def outputs() -> Iterator[Example]:
-    """The end of each output; `is_objection` is whether it is of the environment."""
+    """The end of each output; labelled by whether it is of the environment."""
     for path in sorted(FILES.glob("*.toml")):
         for problem in tomllib.loads(path.read_text("utf-8"))["error"]:
             is_environment = problem["kind"] == ENVIRONMENT

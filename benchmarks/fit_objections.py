@@ -48,7 +48,8 @@ RECORDED = "recorded"
 
 class Example(NamedTuple):
     text: str
-    is_objection: bool
+    label: bool
+    """Whether it is what is looked for: an objection, news, an output of the environment."""
     topic: str
     language: str
     source: str
@@ -116,7 +117,7 @@ class Fitting:
         self.given = given
         self.vectors = PhraseEncoder().encode([e.text for e in given])
         self.parts = [parts(e.text) for e in given]
-        self.label = np.array([float(e.is_objection) for e in given])
+        self.label = np.array([float(e.label) for e in given])
         self.sources = np.array([e.source for e in given])
 
     def fit(self, some: Sequence[int]) -> dict[str, object]:
@@ -182,7 +183,7 @@ def main() -> None:
         own = [e for e in given if e.source == source]
         for language in (*LANGUAGES, "fr", "all"):
             these = np.array([language in ("all", e.language) for e in own])
-            label = np.array([float(e.is_objection) for e in own])[these]
+            label = np.array([float(e.label) for e in own])[these]
             if 0 < label.sum() < len(label):
                 print(f"{source:<17}{language:<6}{figures(label, found[these])}", flush=True)
     if arguments.write:

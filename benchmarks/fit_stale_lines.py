@@ -92,7 +92,7 @@ def sentences(source: str, topics: Iterable[Topic]) -> Iterator[Example]:
 def others() -> Iterator[Example]:
     """None of which is news: what users objected to, and what else they said, also in recorded sessions."""
     for example in examples():
-        yield example._replace(is_objection=False, topic=f"other/{example.topic}")
+        yield example._replace(label=False, topic=f"other/{example.topic}")
 
 
 def bank_with(source: str, topics: Sequence[Topic], around: str) -> Bank:
