@@ -20,8 +20,7 @@ import upath  # Dagster imports it when it needs it, which nobody may do from ro
 
 from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.sessions.checks import judge_windows
-from memory_pipeline.sessions.harnesses import records
-from memory_pipeline.sessions.harnesses.opencode import database as opencode_database
+from memory_pipeline.sessions.harnesses import records, sqlite
 from memory_pipeline.sessions.redaction.redactor import find_secrets
 from memory_pipeline.text.languages.identify import language_of_speaker
 from memory_pipeline_tests.conftest import conversation, user, utc, write_session
@@ -322,7 +321,7 @@ LOCKED = "The database is locked by another program; it is tried again."
 
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opencode_database, "_BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 0.01)
 
 
 @contextmanager

@@ -340,7 +340,7 @@ def test_what_is_still_in_the_log_is_read(tmp_path: Path) -> None:
 
 
 def test_a_locked_database_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_pipeline.sessions.harnesses.opencode.database._BUSY_SECONDS", 0.01)
+    monkeypatch.setattr("memory_pipeline.sessions.harnesses.sqlite._BUSY_SECONDS", 0.01)
     talk = Talk().user("Hello")
     place = database(tmp_path, talk)
     talk.into_folders(tmp_path)

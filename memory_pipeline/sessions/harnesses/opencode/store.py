@@ -9,8 +9,9 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from memory_pipeline.sessions.harnesses.opencode.database import database_sources, decoded, from_database, in_order
+from memory_pipeline.sessions.harnesses.opencode.database import database_sources, from_database, in_order
 from memory_pipeline.sessions.harnesses.records import JsonObject, text_of
+from memory_pipeline.sessions.harnesses.sqlite import decoded
 from memory_pipeline.sessions.model import Problem, Source
 
 _DATABASE = re.compile(r"opencode(?:-[\w.-]+)?\.db")
