@@ -35,7 +35,7 @@ from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 
 LOCK_SECONDS = 60.0
 """For another process that writes the table, which takes a second with 100,000 files."""
-READER_VERSION = "10"
+READER_VERSION = "11"
 """Part of every day's fingerprint: raise it when the same file would be read into other rows."""
 
 _READINGS = Readings()
@@ -221,8 +221,8 @@ class Catalogue:
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file() raises where a folder may not be entered
             return None
         if member:  # a file of many sessions: its state says nothing of one of them
-            return Source(str(path), member, row["size"], row["modified_ns"] or 0)
-        return source_of(path)
+            return Source(str(path), member, row["size"], row["modified_ns"] or 0, row["harness"] or "")
+        return source_of(path)._replace(agent=row["harness"] or "")
 
     def _is_gone(self, key: str) -> bool:
         """Whether the file is no longer there, also where the last refresh did not look."""

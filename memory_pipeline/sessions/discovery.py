@@ -16,10 +16,13 @@ from memory_pipeline.settings import SettingError, Settings
 SUFFIXES = (".jsonl", ".json")
 
 
-def default_roots() -> list[Path]:
-    """Where the harnesses keep their sessions, moved by the variables by which each can be moved."""
-    found = (root for harness in harnesses.HARNESSES for root in harness.default_roots(Path.home(), os.environ))
-    return [Path(os.path.abspath(root)) for root in found]  # noqa: PTH100 - resolve() would follow links
+def default_roots() -> dict[Path, str]:
+    """Where the harnesses keep their sessions, each with the name of the first harness that does."""
+    found: dict[Path, str] = {}
+    for harness in harnesses.HARNESSES:
+        for root in harness.default_roots(Path.home(), os.environ):
+            found.setdefault(Path(os.path.abspath(root)), harness.name)  # noqa: PTH100 - resolve() would follow links
+    return found
 
 
 def roots(settings: Settings) -> list[Path]:
@@ -47,9 +50,11 @@ def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
     """
     claiming = [harness for harness in harnesses.HARNESSES if isinstance(harness, HarnessWithFolders)]
     seen: set[str] = set()
-    waiting = [str(directory) for directory in reversed(list(directories))]
+    agents = {str(root): name for root, name in default_roots().items()}
+    waiting = [(str(directory), "") for directory in reversed(list(directories))]
     while waiting:
-        folder = waiting.pop()
+        folder, agent = waiting.pop()
+        agent = agents.get(folder, agent)
         if folder in seen:
             continue
         seen.add(folder)
@@ -57,26 +62,29 @@ def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=attrgetter("name"))
         except OSError:
-            yield Source(folder)
+            yield Source(folder, agent=agent)
             continue
-        claimed = _claimed(claiming, Path(folder), {entry.name for entry in entries})
+        claimed = _claimed(claiming, Path(folder), {entry.name for entry in entries}, agent)
         if claimed:
             yield from claimed[0]
             entries = [entry for entry in entries if entry.name in claimed[1]]
         for entry in entries:
             if entry.name.endswith(SUFFIXES) and entry.path not in seen and (source := _source(entry)):
                 seen.add(entry.path)
-                yield source
-        waiting += [entry.path for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
+                yield source._replace(agent=agent)
+        waiting += [(entry.path, agent) for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
 
 
 def _claimed(
-    claiming: Iterable[HarnessWithFolders[Any]], folder: Path, names: set[str]
+    claiming: Iterable[HarnessWithFolders[Any]], folder: Path, names: set[str], agent: str
 ) -> tuple[list[Source], list[str]] | None:
-    """What a harness says of a folder: its sessions, and the names that are not its own."""
-    for harness in claiming:
+    """What a harness says of a folder: its sessions, and the names that are not its own. The one whose folder it is
+    is asked first.
+    """
+    for harness in sorted(claiming, key=lambda harness: harness.name != agent):
         if (claimed := harness.claims(folder, names)) is not None:
-            return claimed
+            sources, names_left = claimed
+            return [source._replace(agent=harness.name) for source in sources], names_left
     return None
 
 

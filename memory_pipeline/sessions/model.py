@@ -29,6 +29,8 @@ class Source(NamedTuple):
     size: int = 0
     modified_ns: int = 0
     """Together with `size` it changes whenever the session may have."""
+    agent: str = ""
+    """The harness in whose folder or database it lies; "" where only its content tells."""
 
     @property
     def key(self) -> str:

@@ -39,7 +39,7 @@ class Reading:
     def __init__(self, source: Source, tool_text_limit: int, redactor: Redactor) -> None:
         with _named_failures("a session"):
             self.harness = harness_of(source)
-        self.transcript = Transcript(self.harness.name, source, tool_text_limit, redactor)
+        self.transcript = Transcript(self.harness.name, source, tool_text_limit, redactor, self.harness.format)
         with _named_failures(self.harness.name):
             self.reader: SessionReader[Any] = self.harness.reader(self.transcript)
         self.lines: JsonLines[Any] | None = None
@@ -140,9 +140,13 @@ def _named_failures(harness: str) -> Iterator[None]:
 
 
 def harness_of(source: Source) -> Harness[Any]:
-    """The harness that wrote the session, recognised by its content. Raises `NotASessionError`."""
+    """The harness that wrote the session, recognised by its content. Raises `NotASessionError`.
+
+    Agents that share a format are told apart by the folder; a session within a file is its folder's.
+    """
     if source.session:
-        return next(harness for harness in harnesses.HARNESSES if isinstance(harness, HarnessWithFolders))
+        claiming = [harness for harness in harnesses.HARNESSES if isinstance(harness, HarnessWithFolders)]
+        return next((harness for harness in claiming if harness.name == source.agent), claiming[0])
     if not stat.S_ISREG(mode := os.stat(source.path).st_mode) and not stat.S_ISDIR(mode):  # noqa: PTH116
         raise NotASessionError("It is a pipe, a socket or a device, not a file.")  # which opening might wait for
     records: list[JsonObject] = []
@@ -153,14 +157,14 @@ def harness_of(source: Source) -> Harness[Any]:
             left -= len(raw)
             for record in _first_decoded(raw, number):
                 records.append(record)
-                if harness := _recognised(record):
+                if harness := _recognised(record, source.agent):
                     return harness
             if not raw or left <= 0 or len(records) >= _HEAD_RECORDS:
                 break
     if not source.size:
         raise NotASessionError("The file is empty.")
     whole = _whole(Path(source.path))
-    if whole and (harness := _recognised(whole)):
+    if whole and (harness := _recognised(whole, source.agent)):
         return harness
     records += [whole] if whole else []
     if records:
@@ -168,8 +172,8 @@ def harness_of(source: Source) -> Harness[Any]:
     raise NotASessionError("It is not JSON.")
 
 
-def _recognised(record: JsonObject) -> Harness[Any] | None:
-    for harness in harnesses.HARNESSES:
+def _recognised(record: JsonObject, agent: str) -> Harness[Any] | None:
+    for harness in sorted(harnesses.HARNESSES, key=lambda harness: harness.name != agent):
         with _named_failures(harness.name):
             if harness.recognises(record):
                 return harness

@@ -9,7 +9,7 @@ import pytest
 
 from memory_pipeline.sessions.discovery import default_roots, find_sources, roots
 from memory_pipeline.sessions.model import NotASessionError
-from memory_pipeline.sessions.reading import parse_file
+from memory_pipeline.sessions.reading import parse, parse_file
 from memory_pipeline.settings import SettingError, Settings, load_settings
 from memory_pipeline_tests.sessions.harnesses.test_opencode import Talk, database
 
@@ -62,9 +62,9 @@ def test_no_directory_at_all_is_no_error() -> None:
 
 
 def test_default_directories_are_those_that_exist() -> None:
-    places = [".pi/agent/sessions", ".claude/projects", ".codex/sessions", ".codex/archived_sessions"]
-    places += [".gemini/tmp", ".local/share/opencode"]
-    assert default_roots() == [Path.home() / place for place in places]
+    places = [".pi/agent/sessions", ".claude/projects", ".config/claude/projects"]
+    places += [".codex/sessions", ".codex/archived_sessions", ".gemini/tmp", ".local/share/opencode"]
+    assert list(default_roots())[: len(places)] == [Path.home() / place for place in places]
     (Path.home() / ".codex/sessions").mkdir(parents=True)
     (Path.home() / ".claude").mkdir()
     (Path.home() / ".claude/projects").write_text("a file")
@@ -78,6 +78,11 @@ def test_default_directories_are_those_that_exist() -> None:
         ("PI_CODING_AGENT_DIR", "/x", "/x/sessions"),
         ("PI_CODING_AGENT_SESSION_DIR", "/x/flat", "/x/flat"),
         ("CLAUDE_CONFIG_DIR", "/x", "/x/projects"),
+        ("CLAUDE_CONFIG_DIR", "/x, /y", "/y/projects"),
+        ("XDG_CONFIG_HOME", "/x", "/x/claude/projects"),
+        ("XDG_DATA_HOME", "/x", "/x/opencode"),
+        ("XDG_DATA_HOME", "/x", "/x/omp/sessions"),
+        ("GEMINI_CLI_HOME", "/x", "/x/.gemini/tmp"),
         ("CODEX_HOME", "/x", "/x/sessions"),
         ("CODEX_HOME", "/x", "/x/archived_sessions"),
     ],
@@ -87,6 +92,31 @@ def test_a_harness_that_was_moved_is_found(
 ) -> None:
     monkeypatch.setenv(variable, value)
     assert Path(expected) in default_roots()
+
+
+def test_folders_are_found_by_pattern_and_by_settings_of_pi() -> None:
+    home = Path.home()
+    (home / ".omp/profiles/work/agent/sessions").mkdir(parents=True)
+    (home / ".pi/agent").mkdir(parents=True)
+    (home / ".pi/agent/settings.json").write_text('{"theme": "dark", "sessionDir": "~/talks"}')
+    found = default_roots()
+    assert found[home / ".omp/profiles/work/agent/sessions"] == "oh_my_pi"
+    assert (found[home / "talks"], found[home / ".pi/agent/sessions"]) == ("pi", "pi")
+    for broken in ('{"sessionDir": "talks"}', '{"sessionDir": 7}', "{", "[]"):
+        (home / ".pi/agent/settings.json").write_text(broken)
+        assert next(iter(default_roots())) == home / ".pi/agent/sessions"
+
+
+def test_an_agent_that_shares_a_format_is_known_by_its_folder() -> None:
+    path = Path.home() / ".omp/agent/sessions/a.jsonl"
+    path.parent.mkdir(parents=True)
+    header = '{"type":"session","version":3,"id":"s1","timestamp":"2026-03-05T09:00:00Z","cwd":"/w"}\n'
+    entry = '{"type":"message","id":"e1","timestamp":"2026-03-05T09:00:01Z","message":{"role":"user","content":"Hi."}}'
+    path.write_text(header + entry)
+    (source,) = find_sources(roots(named(defaults=True)))
+    session, copy = parse(source), parse_file(path)
+    assert (session.harness, copy.harness) == ("oh_my_pi", "pi")
+    assert [m.message_id for m in session.messages] == [m.message_id for m in copy.messages]
 
 
 @pytest.mark.parametrize(

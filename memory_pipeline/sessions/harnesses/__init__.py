@@ -21,5 +21,31 @@ from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode
 from memory_pipeline.sessions.harnesses.pi import Pi
 from memory_pipeline.sessions.harnesses.protocol import Harness
 
-HARNESSES: tuple[Harness[Any], ...] = (Pi(), ClaudeCode(), Codex(), Gemini(), OpenCode())
-"""In the order in which they are asked whether a session is theirs."""
+HARNESSES: tuple[Harness[Any], ...] = (
+    Pi(),
+    ClaudeCode(),
+    Codex(),
+    Gemini(),
+    OpenCode(),
+    # agents that write one of the formats above into a folder of their own
+    Pi(
+        "oh_my_pi",
+        "~/${PI_CONFIG_DIR:-.omp}/agent/sessions",
+        "~/${PI_CONFIG_DIR:-.omp}/profiles/*/agent/sessions",
+        "${XDG_DATA_HOME:-~/.local/share}/omp/sessions",
+    ),
+    Pi("openclaw", "~/.openclaw/agents/*/sessions"),
+    Pi("prime", "~/.prime/agent/sessions"),
+    ClaudeCode("cowork", "~/Library/Application Support/Claude/local-agent-mode-sessions"),
+    ClaudeCode("iflow", "~/.iflow/projects"),
+    ClaudeCode("openclaude", "~/.openclaude/projects"),
+    Codex("traex", "~/.trae/cli/sessions"),
+    OpenCode("kilo", "${XDG_DATA_HOME:-~/.local/share}/kilo"),
+    OpenCode("mimocode", "${XDG_DATA_HOME:-~/.local/share}/mimocode"),
+)
+"""In the order in which they are asked whether a session is theirs; the one in whose folder it lies is asked first."""
+
+
+def named(name: str) -> Harness[Any] | None:
+    """The harness of that name; None where this version knows none."""
+    return next((harness for harness in HARNESSES if harness.name == name), None)

@@ -15,6 +15,7 @@ import msgspec
 
 from memory_pipeline.sessions.harnesses.answers import REFUSED, Answer, answers_given, asks
 from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text
+from memory_pipeline.sessions.harnesses.folders import expand
 from memory_pipeline.sessions.harnesses.protocol import Harness
 from memory_pipeline.sessions.harnesses.records import Fields, JsonObject, Other, text_of, words
 from memory_pipeline.sessions.harnesses.speakers import split_content_by_speaker
@@ -73,13 +74,26 @@ class Record(Fields):
     cwd: Any = None
 
 
+class _Settings(Fields):
+    sessionDir: Any = None
+
+
+_FOLDERS = ("${PI_CODING_AGENT_SESSION_DIR:-${PI_CODING_AGENT_DIR:-~/.pi/agent}/sessions}",)
+_SETTINGS_BYTES = 1_000_000
+
+
 class Pi(Harness[Record]):
-    name = "pi"
+    name = format = "pi"
     record_type = Record
 
+    def __init__(self, name: str = "pi", *folders: str) -> None:
+        self.name, self.folders = name, folders or _FOLDERS
+
     def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        agent = env.get("PI_CODING_AGENT_DIR") or home / ".pi/agent"
-        return [Path(env.get("PI_CODING_AGENT_SESSION_DIR") or Path(agent, "sessions"))]
+        """Beside the folders of the table the one that `sessionDir` in the agent's settings.json names."""
+        roots = super().default_roots(home, env)
+        moved = [_session_dir(root.parent / "settings.json", home) for root in roots]
+        return [*filter(None, moved), *roots]
 
     def recognises(self, record: JsonObject) -> bool:
         """A header, though not as the first record in some forks; or a message, where the header was lost."""
@@ -244,6 +258,17 @@ class Reader:
         return self.transcript.add(
             role, text, identity, tool_name=tool_name, is_error=is_error, content=content, answer=answer
         )
+
+
+def _session_dir(settings: Path, home: Path) -> Path | None:
+    """The absolute folder that pi's settings name; a relative one depends on where pi was started."""
+    try:
+        with settings.open("rb") as file:
+            found = msgspec.json.decode(file.read(_SETTINGS_BYTES), type=_Settings).sessionDir
+    except (OSError, msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    path = expand(found, home, {})[0] if isinstance(found, str) and found and "*" not in found else None
+    return path if path and path.is_absolute() else None
 
 
 def left_behind(parents: Mapping[str, str], leaf: str, carried: Mapping[str, str] | None = None) -> set[str]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
+from memory_pipeline.sessions.harnesses.folders import expand
 from memory_pipeline.sessions.harnesses.records import JsonObject
 from memory_pipeline.sessions.harnesses.transcript import Transcript
 from memory_pipeline.sessions.model import ParsedSession, Problem, Source
@@ -27,9 +28,17 @@ class SessionReader(Protocol[R_contra]):
 class Harness(Protocol[R]):
     """A coding agent whose sessions are files of JSON lines. `R` is what a line is decoded to."""
 
+    folders: tuple[str, ...] = ()
+    """Patterns of the folders in which it keeps sessions; `folders.py` has their notation."""
+
     @property
     def name(self) -> str:
-        """As it stands in the column `harness` and in the ids of messages, which a new name would change."""
+        """The value of the column `harness`."""
+
+    @property
+    def format(self) -> str:
+        """The prefix of its message ids: its name, or that of the agent whose format it shares."""
+        return self.name
 
     @property
     def record_type(self) -> type[R]:
@@ -37,6 +46,7 @@ class Harness(Protocol[R]):
 
     def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """The directories where it keeps sessions, whether they are there or not."""
+        return [folder for pattern in self.folders for folder in expand(pattern, home, env)]
 
     def recognises(self, record: JsonObject) -> bool:
         """Whether a file that begins with this record is one of its sessions; any JSON object may come."""
@@ -58,9 +68,7 @@ class HarnessWithRecords(Harness[R], Protocol[R]):
 
 @runtime_checkable
 class HarnessWithFolders(HarnessWithRecords[R], Protocol[R]):
-    """A harness that keeps sessions in something else than one file each. Only one may name sessions within a file
-    (`Source.session`): such a source is read by the first of them.
-    """
+    """A harness that keeps sessions in something else than one file each."""
 
     def claims(self, folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
         """The sessions in a folder with these entries and the names of those that are none of its business; None

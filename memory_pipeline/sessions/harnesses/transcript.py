@@ -55,8 +55,11 @@ class Place(NamedTuple):
 class Transcript:
     """Collects what one session says while a harness's reader goes through its records."""
 
-    def __init__(self, harness: str, source: Source, tool_text_limit: int, redactor: Redactor) -> None:
+    def __init__(
+        self, harness: str, source: Source, tool_text_limit: int, redactor: Redactor, id_prefix: str = ""
+    ) -> None:
         self.harness = harness
+        self.id_prefix = id_prefix or harness
         self.source = source
         self.limit = tool_text_limit
         self.redactor = redactor
@@ -143,7 +146,7 @@ class Transcript:
             text = _DATA_URL.sub(r"\1[base64 left out]", text)
         if not text or text.isspace():
             return None
-        identifier = message_id(self.harness, identity)
+        identifier = message_id(self.id_prefix, identity)
         if identifier in self._seen or self.redactor.forgotten.has_message(identifier):
             return None
         if type(content) is list:
@@ -317,6 +320,6 @@ def clean(text: str) -> str:
     return text
 
 
-def message_id(harness: str, identity: str) -> str:
+def message_id(prefix: str, identity: str) -> str:
     """A stable id from what identifies a message in its harness; never from where it stands in the file."""
-    return f"{harness}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return f"{prefix}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

@@ -55,12 +55,15 @@ _QUEUE = "queue-operation"
 _CHAIN_TYPES = frozenset(("user", "assistant", "system", "attachment", "progress"))
 
 
+_FOLDERS = ("${CLAUDE_CONFIG_DIR:-~/.claude,${XDG_CONFIG_HOME:-~/.config}/claude}/projects",)
+
+
 class ClaudeCode(Harness[Record]):
-    name = "claude_code"
+    name = format = "claude_code"
     record_type = Record
 
-    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        return [Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude", "projects")]
+    def __init__(self, name: str = "claude_code", *folders: str) -> None:
+        self.name, self.folders = name, folders or _FOLDERS
 
     def recognises(self, record: JsonObject) -> bool:
         """A record of the chain, or one of the small records that only Claude Code writes at the top of a file."""

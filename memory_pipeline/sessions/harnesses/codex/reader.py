@@ -7,7 +7,6 @@ that resumes or forks another begins with a copy of it, written at once, under n
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -56,13 +55,18 @@ _LAST_FOREIGN_HEADER = 3
 """So near the beginning of a file the header of another session begins a copy of it."""
 
 
+_FOLDERS = (
+    "${CODEX_HOME:-~/.codex}/sessions",
+    "${CODEX_HOME:-~/.codex}/archived_sessions",
+)
+
+
 class Codex(Harness[Record]):
-    name = "codex"
+    name = format = "codex"
     record_type = Record
 
-    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        codex = Path(env.get("CODEX_HOME") or home / ".codex")
-        return [codex / "sessions", codex / "archived_sessions"]
+    def __init__(self, name: str = "codex", *folders: str) -> None:
+        self.name, self.folders = name, folders or _FOLDERS
 
     def recognises(self, record: JsonObject) -> bool:
         """The wrapper that every line of a rollout has."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +43,8 @@ _MESSAGE_START = re.compile(r'\{\s*"id"\s*:')
 
 class Gemini(HarnessWithRecords[JsonObject]):
     name = "gemini"
+    folders = ("${GEMINI_CLI_HOME:-~}/.gemini/tmp",)
     record_type: type[JsonObject] = dict
-
-    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        return [Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini/tmp"]
 
     def recognises(self, record: JsonObject) -> bool:
         """A snapshot, the first record of a log, or a message where that was lost."""

@@ -12,8 +12,6 @@ attachment of a tool's result, counted as `image_parts` meets them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from pathlib import Path
 
 import orjson
 
@@ -43,12 +41,15 @@ _REFUSED = re.compile(
 _APPROVED = re.compile(r"User approved switching to \w+ agent")
 
 
+_FOLDERS = ("${XDG_DATA_HOME:-~/.local/share}/opencode",)
+
+
 class OpenCode(HarnessWithFolders[JsonObject]):
-    name = "opencode"
+    name = format = "opencode"
     record_type: type[JsonObject] = dict
 
-    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        return [Path(env.get("XDG_DATA_HOME") or home / ".local/share") / "opencode"]
+    def __init__(self, name: str = "opencode", *folders: str) -> None:
+        self.name, self.folders = name, folders or _FOLDERS
 
     def recognises(self, record: JsonObject) -> bool:
         """The file of a session in the JSON folders."""
