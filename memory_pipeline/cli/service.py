@@ -1,6 +1,5 @@
 """`memory service`: the UI, sensors and schedules whenever you are logged in."""
 
-import os
 import shlex
 import shutil
 import subprocess
@@ -12,7 +11,7 @@ from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwrita
 from memory_pipeline.cli.console import FAILED, MISUSED, err, fail, one_sentence, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.markdown.safe_write import write_atomically
-from memory_pipeline.operations.service import NoServiceManagerError, Service, service_of
+from memory_pipeline.operations.service import NoServiceManagerError, Service, service_of, variables_not_carried
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
@@ -35,9 +34,13 @@ def install(port: Port = 3000, yes: Yes = False) -> None:
         show_change(made.file, old, new)
         for command in made.start:
             say_pair("then", shlex.join(command))
-        if left := sorted(name for name in os.environ if name.startswith("MEMORY_") and name != "MEMORY_WORKSPACE"):
+        settings, keys = variables_not_carried(made)
+        if settings:
+            say(f"The service does not have {', '.join(settings)}; `memory settings set` stores a setting.", "yellow")
+        if keys:
+            how = "give it to systemd or launchd yourself where the service needs it"
             say(
-                f"{', '.join(left)}: set in this shell, which the service does not have; `memory settings` keeps it.",
+                f"The service does not have {', '.join(keys)}, since keys are not written into its file; {how}.",
                 "yellow",
             )
         confirm(yes)

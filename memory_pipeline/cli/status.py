@@ -136,10 +136,12 @@ def _files(lake: Lake) -> dict[str, Any]:
     )
     counted = unknown.group_by("harness", "type").agg(pl.col("count").sum()).sort("count", "type", descending=True)
     windows = lake.read("windows").filter(~pl.col("observed"))
+    latest = files.filter(pl.col("reason").is_null()).group_by("harness").agg(pl.col("last_said_at").max())
     return {
         "session_files": dict(
             files.filter(pl.col("reason").is_null()).group_by("harness").len().sort("harness").iter_rows()
         ),
+        "last_session": {agent: f"{last:%Y-%m-%d}" for agent, last in latest.iter_rows() if agent},
         "sessions_left_out": dict(files.drop_nulls("excluded").sort("path").select("path", "excluded").iter_rows()),
         "files_not_read": dict(unread.sort("path").select("path", "reason").iter_rows()),
         "records_not_read": [f"{p}:{n}: {r}" for p, n, r in bad.select("path", "line", "reason").iter_rows()],
@@ -266,8 +268,10 @@ def _print(data: dict[str, Any]) -> None:
     say_pair("workspace", data["workspace"])
     say_pair("model", data["model"] or NO_MODEL)
     say_pair("session directories", ", ".join(data["session_directories"]) or "none found")
-    read = ", ".join(f"{n} {harness}" for harness, n in data["session_files"].items())
-    say_pair("session files read", read or "none; `memory run` reads them")
+    read = data["session_files"]
+    say_pair("sessions read", f"{sum(read.values())}" if read else "none; `memory run` reads them")
+    for agent, n in read.items():
+        say_pair(f"  {agent}", f"{n}, the last on {data['last_session'][agent]}")
     if data["files_still_to_be_read"]:
         say_pair("files still to be read", f"{data['files_still_to_be_read']}; `memory run --all` reads them")
     _list("files not read", [f"{path}: {reason}" for path, reason in data["files_not_read"].items()])

@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.llm.agents import AGENTS
+from memory_pipeline.llm.found import PROVIDERS
+from memory_pipeline.sessions.discovery import moving_variables
+from memory_pipeline.setting_sources import settings_of
 from memory_pipeline.settings import Settings
 
 NAME = "memory-pipeline"
@@ -35,6 +39,8 @@ class Service:
     stop: tuple[tuple[str, ...], ...]
     log: str
     """How its output is read."""
+    variables: dict[str, str]
+    """The environment that it runs in."""
 
     @property
     def is_installed(self) -> bool:
@@ -46,6 +52,8 @@ def service_of(settings: Settings, port: int, *, platform: str = sys.platform, h
     home = home or Path.home()
     command = (sys.executable, "-m", "memory_pipeline.cli.main", "ui", "--port", f"{port}")
     variables = {"MEMORY_WORKSPACE": f"{settings.workspace}", "PATH": os.environ.get("PATH", os.defpath)}
+    # without them it would watch the default folders of agents that keep their sessions elsewhere
+    variables |= {name: value for name in moving_variables() if (value := os.environ.get(name))}
     if platform == "darwin":
         return _launchd(home, command, variables, settings)
     if platform.startswith("linux"):
@@ -81,6 +89,7 @@ WantedBy=default.target
         (("systemctl", "--user", "daemon-reload"), ("systemctl", "--user", "enable", "--now", unit)),
         (("systemctl", "--user", "disable", "--now", unit),),
         f"journalctl --user -u {unit}",
+        variables,
     )
 
 
@@ -112,4 +121,15 @@ def _launchd(home: Path, command: tuple[str, ...], variables: dict[str, str], se
         (("launchctl", "bootstrap", domain, f"{file}"),),
         (("launchctl", "bootout", f"{domain}/{LABEL}"),),
         f"tail {shlex.quote(f'{log}')}",
+        variables,
     )
+
+
+def variables_not_carried(service: Service) -> tuple[list[str], list[str]]:
+    """The settings, and the keys and logins, that are set here and that the service does not have."""
+    settings = {setting.variable for setting in settings_of(Settings).values()}
+    keys = {name for known in (*PROVIDERS, *AGENTS) for name in known.variables}
+    keys |= {name for name in settings if name.endswith(("_KEY", "_TOKEN"))}
+    keys |= {name for name in os.environ if name.startswith(("DAGSTER_POSTGRES_", "AWS_", "AZURE_STORAGE_"))}
+    left = {name for name, value in os.environ.items() if value.strip()} - service.variables.keys()
+    return sorted(left & settings - keys), sorted(left & keys)

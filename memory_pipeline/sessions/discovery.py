@@ -25,6 +25,11 @@ def default_roots() -> dict[Path, str]:
     return found
 
 
+def moving_variables() -> list[str]:
+    """The environment variables by which agents' folders can be moved."""
+    return list(dict.fromkeys(name for harness in harnesses.HARNESSES for name in harness.moved_by))
+
+
 def roots(settings: Settings) -> list[Path]:
     """The directories to read: the named ones, then those default places that exist.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.operations.service import NoServiceManagerError, service_of
+from memory_pipeline.operations.service import NoServiceManagerError, service_of, variables_not_carried
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.rows import workspace
 
@@ -22,6 +22,28 @@ def test_the_unit_starts_the_ui_of_this_workspace(tmp_path: Path, monkeypatch: p
     assert f'Environment="MEMORY_WORKSPACE={settings.workspace}"' in lines
     assert 'Environment="PATH=/opt/with blank:/50%%/$$HOME"' in lines
     assert "WantedBy=default.target" in lines
+
+
+def test_it_finds_agents_that_were_moved_and_has_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = {"CLAUDE_CONFIG_DIR": "/a,/b c", "CODEX_HOME": "/d", "XDG_DATA_HOME": "/e", "GEMINI_CLI_HOME": "/f"}
+    moved |= {"PI_CODING_AGENT_DIR": "/g", "PI_CODING_AGENT_SESSION_DIR": "/h", "PI_CONFIG_DIR": ".i"}
+    not_carried = {
+        "OPENAI_API_KEY": "k",
+        "QDRANT_API_KEY": "k",
+        "DAGSTER_POSTGRES_PASSWORD": "k",
+        "MEMORY_USER_NAME": "A",
+    }
+    for name, value in (moved | not_carried).items():
+        monkeypatch.setenv(name, value)
+    settings, _ = workspace(tmp_path)
+    made = service_of(settings, 3000, platform="linux", home=tmp_path)
+    assert moved.items() <= made.variables.items() and not not_carried.keys() & made.variables.keys()
+    assert 'Environment="CLAUDE_CONFIG_DIR=/a,/b c"' in made.content.splitlines()
+    plist = plistlib.loads(service_of(settings, 3000, platform="darwin", home=tmp_path).content.encode())
+    assert plist["EnvironmentVariables"] == made.variables
+    names = variables_not_carried(made)
+    assert "MEMORY_USER_NAME" in names[0] and "MEMORY_WORKSPACE" not in names[0]
+    assert {"OPENAI_API_KEY", "QDRANT_API_KEY", "DAGSTER_POSTGRES_PASSWORD"} <= set(names[1])
 
 
 def test_the_plist_does_the_same(tmp_path: Path) -> None:
@@ -47,7 +69,7 @@ def test_installed_and_taken_away(tmp_path: Path) -> None:
     tools.mkdir()
     (tools / "systemctl").write_text(f'#!/bin/sh\necho "$@" >> {asked}\n')
     (tools / "systemctl").chmod(0o755)
-    env = {"PATH": f"{tools}:/usr/bin:/bin", "MEMORY_USER_NAME": "Ada"}
+    env = {"PATH": f"{tools}:/usr/bin:/bin", "MEMORY_USER_NAME": "Ada", "OPENAI_API_KEY": "sk-of-ada"}
     unit = tmp_path / ".config/systemd/user/memory-pipeline.service"
 
     refused = memory(tmp_path, "service", "install", env=env)
@@ -56,9 +78,10 @@ def test_installed_and_taken_away(tmp_path: Path) -> None:
 
     done = memory(tmp_path, "service", "install", "--yes", "--port", "3777", env=env)
     assert done.returncode == 0, done.stderr
-    assert "MEMORY_USER_NAME" in done.stdout
+    assert "does not have MEMORY_USER_NAME; `memory settings set`" in done.stdout
+    assert "does not have OPENAI_API_KEY, since keys are not written" in done.stdout
     assert "--port 3777" in unit.read_text("utf-8")
-    assert "Ada" not in unit.read_text("utf-8")
+    assert "Ada" not in unit.read_text("utf-8") and "sk-of-ada" not in unit.read_text("utf-8")
     assert asked.read_text().splitlines() == ["--user daemon-reload", "--user enable --now memory-pipeline.service"]
     assert memory(tmp_path, "service", "status", env=env).returncode == 0
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
-from memory_pipeline.sessions.harnesses.folders import expand
+from memory_pipeline.sessions.harnesses.folders import expand, variables
 from memory_pipeline.sessions.harnesses.records import JsonObject
 from memory_pipeline.sessions.harnesses.transcript import Transcript
 from memory_pipeline.sessions.model import ParsedSession, Problem, Source
@@ -39,6 +39,11 @@ class Harness(Protocol[R]):
     def format(self) -> str:
         """The prefix of its message ids: its name, or that of the agent whose format it shares."""
         return self.name
+
+    @property
+    def moved_by(self) -> list[str]:
+        """The environment variables that say where its sessions are."""
+        return variables(self.folders)
 
     @property
     def record_type(self) -> type[R]:
