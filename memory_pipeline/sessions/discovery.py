@@ -31,7 +31,7 @@ def moving_variables() -> list[str]:
 
 
 def roots(settings: Settings) -> list[Path]:
-    """The directories to read: the named ones, then those default places that exist.
+    """The directories to read: the named ones, then those default places that exist, which may be databases.
 
     Raises `SettingError` when a named one is not a readable directory, because then files that the user
     counts on would silently be missing.
@@ -43,8 +43,14 @@ def roots(settings: Settings) -> list[Path]:
             raise SettingError(
                 f"MEMORY_WORKSPACE={settings.workspace} lies in the session directory {root}; move it out."
             )
-    standard = [root for root in default_roots() if root.is_dir()] if settings.default_session_dirs else []
-    return list(dict.fromkeys([*settings.session_dirs, *standard]))
+    standard = default_roots() if settings.default_session_dirs else {}
+    found = [root for root, name in standard.items() if _is_there(root, name)]
+    return list(dict.fromkeys([*settings.session_dirs, *found]))
+
+
+def _is_there(root: Path, agent: str) -> bool:
+    """Whether the place exists, a directory or, of an agent that keeps sessions in databases, one of them."""
+    return root.is_dir() or (root.is_file() and isinstance(harnesses.named(agent), HarnessWithFolders))
 
 
 def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
@@ -66,6 +72,10 @@ def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
         try:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=attrgetter("name"))
+        except NotADirectoryError:  # a database that a variable names
+            if os.path.dirname(folder) not in seen:  # noqa: PTH120
+                yield from _database(claiming, Path(folder), agent)
+            continue
         except OSError:
             yield Source(folder, agent=agent)
             continue
@@ -91,6 +101,11 @@ def _claimed(
             sources, names_left = claimed
             return [source._replace(agent=harness.name) for source in sources], names_left
     return None
+
+
+def _database(claiming: Iterable[HarnessWithFolders[Any]], file: Path, agent: str) -> list[Source]:
+    claimed = _claimed(claiming, file.parent, {file.name}, agent)
+    return claimed[0] if claimed else []
 
 
 def _source(entry: os.DirEntry[str]) -> Source | None:

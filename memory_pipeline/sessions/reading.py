@@ -27,6 +27,7 @@ _HEAD_RECORDS = 20
 _HEAD_LINES = 100
 _TOP_BYTES = 64 * 1024
 # Possessive, or a file of nothing but blanks would be gone through once for each of them.
+_OBJECT = re.compile(r'\s*+"(\w+)"\s*+:\s*+\{')
 _FIELD = re.compile(r'\s*+(?:,\s*+)?"(\w+)"\s*+:\s*+("(?:[^"\\]|\\.)*+")')
 
 
@@ -192,13 +193,21 @@ def _first_decoded(raw: bytes, line: int) -> list[JsonObject]:
 def _whole(path: Path) -> JsonObject:
     """What stands at the top of a file that is one JSON object over many lines: its first fields that are text.
 
-    They say which harness wrote it also where the rest is long, or was never written.
+    They say which harness wrote it also where the rest is long, or was never written. A first field that is an object
+    is there with its own first fields that are text.
     """
     with path.open("rb") as file:
         text = file.read(_TOP_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    if not text.startswith("{"):
+        return {}
+    if (inner := _OBJECT.match(text, 1)) and (fields := _text_fields(text, inner.end())):
+        return {inner[1]: fields}
+    return _text_fields(text, 1)
+
+
+def _text_fields(text: str, position: int) -> JsonObject:
     fields: JsonObject = {}
-    position = 1
-    while text.startswith("{") and (field := _FIELD.match(text, position)):
+    while field := _FIELD.match(text, position):
         fields[field[1]] = field[2][1:-1]
         position = field.end()
     return fields

@@ -40,8 +40,8 @@ HARNESSES: tuple[Harness[Any], ...] = (
     ClaudeCode("iflow", "~/.iflow/projects"),
     ClaudeCode("openclaude", "~/.openclaude/projects"),
     Codex("traex", "~/.trae/cli/sessions"),
-    OpenCode("kilo", "${XDG_DATA_HOME:-~/.local/share}/kilo"),
-    OpenCode("mimocode", "${XDG_DATA_HOME:-~/.local/share}/mimocode"),
+    OpenCode("kilo"),
+    OpenCode("mimocode", "${MIMOCODE_HOME:-}/data"),
 )
 """In the order in which they are asked whether a session is theirs; the one in whose folder it lies is asked first."""
 

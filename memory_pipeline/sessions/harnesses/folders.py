@@ -1,7 +1,8 @@
 """The folders in which agents keep their sessions, written as patterns and expanded for one home and environment.
 
 A pattern is a path in the notation of a shell: `~` is the home, `${NAME:-default}` an environment variable with its
-default, `*` any folder. A default with commas lists alternatives, and so may the value of its variable.
+default, `*` any folder. A default with commas lists alternatives, and so may the value of its variable. Without a
+default the pattern counts only where the variable is set; an absolute value replaces what stands before it.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ def _without_variables(pattern: str, env: Mapping[str, str]) -> Iterator[str]:
     default = found[2]
     value = env.get(found[1], "").strip() or default
     for choice in value.split(",") if "," in default else [value]:
-        if choice.strip():
-            yield from _without_variables(pattern[: found.start()] + choice.strip() + pattern[found.end() :], env)
+        if choice := choice.strip():
+            before = "" if choice.startswith("/") else pattern[: found.start()]
+            yield from _without_variables(before + choice + pattern[found.end() :], env)
 
 
 def _from_home(path: str, home: Path) -> Path:

@@ -1,9 +1,11 @@
-"""OpenCode: `~/.local/share/opencode`, sessions in JSON folders (to version 1.1) or in an SQLite database (since 1.2).
+"""OpenCode: `~/.local/share/opencode`, sessions in JSON folders (to version 1.1) or in an SQLite database (since 1.2),
+and the files that `opencode export` writes. Kilo and MiMoCode keep theirs in the same way.
 
-A fork copies messages under new ids, with their times, and does not say of what it is a fork. So a message is known by
-when it was begun, by the prompt that it belongs to and by what in it keeps when it is copied, such as the id of a tool
-call: copies have the ids of their originals, and so do the messages of a session that is in the folders and in the
-database.
+A fork copies messages under new ids, with their times, and before 2.0 does not say of what it is a fork. So a message
+is known by when it was begun, by the prompt that it belongs to and by what in it keeps when it is copied, such as the
+id of a tool call: copies have the ids of their originals, and so do the messages of a session that is in the folders
+and in the database. A prompt of 2.x is known by its own id or, as `origin`, that of its original, since it gets a time
+once it waited and a fork names its parent.
 
 The records are those of `store.records`. An image is a `file` part with a media type of an image, or such an
 attachment of a tool's result, counted as `image_parts` meets them.
@@ -12,22 +14,28 @@ attachment of a tool's result, counted as `image_parts` meets them.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from pathlib import Path
 
 import orjson
 
 from memory_pipeline.sessions.harnesses.answers import REFUSED, Answer, answers_given
+from memory_pipeline.sessions.harnesses.authorship import Evidence, is_person
 from memory_pipeline.sessions.harnesses.content import call_text, image_mark, image_type
+from memory_pipeline.sessions.harnesses.opencode.current import STATES
 from memory_pipeline.sessions.harnesses.opencode.store import claims, records
 from memory_pipeline.sessions.harnesses.protocol import HarnessWithFolders
 from memory_pipeline.sessions.harnesses.records import JsonObject, text_of, to_time, words
 from memory_pipeline.sessions.harnesses.speakers import split_by_speaker
 from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.model import Image, ParsedSession, Role
+from memory_pipeline.sessions.model import Image, ParsedSession, Role, Source
 
 # Thoughts, and what marks where a step of the model begins and ends.
 _IGNORED = words("reasoning step-start step-finish snapshot retry agent")
 _READS = words("read")
 _WRITES = words("write edit multiedit")
+_COMMANDS = words("bash shell")
+_MAIN_AGENT = "main"
 _PLACEHOLDER = re.compile(r"(?:New session|Child session) - \d{4}-\d\d-\d\dT")
 # `opencode run` puts an argument with blanks into quotes.
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -41,7 +49,7 @@ _REFUSED = re.compile(
 _APPROVED = re.compile(r"User approved switching to \w+ agent")
 
 
-_FOLDERS = ("${XDG_DATA_HOME:-~/.local/share}/opencode",)
+_DATA = "${XDG_DATA_HOME:-~/.local/share}"
 
 
 class OpenCode(HarnessWithFolders[JsonObject]):
@@ -49,16 +57,21 @@ class OpenCode(HarnessWithFolders[JsonObject]):
     record_type: type[JsonObject] = dict
 
     def __init__(self, name: str = "opencode", *folders: str) -> None:
-        self.name, self.folders = name, folders or _FOLDERS
+        """An agent whose folder and database have its name; a variable names another database, from there on."""
+        self.name = name
+        self.folders = (f"{_DATA}/{name}", f"{_DATA}/{name}/${{{name.upper()}_DB:-}}", *folders)
 
     def recognises(self, record: JsonObject) -> bool:
-        """The file of a session in the JSON folders."""
-        return text_of(record.get("id")).startswith("ses_") and "projectID" in record
+        """The file of a session in the JSON folders, or an export."""
+        session = record if "projectID" in record else _object(record.get("info"))
+        return text_of(session.get("id")).startswith("ses_")
 
     def images_of(self, record: JsonObject) -> list[JsonObject]:
         return image_parts(record.get("parts") or [])
 
-    claims = staticmethod(claims)
+    def claims(self, folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
+        return claims(folder, names, self.name)
+
     records = staticmethod(records)
 
     def reader(self, transcript: Transcript) -> Reader:
@@ -95,10 +108,10 @@ class Reader:
         return self.transcript.finish(
             text_of(self.session.get("id")),
             "" if _PLACEHOLDER.match(title) else title,
-            text_of(self.session.get("directory")),
+            self._cwd(),
             began_at=self._time(self.session, "created"),
             voided=self.voided,
-            parent_id=text_of(self.session.get("parent_id")) or text_of(self.session.get("parentID")),
+            parent_id=self._parent(),
         )
 
     def record(self, number: int, record: JsonObject) -> None:
@@ -117,7 +130,7 @@ class Reader:
             self._user(parts)
         elif role == "assistant":
             self._assistant(parts)
-        else:
+        elif role not in STATES:
             self.transcript.unknown[f"message/{role}"] += 1
 
     def _begin(self, number: int, part: JsonObject | None = None) -> None:
@@ -128,10 +141,11 @@ class Reader:
         written = owner.get("time_created")
         self.transcript.next_record(number, said if written is None else written, said)
         identity = text_of(owner.get("id"))
-        self.starts.setdefault(identity, self.transcript.record)
+        if identity:
+            self.starts.setdefault(identity, self.transcript.record)
         reverted = text_of(self.revert.get("partID")) or text_of(self.revert.get("messageID"))
         self.voiding = self.voiding or (reverted != "" and identity == reverted)
-        if self.voiding:
+        if self.voiding or self.message.get("withdrawn"):
             self.voided.add(self.transcript.record)
 
     def _user(self, parts: list[JsonObject]) -> None:
@@ -156,7 +170,7 @@ class Reader:
         said = self.transcript.digest(
             "\n".join(sorted(text_of(part.get("text")) or text_of(part.get("url")) for part, _ in typed))
         )
-        self.prompt = f"{self._time(self.message, 'created')}\x1f{said}"
+        self.prompt = f"{self._begun()}\x1f{said}"
         if typed:
             self._begin_part(typed[0][0])
             # after the context was too long, OpenCode sends the prompt again, in a message of its own
@@ -171,10 +185,16 @@ class Reader:
         images = tuple(self.images[key] for key in self.images)
         quoted = _QUOTED.fullmatch(said)
         text = quoted[1].replace('\\"', '"') if quoted and re.search(r"\s", quoted[1]) else said
-        subagent = bool(text_of(self.session.get("parent_id")) or text_of(self.session.get("parentID")))
+        typed = not again and self._is_typed()
         for number, (speaker, part) in enumerate(split_by_speaker(text)):
-            role: Role = "injected" if subagent or again else speaker
+            role: Role = speaker if typed else "injected"
             self._add(role, part, "user", number, images=images if speaker == "user" else ())
+
+    def _is_typed(self) -> bool:
+        """Whether a person typed the message; MiMoCode has the prompts of sub-agents among those of the session."""
+        agent = text_of(self.message.get("agent_id"))
+        parent = self._parent() or ("" if agent in ("", _MAIN_AGENT) else agent)
+        return is_person(Evidence(OpenCode.format, parent_session=parent, cwd=self._cwd()))
 
     def _assistant(self, parts: list[JsonObject]) -> None:
         summary = self.message.get("summary") is True
@@ -220,7 +240,8 @@ class Reader:
         compaction = self.compactions.get(asked)
         if compaction is None and asked in self.starts:
             return
-        before = self.starts.get(asked, self.starts[text_of(self.message.get("id"))])
+        own = self.starts.get(text_of(self.message.get("id")), self.transcript.record)
+        before = self.starts.get(asked, own)
         tail = self.starts.get(text_of(_object(compaction).get("tail_start_id")), before)
         self.transcript.compact(before, stretch=range(tail, before))
         if _object(compaction).get("overflow") is True:
@@ -246,7 +267,7 @@ class Reader:
             failed = (
                 (status == "error" and not refused)
                 or name == "invalid"
-                or (name == "bash" and exit_code not in (0, None))
+                or (name in _COMMANDS and exit_code not in (0, None))
             )
             end = to_time(_object(state.get("time")).get("end"))
             if end:
@@ -276,12 +297,22 @@ class Reader:
         images: tuple[Image, ...] = (),
         answer: Answer | None = None,
     ) -> int | None:
-        begun = self._time(self.message, "created")
-        identity = "\x1f".join(map(str, (self.prompt, self.message.get("role"), begun, *key)))
+        identity = "\x1f".join(map(str, (self.prompt, self.message.get("role"), self._begun(), *key)))
         identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
         return self.transcript.add(
             role, text, identity, tool_name=tool_name, is_error=is_error, images=images, answer=answer
         )
+
+    def _begun(self) -> object:
+        """What tells the message from others of the same words: when it was begun, or the id of its original."""
+        return text_of(self.message.get("origin")) or self._time(self.message, "created")
+
+    def _parent(self) -> str:
+        return text_of(self.session.get("parent_id")) or text_of(self.session.get("parentID"))
+
+    def _cwd(self) -> str:
+        location = _object(self.session.get("location"))
+        return text_of(self.session.get("directory")) or text_of(location.get("directory"))
 
     @staticmethod
     def _time(owner: JsonObject, name: str) -> object:
@@ -306,7 +337,8 @@ def _start(part: JsonObject) -> object:
 def _files(part: JsonObject) -> tuple[list[str], list[str]]:
     """The paths that a call reads, and those that it changes."""
     state = _object(part.get("state"))
-    path = _object(state.get("input")).get("filePath")
+    given = _object(state.get("input"))
+    path = given.get("filePath") or given.get("path")
     if not isinstance(path, str) or state.get("status") == "error":
         return [], []
     name = text_of(part.get("tool"))
