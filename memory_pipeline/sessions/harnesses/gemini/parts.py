@@ -78,7 +78,9 @@ def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
         if isinstance(call, dict):
             key = text_of(call.get("id")) or f"{identity}/part {number}"
             name = text_of(call.get("name"))
-            yield Piece("tool", call_text(name, call.get("args")), (key, "call"), tool_name=name)
+            read, modified = _files(name, call.get("args"))
+            text = call_text(name, call.get("args"))
+            yield Piece("tool", text, (key, "call"), tool_name=name, read=read, modified=modified)
         if isinstance(answer, dict):
             key = text_of(answer.get("id")) or f"{identity}/part {number}"
             text, images = _result([part], numbers)
