@@ -35,14 +35,17 @@ from memory_pipeline_tests.sessions.fuzzing import (
 from memory_pipeline_tests.sessions.harnesses.test_opencode import NOON, PNG, SCHEMA, Talk
 from memory_pipeline_tests.sessions.test_golden import GOLDEN
 
-HARNESSES = ("pi", "claude_code", "codex", "gemini")
+HARNESSES = (
+    *("pi", "claude_code", "codex", "gemini"),
+    *("copilot",),
+)
 IDS = ("1", "2", "3", "4", "", "s")
 """So few that parents are missing, are their own children and have several."""
 ID_FIELDS = frozenset(
     (
         *("id", "uuid", "parentId", "parentUuid", "logicalParentUuid", "fromId", "firstKeptEntryId", "leafUuid"),
         *("headUuid", "tailUuid", "sessionId", "agentId", "toolCallId", "tool_use_id", "call_id", "callID"),
-        *("$rewindTo", "parentID", "messageID", "partID", "tail_start_id"),
+        *("request_id", "tool_call_id", "branch", "$rewindTo", "parentID", "messageID", "partID", "tail_start_id"),
     )
 )
 TIMES = (
@@ -131,7 +134,7 @@ class Damage:
         for holder, key in places:
             if key in ID_FIELDS and self.chance.random() < 0.5:
                 holder[key] = self.chance.choice(IDS)
-            elif key == "timestamp" and self.chance.random() < 0.3:
+            elif key in ("timestamp", "time", "created_at") and self.chance.random() < 0.3:
                 holder[key] = self.chance.choice(TIMES)
         for _ in range(self.chance.choice((0, 0, 1, 1, 2, 3))):
             self._spoil(*self.chance.choice(places))

@@ -16,6 +16,7 @@ from typing import Any
 
 from memory_pipeline.sessions.harnesses.claude_code.reader import ClaudeCode
 from memory_pipeline.sessions.harnesses.codex.reader import Codex
+from memory_pipeline.sessions.harnesses.copilot import Copilot
 from memory_pipeline.sessions.harnesses.gemini.reader import Gemini
 from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode
 from memory_pipeline.sessions.harnesses.pi import Pi
@@ -27,6 +28,7 @@ HARNESSES: tuple[Harness[Any], ...] = (
     Codex(),
     Gemini(),
     OpenCode(),
+    Copilot(),
     # agents that write one of the formats above into a folder of their own
     Pi(
         "oh_my_pi",
