@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from memory_pipeline.sessions.harnesses.antigravity import Antigravity
 from memory_pipeline.sessions.harnesses.claude_code.reader import ClaudeCode
 from memory_pipeline.sessions.harnesses.codex.reader import Codex
 from memory_pipeline.sessions.harnesses.copilot import Copilot
@@ -29,6 +30,7 @@ HARNESSES: tuple[Harness[Any], ...] = (
     Gemini(),
     OpenCode(),
     Copilot(),
+    Antigravity(),
     # agents that write one of the formats above into a folder of their own
     Pi(
         "oh_my_pi",
