@@ -22,9 +22,11 @@ from memory_pipeline.sessions.harnesses.gemini.reader import Gemini
 from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode
 from memory_pipeline.sessions.harnesses.pi import Pi
 from memory_pipeline.sessions.harnesses.protocol import Harness
+from memory_pipeline.sessions.harnesses.qwen import QwenCode
 
 HARNESSES: tuple[Harness[Any], ...] = (
     Pi(),
+    QwenCode(),  # before Claude Code, whose envelope its records have
     ClaudeCode(),
     Codex(),
     Gemini(),
