@@ -18,6 +18,7 @@ from memory_pipeline.sessions.harnesses.antigravity import Antigravity
 from memory_pipeline.sessions.harnesses.claude_code.reader import ClaudeCode
 from memory_pipeline.sessions.harnesses.codex.reader import Codex
 from memory_pipeline.sessions.harnesses.copilot import Copilot
+from memory_pipeline.sessions.harnesses.droid import Droid
 from memory_pipeline.sessions.harnesses.gemini.reader import Gemini
 from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode
 from memory_pipeline.sessions.harnesses.pi import Pi
@@ -33,6 +34,7 @@ HARNESSES: tuple[Harness[Any], ...] = (
     OpenCode(),
     Copilot(),
     Antigravity(),
+    Droid(),
     # agents that write one of the formats above into a folder of their own
     Pi(
         "oh_my_pi",
