@@ -37,7 +37,7 @@ from memory_pipeline_tests.sessions.test_golden import GOLDEN
 
 HARNESSES = (
     *("pi", "claude_code", "codex", "gemini"),
-    *("copilot", "antigravity", "qwen_code", "droid", "kimi_code"),
+    *("copilot", "antigravity", "qwen_code", "droid", "kimi_code", "kimi_cli"),
 )
 IDS = ("1", "2", "3", "4", "", "s")
 """So few that parents are missing, are their own children and have several."""

@@ -20,6 +20,7 @@ from memory_pipeline.sessions.harnesses.codex.reader import Codex
 from memory_pipeline.sessions.harnesses.copilot import Copilot
 from memory_pipeline.sessions.harnesses.droid import Droid
 from memory_pipeline.sessions.harnesses.gemini.reader import Gemini
+from memory_pipeline.sessions.harnesses.kimi_cli import KimiCli
 from memory_pipeline.sessions.harnesses.kimi_code import KimiCode
 from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode
 from memory_pipeline.sessions.harnesses.pi import Pi
@@ -37,6 +38,7 @@ HARNESSES: tuple[Harness[Any], ...] = (
     Antigravity(),
     Droid(),
     KimiCode(),
+    KimiCli(),
     # agents that write one of the formats above into a folder of their own
     Pi(
         "oh_my_pi",
