@@ -18,6 +18,7 @@
     │  ├─ TodoistRefusedError       Todoist does not take what it is told             proposals/todoist/client.py
     │  ├─ LakeRefusedError          it does not take what it is asked                      lake/object_storage.py
     │  ├─ OtherMarksError           … or has another time zone or salt than the workspace    lake/shared_marks.py
+    │  ├─ LocksUnsupportedError     the file system of the workspace has no locks                      locks.py
     │  ├─ DiskFullError             the disk of the workspace has too little room               free_space.py
     │  ├─ RecordMisconfiguredError  what dagster.yaml says of Postgres cannot be used          dagster_record.py
     │  └─ DamagedInstanceError      Dagster cannot open its own files                           cli/dagster_runs.py

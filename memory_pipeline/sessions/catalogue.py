@@ -18,16 +18,17 @@ from pathlib import Path
 from typing import cast
 
 import polars as pl
-from filelock import FileLock
 
 from memory_pipeline.days import day_of, today
 from memory_pipeline.lake.rows import FileDayRow, FileRow, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
+from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.sessions.catalogue_row import new_row, session_columns, unread_row
 from memory_pipeline.sessions.discovery import roots
 from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all
 from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Source
+from memory_pipeline.sessions.not_read import owner_of_side_file
 from memory_pipeline.sessions.projects import Place, Projects
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
@@ -54,6 +55,13 @@ class Refresh:
 def _key(source: Source) -> str:
     """The name of the source as it is stored: a table holds only text that can be encoded."""
     return source.key.encode(errors="backslashreplace").decode()
+
+
+def _is_same_file(path: str, other: str) -> bool:
+    try:
+        return os.path.samefile(path, other)  # noqa: PTH121
+    except OSError:
+        return False
 
 
 def _place(row: FileRow) -> Place:
@@ -135,7 +143,8 @@ class Catalogue:
         changed: list[str] = []
         left = 0
         self.present = {}
-        for source in sources:
+        self.__dict__.pop("_paths_by_name", None)
+        for source in map(self._under_known_path, sources):
             self.present[_key(source)] = source
             if not self._is_stale(source):
                 continue
@@ -392,6 +401,25 @@ class Catalogue:
         salt = hashlib.sha256(self.redactor.salt).hexdigest()[:8]
         return f"{READER_VERSION}/{settings.timezone}/{settings.tool_text_limit}/{settings.redact}/{salt}"
 
+    def _under_known_path(self, source: Source) -> Source:
+        """The source under the path by which the same file was read before it was reached by this one: a link that is
+        added or removed makes no new sessions.
+        """
+        if _key(source) in self.rows:
+            return source
+        others = self._paths_by_name.get(os.path.basename(source.path), ())  # noqa: PTH119 - of every new file
+        known = next((path for path in sorted(others) if _is_same_file(path, source.path)), source.path)
+        return source._replace(path=known)
+
+    @cached_property
+    def _paths_by_name(self) -> dict[str, set[str]]:
+        """The paths of all files that are known by their names."""
+        found: dict[str, set[str]] = {}
+        for key, row in self.rows.items():
+            path = key.removesuffix(f"#{row['member']}") if row["member"] else key
+            found.setdefault(path.rpartition(os.sep)[2], set()).add(path)
+        return found
+
     def _is_stale(self, source: Source) -> bool:
         row = self.rows.get(_key(source))
         return (
@@ -412,5 +440,7 @@ class Catalogue:
         except NotASessionError as error:
             if isinstance(error, NotReadableNowError):
                 row["modified_ns"] = None  # it may become readable without a change: look again each time
+            elif not known["session_id"]:
+                row["side_file_of"] = owner_of_side_file(source.path)
             return unread_row(row, known, str(error))
         return {**row, **session_columns(session, self.settings.zone, known["days"] or [])}

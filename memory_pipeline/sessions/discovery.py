@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memory_pipeline.sessions import harnesses
 from memory_pipeline.sessions.harnesses.protocol import HarnessWithFolders
@@ -54,40 +55,93 @@ def _is_there(root: Path, agent: str) -> bool:
 
 
 def find_sources(directories: Iterable[Path]) -> Iterator[Source]:
-    """What may be sessions, each once, sorted within its directory.
+    """What may be sessions, each real file once, sorted within its directory."""
+    return iter(_Walk(directories))
 
-    Links to directories are not followed, so a loop cannot trap the walk. A folder that cannot be listed is a source
-    too, which then cannot be read, and so is a pipe with the name of a session: it must not be missing silently.
+
+class _Folder(NamedTuple):
+    path: str
+    real: str
+    """The path without links."""
+    agent: str = ""
+    """The agent whose folder it is or lies in."""
+
+
+class _Walk:
+    """A walk through directories and everything below them.
+
+    Links are followed once everything else was listed, so a file that is reached by several ways has the name that it
+    has without a link, and a loop of links ends. A folder that cannot be listed is a source too, which then cannot be
+    read, and so is a pipe with the name of a session: it must not be missing silently.
     """
-    claiming = [harness for harness in harnesses.HARNESSES if isinstance(harness, HarnessWithFolders)]
-    seen: set[str] = set()
-    agents = {str(root): name for root, name in default_roots().items()}
-    waiting = [(str(directory), "") for directory in reversed(list(directories))]
-    while waiting:
-        folder, agent = waiting.pop()
-        agent = agents.get(folder, agent)
-        if folder in seen:
-            continue
-        seen.add(folder)
+
+    def __init__(self, directories: Iterable[Path]) -> None:
+        self.claiming = [harness for harness in harnesses.HARNESSES if isinstance(harness, HarnessWithFolders)]
+        self.agents = {str(root): name for root, name in default_roots().items()}
+        self.tops = [_Folder(str(directory), os.path.realpath(directory)) for directory in directories]
+        self.waiting = self.tops[::-1]
+        self.links = deque[tuple[os.DirEntry[str], str]]()
+        """Links, each with the agent in whose folder it lies."""
+        self.seen = set[str]()
+        """Paths without links."""
+
+    def __iter__(self) -> Iterator[Source]:
+        while self.waiting or self.links:
+            if self.waiting:
+                yield from self._folder(self.waiting.pop())
+            else:
+                yield from self._link(*self.links.popleft())
+
+    def _folder(self, folder: _Folder) -> Iterator[Source]:
+        if not self._is_new(folder.real):
+            return
+        agent = self.agents.get(folder.path, folder.agent)
         try:
-            with os.scandir(folder) as listing:
+            with os.scandir(folder.path) as listing:
                 entries = sorted(listing, key=attrgetter("name"))
         except NotADirectoryError:  # a database that a variable names
-            if os.path.dirname(folder) not in seen:  # noqa: PTH120
-                yield from _database(claiming, Path(folder), agent)
-            continue
+            if os.path.dirname(folder.real) not in self.seen:  # noqa: PTH120
+                yield from _database(self.claiming, Path(folder.path), agent)
+            return
         except OSError:
-            yield Source(folder, agent=agent)
-            continue
-        claimed = _claimed(claiming, Path(folder), {entry.name for entry in entries}, agent)
+            yield Source(folder.path, agent=agent)
+            return
+        claimed = _claimed(self.claiming, Path(folder.path), {entry.name for entry in entries}, agent)
         if claimed:
             yield from claimed[0]
             entries = [entry for entry in entries if entry.name in claimed[1]]
+        inside, below = _inside(folder.real), list[_Folder]()
         for entry in entries:
-            if entry.name.endswith(SUFFIXES) and entry.path not in seen and (source := _source(entry)):
-                seen.add(entry.path)
-                yield source._replace(agent=agent)
-        waiting += [(entry.path, agent) for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
+            if entry.is_symlink():
+                self.links.append((entry, agent))
+            elif _is_folder(entry):
+                below.append(_Folder(entry.path, inside + entry.name, agent))
+            elif entry.name.endswith(SUFFIXES) and self._is_new(inside + entry.name):
+                yield from _source(entry, agent)
+        self.waiting += below[::-1]
+
+    def _link(self, link: os.DirEntry[str], agent: str) -> Iterator[Source]:
+        real = os.path.realpath(link.path)
+        try:
+            is_folder = link.is_dir()
+        except OSError:  # it leads in a circle, or to where nobody may look
+            if real not in self.seen:
+                yield Source(link.path, agent=agent)
+            return
+        if not is_folder:
+            if link.name.endswith(SUFFIXES) and self._is_new(real):
+                yield from _source(link, agent)
+        elif any(top.real.startswith(_inside(real)) for top in self.tops):
+            if self._is_new(real):  # followed, it would list everything beside the directories that are read
+                yield Source(link.path, agent=agent)
+        else:
+            self.waiting.append(_Folder(link.path, real, agent))
+
+    def _is_new(self, real: str) -> bool:
+        """Whether the path was not seen before; now it is."""
+        before = len(self.seen)
+        self.seen.add(real)
+        return len(self.seen) > before
 
 
 def _claimed(
@@ -108,14 +162,25 @@ def _database(claiming: Iterable[HarnessWithFolders[Any]], file: Path, agent: st
     return claimed[0] if claimed else []
 
 
-def _source(entry: os.DirEntry[str]) -> Source | None:
+def _inside(folder: str) -> str:
+    """The beginning of the path of everything in the folder."""
+    return f"{folder.rstrip(os.sep)}{os.sep}"
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _source(entry: os.DirEntry[str], agent: str) -> Iterator[Source]:
     """The file; without a state when it cannot be looked at."""
     try:
-        if entry.is_dir():
-            return None
         stat = entry.stat()
     except FileNotFoundError:  # a link to nothing, or it is gone by now
-        return None
+        return
     except OSError:
-        return Source(entry.path)
-    return Source(entry.path, "", stat.st_size, stat.st_mtime_ns)
+        yield Source(entry.path, agent=agent)
+    else:
+        yield Source(entry.path, "", stat.st_size, stat.st_mtime_ns, agent)

@@ -26,6 +26,8 @@ _HEAD_BYTES = 16 * 1024 * 1024
 _HEAD_RECORDS = 20
 _HEAD_LINES = 100
 _TOP_BYTES = 64 * 1024
+_UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|[{\[]\x00[^\x00]\x00|\x00[{\[]\x00[^\x00]")
+"""A byte order mark, or the beginning of JSON without one. PowerShell writes it when it redirects."""
 # Possessive, or a file of nothing but blanks would be gone through once for each of them.
 _OBJECT = re.compile(r'\s*+"(\w+)"\s*+:\s*+\{')
 _FIELD = re.compile(r'\s*+(?:,\s*+)?"(\w+)"\s*+:\s*+("(?:[^"\\]|\\.)*+")')
@@ -148,11 +150,16 @@ def harness_of(source: Source) -> Harness[Any]:
     if source.session:
         claiming = [harness for harness in harnesses.HARNESSES if isinstance(harness, HarnessWithFolders)]
         return next((harness for harness in claiming if harness.name == source.agent), claiming[0])
-    if not stat.S_ISREG(mode := os.stat(source.path).st_mode) and not stat.S_ISDIR(mode):  # noqa: PTH116
+    if stat.S_ISDIR(mode := os.stat(source.path).st_mode):  # noqa: PTH116
+        raise _why_not_listed(source.path)
+    if not stat.S_ISREG(mode):
         raise NotASessionError("It is a pipe, a socket or a device, not a file.")  # which opening might wait for
     records: list[JsonObject] = []
     left = _HEAD_BYTES
     with Path(source.path).open("rb") as file:
+        if _UTF_16.match(file.read(4)):
+            raise NotASessionError("The file is UTF-16, which no agent writes; convert it to UTF-8 to have it read.")
+        file.seek(0)
         for number in range(1, _HEAD_LINES + 1):
             raw = file.readline(left)
             left -= len(raw)
@@ -171,6 +178,15 @@ def harness_of(source: Source) -> Harness[Any]:
     if records:
         raise NotASessionError("It is JSON, but not a session of a known coding agent.")
     raise NotASessionError("It is not JSON.")
+
+
+def _why_not_listed(folder: str) -> NotReadableNowError:
+    try:
+        os.listdir(folder)  # noqa: PTH208
+    except OSError as error:
+        reason = (error.strerror or "input/output error").lower()
+        return NotReadableNowError(f"The folder cannot be listed: {reason}. Allow reading it, then run again.")
+    return NotReadableNowError("The link leads to a folder above the session directories, so it is not followed.")
 
 
 def _recognised(record: JsonObject, agent: str) -> Harness[Any] | None:

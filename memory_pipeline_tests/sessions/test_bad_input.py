@@ -151,7 +151,10 @@ FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "device.jsonl": (lambda p: p.symlink_to("/dev/zero"), "It is a pipe, a socket or a device, not a file."),
     "loop.jsonl": (loop_of_links, "The file cannot be read: too many levels of symbolic links."),
     "closed.jsonl": (no_permission, NO_PERMISSION),
-    "closed-folder": (no_permission_of_its_folder, NO_PERMISSION),
+    "closed-folder": (
+        no_permission_of_its_folder,
+        "The folder cannot be listed: permission denied. Allow reading it, then run again.",
+    ),
 }
 
 

@@ -133,6 +133,27 @@ def test_an_older_file_that_arrives_late_is_read(workspace: Workspace) -> None:
     assert workspace.look()[2] == ["old.jsonl"]
 
 
+def test_a_file_that_is_reached_by_another_way_is_not_read_again(workspace: Workspace, tmp_path: Path) -> None:
+    """Neither a link that comes first nor the folder itself, once it is read too, makes new sessions."""
+    write_session(tmp_path / "elsewhere/a.jsonl", *conversation(NINE))
+    (workspace.sessions / "m").symlink_to(tmp_path / "elsewhere")
+    catalogue, seen, reads = workspace.look()
+    assert (list(catalogue.rows), seen, reads) == (
+        [str(workspace.sessions / "m/a.jsonl")],
+        Refresh(files=1, changed=1),
+        ["a.jsonl"],
+    )
+    rows = catalogue.rows
+    (workspace.sessions / "b").symlink_to(tmp_path / "elsewhere")
+    assert workspace.look()[1:] == (Refresh(files=1, changed=0), [])
+    (catalogue := workspace.catalogue()).refresh(find_sources([tmp_path]))
+    assert catalogue.rows == rows
+    (workspace.sessions / "m").unlink()  # then it is another one, with the same messages
+    catalogue, seen, _ = workspace.look()
+    assert seen == Refresh(files=1, changed=1)
+    assert list(catalogue.files_of(DAY)) == [str(workspace.sessions / f"{name}/a.jsonl") for name in "bm"]
+
+
 def test_a_file_that_vanished_keeps_its_row_but_is_not_present(workspace: Workspace) -> None:
     path = write_session(workspace.sessions / "a.jsonl", *conversation(NINE))
     workspace.look()

@@ -161,7 +161,37 @@ def test_a_loop_of_links_does_not_trap_the_walk(tmp_path: Path) -> None:
     (tmp_path / "a/up").symlink_to(tmp_path)
     (tmp_path / "self.jsonl").symlink_to(tmp_path / "self.jsonl")
     (tmp_path / "gone.jsonl").symlink_to(tmp_path / "nowhere")
-    assert found(tmp_path) == ["self.jsonl", "a/s.jsonl"]  # the reader tells that it leads nowhere
+    (tmp_path / "one").symlink_to(tmp_path / "two")
+    (tmp_path / "two").symlink_to(tmp_path / "one")
+    # the reader tells of what leads nowhere
+    assert found(tmp_path) == ["a/s.jsonl", "one", "self.jsonl", "two"]
+    with pytest.raises(NotASessionError, match="too many levels of symbolic links"):
+        parse_file(tmp_path / "one")
+
+
+def test_a_linked_folder_is_read_and_each_real_file_once(tmp_path: Path) -> None:
+    """However it is reached, a file has the name that it has without a link, where that is among what is read."""
+    make(tmp_path / "elsewhere/x/s.jsonl", tmp_path / "root/b/t.jsonl")
+    (tmp_path / "root/a").symlink_to(tmp_path / "root/b")
+    (tmp_path / "root/linked").symlink_to("../elsewhere")
+    (tmp_path / "elsewhere/x/back").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere/x/again.jsonl").symlink_to("s.jsonl")
+    assert found(tmp_path / "root") == ["b/t.jsonl", "linked/x/s.jsonl"]
+    (tmp_path / "root/z").symlink_to(tmp_path / "elsewhere/x")
+    assert found(tmp_path / "root") == ["b/t.jsonl", "linked/x/s.jsonl"]
+    assert found(tmp_path / "root", tmp_path / "root/linked", tmp_path / "root/b") == ["b/t.jsonl", "linked/x/s.jsonl"]
+    (tmp_path / "moved").symlink_to(tmp_path / "root")  # a directory that is read may be a link itself
+    assert found(tmp_path / "moved") == ["b/t.jsonl", "linked/x/s.jsonl"]
+
+
+def test_a_link_to_a_folder_above_is_told_and_not_followed(tmp_path: Path) -> None:
+    """It would list a whole home, or the disk."""
+    make(tmp_path / "home/notes.json", tmp_path / "home/root/s.jsonl")
+    (tmp_path / "home/root/up").symlink_to(tmp_path / "home")
+    (tmp_path / "home/root/upper").symlink_to("/")
+    assert found(tmp_path / "home/root") == ["s.jsonl", "up", "upper"]
+    with pytest.raises(NotASessionError, match="leads to a folder above the session directories"):
+        parse_file(tmp_path / "home/root/up")
 
 
 def test_a_link_to_a_session_file_is_one(tmp_path: Path) -> None:
@@ -177,7 +207,7 @@ def test_what_would_block_a_reader_is_told_by_it_and_not_opened(tmp_path: Path) 
     (tmp_path / "null.json").symlink_to("/dev/zero")
     (tmp_path / "folder.jsonl").mkdir()
     make(tmp_path / "s.jsonl")
-    assert found(tmp_path) == ["null.json", "pipe.jsonl", "s.jsonl"]
+    assert found(tmp_path) == ["pipe.jsonl", "s.jsonl", "null.json"]
     for name in ("null.json", "pipe.jsonl"):
         with pytest.raises(NotASessionError, match="It is a pipe, a socket or a device"):
             parse_file(tmp_path / name)
@@ -192,7 +222,9 @@ def test_a_directory_that_may_not_be_entered_does_not_stop_the_others(
     (open_tmp / "c").chmod(0o000)
     request.getfixturevalue("as_nobody")
     # what cannot be looked at is told by the reader, not left out silently
-    assert found(open_tmp) == ["link.jsonl", "a/listed.jsonl", "b/s.jsonl", "c"]
+    assert found(open_tmp) == ["a/listed.jsonl", "b/s.jsonl", "c"]
+    with pytest.raises(NotASessionError, match=r"The folder cannot be listed: permission denied\."):
+        parse_file(open_tmp / "c")
 
 
 def test_looking_changes_nothing(tmp_path: Path) -> None:

@@ -297,7 +297,9 @@ def test_a_folder_that_cannot_be_listed_any_more_keeps_its_sessions(
     folder = machine.sessions / "closed"
     folder.chmod(0o000)
     assert machine.due() == []
-    assert machine.status(capsys)["files_not_read"] == {str(folder): "The file cannot be read: permission denied."}
+    assert machine.status(capsys)["files_not_read"] == {
+        str(folder): "The folder cannot be listed: permission denied. Allow reading it, then run again."
+    }
     machine.write("other.jsonl", *conversation("2025-03-04T15:00", topic="other"))
     machine.run()
     after = machine.tables()
