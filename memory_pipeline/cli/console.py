@@ -23,6 +23,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
+def escape_control(text: str) -> str:
+    """The text on one line, with what a terminal would obey in the notation of Python."""
+    return re.sub(rf"{_CONTROL.pattern}|[\t\n]", lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 class _SafeConsole(Console):
     """Prints what it is given as it is: nothing in a text is markup, and nothing in it reaches the terminal as an
     order; only Rich's own colours do."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, TextIO, cast
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 import memory_pipeline
 from memory_pipeline.automation.under_way import PROCESS_TAG, dead_runs
@@ -24,6 +24,7 @@ from memory_pipeline.dagster_record import is_outage, postgres_of
 from memory_pipeline.distillation.periods import DAY, LEVEL_OF, LEVELS, periods_of
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
 from memory_pipeline.free_space import disk_full, is_disk_full, is_used_up, require_space
+from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.doctor import Automation
 from memory_pipeline.operations.migrations import migrate

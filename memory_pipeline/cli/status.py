@@ -10,7 +10,7 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.estimate import told
-from memory_pipeline.cli.summary import say_friction, say_problems
+from memory_pipeline.cli.summary import SHOWN, say_friction, say_list, say_not_read, say_problems
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.connections.agents import AGENTS, CannotConnectError
 from memory_pipeline.connections.connecting import told as told_of_agents
@@ -46,10 +46,10 @@ from memory_pipeline.recall.usage import uses
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
+from memory_pipeline.sessions.not_read import not_read
 from memory_pipeline.settings import SettingError, Settings
 from memory_pipeline.workspace import Workspace
 
-SHOWN = 10
 MEGABYTE = 1_000_000
 SECONDS = 20.0
 """Time for reading new files; a first look at years of history is the work of `memory run`."""
@@ -126,8 +126,6 @@ def _days_to_distil(workspace: Workspace) -> list[str]:
 
 def _files(lake: Lake) -> dict[str, Any]:
     files = lake.read("files")
-    unread = files.filter(pl.col("reason").is_not_null())
-    bad = files.select("path", "problems").explode("problems", empty_as_null=True).drop_nulls().unnest("problems")
     unknown = (
         files.select("harness", "unknown_records")
         .explode("unknown_records", empty_as_null=True)
@@ -143,8 +141,7 @@ def _files(lake: Lake) -> dict[str, Any]:
         ),
         "last_session": {agent: f"{last:%Y-%m-%d}" for agent, last in latest.iter_rows() if agent},
         "sessions_left_out": dict(files.drop_nulls("excluded").sort("path").select("path", "excluded").iter_rows()),
-        "files_not_read": dict(unread.sort("path").select("path", "reason").iter_rows()),
-        "records_not_read": [f"{p}:{n}: {r}" for p, n, r in bad.select("path", "line", "reason").iter_rows()],
+        **not_read(lake),
         "unknown_record_types": {f"{h}: {t}": n for h, t, n in counted.iter_rows()},
         "hidden_characters": dict(
             files.filter(pl.col("hidden_characters") > 0).sort("path").select("path", "hidden_characters").iter_rows()
@@ -274,9 +271,8 @@ def _print(data: dict[str, Any]) -> None:
         say_pair(f"  {agent}", f"{n}, the last on {data['last_session'][agent]}")
     if data["files_still_to_be_read"]:
         say_pair("files still to be read", f"{data['files_still_to_be_read']}; `memory run --all` reads them")
-    _list("files not read", [f"{path}: {reason}" for path, reason in data["files_not_read"].items()])
-    _list("sessions left out", [f"{path}: {why}" for path, why in data["sessions_left_out"].items()])
-    _list("records not read", data["records_not_read"])
+    say_not_read(data)
+    say_list("sessions left out", [f"{path}: {why}" for path, why in data["sessions_left_out"].items()])
     unknown = [f"{name} ×{n}" for name, n in data["unknown_record_types"].items()]
     say_pair("unknown record types", f"{len(unknown)}" + (f" ({', '.join(unknown[:SHOWN])})" if unknown else ""))
     if hidden := data["hidden_characters"]:
@@ -368,11 +364,3 @@ def _say_automation(data: dict[str, Any]) -> None:
     if aged := data["no_longer_kept"]:
         days = {table: f"{n} days" if n != 1 else "1 day" for table, n in aged.items()}
         say_pair("no longer kept", ", ".join(f"{'words' if t == WORDS else t} of {n}" for t, n in days.items()))
-
-
-def _list(name: str, lines: list[str]) -> None:
-    say_pair(name, len(lines))
-    for text in lines[:SHOWN]:
-        say(f"  {text}")
-    if len(lines) > SHOWN:
-        say(f"  … {len(lines) - SHOWN} more with --json", "dim")

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.cli.console import say, say_pair
+from memory_pipeline.cli.console import escape_control, say, say_pair
 from memory_pipeline.cli.dagster_runs import check_results
 from memory_pipeline.cli.estimate import told
 from memory_pipeline.distillation.periods import DAY, LEVELS, NAMES, TABLE_OF, periods_of
@@ -18,12 +18,15 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.recall.friction import summed_up
+from memory_pipeline.sessions.not_read import not_read
 from memory_pipeline.settings import Settings
 from memory_pipeline.stage import INCOMPLETE
 from memory_pipeline.text.priorities import PRIORITIES
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace import Workspace
 
+SHOWN = 10
+"""Lines of a list that are printed."""
 MAX_TITLE = 120
 """Characters that are printed of a pattern's title."""
 
@@ -41,10 +44,11 @@ def summarise(settings: Settings, instance: Any, days: Sequence[date]) -> dict[s
     decided = ProposalLog(lake).frame.filter(~pl.col("proposal_id").str.starts_with("f-"))
     status = decided["status"]
     checks = check_results(settings, instance, set(days))
-    files = lake.read("files", columns=["reason"])
+    read, unread = lake.read("files", columns=["reason"])["reason"].is_null().sum(), not_read(lake)
     return {
         "days": [str(day) for day in days],
-        "session_files": {"read": files["reason"].is_null().sum(), "not_read": files["reason"].is_not_null().sum()},
+        "session_files": {"read": read, "not_read": len(unread["files_not_read"])},
+        **unread,
         "sessions": lake.read("sessions", days)["session_id"].n_unique(),
         "messages": messages.height,
         "user_messages": int((messages["role"] == "user").sum()),
@@ -110,6 +114,21 @@ def say_friction(summary: Mapping[str, Any]) -> None:
     say_pair("", f"{worst['id']}  {clip(one_line(worst['title']), MAX_TITLE)} ({worst['sessions']} sessions)")
 
 
+def say_list(name: str, lines: Sequence[str]) -> None:
+    """How many there are and the first of them, each on one line, whatever is in a name."""
+    say_pair(name, len(lines))
+    for text in lines[:SHOWN]:
+        say(f"  {escape_control(text)}")
+    if len(lines) > SHOWN:
+        say(f"  … {len(lines) - SHOWN} more with --json", "dim")
+
+
+def say_not_read(data: Mapping[str, Any]) -> None:
+    """What could not be read, of what `not_read` says."""
+    say_list("files not read", [f"{path}: {reason}" for path, reason in data["files_not_read"].items()])
+    say_list("records not read", data["records_not_read"])
+
+
 def say_problems(problems: Sequence[str], set_aside: Sequence[str]) -> None:
     """What is broken, and what was and is kept under another name."""
     for problem in problems:
@@ -129,11 +148,11 @@ def _spent(summary: dict[str, Any]) -> str:
 
 
 def print_summary(settings: Settings, summary: dict[str, Any], *, reviews: bool = True) -> None:
-    days, unread = summary["days"], summary["session_files"]["not_read"]
+    days = summary["days"]
     say_pair("days", f"{len(days)}" + (f" ({days[0]} to {days[-1]})" if days else ""))
-    say_pair(
-        "sessions", f"{summary['sessions']}" + (f" ({unread} files not read: see `memory status`)" if unread else "")
-    )
+    say_pair("sessions", summary["sessions"])
+    if summary["files_not_read"] or summary["records_not_read"]:
+        say_not_read(summary)
     say_pair("messages", f"{summary['messages']}, {summary['user_messages']} of them typed by a person")
     windows = summary["windows"]
     left = f", {windows['left']} left for later" if windows["left"] else ""

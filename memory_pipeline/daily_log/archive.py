@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from filelock import FileLock
-
+from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, sync_folder
 from memory_pipeline.settings import Settings
 

@@ -6,7 +6,9 @@ import time
 from pathlib import Path
 from typing import Self
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
+
+from memory_pipeline.locks import FileLock
 
 
 class Turn:

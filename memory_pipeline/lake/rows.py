@@ -102,6 +102,8 @@ class FileRow(FileContents):
     modified_ns: int | None
     reader: str
     reason: str | None
+    side_file_of: str | None
+    repository_dir: str | None
 
 
 class SessionRow(TypedDict):

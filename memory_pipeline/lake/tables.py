@@ -98,6 +98,8 @@ TABLES: dict[str, Table] = {
             "repository": pl.String(),
             "begins_with_plan": pl.Boolean(),
             "hidden_characters": pl.Int64(),
+            "side_file_of": pl.String(),
+            "repository_dir": pl.String(),
         },
         ("path",),
         daily=False,
@@ -629,6 +631,8 @@ COLUMN_NOTES = {
     "problems": "the first lines that could not be read, and why",
     "hidden_characters": "how many characters that nobody sees were taken out of its messages: zero-width ones, those "
     "that turn the direction of writing, tags",
+    "side_file_of": "the agent that keeps this file beside its sessions, where it is none",
+    "repository_dir": "the folder of the git repository that `cwd` lay in, where that was on this machine",
     "harness": "the program that wrote the session: pi, claude_code, codex, opencode or gemini",
     "session_id": "the harness's own id of the session",
     "session_ids": "the sessions in which it was said",

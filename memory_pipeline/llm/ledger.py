@@ -18,13 +18,13 @@ from functools import partial
 from typing import Any
 
 import polars as pl
-from filelock import FileLock
 
 from memory_pipeline.days import day_of
 from memory_pipeline.lake.store import DamagedTableError
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import BudgetReachedError
+from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.settings import variable
 from memory_pipeline.workspace import Workspace

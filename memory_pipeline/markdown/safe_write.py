@@ -15,9 +15,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from filelock import FileLock
-
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.locks import FileLock
 
 BACKUPS_KEPT = 20
 # An edit takes milliseconds; whoever holds the lock for longer hangs, and waiting for ever would hang us too.

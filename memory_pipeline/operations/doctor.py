@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 import polars as pl
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from memory_pipeline.connections.agents import CannotConnectError
 from memory_pipeline.connections.connecting import told as told_of_agents
@@ -29,6 +29,7 @@ from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import ModelConfig, observer_model, reflector_model
 from memory_pipeline.llm.found import PROVIDERS
+from memory_pipeline.locks import FileLock, LocksUnsupportedError
 from memory_pipeline.markdown.safe_write import TEMPORARY_FILE_SECONDS
 from memory_pipeline.markdown.strays import find_strays, remove_strays
 from memory_pipeline.operations.forgetting.doing import unfinished
@@ -36,6 +37,7 @@ from memory_pipeline.proposals.attention import judge_attention
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.sessions.discovery import default_roots, roots
+from memory_pipeline.sessions.not_read import IS_NOT_READ
 from memory_pipeline.settings import SettingError, Settings
 from memory_pipeline.text.phrases import missing_phrases
 from memory_pipeline.workspace import Workspace
@@ -167,13 +169,16 @@ def _sessions(settings: Settings, lake: Lake) -> Iterator[Finding]:
     except SettingError as error:
         yield Finding("session files", PROBLEM, f"{error}", "memory settings set session_dirs DIR")
         return
-    known = lake.read("files", columns=["path", "reason"])
+    known = lake.read("files", columns=["path", "reason", "side_file_of"])
     for folder in read:
         own = known.filter(pl.col("path").str.starts_with(f"{folder}{os.sep}"))
-        unread = own.filter(pl.col("reason").is_not_null()).height
-        if not own.is_empty():
-            said = f"{folder}: {own.height - unread} files read" + (f", {unread} not" if unread else "")
-            yield Finding("session files", OK, said)
+        unread = own.filter(IS_NOT_READ).height
+        if not os.access(folder, os.R_OK | os.X_OK):
+            fix = f"chmod u+rx {_quoted(folder)}"
+            yield Finding("session files", WARNING, f"{folder} cannot be read, so its sessions are missing", fix)
+        elif not own.is_empty():
+            said = f"{folder}: {own['reason'].null_count()} files read"
+            yield Finding("session files", OK, said + (f", {unread} not: `memory status` names them" if unread else ""))
         elif any(folder.iterdir()):
             yield Finding("session files", WARNING, f"{folder}: nothing of it is read yet", "memory run")
         else:
@@ -202,6 +207,9 @@ def _locks(settings: Settings) -> Iterator[Finding]:
             except Timeout:
                 holder = _holder(path)
                 held.append(f"{path.name} by " + (f"process {holder}" if holder else "another process"))
+            except LocksUnsupportedError as error:
+                yield Finding("locks", PROBLEM, f"{error}", "as it says")
+                return
             except OSError as error:
                 yield Finding("locks", PROBLEM, f"{path} cannot be used: {error}", f"ls -l {_quoted(path)}")
     said = f"in use: {'; '.join(held)}" if held else "none is held; one of a process that ended holds nothing"

@@ -15,8 +15,7 @@ import re
 import shutil
 from collections.abc import Callable
 
-from filelock import FileLock
-
+from memory_pipeline.locks import FileLock
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace_marks import FORMAT, keep_format, kept_format
 

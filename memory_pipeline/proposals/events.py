@@ -14,13 +14,13 @@ from datetime import UTC, date, datetime
 from typing import Self
 
 import polars as pl
-from filelock import FileLock
 
 from memory_pipeline.daily_log.render import LogDecision, write_decisions
 from memory_pipeline.days import day_of
 from memory_pipeline.lake.rows import DecisionRow, FixRow, ProposalState, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, write_atomically
 from memory_pipeline.proposals.score import OF_PRIORITY, with_sessions
 from memory_pipeline.text.priorities import MEDIUM

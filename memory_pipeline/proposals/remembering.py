@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import polars as pl
-from filelock import FileLock
 
 from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState, RememberedRow, typed_rows
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.proposals.events import APPROVED, FIRST_REMEMBERED, PENDING, REJECTED, ProposalLog, proposal_id

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 import polars as pl
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from memory_pipeline.days import day_of
 from memory_pipeline.embeddings.stage import vectors_of
@@ -21,6 +21,7 @@ from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.lake.rows import PoolReflectionRow, ReflectionRow, distinct, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.locks import FileLock
 from memory_pipeline.observations.model import row_id
 from memory_pipeline.reflections.model import Observation, ReflectionLine, Reflector, section_at, section_name
 from memory_pipeline.settings import Settings

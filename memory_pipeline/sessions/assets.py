@@ -81,7 +81,7 @@ def not_read(catalogue: Catalogue, keys: Collection[str]) -> dict[str, Any]:
     characters as a table.
     """
     rows = [catalogue.rows[key] for key in sorted(keys)]
-    files = [(row["path"], None, row["reason"]) for row in rows if row["reason"]]
+    files = [(row["path"], None, row["reason"]) for row in rows if row["reason"] and not row["side_file_of"]]
     left_out = [(row["path"], None, row["excluded"]) for row in rows if row["excluded"]]
     records = [(row["path"], p["line"], p["reason"]) for row in rows for p in row["problems"] or []]
     counts = {

@@ -37,6 +37,8 @@ def new_row(key: str, source: Source, reader: str) -> FileRow:
         "branch": None,
         "repository": None,
         "begins_with_plan": None,
+        "repository_dir": None,
+        "side_file_of": None,
     }
 
 
@@ -57,6 +59,7 @@ def unread_row(row: FileRow, known: FileRow, reason: str) -> FileRow:
         "branch": known["branch"],
         "repository": known["repository"],
         "begins_with_plan": known["begins_with_plan"],
+        "repository_dir": known["repository_dir"],
         "reason": reason,
     }
 

@@ -88,6 +88,10 @@ def test_bad_files_are_named_and_the_good_one_is_read(tmp_path: Path) -> None:
     )
     assert status["session_files"] == {"pi": 1}
     named = {Path(path).name: reason for path, reason in status["files_not_read"].items()}
+    for path, reason in status["files_not_read"].items():
+        assert f"  {path}: {reason}\n" in result.stdout  # a run lists the same as `memory status`
+    for line in status["records_not_read"]:
+        assert f"  {line}\n" in result.stdout
     assert set(named) == {"empty.jsonl", "other.jsonl", "prose.json", "binary.jsonl"}
     assert all(reason.endswith(".") for reason in named.values())
     assert status["unknown_record_types"] == {"pi: hologram": 1}

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from filelock import FileLock
 
 from memory_pipeline.embeddings.removing import find_points, remove_points
 from memory_pipeline.lake.opening import kept_objects, storage_of
@@ -27,6 +26,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.lake.versions import keep_version
 from memory_pipeline.llm.batch_file import read_batch_file
+from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically
 from memory_pipeline.operations.forgetting.aim import Aim, CannotForgetError, aim_at
 from memory_pipeline.operations.forgetting.databases import clean_events, find_events

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.locks import FileLock
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, INVALID, REJECTED, SUPERSEDED, WITHDRAWN, ProposalLog
 from memory_pipeline.proposals.review import as_offered, decide, reconcile
 from memory_pipeline.proposals.review_file import Proposal

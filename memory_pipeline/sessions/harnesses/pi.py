@@ -85,6 +85,13 @@ _SETTINGS_BYTES = 1_000_000
 class Pi(Harness[Record]):
     name = format = "pi"
     record_type = Record
+    side_files = (
+        "settings.json",
+        "auth.json",
+        "models.json",
+        "sessions/sessions.json",  # OpenClaw's list of its sessions
+        "*.trajectory.jsonl",  # and what its program did
+    )
 
     def __init__(self, name: str = "pi", *folders: str) -> None:
         self.name, self.folders = name, folders or _FOLDERS

@@ -30,6 +30,9 @@ class Harness(Protocol[R]):
 
     folders: tuple[str, ...] = ()
     """Patterns of the folders in which it keeps sessions; `folders.py` has their notation."""
+    side_files: tuple[str, ...] = ()
+    """Patterns of the ends of paths of what it keeps beside its sessions: nobody misses a session there. One that is a
+    session all the same is read."""
 
     @property
     def name(self) -> str:

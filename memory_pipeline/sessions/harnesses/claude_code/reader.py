@@ -61,6 +61,22 @@ _FOLDERS = ("${CLAUDE_CONFIG_DIR:-~/.claude,${XDG_CONFIG_HOME:-~/.config}/claude
 class ClaudeCode(Harness[Record]):
     name = format = "claude_code"
     record_type = Record
+    side_files = (
+        "sessions-index.json",
+        "agent-*.meta.json",  # what a sub-agent was started with
+        "subagents/journal.jsonl",
+        "workflows/*/journal.jsonl",
+        "workflows/wf_*.json",
+        "tool-results/*.json",
+        "tool-results/*.jsonl",
+        "local-agent-mode-sessions/*/*/local_*.json",  # Cowork's own description of a session
+        "history.jsonl",
+        "stats-cache.json",
+        "settings.json",
+        "settings.local.json",
+        "todos/*.json",
+        "tasks/*/*.json",
+    )
 
     def __init__(self, name: str = "claude_code", *folders: str) -> None:
         self.name, self.folders = name, folders or _FOLDERS

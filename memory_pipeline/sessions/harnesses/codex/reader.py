@@ -64,6 +64,14 @@ _FOLDERS = (
 class Codex(Harness[Record]):
     name = format = "codex"
     record_type = Record
+    side_files = (
+        "session_index.jsonl",
+        "history.jsonl",
+        "auth.json",
+        "models_cache.json",
+        "version.json",
+        ".codex-global-state.json",
+    )
 
     def __init__(self, name: str = "codex", *folders: str) -> None:
         self.name, self.folders = name, folders or _FOLDERS

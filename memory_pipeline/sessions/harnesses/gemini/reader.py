@@ -45,6 +45,19 @@ class Gemini(HarnessWithRecords[JsonObject]):
     name = "gemini"
     folders = ("${GEMINI_CLI_HOME:-~}/.gemini/tmp",)
     record_type: type[JsonObject] = dict
+    side_files = (
+        "logs.json",  # the prompts of all sessions of a project
+        "logs/session-*.jsonl",  # what the program did
+        "checkpoints/*.json",
+        "checkpoint-*.json",
+        "tool-outputs/*/*.json",
+        "settings.json",
+        "projects.json",
+        "state.json",
+        "trustedFolders.json",
+        "oauth_creds.json",
+        "google_accounts.json",
+    )
 
     def recognises(self, record: JsonObject) -> bool:
         """A snapshot, the first record of a log, or a message where that was lost."""

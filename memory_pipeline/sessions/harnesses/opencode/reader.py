@@ -55,6 +55,14 @@ _DATA = "${XDG_DATA_HOME:-~/.local/share}"
 class OpenCode(HarnessWithFolders[JsonObject]):
     name = format = "opencode"
     record_type: type[JsonObject] = dict
+    side_files = (
+        "auth.json",
+        "mcp-auth.json",
+        "storage/session_diff/*.json",
+        "storage/session_share/*.json",
+        "storage/project/*.json",
+        "storage/todo/*.json",
+    )
 
     def __init__(self, name: str = "opencode", *folders: str) -> None:
         """An agent whose folder and database have its name; a variable names another database, from there on."""

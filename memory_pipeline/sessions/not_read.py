@@ -1,0 +1,33 @@
+"""What could not be read, in one list for everything that tells of it: `memory run` and `status`, the doctor, the UI.
+
+Files that agents keep beside their sessions are not in it, for nobody misses a session there.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+import polars as pl
+
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.sessions import harnesses
+
+IS_NOT_READ = pl.col("reason").is_not_null() & pl.col("side_file_of").is_null()
+"""Of a row of `files`."""
+
+
+def owner_of_side_file(path: str) -> str | None:
+    """The first agent that keeps files with such a path beside its sessions."""
+    place = PurePath(path)
+    owners = (harness.name for harness in harnesses.HARNESSES if any(map(place.match, harness.side_files)))
+    return next(owners, None)
+
+
+def not_read(lake: Lake) -> dict[str, dict[str, str] | list[str]]:
+    """The files and folders that could not be read, each with the reason, and the lines of the other files."""
+    files = lake.read("files", columns=["path", "reason", "side_file_of", "problems"]).sort("path")
+    lines = files.select("path", "problems").explode("problems", empty_as_null=True).drop_nulls().unnest("problems")
+    return {
+        "files_not_read": dict(files.filter(IS_NOT_READ).select("path", "reason").iter_rows()),
+        "records_not_read": [f"{p}:{n}: {r}" for p, n, r in lines.select("path", "line", "reason").iter_rows()],
+    }
