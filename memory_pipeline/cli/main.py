@@ -38,6 +38,7 @@ COMMANDS = {
     "why": "Show where a line comes from, back to the words that were said.",
     "friction": "List what keeps going wrong, and what would end it.",
     "remember": "Offer a line for MEMORY.md in your own words.",
+    "import": "Offer what other tools remember of you for review.",
     "push": "Send what was said here, redacted, to a lake in a bucket.",
     "team": "Offer a team's memory what two of its people approved.",
     "forget": "Take a session, a line or words out of all that is kept.",
@@ -56,6 +57,8 @@ COMMANDS = {
 }
 """By name: the first line of its docstring. The command is the function `memory_pipeline.cli.NAME.NAME`, or the Typer
 `memory_pipeline.cli.NAME.app` where it has commands of its own."""
+_MODULES = {"import": "importing"}
+"""Of a name that Python keeps for itself, the one that is used in its place."""
 
 
 ALLOCATIONS = 10_000
@@ -73,10 +76,11 @@ class LazyGroup(TyperGroup):
 
 def load_command(name: str) -> Any:
     """The command with its options."""
-    module = import_module(f"memory_pipeline.cli.{name}")
+    own = _MODULES.get(name, name)
+    module = import_module(f"memory_pipeline.cli.{own}")
     if not hasattr(module, "app"):  # without commands of its own
         one = typer.Typer(add_completion=False, rich_markup_mode=None)
-        one.command(name)(getattr(module, name))
+        one.command(name)(getattr(module, own))
         return typer.main.get_command(one)
     group = typer.main.get_command(module.app)
     group.name = name

@@ -370,6 +370,8 @@ class RememberedRow(TypedDict):
     cwd: str | None
     project: str | None
     owner: str
+    source_file: str | None
+    source_line: int | None
 
 
 class ProposalState(ProposalRow):

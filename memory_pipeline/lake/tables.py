@@ -355,7 +355,8 @@ TABLES: dict[str, Table] = {
         is_derived=False,
     ),
     "remembered": Table(
-        "one line that a user, or an agent for them, asked to be remembered: a proposal that no stage made",
+        "one line that a user, or an agent for them, asked to be remembered, or that was imported from another tool's "
+        "memory: a proposal that no stage made",
         {
             "day": pl.Date(),
             "proposal_id": pl.String(),
@@ -370,6 +371,8 @@ TABLES: dict[str, Table] = {
             "cwd": pl.String(),
             "project": pl.String(),
             "owner": pl.String(),
+            "source_file": pl.String(),
+            "source_line": pl.Int64(),
         },
         ("proposal_id",),
         is_derived=False,
@@ -653,7 +656,7 @@ COLUMN_NOTES = {
     "of a tool's result, that they refused it",
     "answered": "that question, plan or call itself (clipped), where it is known",
     "source_file": "path of the file it was read from",
-    "source_line": "line in the session file, from 1",
+    "source_line": "line of the file, from 1; of a row in a database its number",
     "line": "line in the daily log, from 1, when the note was read last",
     "role": "user, assistant, tool or injected",
     "said_at": "when it was said, UTC; where `untimed` says that nobody recorded it, only its day and order are meant",
@@ -712,7 +715,7 @@ COLUMN_NOTES = {
     "referenced_at": "the day that it speaks of, where it names one: its first moment, UTC",
     "evidence": "the spans of the messages that carry it: characters start to end of messages.text",
     "observer": "which observer made the row",
-    "trust": "the speaker: user, assistant, tool, paste, injected, model or team",
+    "trust": "the speaker: user, assistant, tool, paste, injected, model or team; `imported` of an imported line",
     "flags": "what is known against it, or about how it was made",
     "trace": "what led to it: what set it off → what was looked into → what was decided → why",
     "point_id": "id of the vector in the index",
@@ -744,7 +747,8 @@ COLUMN_NOTES = {
     "place": "the file in the workspace that approval changes, from its top; empty where the user makes the change",
     "applied_at": "when the file was changed, UTC",
     "would_apply_at": "when it was first found that it would be applied without asking, UTC",
-    "client": "the program through which an agent asked for it, as it calls itself; empty where a user did",
+    "client": "the program through which an agent asked for it, as it calls itself, or the memory that it was imported "
+    "from; empty where a user asked",
     "worth": "score of the line, by what can be seen in it, from about -3 to 3.1, or of a friction fix its severity: "
     "the highest are shown first",
     "supersedes": "ids of the proposals whose line this one replaces once it is approved",

@@ -68,12 +68,12 @@ class MemoryText:
 
 def read_memory_file(path: Path, redactor: Redactor, promoted: Mapping[str, date]) -> MemoryText:
     """Raises `NotAuditedError` for what is no text, or nothing to audit."""
-    return taken_apart(path, _text_of(path), redactor, promoted)
+    return taken_apart(path, text_of(path), redactor, promoted)
 
 
 def taken_apart(path: Path, text: str, redactor: Redactor, promoted: Mapping[str, date]) -> MemoryText:
     """The same of a text that was read already."""
-    shown, secrets = _without_secrets(text, redactor)
+    shown, secrets = without_secrets(text, redactor)
     rows = shown.split("\n")
     unwrapped = _unwrapped(rows)
     found = list(memory_lines(unwrapped, promoted))
@@ -91,10 +91,11 @@ def taken_apart(path: Path, text: str, redactor: Redactor, promoted: Mapping[str
     return MemoryText(path, tuple(lines), tuple(secrets), any(line.proposal_id for line in lines))
 
 
-def _text_of(path: Path) -> str:
-    if path.is_dir():
-        raise NotAuditedError(f"{path} is a directory; name a file in it, such as {path / 'AGENTS.md'}.")
+def text_of(path: Path) -> str:
+    """The text of a memory file. Raises `NotAuditedError`, with a sentence, for what is none."""
     try:
+        if path.is_dir():
+            raise NotAuditedError(f"{path} is a directory; name a file in it, such as {path / 'AGENTS.md'}.")
         if not path.is_file():
             raise NotAuditedError(f"There is no file {path}; name a memory file, such as AGENTS.md.")
         if (size := path.stat().st_size) > MAX_BYTES:
@@ -113,11 +114,11 @@ def _text_of(path: Path) -> str:
         number = data.count(b"\n", 0, error.start) + 1
         raise NotAuditedError(f"{path} is not UTF-8 (line {number}); save it as UTF-8.") from None
     if not text.strip():
-        raise NotAuditedError(f"{path} is empty; there is nothing to audit.")
+        raise NotAuditedError(f"{path} is empty; there is nothing to read.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _without_secrets(text: str, redactor: Redactor) -> tuple[str, list[HiddenSecret]]:
+def without_secrets(text: str, redactor: Redactor) -> tuple[str, list[HiddenSecret]]:
     """The text with marks in place of its secrets, on the same lines as before."""
     found: dict[tuple[int, str], HiddenSecret] = {}
     for _ in range(MAX_ROUNDS):

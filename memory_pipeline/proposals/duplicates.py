@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memory_pipeline.scope import are_apart
 from memory_pipeline.text.languages.identify import ENGLISH, language_of
-from memory_pipeline.text.sameness import OFFERED
+from memory_pipeline.text.sameness import OFFERED, Sameness
 from memory_pipeline.text.similarity import content_words, is_latin, overlap
 from memory_pipeline.text.specifics import differ_in_numbers
 from memory_pipeline.text.wording import contradict, opposes, retracted_names, takes_place_of
@@ -28,6 +28,14 @@ class Known:
     proposal_id: str | None
     text: str
     projects: tuple[str, ...] = ()
+
+
+Differ = Callable[[str, Sequence[str], Known], bool]
+"""Whether a text that was said in these projects says something else than a line that is like it."""
+
+
+def _differ(text: str, projects: Sequence[str], known: Known) -> bool:
+    return (opposes if are_apart(projects, known.projects) else contradict)(text, known.text)
 
 
 @dataclass
@@ -68,15 +76,23 @@ class KnownLines:
         """The line that has these words."""
         return next((known for known in self.lines if known.text == text), None)
 
-    def same(self, text: str, vector: Sequence[float] | None = None, projects: Sequence[str] = ()) -> Known | None:
-        """The line that says the same and is most like the text, if there is one; never one that it contradicts, or of
-        another project one that refuses what it does."""
+    def same(
+        self,
+        text: str,
+        vector: Sequence[float] | None = None,
+        projects: Sequence[str] = (),
+        *,
+        sameness: Sameness = OFFERED,
+        differ: Differ = _differ,
+    ) -> Known | None:
+        """The line that says the same and is most like the text, if there is one; never one from which it differs: by
+        default one that it contradicts, or of another project one that refuses what it does."""
         words = content_words(text)
         shared = {index for word in words for index in self._having.get(word, ())}
         # of two that are equally like it the same one, in whatever order a run that was interrupted came to know them
         near = ((-overlap(words, self._words[i]), self.lines[i].proposal_id or _BY_HAND, i) for i in shared)
-        for _, _, index in sorted(found for found in near if -found[0] >= OFFERED.overlap):
-            if not _differ(text, projects, self.lines[index]):
+        for _, _, index in sorted(found for found in near if -found[0] >= sameness.overlap):
+            if not differ(text, projects, self.lines[index]):
                 return self.lines[index]
         if vector is None or not self._vectors or not is_latin(text):
             return None
@@ -85,12 +101,12 @@ class KnownLines:
         if self._matrix is None:
             self._matrix = np.stack(self._vectors)
         likeness = self._matrix @ np.asarray(vector, dtype=np.float32)
-        for place in np.argsort(-likeness)[: int((likeness >= OFFERED.cosine).sum())]:
+        for place in np.argsort(-likeness)[: int((likeness >= sameness.cosine).sum())]:
             known = self.lines[self._with_vector[int(place)]]
             is_foreign = language_of(text) != ENGLISH or language_of(known.text) != ENGLISH
             if is_foreign and words.isdisjoint(self._words[self._with_vector[int(place)]]):
                 continue  # the model is for English
-            if not (differ_in_numbers(text, known.text) or _differ(text, projects, known)):
+            if not (differ_in_numbers(text, known.text) or differ(text, projects, known)):
                 return known
         return None
 
@@ -108,7 +124,3 @@ class KnownLines:
         words = content_words(text)
         near = dict.fromkeys(index for named, index in self._taking if named <= words)
         return [self.lines[i] for i in near if takes_place_of(self.lines[i].text, text)]
-
-
-def _differ(text: str, projects: Sequence[str], known: Known) -> bool:
-    return (opposes if are_apart(projects, known.projects) else contradict)(text, known.text)

@@ -25,7 +25,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import APPROVED, PENDING, ProposalLog
 from memory_pipeline.proposals.fixes import to_make
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
-from memory_pipeline.proposals.remembering import told_by
+from memory_pipeline.proposals.remembering import IMPORTED, told_by
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace import Workspace
 
@@ -72,8 +72,12 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
             moment = event["moment"].astimezone(workspace.settings.zone)
             event["moment"] = moment.date() if event["moment"] in untimed else moment
     asked = typed_rows(log.table("remembered").filter(pl.col("proposal_id") == proposal_id), RememberedRow)
-    offered = f"{row['section']}{takes}" + "".join(f", asked for by {told_by(r)}" for r in asked)
+    offered = f"{row['section']}{takes}" + "".join(f", {_asked_for(r)}" for r in asked)
     return [_event(row["day"], "offered", offered), *told, *now, *_left_to_do(log, row)]
+
+
+def _asked_for(row: RememberedRow) -> str:
+    return told_by(row) if row["trust"] == IMPORTED else f"asked for by {told_by(row)}"
 
 
 def _applied(log: ProposalLog, proposal_id: str) -> Iterator[Event]:

@@ -7,14 +7,18 @@ it like on any other. No stage reads or writes that table, so a run that is unde
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from pathlib import Path
 
 import polars as pl
 
+from memory_pipeline.connections.files import told_path
 from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState, RememberedRow, typed_rows
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.blocks import one_line
@@ -41,6 +45,8 @@ AGENT = "assistant"
 """The speaker of what an agent asks for."""
 TEAM = "team"
 """That of what several people have approved, each in a workspace of their own."""
+IMPORTED = "imported"
+"""That of a line which stood in another tool's memory."""
 MAX_TEXT = 1_000
 """Characters. Every session is shown the lines of MEMORY.md; what is longer belongs into a file of the project."""
 MAX_CLIENT = 40
@@ -101,20 +107,33 @@ def remember(
             "trust": trust,
             "client": clip(one_line(client), MAX_CLIENT) if client else None,
             "said_at": now,
-            "content_hash": hashlib.sha256(" ".join(words(line)).encode()).hexdigest(),
+            "content_hash": content_hash(line),
             "worth": line_score(line, kind, trust, HIGH if high else MEDIUM) + ASKED_FOR * (trust == USER),
             "cwd": cwd,
             "project": project,
             "owner": settings.owner,
+            "source_file": None,
+            "source_line": None,
         }
-
-        def with_it(rows: pl.DataFrame) -> pl.DataFrame:
-            numbers = [int(one.rpartition("-")[2]) for one in rows["proposal_id"]]
-            row["proposal_id"] = proposal_id(day, max(numbers, default=FIRST_REMEMBERED - 1) + 1)
-            return pl.concat([rows, pl.DataFrame([row], schema=TABLES["remembered"].columns)])
-
-        lake.update("remembered", with_it, day)
+        add_rows(lake, day, [row])
     return Remembered(row["proposal_id"], line, named)
+
+
+def add_rows(lake: Lake, day: date, rows: Sequence[RememberedRow]) -> None:
+    """Store the rows of a day, each with the next free id, which is put into it. The caller holds `REMEMBERED_LOCK`."""
+
+    def with_them(stored: pl.DataFrame) -> pl.DataFrame:
+        numbers = (int(one.rpartition("-")[2]) for one in stored["proposal_id"])
+        for number, row in enumerate(rows, max(numbers, default=FIRST_REMEMBERED - 1) + 1):
+            row["proposal_id"] = proposal_id(day, number)
+        return pl.concat([stored, pl.DataFrame(rows, schema=TABLES["remembered"].columns)])
+
+    lake.update("remembered", with_them, day)
+
+
+def content_hash(line: str) -> str:
+    """The hash of the words that a proposal stands for."""
+    return hashlib.sha256(" ".join(words(line)).encode()).hexdigest()
 
 
 def section_named(settings: Settings, name: str) -> str:
@@ -126,9 +145,12 @@ def section_named(settings: Settings, name: str) -> str:
 
 
 def told_by(row: RememberedRow) -> str:
-    """Who asked for it, for the user."""
+    """Who asked for it, or where it stood, for the user."""
     if row["trust"] == USER:
         return "you, with `memory remember`"
+    if row["trust"] == IMPORTED:
+        place = f"{told_path(Path(row['source_file'] or ''))}:{row['source_line']}"
+        return one_line(f"from {row['client']}, {place}")
     if row["trust"] == TEAM:
         return f"{row['client']}, who have each approved it"
     client = f" ({row['client']})" if row["client"] else ""

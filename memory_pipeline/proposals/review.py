@@ -39,6 +39,7 @@ from memory_pipeline.proposals.events import (
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.expiry import expired_unseen, expiries, expiring_on
 from memory_pipeline.proposals.fixes import MAX_SHOWN, adds_to_memory, change_of, new_fixes
+from memory_pipeline.proposals.importing import imported_ids
 from memory_pipeline.proposals.memory_copies import MemoryCopies, is_gone
 from memory_pipeline.proposals.memory_file import PROPOSAL_ID, Promotion, add_lines, strike_lines, strike_words
 from memory_pipeline.proposals.quoted_change import visible
@@ -147,7 +148,7 @@ def reconcile(
             status = log.status
             kept = None if result.damaged or text is None else without_notices(text)
             pending, on_file = log.pending(), offered_in(kept or "")
-            waiting = _best(pending, _touched(log, text or ""), settings, now)
+            waiting = _best(log, pending, _touched(log, text or ""), settings, now)
             offered = _offered(workspace, log, waiting, on_file, now)
             out = status.keys() - {row["proposal_id"] for row in waiting}  # decided, or displaced by better ones
             new = update_review(kept, offered, out, day=day_of(now, settings.zone), now=now)
@@ -213,7 +214,7 @@ def on_display(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
     """The pending proposals that a user is shown now, best first: those in REVIEW.md, then up to the limit."""
     path = workspace.settings.review_file
     on_file = offered_in(decode(path.read_bytes())) if path.exists() else {}
-    return _best(log.pending(), on_file, workspace.settings, now_utc())
+    return _best(log, log.pending(), on_file, workspace.settings, now_utc())
 
 
 def as_offered(
@@ -246,20 +247,26 @@ def _offered(
 
 
 def _best(
-    waiting: list[ProposalState], kept: Collection[str], settings: Settings, now: datetime
+    log: ProposalLog, waiting: list[ProposalState], kept: Collection[str], settings: Settings, now: datetime
 ) -> list[ProposalState]:
     """What is kept, and the best of the others up to the limit, best first; fixes have a limit of their own.
 
     Half of the places are for what was said lately, so that the lines of a year that was backfilled do not push it out.
+    Imported lines count as said long ago, and take at most half of the places.
     """
     lately = now - timedelta(days=settings.lookback_days)
     chosen: set[str] = set()
+    imported = imported_ids(log)
+    of_imports = [row["proposal_id"] for row in waiting if row["proposal_id"] in imported]
+    stay, come = ([p for p in of_imports if (p in kept) == stays] for stays in (True, False))
+    behind = set(come[max(0, settings.pending_limit // 2 - len(stay)) :])
     for limit, fixes in ((settings.pending_limit, False), (min(MAX_SHOWN, settings.pending_limit), True)):
         of_kind = [row for row in waiting if is_fix(row["proposal_id"]) == fixes]
         stays = [row["proposal_id"] for row in of_kind if row["proposal_id"] in kept]
-        others = [row for row in of_kind if row["proposal_id"] not in kept]
+        others = [row for row in of_kind if row["proposal_id"] not in kept and row["proposal_id"] not in behind]
+        said = [row for row in others if row["proposal_id"] not in imported]
         places = max(0, limit - len(stays))
-        new = [row["proposal_id"] for row in others if row["last_seen"] and row["last_seen"] >= lately][: places // 2]
+        new = [row["proposal_id"] for row in said if row["last_seen"] and row["last_seen"] >= lately][: places // 2]
         best = [row["proposal_id"] for row in others if row["proposal_id"] not in new][: places - len(new)]
         chosen.update(stays, new, best)
     return [row for row in waiting if row["proposal_id"] in chosen]

@@ -12,6 +12,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.proposals.context import contexts, told_before
 from memory_pipeline.proposals.history import history
+from memory_pipeline.proposals.remembering import IMPORTED
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace import Workspace
@@ -209,15 +210,16 @@ def _said(
 
 
 def _asked_for(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:
-    """The words with which it was asked to be remembered."""
+    """The words with which it was asked to be remembered, or the line of another tool's memory."""
+    is_imported = row["trust"] == IMPORTED
     return {
         "said_at": row["said_at"].astimezone(settings.zone),
         "untimed": None,
-        "role": row["trust"],
+        "role": "written" if is_imported else row["trust"],
         "quote": row["text"],
         "session": None,
         "harness": row["client"] or ("`memory remember`" if row["trust"] == "user" else "the MCP server"),
-        "source": row["cwd"] or "",
+        "source": f"{row['source_file']}:{row['source_line']}" if is_imported else row["cwd"] or "",
         "message_id": row["proposal_id"],
     }
 

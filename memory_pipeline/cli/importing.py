@@ -1,0 +1,166 @@
+"""`memory import`: what other tools remember of a user, offered for review like what their sessions gave."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from filelock import Timeout
+
+from memory_pipeline.cli.console import MISUSED, fail, print_json, say
+from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.connections.files import told_path
+from memory_pipeline.operations.importing.files import Importer, MemoryFile
+from memory_pipeline.operations.importing.sources import SOURCES, read_path, read_sources
+from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
+from memory_pipeline.proposals.importing import Judged, judged, offer
+from memory_pipeline.proposals.review import now_utc, reconcile
+from memory_pipeline.recall.kept_briefing import refresh_kept
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.workspace import Workspace
+
+SHOWN, MAX_LINE = 5, 160
+"""New lines of a file that are listed, and their characters; --json has all."""
+WAIT_SECONDS = 2.0
+"""For a run that writes REVIEW.md just now; it has the lines all the same."""
+_Found = list[tuple[MemoryFile, list[Judged]]]
+
+
+def importing(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="PATH", help="A memory file, a claude-mem database or a project's folder; in place of the sources."
+        ),
+    ] = None,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option("--from", metavar="NAME", help=f"Only this source: {', '.join(SOURCES)}; may be given again."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what was found.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print as JSON; asks nothing and needs --yes or --dry-run.")
+    ] = False,
+) -> None:
+    """Offer what other tools remember of you for review.
+
+    Read are the memories of Claude Code, Codex, Gemini CLI and claude-mem, and the AGENTS.md, CLAUDE.md and GEMINI.md
+    of this project. A line that is known, or that you decided on before, is left out. Nothing is written to the files
+    that are read, and nothing enters MEMORY.md before you approve it.
+    """
+    if as_json and not (yes or dry_run):
+        raise fail("--json asks nothing: add --yes to offer the lines, or --dry-run to only see them.", MISUSED)
+    if paths and sources:
+        raise fail("Name either PATH or --from: a path is read whatever it is.", MISUSED)
+    if unknown := [name for name in sources or () if name not in SOURCES]:
+        raise fail(f"{unknown[0]!r}: no such source; expected one of {', '.join(SOURCES)}.", MISUSED)
+    settings = settings_of_call()
+    workspace = Workspace.open(settings)
+    files = _read(workspace, paths or [], sources or list(SOURCES))
+    lines = [line for file in files for line in file.lines]
+    found = _by_file(files, judged(workspace, lines))
+    if not as_json:
+        _show(found)
+    new = [one.line for _, of_file in found for one in of_file if not one.known]
+    if new and not dry_run:
+        _confirm(settings, len(new), yes)
+        with suppress(Timeout):
+            reconcile(workspace, now_utc(), wait=WAIT_SECONDS)  # what is marked in REVIEW.md counts first
+        found = _by_file(files, offer(workspace, lines, now_utc()))
+        with suppress(Timeout):
+            reconcile(workspace, now_utc(), wait=WAIT_SECONDS)
+        refresh_kept(settings)
+    if as_json:
+        print_json(_rows(found, stored=not dry_run))
+    elif new and not dry_run:
+        _done(workspace, found)
+
+
+def _read(workspace: Workspace, paths: Sequence[Path], sources: Sequence[str]) -> list[MemoryFile]:
+    importer = Importer(workspace)
+    if paths:
+        return [file for path in paths for file in read_path(importer, path.expanduser().absolute())]
+    return read_sources(importer, sources, Path.cwd())
+
+
+def _by_file(files: Sequence[MemoryFile], found: Sequence[Judged]) -> _Found:
+    rest = iter(found)
+    return [(file, [next(rest) for _ in file.lines]) for file in files]
+
+
+def _show(found: _Found) -> None:
+    for file, lines in found:
+        if file.problem:
+            say(file.problem, "yellow")
+            continue
+        new, known = [one for one in lines if not one.known], Counter(one.known for one in lines if one.known)
+        told = f"{_lines(len(lines))}, {len(new)} new, {_counted(known, 'known')}"
+        told += f"; {_counted(file.left_out, 'not importable')}" if file.left_out else ""
+        say(f"{told_path(file.path)}: {told}", "bold")
+        for one in new[:SHOWN]:
+            say(f"  {one.line.number}: {clip(one.line.text, MAX_LINE)}")
+        if len(new) > SHOWN:
+            say(f"  … and {len(new) - SHOWN} more new lines", "dim")
+    if not found:
+        say("Nothing was found: no other tool has a memory on this machine, and this project has no instructions.")
+    elif not any(one for _, lines in found for one in lines if not one.known):
+        say("Nothing is new.", "dim")
+
+
+def _counted(counts: Mapping[str, int], what: str) -> str:
+    """How many in all, and of each kind."""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    return f"{sum(counts.values())} {what}{f' ({kinds})' if kinds else ''}"
+
+
+def _lines(count: int) -> str:
+    return f"{count} {'line' if count == 1 else 'lines'}"
+
+
+def _confirm(settings: Settings, count: int, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise fail("Nothing was offered: nobody can be asked here. `--yes` offers the lines without asking.", MISUSED)
+    say(f"REVIEW.md shows at most {settings.pending_limit // 2} imported lines at once; the others wait behind them.")
+    if not typer.confirm(f"Offer {_lines(count)} for review?", default=True):
+        say("Nothing was offered.", "dim")
+        raise typer.Exit
+
+
+def _done(workspace: Workspace, found: _Found) -> None:
+    ids = {one.proposal_id for _, lines in found for one in lines if not one.known}
+    there = len(ids & ProposalLog(workspace.lake).standing_on(REVIEW_SURFACE).keys())
+    say(f"{_lines(len(ids))} offered, {there} of them in {workspace.settings.review_file} now.", "green")
+    say("`memory review` goes through them; `memory why ID` names the file and line of each.")
+
+
+def _rows(found: _Found, *, stored: bool) -> dict[str, Any]:
+    files = [
+        {
+            "source": file.source,
+            "path": str(file.path),
+            "problem": file.problem or None,
+            "not_importable": dict(file.left_out),
+            "lines": [
+                {
+                    "line": one.line.number,
+                    "text": one.line.text,
+                    "project": one.line.project,
+                    "known": one.known or None,
+                    "proposal_id": one.proposal_id,
+                }
+                for one in lines
+            ],
+        }
+        for file, lines in found
+    ]
+    new = sum(not one.known for _, lines in found for one in lines)
+    return {"offered": new if stored else 0, "new": new, "files": files}

@@ -1,0 +1,93 @@
+"""claude-mem's database: what it calls decisions, and the user's standing directives.
+
+As its schema of 2026 (migration 35) has it: `observations` have a type, of which only a decision says what is to hold;
+the others tell what was changed, fixed or found out, and `session_summaries` what was done. `directives`, where there
+are any, are rules that a user gave it. `sdk_sessions` is not needed: an observation names its project.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from memory_pipeline.operations.importing.files import Importer, MemoryFile, Scope
+from memory_pipeline.operations.importing.lines import TextLine, why_no_line
+from memory_pipeline.proposals.importing import ImportLine
+from memory_pipeline.reflections.model import ARCHITECTURE, RULES
+from memory_pipeline.sessions.harnesses.sqlite import opened, text
+from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError
+
+ORIGIN = "claude-mem"
+MAX_ROWS = 200
+"""Decisions of a database, the newest: of thousands the old ones hold least often."""
+HEADER = b"SQLite format 3\0"
+_NOT_NOW = "it is in use or was changed while it was read; run it again when claude-mem is idle."
+
+
+def is_database(path: Path) -> bool:
+    """Whether the file begins as an SQLite database does."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(HEADER)) == HEADER
+    except OSError:
+        return False
+
+
+def read_database(importer: Importer, source: str, path: Path) -> MemoryFile:
+    """Its decisions and directives."""
+    left_out: Counter[str] = Counter()
+    try:
+        with opened(path) as connection:
+            tables = {text(row["name"]) for row in connection.execute("SELECT name FROM sqlite_master")}
+            if "observations" not in tables:
+                return MemoryFile(source, path, problem=f"{path} is an SQLite database, but not one of claude-mem.")
+            found = [*_directives(connection, tables), *_decisions(connection, left_out)]
+            left_out["session summary"] += _count(connection, "session_summaries", tables)
+    except NotReadableNowError:
+        return MemoryFile(source, path, problem=f"{path}: {_NOT_NOW}")
+    except NotASessionError as error:
+        return MemoryFile(source, path, problem=f"{path}: {error}")
+    except OSError as error:
+        return MemoryFile(source, path, problem=f"{path}: {(error.strerror or 'cannot be read').lower()}.")
+    lines: list[ImportLine] = []
+    for number, words, project, position in found:
+        shown = importer.masked(words.replace("\n", " "))
+        if reason := why_no_line(shown):
+            left_out[reason] += 1
+        else:
+            scope = Scope(ORIGIN, position, _project(importer, project))
+            lines.append(scope.line(path, TextLine(number, shown, "")))
+    return MemoryFile(source, path, tuple(lines), dict(+left_out))
+
+
+_Row = tuple[int, str, str, int]
+"""The number of a row, its words, its project, and the position of its section."""
+
+
+def _project(importer: Importer, named: str) -> str | None:
+    """claude-mem calls a project by the name of its folder, or by its path."""
+    return importer.project_of(named) if named.startswith("/") else named or None
+
+
+def _directives(connection: sqlite3.Connection, tables: set[str]) -> Iterator[_Row]:
+    if "directives" in tables:
+        query = "SELECT id, content, project FROM directives WHERE status = 'active' ORDER BY id"
+        for row in connection.execute(query):
+            yield row["id"], text(row["content"]), text(row["project"]), RULES
+
+
+def _decisions(connection: sqlite3.Connection, left_out: Counter[str]) -> Iterator[_Row]:
+    counted = dict(connection.execute("SELECT type = 'decision', count(*) FROM observations GROUP BY 1").fetchall())
+    left_out["observation that is no decision"] += counted.get(0, 0)
+    left_out["older decision"] += max(0, counted.get(1, 0) - MAX_ROWS)
+    query = "SELECT id, title, subtitle, project FROM observations WHERE type = 'decision' ORDER BY id DESC LIMIT ?"
+    for row in connection.execute(query, (MAX_ROWS,)):
+        title, subtitle = text(row["title"]).strip().rstrip(".:"), text(row["subtitle"]).strip()
+        words = f"{title}: {subtitle}" if title and subtitle else title or subtitle
+        yield row["id"], words, text(row["project"]), ARCHITECTURE
+
+
+def _count(connection: sqlite3.Connection, table: str, tables: set[str]) -> int:
+    return connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] if table in tables else 0

@@ -1,0 +1,123 @@
+"""Which lines of a Markdown file could stand in MEMORY.md, and why the others cannot.
+
+A line is a list item, or a paragraph that stands alone under its heading. In doubt it is none: what is offered for
+nothing costs a reviewer more than what they add by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from memory_pipeline.markdown.blocks import one_line, split_lines
+from memory_pipeline.markdown.safe_write import encode
+from memory_pipeline.proposals.memory_file import MemoryLine, hidden_lines, lines_of
+from memory_pipeline.proposals.score import why_left_out
+from memory_pipeline.text.similarity import content_words
+
+CODE, TABLE, PROSE, POINTER, TASK, SHORT = "code", "table", "prose", "pointer to another file", "task", "too short"
+CONTEXT, EXPLANATION, QUOTATION, MARKUP = "heading of a list", "explanation", "quotation", "markup"
+STRUCK, PRIVATE = "struck through", "marked as private"
+TOLD = {
+    "secret": "line with a secret",
+    "question": "question",
+    "hypothetical": "line that weighs what could be",
+    "forgotten": "line with what `memory forget` took out",
+}
+"""What `why_left_out` finds, for the user."""
+MAX_PARAGRAPH, MAX_ITEM = 300, 600
+"""Characters; what is longer is prose."""
+MIN_WORDS = 2
+"""Words of content."""
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])[ \t]+")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_WRITTEN_BY_TOOLS = re.compile(
+    r"<!--\s*memory:(?P<key>[\w.:-]+)[^>\n]*-->.*?<!--\s*/\s*memory:(?P=key)\s*-->"
+    r"|<claude-mem-context>.*?</claude-mem-context>",
+    re.DOTALL,
+)
+"""The block of `memory connect`, and what claude-mem puts into a CLAUDE.md."""
+_POINTER = re.compile(r"\[[^\]]+\]\([^)]+\)(?:\s*$|\s*[-–—:])|@[\w./~-]+$|[\w./-]+\.md\b(?:\s*$|\s*[-–—:])")
+_TASK = re.compile(r"\[[ xX]\]\s")
+_EXPLAINS = re.compile(r"\*\*(?:Why|How to apply|Reason|Example)\b[^*]*\*\*", re.IGNORECASE)
+_CODE_SPAN = re.compile(r"`[^`]+`[.:]?")
+
+
+@dataclass(frozen=True)
+class TextLine:
+    """A line that could stand in MEMORY.md."""
+
+    number: int
+    text: str
+    heading: str
+    project: str | None = None
+
+
+@dataclass
+class TakenApart:
+    """A text's lines, and how much else is in it, by what it is."""
+
+    lines: list[TextLine] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def lines_in(text: str) -> TakenApart:
+    """Take apart a Markdown text in which secrets are marked already."""
+    shown = _WRITTEN_BY_TOOLS.sub(lambda found: "\n" * found[0].count("\n"), text)
+    rows, found = split_lines(shown), TakenApart()
+    fences = sum(bool(_FENCE.match(rows[index])) for index in hidden_lines(rows))
+    found.left_out[CODE] += (fences + 1) // 2
+    for line, reason in _judged(rows, lines_of(encode(shown))):
+        if reason:
+            found.left_out[reason] += 1
+        else:
+            found.lines.append(TextLine(line.line_number, _bare(line.text), line.section, line.project))
+    found.left_out += Counter()  # without those that are 0
+    return found
+
+
+def _judged(rows: Sequence[str], lines: Sequence[MemoryLine]) -> Iterator[tuple[MemoryLine, str]]:
+    """Each line with the reason why it is none; paragraphs that follow each other are prose."""
+    judged = [(line, is_item := _is_item(rows, line), why_no_line(line.text, is_item=is_item)) for line in lines]
+    told = [one for one in judged if one[2] != EXPLANATION]  # the rule that is explained stands alone all the same
+    for (_, is_paragraph), group in groupby(told, lambda one: (one[0].section, not one[1] and not one[2])):
+        together = list(group)
+        is_prose = is_paragraph and len(together) > 1
+        yield from ((line, PROSE if is_prose else reason) for line, _, reason in together)
+    yield from ((line, reason) for line, _, reason in judged if reason == EXPLANATION)
+
+
+def why_no_line(text: str, *, is_item: bool = True) -> str:
+    """Why a text cannot stand in MEMORY.md; empty where it can."""
+    bare = _bare(text)
+    plain = re.sub(r"[*`]", "", bare).strip()
+    forms = (
+        (TABLE, bare.startswith("|")),
+        (CODE, bare.startswith(("```", "~~~"))),
+        (MARKUP, bare.startswith(("<", "-----"))),
+        (QUOTATION, bare.startswith(">")),
+        (POINTER, _POINTER.match(plain)),
+        (TASK, _TASK.match(bare)),
+        (STRUCK, bare.startswith("~~")),
+        (PRIVATE, "[private]" in bare),
+        (EXPLANATION, not bare or _EXPLAINS.match(text)),
+        (CONTEXT, plain.endswith((":", "："))),
+        (SHORT, len(content_words(plain)) < MIN_WORDS or _CODE_SPAN.fullmatch(bare)),
+        (PROSE, len(bare) > (MAX_ITEM if is_item else MAX_PARAGRAPH)),
+    )
+    form = next((name for name, holds in forms if holds), "")
+    left_out = why_left_out(bare, ())
+    return form or (TOLD.get(left_out, PROSE) if left_out else "")
+
+
+def _bare(text: str) -> str:
+    """The text as it may be stored, without the reason that Claude Code puts behind a rule."""
+    explained = _EXPLAINS.search(text)
+    return one_line(text[: explained.start()] if explained else text)
+
+
+def _is_item(rows: Sequence[str], line: MemoryLine) -> bool:
+    return _ITEM.match(rows[line.line_number - 1]) is not None

@@ -1,0 +1,164 @@
+"""Lines of other tools' memories as proposals: what is known is left out, and the rest is offered once, for ever.
+
+An imported line is a row of `remembered` with the file and line that it stood in. Unlike what a user asks for, a line
+that was ever offered is known whatever became of it: rejected, expired, or taken out of MEMORY.md since.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+from filelock import FileLock
+
+from memory_pipeline.days import day_of
+from memory_pipeline.lake.rows import ProposalState, RememberedRow, typed_rows
+from memory_pipeline.markdown.safe_write import make_folder
+from memory_pipeline.proposals.duplicates import Known, KnownLines
+from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.fixes import adds_to_memory
+from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.remembering import IMPORTED, REMEMBERED_LOCK, WAIT_SECONDS, add_rows, content_hash
+from memory_pipeline.proposals.score import line_score
+from memory_pipeline.reflections.model import FITS_NONE, RULES, section_name, section_of
+from memory_pipeline.scope import are_apart
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
+from memory_pipeline.text.priorities import HIGH, MEDIUM
+from memory_pipeline.text.sameness import IN_MEMORY
+from memory_pipeline.text.specifics import differ_in_numbers
+from memory_pipeline.text.wording import opposes, orders
+from memory_pipeline.workspace import Workspace
+
+IN_FILE, STRUCK, TWICE = "in MEMORY.md", "struck through in MEMORY.md", "above"
+"""How a line is known that is no proposal: a user wrote it, struck it out, or it stands in what is imported twice."""
+_STRUCK = re.compile(r"~~(?:\(\d{4}-\d{2}-\d{2}\)\s*)?(?P<text>.+?)~~")
+
+
+@dataclass(frozen=True)
+class ImportLine:
+    """A line of another tool's memory, without a secret."""
+
+    text: str
+    origin: str
+    """The memory that it stands in, as a user is told: "Claude Code's memory"."""
+    path: Path
+    number: int
+    """Of the line of the file, from 1, or of the row of the database."""
+    position: int
+    """The position of the section for a line whose words do not tell one."""
+    heading: str = ""
+    """The nearest above it; the name of a section of MEMORY.md is that section."""
+    project: str | None = None
+    cwd: str | None = None
+
+    def section(self, settings: Settings) -> str:
+        """The section of MEMORY.md for which it is offered."""
+        named = " ".join(self.heading.casefold().split())
+        if own := next((s for s in settings.sections if s.casefold() == named), None):
+            return own
+        kind = kind_of_user(self.text)
+        if kind not in FITS_NONE:
+            return section_name(settings.sections, section_of(kind))
+        return section_name(settings.sections, RULES if orders(self.text) else self.position)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A line with how it is known already; `known` is empty for a new one. `proposal_id` is that of the proposal which
+    says the same, or, once it is offered, its own."""
+
+    line: ImportLine
+    known: str = ""
+    proposal_id: str | None = None
+
+
+def judged(workspace: Workspace, lines: Sequence[ImportLine]) -> list[Judged]:
+    """Each line, new or known, in their order; nothing is stored."""
+    known = _known_lines(workspace)
+    found = []
+    for line in lines:
+        projects = (line.project,) if line.project else ()
+        same = known.same(line.text, projects=projects, sameness=IN_MEMORY, differ=_differ)
+        if isinstance(same, _KnownAs):
+            found.append(Judged(line, same.how, same.proposal_id))
+        else:
+            known.add(_KnownAs(None, line.text, projects, TWICE))
+            found.append(Judged(line))
+    return found
+
+
+def offer(workspace: Workspace, lines: Sequence[ImportLine], now: datetime) -> list[Judged]:
+    """The same, with the new ones stored as proposals. Raises filelock.Timeout after two seconds."""
+    settings = workspace.settings
+    day = day_of(now, settings.zone)
+    make_folder(settings.backups)
+    with FileLock(settings.backups / REMEMBERED_LOCK, timeout=WAIT_SECONDS):
+        found = judged(workspace, lines)
+        rows = {i: _row(settings, one.line, now) for i, one in enumerate(found) if not one.known}
+        if rows:
+            add_rows(workspace.lake, day, list(rows.values()))
+    return [Judged(one.line, "", rows[i]["proposal_id"]) if i in rows else one for i, one in enumerate(found)]
+
+
+def imported_ids(log: ProposalLog) -> set[str]:
+    """The proposals that were imported."""
+    return set(log.table("remembered").filter(pl.col("trust") == IMPORTED)["proposal_id"])
+
+
+@dataclass(frozen=True)
+class _KnownAs(Known):
+    how: str = ""
+    """The state of the proposal, or where the line stands."""
+
+
+def _known_lines(workspace: Workspace) -> KnownLines:
+    """Every line that was ever offered, decided on, or stands in MEMORY.md."""
+    log, known = ProposalLog(workspace.lake), KnownLines()
+    no_lines = {p for p, fix in log.fixes.items() if not adds_to_memory(fix)}
+    rows = [r for r in typed_rows(log.frame, ProposalState) if r["proposal_id"] not in no_lines]
+    for row in rows:
+        for text in dict.fromkeys((row["text"], row["decided_text"] or row["text"])):
+            known.add(_KnownAs(row["proposal_id"], text, tuple(row["projects"] or ()), row["status"]))
+    ours = {row["proposal_id"]: tuple(row["projects"] or ()) for row in rows}
+    lost = log.table("decisions").filter(~pl.col("proposal_id").is_in([*ours, *no_lines]))
+    for proposal_id, text, decision in lost.select("proposal_id", "text", "decision").iter_rows():
+        known.add(_KnownAs(proposal_id, text, (), decision))
+    path = workspace.settings.memory_file
+    for line in lines_of(path.read_bytes() if path.exists() else None):
+        projects = ours.get(line.proposal_id or "", (line.project,) if line.project else ())
+        struck = _STRUCK.search(line.text) if line.is_struck else None
+        own = line.proposal_id if line.proposal_id in ours else None
+        known.add(_KnownAs(own, struck["text"] if struck else line.text, projects, STRUCK if struck else IN_FILE))
+    return known
+
+
+def _differ(text: str, projects: Sequence[str], known: Known) -> bool:
+    apart = are_apart(projects, known.projects)
+    return apart or differ_in_numbers(text, known.text) or opposes(text, known.text)
+
+
+def _row(settings: Settings, line: ImportLine, now: datetime) -> RememberedRow:
+    kind = kind_of_user(line.text)
+    priority = HIGH if kind in NORMATIVE else MEDIUM
+    return {
+        "day": day_of(now, settings.zone),
+        "proposal_id": "",
+        "section": line.section(settings),
+        "text": line.text,
+        "priority": priority,
+        "trust": IMPORTED,
+        "client": line.origin,
+        "said_at": now,
+        "content_hash": content_hash(line.text),
+        "worth": line_score(line.text, kind, IMPORTED, priority),
+        "cwd": line.cwd,
+        "project": line.project,
+        "owner": settings.owner,
+        "source_file": str(line.path),
+        "source_line": line.number,
+    }

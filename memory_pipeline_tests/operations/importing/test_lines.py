@@ -1,0 +1,68 @@
+"""What of a Markdown file is a line for MEMORY.md, and what the rest is said to be."""
+
+from __future__ import annotations
+
+from memory_pipeline.operations.importing.lines import lines_in
+
+CASES = (
+    # text, its lines by number, what is left out
+    ("- Use pnpm.\n- Never use npm.\n", {1: "Use pnpm.", 2: "Never use npm."}, {}),
+    ("# Rules\n\nNever push to main.\n", {3: "Never push to main."}, {}),
+    ("1. Run the linter\n2. Run the tests\n", {1: "Run the linter", 2: "Run the tests"}, {}),
+    ("- A rule that goes\n  on in a second line.\n", {1: "A rule that goes on in a second line."}, {}),
+    ("One paragraph about bricks.\n\nAnother about clay.\n", {}, {"prose": 2}),
+    (f"A long paragraph {'of many words ' * 30}.\n", {}, {"prose": 1}),
+    ("Kilns are hot.\n\n- Wear gloves at the kiln.\n", {1: "Kilns are hot.", 3: "Wear gloves at the kiln."}, {}),
+    ("```sh\nmake test\n```\n\n~~~\nmake\n~~~\n", {}, {"code": 2}),
+    ("1. Run this code:\n\n    ```sh\n    make test\n    ```\n", {}, {"heading of a list": 1, "code": 1}),
+    ("| a | b |\n|---|---|\n| one | two |\n", {}, {"table": 1}),
+    ("- Commands of ours:\n  - Build with `make build`.\n", {2: "Build with `make build`."}, {"heading of a list": 1}),
+    (
+        "- [Bricks](bricks.md) — how we lay them\n- **[Clay](clay.md)**\n- @docs/tiles.md\n",
+        {},
+        {"pointer to another file": 3},
+    ),
+    ("- [ ] lay the bricks\n- [x] dig the clay\n", {}, {"task": 2}),
+    ("- pnpm\n- `make test -x`\n", {}, {"too short": 2}),
+    ("> Somebody said it of bricks.\n", {}, {"quotation": 1}),
+    ("<details>bricks and clay</details>\n", {}, {"markup": 1}),
+    ("- ~~Use npm for bricks.~~\n", {}, {"struck through": 1}),
+    ("- Which kiln do we use?\n", {}, {"question": 1}),
+    ("- Maybe we could use another kiln.\n", {}, {"line that weighs what could be": 1}),
+    ("- Upload with [redacted:aws-key:1a2b3c].\n", {}, {"line with a secret": 1}),
+    ("- Ask [private] about bricks.\n", {}, {"marked as private": 1}),
+    ("<!-- a note\n- Not a line of ours.\n-->\n- Use pnpm.\n", {4: "Use pnpm."}, {}),
+    ("---\nname: bricks and clay\n---\n\n- Use pnpm.\n", {5: "Use pnpm."}, {}),
+    (
+        "Never mock the kiln.\n\n**Why:** It burnt once.\n\n**How to apply:** In all tests.\n",
+        {1: "Never mock the kiln."},
+        {"explanation": 2},
+    ),
+    ("Never mock the kiln.\n**Why:** It burnt once.\n", {1: "Never mock the kiln."}, {}),
+    ("- (2025-03-05) Use pnpm. <!-- p-20250305-001 -->\n", {1: "Use pnpm."}, {}),
+    (
+        "<!-- memory:connect-lines 0123456789ab -->\n- Ours it is.\n<!-- /memory:connect-lines -->\n- Use pnpm.\n",
+        {4: "Use pnpm."},
+        {},
+    ),
+    ("<claude-mem-context>\n- What it did lately.\n</claude-mem-context>\n- Use pnpm.\n", {4: "Use pnpm."}, {}),
+)
+
+
+def test_each_form_is_a_line_or_said_to_be_something_else() -> None:
+    failed = []
+    for text, lines, left_out in CASES:
+        found = lines_in(text)
+        if ({line.number: line.text for line in found.lines}, dict(found.left_out)) != (lines, left_out):
+            failed.append(f"{text!r}: {found}")
+    assert not failed, "\n".join(failed)
+
+
+def test_a_line_knows_its_heading_and_the_project_that_its_note_names() -> None:
+    (line,) = lines_in("## Hard Rules\n- Never fire it above cone six. (project: kiln)\n").lines
+    assert (line.text, line.heading, line.project) == ("Never fire it above cone six.", "Hard Rules", "kiln")
+
+
+def test_nothing_hidden_is_kept() -> None:
+    (line,) = lines_in("- Use\u200b pnpm\u202e now.\n").lines
+    assert line.text == "Use pnpm now."
