@@ -33,8 +33,8 @@ _Found = list[tuple[MemoryFile, list[Judged]]]
 
 
 def importing(
-    paths: Annotated[
-        list[Path] | None,
+    path: Annotated[
+        Path | None,
         typer.Argument(
             metavar="PATH", help="A memory file, a claude-mem database or a project's folder; in place of the sources."
         ),
@@ -57,13 +57,13 @@ def importing(
     """
     if as_json and not (yes or dry_run):
         raise fail("--json asks nothing: add --yes to offer the lines, or --dry-run to only see them.", MISUSED)
-    if paths and sources:
+    if path and sources:
         raise fail("Name either PATH or --from: a path is read whatever it is.", MISUSED)
     if unknown := [name for name in sources or () if name not in SOURCES]:
         raise fail(f"{unknown[0]!r}: no such source; expected one of {', '.join(SOURCES)}.", MISUSED)
     settings = settings_of_call()
     workspace = Workspace.open(settings)
-    files = _read(workspace, paths or [], sources or list(SOURCES))
+    files = _read(workspace, path, sources or list(SOURCES))
     lines = [line for file in files for line in file.lines]
     found = _by_file(files, judged(workspace, lines))
     if not as_json:
@@ -83,10 +83,10 @@ def importing(
         _done(workspace, found)
 
 
-def _read(workspace: Workspace, paths: Sequence[Path], sources: Sequence[str]) -> list[MemoryFile]:
+def _read(workspace: Workspace, path: Path | None, sources: Sequence[str]) -> list[MemoryFile]:
     importer = Importer(workspace)
-    if paths:
-        return [file for path in paths for file in read_path(importer, path.expanduser().absolute())]
+    if path:
+        return read_path(importer, path.expanduser().absolute())
     return read_sources(importer, sources, Path.cwd())
 
 

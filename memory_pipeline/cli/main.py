@@ -57,7 +57,7 @@ COMMANDS = {
 }
 """By name: the first line of its docstring. The command is the function `memory_pipeline.cli.NAME.NAME`, or the Typer
 `memory_pipeline.cli.NAME.app` where it has commands of its own."""
-_MODULES = {"import": "importing"}
+MODULES = {"import": "importing"}
 """Of a name that Python keeps for itself, the one that is used in its place."""
 
 
@@ -76,7 +76,7 @@ class LazyGroup(TyperGroup):
 
 def load_command(name: str) -> Any:
     """The command with its options."""
-    own = _MODULES.get(name, name)
+    own = MODULES.get(name, name)
     module = import_module(f"memory_pipeline.cli.{own}")
     if not hasattr(module, "app"):  # without commands of its own
         one = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -15,7 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 import memory_pipeline
-from memory_pipeline.cli.main import COMMANDS, app, load_command
+from memory_pipeline.cli.main import COMMANDS, MODULES, app, load_command
 from memory_pipeline_tests.cli.command import memory
 
 NARROW = {"COLUMNS": "80"}
@@ -52,7 +52,8 @@ def test_the_version_is_the_packages(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_says_what_the_command_says_of_itself(name: str) -> None:
-    target = getattr(import_module(f"memory_pipeline.cli.{name}"), name)
+    own = MODULES.get(name, name)
+    target = getattr(import_module(f"memory_pipeline.cli.{own}"), own)
     told = target.info.help if isinstance(target, typer.Typer) else inspect.getdoc(target)
     assert told.splitlines()[0] == COMMANDS[name]
     assert load_command(name).name == name
