@@ -52,7 +52,7 @@ def env_of(settings: Settings) -> dict[str, str]:
     return {"MEMORY_WORKSPACE": str(settings.workspace), "MEMORY_TIMEZONE": "UTC"}
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def in_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home / "kiln")
 
@@ -61,7 +61,6 @@ def contents(home: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
-@pytest.mark.usefixtures("in_project")
 def test_from_every_memory_to_one_line_of_ours_and_nothing_twice(home: Path, settings: Settings) -> None:
     env, before = env_of(settings), contents(home)
     found = memory(home, "import", "--yes", env=env)
@@ -94,7 +93,6 @@ def test_from_every_memory_to_one_line_of_ours_and_nothing_twice(home: Path, set
     assert contents(home) == before
 
 
-@pytest.mark.usefixtures("in_project")
 def test_one_source_or_one_file_alone_may_be_named(home: Path, settings: Settings) -> None:
     env = env_of(settings)
     found = memory_json(home, "import", "--from", "gemini", "--from", "codex", "--dry-run", env=env)
@@ -113,7 +111,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_offered(home: Path, setting
     assert found.returncode == 0
     assert "GEMINI.md is UTF-16; save it as UTF-8." in found.stdout
     assert "claude-mem.db: It is not an SQLite database." in found.stdout
-    assert "2 lines offered" in found.stdout
+    assert "3 lines offered" in found.stdout
 
 
 def test_nobody_can_be_asked_without_a_terminal(home: Path, settings: Settings) -> None:
