@@ -100,5 +100,7 @@ def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[Fil
         "branch": None if session.excluded else session.branch,
         "repository": None if session.excluded else session.repository,
         # a sub-agent's first message is of the model that started it, however it begins
-        "begins_with_plan": "/" not in session.session_id and begins_with_plan(session.messages),
+        "begins_with_plan": session.is_attended
+        and "/" not in session.session_id
+        and begins_with_plan(session.messages),
     }

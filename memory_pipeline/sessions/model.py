@@ -131,6 +131,8 @@ class ParsedSession:
     """Of the repository that `cwd` is in, when the session began."""
     repository: str = ""
     """`owner/name` of that repository's remote."""
+    is_attended: bool = True
+    """Whether a person types in it, and not only programs."""
 
 
 class NotASessionError(MemoryPipelineError):

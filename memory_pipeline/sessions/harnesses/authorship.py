@@ -27,8 +27,8 @@ _PROGRAMS = words(
     "exec subagent internal codex_exec codex_sdk_ts codex_sdk_py codex-app-server-sdk codex_mcp_server"
 )
 """Entry points through which programs send prompts, whatever else is recorded."""
-_UNDECIDED = ("", "sdk", "user", "cli")
-"""Values of `turn_origin` that people's prompts and programs' prompts share."""
+_TURNS = ("", "human", "sdk", "user", "cli")
+"""Values of `turn_origin` of prompts; the others are those of notices, of sub-agents and of automations."""
 _SUBAGENT = re.compile(r"subagent-.+-[0-9a-f]{4,}-\d+")
 """The name that pi's extensions for sub-agents give a run: the agent, the run and its number."""
 _TOOL_DIRECTORY = re.compile(
@@ -58,16 +58,19 @@ class Evidence(NamedTuple):
     session_name: str = ""
     cwd: str = ""
 
+    @property
+    def is_notice(self) -> bool:
+        """Whether the harness itself put it in, such as the notice that a task has ended."""
+        return self.origin not in ("", "human") or self.turn_origin not in _TURNS
+
 
 @lru_cache(maxsize=1024)
 def is_person(evidence: Evidence) -> bool:
     """Whether a person typed the prompt."""
-    if evidence.cwd and _TOOL_DIRECTORY.search(evidence.cwd):
+    if evidence.is_notice or _is_subagent(evidence) or _TOOL_DIRECTORY.search(evidence.cwd):
         return False
-    if evidence.origin or evidence.turn_origin == "human":
-        return evidence.origin in ("", "human")
-    if evidence.turn_origin not in _UNDECIDED or _is_subagent(evidence):
-        return False
+    if "human" in (evidence.origin, evidence.turn_origin):
+        return True
     named = {evidence.entrypoint, evidence.originator} - {""}
     if named:
         return named.isdisjoint(_PROGRAMS) and not named.isdisjoint(_APPS_OF_PEOPLE)

@@ -39,21 +39,25 @@ class Block(Fields):
     input: Any = None
     tool_use_id: Any = None
     is_error: Any = None
-    content: list[Block | Other] | str | int | float | bool | None = None
+    content: list[Block | Other] | Block | str | int | float | bool | None = None
     source: ImageSource | Other = None
     mimeType: Any = None
     image_url: Any = None
 
 
-Content = list[Block | Other] | str | int | float | bool | None
-"""A message's content: text, or blocks; or anything, in a damaged file."""
+Content = list[Block | Other] | Block | str | int | float | bool | None
+"""A message's content: text, blocks or one block; or anything, in a damaged file."""
+
+
+def as_blocks(content: Content) -> Content:
+    """The content, of which an object that stands alone is a list of one block."""
+    return [content] if isinstance(content, Block) else content
 
 
 def as_content(value: object) -> Content:
     """Decoded JSON as content; what has no known form is left out."""
     try:
-        content: Content = msgspec.convert(value, Content)
-        return content
+        return as_blocks(msgspec.convert(value, Content))
     except (msgspec.ValidationError, RecursionError):
         return None
 
@@ -63,6 +67,7 @@ def content_text(content: object, line: int, first: int = 0) -> str:
 
     `first` is how many images of the record came before.
     """
+    content = _unwrapped(content)
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -70,6 +75,17 @@ def content_text(content: object, line: int, first: int = 0) -> str:
     if len(content) == 1 and type(block := content[0]) is Block and type(block.text) is str:
         return block.text
     return "\n".join(part for part in block_texts(content, line, first) if part)
+
+
+def _unwrapped(content: object) -> object:
+    """The content, or what its only block wraps without saying anything itself, as the results of some tools do."""
+    while True:
+        block = content[0] if isinstance(content, list) and len(content) == 1 else content
+        if not isinstance(block, Block):
+            return content
+        if block.content is None or isinstance(block.text, str) or is_image(block):
+            return [block]
+        content = block.content
 
 
 def block_texts(content: list[Any], line: int, first: int = 0) -> list[str]:
@@ -94,6 +110,7 @@ def is_image(block: object) -> bool:
 
 def images_in(content: object, line: int, first: int = 0) -> tuple[Image, ...]:
     """The images among the blocks, numbered in their order from `first`."""
+    content = _unwrapped(content)
     blocks = [block for block in content if is_image(block)] if isinstance(content, list) else []
     if not blocks:
         return ()

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from memory_pipeline.sessions.harnesses.answers import REFUSED, Answer, answers_given, asks
-from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text
+from memory_pipeline.sessions.harnesses.authorship import Evidence, is_person
+from memory_pipeline.sessions.harnesses.content import Block, Content, as_blocks, call_text, content_text
 from memory_pipeline.sessions.harnesses.folders import expand
 from memory_pipeline.sessions.harnesses.protocol import Harness
 from memory_pipeline.sessions.harnesses.records import Fields, JsonObject, Other, text_of, words
@@ -72,6 +73,7 @@ class Record(Fields):
     tokensBefore: Any = None
     name: Any = None
     cwd: Any = None
+    parentSession: Any = None
 
 
 class _Settings(Fields):
@@ -136,6 +138,14 @@ class Reader:
             text_of(header.cwd),
             began_at=header.timestamp,
             voided={self.entries[entry] for entry in left},
+            is_attended=is_person(
+                Evidence(
+                    "pi",
+                    parent_session=text_of(header.parentSession),
+                    session_name=self.name,
+                    cwd=text_of(header.cwd),
+                )
+            ),
         )
 
     def record(self, line: int, entry: Record) -> None:
@@ -146,6 +156,7 @@ class Reader:
             self.transcript.skip_record()
             return
         spoken = message if isinstance(message, _MessageFields) else None
+        content = as_blocks(entry.content)
         self.transcript.next_record(line, entry.timestamp, spoken.timestamp if spoken else None)
         self.part = 0
         if kind == "message" and spoken:
@@ -157,7 +168,7 @@ class Reader:
             self.transcript.compact(self._kept_start(entry), tokens_before=entry.tokensBefore)
         elif kind in ("branch_summary", "custom_message"):
             self._identify(entry, kind, entry)
-            self._add("injected", text_of(entry.summary) or content_text(entry.content, line), content=entry.content)
+            self._add("injected", text_of(entry.summary) or content_text(content, line), content=content)
             if kind == "branch_summary":
                 self.carried[text_of(entry.id)] = text_of(entry.fromId)
         elif kind == "session_info":
@@ -178,7 +189,9 @@ class Reader:
         if isinstance(entry.id, str):
             self.identity = f"{entry.id}\x1f{entry.timestamp}"
             return
-        digest = self.transcript.digest(msgspec.json.encode(content))
+        # without the field that version 1 did not have: a new one must not change stored ids
+        fields = {name: value for name, value in msgspec.structs.asdict(content).items() if name != "parentSession"}
+        digest = self.transcript.digest(msgspec.json.encode(fields))
         identity = f"{entry.timestamp}\x1f{role}\x1f{digest}"
         self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
 
@@ -192,7 +205,7 @@ class Reader:
         return self.transcript.record
 
     def _message(self, message: _MessageFields) -> None:
-        role, content = message.role, message.content
+        role, content = message.role, as_blocks(message.content)
         line = self.transcript.place.line
         if role == "assistant":
             self._assistant(content)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -114,6 +115,11 @@ class JsonLines(Generic[R]):
                 self.problems.append(Problem(line, "A record has fields that no harness writes; it was left out."))
 
 
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
 class DamagedText:
     """Decodes the objects in a damaged text, as long as that costs no more than going through it a few times.
 
@@ -121,7 +127,8 @@ class DamagedText:
     """
 
     # NULs and raw control characters occur inside strings of files that were damaged or written on Windows.
-    _decoder = json.JSONDecoder(strict=False)
+    # NaN, infinities and numbers as large as them, which only some programs write, are taken for nothing.
+    _decoder = json.JSONDecoder(strict=False, parse_constant=lambda _: None, parse_float=_finite)
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -47,11 +47,18 @@ _INJECTED_HEADERS = (
     "Operation stopped by hook:",
     "Stop hook feedback:",
     "# AGENTS.md instructions",
+    "[SYSTEM NOTIFICATION - NOT USER INPUT]",
+    "[Subagent hand-back]",
+    "Another Claude session sent a message:",
+    "<<autonomous-loop",
 )
+_LIMITS = ("Step limit reached after ", "Tool budget soft limit reached after ")
+# so a harness tells a sub-agent to come to an end; a user hardly counts tool calls
+_NOTICE = re.compile(rf"(?:{'|'.join(_LIMITS)})\d+ tool calls\b")
 # in backticks it is spoken of, not meant
 _PRIVATE = re.compile(r"(?<!`)<(/?)private\b[^<>\n]{0,80}>", re.IGNORECASE)
 _BETWEEN = "\x1e"
-_LEADS = (*_INJECTED_HEADERS, *_IDE_HEADERS, "[Request interrupted by user")
+_LEADS = (*_INJECTED_HEADERS, *_IDE_HEADERS, *_LIMITS, "[Request interrupted by user")
 
 
 def split_content_by_speaker(content: object, line: int, first: int = 0) -> list[Passage]:
@@ -124,7 +131,7 @@ def _split_lead(text: str) -> Iterator[Passage]:
         close = text.find(f"</{tag[1]}>", start) if tag else -1
         if mark:
             end = mark.end()
-        elif text.startswith(_INJECTED_HEADERS, start):
+        elif text.startswith(_INJECTED_HEADERS, start) or _NOTICE.match(text, start):
             end = len(text)
         elif text.startswith(_IDE_HEADERS, start):
             heading = text.rfind(_IDE_REQUEST, start)

@@ -213,13 +213,16 @@ class Transcript:
         inherited: Container[int] = (),
         branch: str = "",
         remote: str = "",
+        is_attended: bool = True,
     ) -> ParsedSession:
         """The session as far as it was read; an empty `name` is replaced by the first thing that the user said.
 
         `voided` and `inherited` are the numbers of the records whose messages are so, `remote` is the address of the
-        repository.
+        repository. Where the session is not attended, a program typed what stands there as the user's.
         """
         pairs = list(zip(self._records, self._messages, strict=True))
+        if not is_attended:
+            pairs = [(r, _typed_by_program(m) if m.role == "user" else m) for r, m in pairs]
         if self._untimed:
             began = self._first_time or to_time(began_at)
             time = began or to_time(self.source.modified_ns / 1e6) or EARLIEST
@@ -255,6 +258,7 @@ class Transcript:
             hidden_characters=self.hidden,
             branch=self._storable(branch),
             repository=self._storable(repository_of(remote)),
+            is_attended=is_attended,
         )
 
     def _compacted(self, pairs: list[tuple[int, Message]]) -> tuple[Compaction, ...]:
@@ -295,6 +299,10 @@ class Transcript:
 
     def _storable(self, text: str) -> str:
         return self.redactor.redact(storable(text))
+
+
+def _typed_by_program(message: Message) -> Message:
+    return replace(message, role="injected", answer_to=None, answered=None)
 
 
 def one_line(text: str, limit: int = 80) -> str:

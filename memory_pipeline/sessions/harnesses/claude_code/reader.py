@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from memory_pipeline.sessions.harnesses.answers import REFUSED, Answer
+from memory_pipeline.sessions.harnesses.authorship import Evidence, is_person
 from memory_pipeline.sessions.harnesses.claude_code.answers import Call, heard
 from memory_pipeline.sessions.harnesses.claude_code.queued import Queue
 from memory_pipeline.sessions.harnesses.claude_code.records import (
@@ -26,28 +27,50 @@ from memory_pipeline.sessions.harnesses.claude_code.records import (
     Segment,
     ToolResult,
 )
-from memory_pipeline.sessions.harnesses.content import Block, Content, call_text, content_text, images_in, marked_images
+from memory_pipeline.sessions.harnesses.content import (
+    Block,
+    Content,
+    as_blocks,
+    call_text,
+    content_text,
+    images_in,
+    marked_images,
+)
 from memory_pipeline.sessions.harnesses.protocol import Harness
 from memory_pipeline.sessions.harnesses.records import JsonObject, Other, text_of, words
-from memory_pipeline.sessions.harnesses.speakers import Passage, split_by_speaker, split_content_by_speaker
+from memory_pipeline.sessions.harnesses.speakers import Passage, split_content_by_speaker
 from memory_pipeline.sessions.harnesses.transcript import Transcript
 from memory_pipeline.sessions.model import Image, ParsedSession, Role
 
 # State of the program and copies of what other records say.
 _IGNORED = words(
-    "progress file-history-snapshot agent-name last-prompt permission-mode mode pr-link "
-    "bridge-session worktree-state relocated started result frame-link"
+    "progress file-history-snapshot file-history-delta history-suppression agent-name agent-color agent-setting "
+    "last-prompt permission-mode mode pr-link bridge-session worktree-state relocated started launched result failed "
+    "frame-link tag task-summary cost-state continued-in atis-latch isolation-latch fork-context-ref observer-ref "
+    "content-replacement attribution-snapshot speculation-accept ended-by-model"
 )
+_IGNORED_FAMILIES = ("artifact-", "marble-origami-")
 _IGNORED_SYSTEM = words(
     "turn_duration stop_hook_summary microcompact_boundary api_error away_summary bridge_status informational "
-    "api_refusal model_refusal_fallback session_start"
+    "api_refusal model_refusal_fallback model_refusal_no_fallback session_start error scheduled_task_fire "
+    "agents_killed memory_saved permission_retry thinking file_snapshot"
 )
 # Attachments repeat what the program knows; of the rest only hooks and queued prompts say something.
 _IGNORED_ATTACHMENTS = words(
-    "task_reminder todo_reminder task_status deferred_tools_delta skill_listing agent_listing_delta file "
-    "edited_text_file compact_file_reference date_change nested_memory dynamic_skill invoked_skills plan_mode "
-    "plan_mode_exit auto_mode command_permissions mcp_instructions_delta budget_usd total_tokens_reminder "
-    "batching_reminder_sent silent_turn_reminder read_truncation_notice ultra_effort_enter ultra_effort_exit"
+    # files, selections and instructions that go to the model
+    "file directory already_read_file edited_text_file edited_image_file pdf_reference compact_file_reference "
+    "plan_file_reference selected_lines_in_ide opened_file_in_ide inlined_image_paths nested_memory "
+    "current_session_memory relevant_memories instructions session_context environment prompt_snapshot diagnostics "
+    "mcp_resource mcp_instructions_delta invoked_skills dynamic_skill skill_listing skill_discovery agent_mention "
+    "agent_listing_delta deferred_tools_delta deferred_tools_record structured_output read_truncation_notice "
+    # modes and reminders
+    "plan_mode plan_mode_reentry plan_mode_exit auto_mode auto_mode_exit model thinking_stripped output_style "
+    "output_style_instructions ultra_effort_enter ultra_effort_exit ultrathink_effort date date_change task_reminder "
+    "todo_reminder verify_plan_reminder compaction_reminder critical_system_reminder total_tokens_reminder "
+    "batching_reminder_sent silent_turn_reminder token_usage output_token_usage budget_usd context_efficiency "
+    "max_turns_reached companion_intro command_permissions workflow_keyword_request remote_session_change "
+    # tasks and other agents
+    "task_status async_hook_response teammate_mailbox teammate_shutdown_batch team_context"
 )
 _READS = {"Read": "file_path"}
 _CHANGES = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
@@ -85,7 +108,7 @@ class ClaudeCode(Harness[Record]):
         """A record of the chain, or one of the small records that only Claude Code writes at the top of a file."""
         kind = record.get("type")
         return isinstance(kind, str) and (
-            (isinstance(record.get("sessionId"), str) and (kind in _CHAIN_TYPES or kind in _IGNORED or kind == _QUEUE))
+            (isinstance(record.get("sessionId"), str) and (kind in _CHAIN_TYPES or _is_ignored(kind) or kind == _QUEUE))
             or (kind == "summary" and "leafUuid" in record)
             or (kind == "file-history-snapshot" and "messageId" in record)
         )
@@ -102,6 +125,10 @@ class Reader:
         self.cwd = ""
         self.branch = ""
         self.has_main_chain = False
+        self.latest = Evidence()
+        self.is_attended: bool | None = None
+        """Whether a person typed the latest prompt; None before the first."""
+        self.has_typed = False
         self.titles: dict[str, str] = {}
         self.summaries: list[tuple[str, str]] = []
         self.tools: dict[str, str] = {}
@@ -122,10 +149,17 @@ class Reader:
         # a sub-agent's prompts are a model's
         for prompt in self.queue.kept_nowhere_else() if self.has_main_chain else ():
             transcript.place = prompt.place
-            transcript.add("user", prompt.typed, prompt.identity)
+            transcript.add("user" if self._has_person() else "injected", prompt.typed, prompt.identity)
             if prompt.after in voided:
                 voided.add(prompt.place.record)
-        return transcript.finish(self._session_id(), self._title(), self.cwd, voided=voided, branch=self.branch)
+        return transcript.finish(
+            self._session_id(),
+            self._title(),
+            self.cwd,
+            voided=voided,
+            branch=self.branch,
+            is_attended=self.has_typed or self._has_person(),
+        )
 
     def _session_id(self) -> str:
         """That of the file's name, if its records have it, else of most records; a sub-agent's with its own."""
@@ -153,7 +187,7 @@ class Reader:
         if isinstance(uuid := record.uuid, str) and uuid not in self.positions:
             self.positions[uuid] = self.transcript.record + 1
             self.parents[uuid] = text_of(record.parentUuid) or text_of(record.logicalParentUuid)
-        if kind in _IGNORED:
+        if _is_ignored(kind):
             self.transcript.skip_record()
             return
         self.transcript.next_record(line, record.timestamp)
@@ -206,10 +240,11 @@ class Reader:
             self.agent_id = self.agent_id or text_of(record.agentId)
         elif kind in ("user", "assistant"):
             self.has_main_chain = True
+        self.latest = _evidence(record, None)
 
     def _say(self, record: Record, kind: str) -> bool:
         """Keep what the record says; whether there was anything."""
-        content = record.message.content if isinstance(record.message, MessageFields) else None
+        content = as_blocks(record.message.content) if isinstance(record.message, MessageFields) else None
         if kind == "user":
             self._user(record, content)
         elif kind == "assistant":
@@ -226,7 +261,8 @@ class Reader:
             self._compaction(record.compactMetadata)
             return True
         if subtype == "local_command":
-            self._prompt(record, split_by_speaker(text_of(record.content)))
+            content = as_blocks(record.content)
+            self._prompt(record, split_content_by_speaker(content, self.transcript.place.line), content)
         elif subtype not in _IGNORED_SYSTEM:
             self.transcript.unknown[f"system/{subtype}"] += 1
         return self.part > 0
@@ -278,29 +314,34 @@ class Reader:
         put in.
         """
         images = images_in(rest, line, first)
-        if record.isMeta is True or not _from_user(record.origin):
+        if record.isMeta is True or _evidence(record, record.origin).is_notice:
             self._add("injected", content_text(rest, line, first), images=images)
             return
-        for role, text in split_content_by_speaker(rest, line, first):
+        for speaker, text in split_content_by_speaker(rest, line, first):
+            role = speaker if self._has_person() else "injected"
             remark = (
                 Answer(text, "approved call", self.calls.get(call_id, Call("", None)).text) if role == "user" else None
             )
             name = self.tools.get(call_id) if remark else None
             self._add(role, text, tool_name=name, images=marked_images(text, images), answer=remark)
 
-    def _prompt(self, record: Record, parts: Sequence[Passage], content: Content = None) -> None:
-        """A prompt; what a model wrote for a sub-agent and what the program wrote is nobody's typing."""
+    def _prompt(self, record: Record, parts: Sequence[Passage], content: Content = None, origin: object = None) -> None:
+        """A prompt; what a model wrote for a sub-agent and what a program wrote is nobody's typing."""
+        evidence = _evidence(record, origin or record.origin)
         machine_made = (
-            record.isMeta is True
-            or record.isSidechain is True
-            or record.isCompactSummary is True
-            or not _from_user(record.origin)
+            record.isMeta is True or record.isSidechain is True or record.isCompactSummary is True or evidence.is_notice
         )
+        typed = not machine_made and is_person(evidence)
         for role, text in parts:
-            self._add("injected" if machine_made else role, text, content=content)
-        typed = not machine_made and any(role == "user" for role, _ in parts)
+            if role == "user" and not machine_made and not typed:
+                self.queue.told(text, self.transcript.record)
+            self._add(role if typed else "injected", text, content=content)
+        prompted = not machine_made and any(role == "user" for role, _ in parts)
+        if prompted:
+            self.is_attended = typed
+            self.has_typed = self.has_typed or typed
         # without a parent it is the first prompt; several such are not rewinds, but several conversations in one file
-        if typed and record.type == "user" and isinstance(record.uuid, str) and isinstance(record.parentUuid, str):
+        if prompted and record.type == "user" and isinstance(record.uuid, str) and isinstance(record.parentUuid, str):
             self.prompts.setdefault(record.parentUuid, []).append(record.uuid)
 
     def _assistant(self, record: Record, content: Content) -> None:
@@ -333,9 +374,11 @@ class Reader:
             return
         kind = text_of(attachment.type)
         if kind == "queued_command":
-            typed = attachment.commandMode in (None, "prompt") and _from_user(attachment.origin)
-            parts = split_content_by_speaker(attachment.prompt, self.transcript.place.line)
-            self._prompt(record, [(role if typed else "injected", text) for role, text in parts], attachment.prompt)
+            prompt = as_blocks(attachment.prompt)
+            parts = split_content_by_speaker(prompt, self.transcript.place.line)
+            if attachment.commandMode not in (None, "prompt"):
+                parts = [("injected", text) for _, text in parts]
+            self._prompt(record, parts, prompt, attachment.origin)
         elif kind.startswith("hook_"):
             error, content = attachment.blockingError, attachment.content
             if isinstance(error, HookError):
@@ -387,15 +430,35 @@ class Reader:
         )
 
     def _answer(self, answer: Answer, tool_name: str) -> None:
-        """Words of the user within a result, counted apart: the numbers of the parts are in stored ids."""
+        """Words of the user within a result, counted apart: the numbers of the parts are in stored ids. Where no
+        person is, a program gave the answer.
+        """
         identity = f"{self.identity}\x1fanswer\x1f{self.answers}"
         self.answers += 1
-        self.transcript.add("user", answer.text, identity, tool_name=tool_name, answer=answer)
+        if self._has_person():
+            self.transcript.add("user", answer.text, identity, tool_name=tool_name, answer=answer)
+        else:
+            self.transcript.add("injected", answer.text, identity, tool_name=tool_name)
+
+    def _has_person(self) -> bool:
+        """Whether a person sits at the session now: the one who typed the latest prompt, or who could have."""
+        return is_person(self.latest) if self.is_attended is None else self.is_attended
 
 
-def _from_user(origin: object) -> bool:
-    """Newer versions name who a prompt comes from; older ones do not, and then the text decides."""
-    return not isinstance(origin, Origin) or origin.kind in (None, "human")
+def _is_ignored(kind: str) -> bool:
+    return kind in _IGNORED or kind.startswith(_IGNORED_FAMILIES)
+
+
+def _evidence(record: Record, origin: object) -> Evidence:
+    """What a record tells of who typed; `origin` is its own or that of its attachment."""
+    return Evidence(
+        agent="claude_code",
+        entrypoint=text_of(record.entrypoint),
+        prompt_source=text_of(record.promptSource),
+        turn_origin=text_of(record.turnOrigin),
+        origin=text_of(origin.kind) if isinstance(origin, Origin) else "",
+        cwd=text_of(record.cwd),
+    )
 
 
 def below(parents: Mapping[str, str], *entries: str) -> set[str]:

@@ -35,7 +35,7 @@ class Segment(Fields):
 
 
 class Preserved(Fields):
-    uuids: list[Any] | str | int | float | bool | None = None
+    uuids: Any = None
 
 
 class Compaction(Fields):
@@ -75,6 +75,9 @@ class Record(Fields):
     attachment: Attachment | Other = None
     compactMetadata: Compaction | Other = None
     origin: Origin | Other = None
+    entrypoint: Any = None
+    promptSource: Any = None
+    turnOrigin: Any = None
     content: Content = None
     summary: Any = None
     leafUuid: Any = None

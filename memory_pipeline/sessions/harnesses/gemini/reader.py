@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 
+from memory_pipeline.sessions.harnesses.authorship import Evidence, is_person
 from memory_pipeline.sessions.harnesses.gemini.parts import (
     Piece,
     image_parts,
@@ -187,7 +188,9 @@ class Reader:
     def finish(self) -> ParsedSession:
         transcript = self.transcript.copy()
         session_id = text_of(self.metadata.get("sessionId")) or Path(transcript.source.path).stem
-        subagent = self.metadata.get("kind") == "subagent" or Path(transcript.source.path).parts[-3:-2] == ("chats",)
+        cwd, folder = self._cwd(), Path(transcript.source.path).parent
+        subagent = self.metadata.get("kind") == "subagent" or folder.parent.name == "chats"
+        attended = is_person(Evidence("gemini", parent_session=folder.name if subagent else "", cwd=cwd))
         for message in self.messages.values():
             for piece in message.pieces:
                 at = to_time(piece.said_at) if piece.said_at is not None else None
@@ -195,7 +198,8 @@ class Reader:
                     message.place._replace(said_at=at, written_at=at, is_timed=True) if at else message.place
                 )
                 handle = transcript.add(
-                    "injected" if subagent and piece.role == "user" and not piece.answer else piece.role,
+                    # a question of a sub-agent is answered by the user
+                    "injected" if piece.role == "user" and not attended and not piece.answer else piece.role,
                     piece.text,
                     "\x1f".join(map(str, (session_id, *piece.key))),
                     tool_name=piece.tool_name,
@@ -205,7 +209,7 @@ class Reader:
                 )
                 transcript.touch(handle, read=piece.read, modified=piece.modified)
         voided = {self.messages[identity].place.record for identity in self.voided}
-        return transcript.finish(session_id, text_of(self.metadata.get("summary")), self._cwd(), voided=voided)
+        return transcript.finish(session_id, text_of(self.metadata.get("summary")), cwd, voided=voided)
 
     def _message(self, line: int, record: JsonObject, *, synthetic: bool = False) -> None:
         identity = text_of(record.get("id"))
