@@ -126,10 +126,53 @@ def test_a_compression_is_a_compaction(tmp_path: Path) -> None:
 
 def test_a_context_with_new_ids_or_without_a_failed_turn_is_nothing_new(tmp_path: Path) -> None:
     turns = [said("u-1", "user", "One"), said("g-1", "gemini", "Uno", 1), said("u-2", "user", "Two", 2)]
-    again = [said("x-1", "user", [{"text": "One"}], 3), said("g-1", "gemini", "masked", 3)]
+    again = [said("x-1", "user", [{"text": "One"}], 3), said("g-1", "gemini", "Uno", 3)]
     session = log(tmp_path, *turns, {"$set": {"messages": again}})
     assert shape(session) == [("user", "One"), ("assistant", "Uno"), ("user", "Two")]
     assert session.compactions == () and not any(m.voided for m in session.messages)
+
+
+def test_what_stands_only_in_the_context_is_read(tmp_path: Path) -> None:
+    opening = [said("c-0", "user", "This is the Gemini CLI. We are setting up the context for our chat.")]
+    opening += [said("c-1", "gemini", "Got it. Thanks for the context!"), said("u-1", "user", "One", 1)]
+    reply = said("g-1", "gemini", [{"text": "U"}], 2, toolCalls=[call("ls", "a.py")])
+    masked = said("g-1", "gemini", [{"text": "Uno"}], 2, toolCalls=[call("ls", "[masked]"), call("pwd", "/", "c-2")])
+    new = [said("u-2", "user", "Two", 3), said("g-2", "gemini", [{"text": "Due"}], 4)]
+    contexts = ([*opening, reply], [*opening, masked, *new])
+    records = [{"$set": {"messages": context, "lastUpdated": "2026-05-01T12:00:09.000Z"}} for context in contexts]
+    session = log(tmp_path, *records, said("u-3", "user", "Three", 40))
+    assert sorted(shape(session)) == [
+        ("assistant", "Due"),
+        ("assistant", "Uno"),
+        ("injected", "Got it. Thanks for the context!"),
+        ("injected", opening[0]["content"]),
+        ("tool", "/"),
+        ("tool", "a.py"),
+        ("tool", "ls()"),
+        ("tool", "pwd()"),
+        ("user", "One"),
+        ("user", "Three"),
+        ("user", "Two"),
+    ]
+    assert session.compactions == () and not any(m.voided for m in session.messages)
+    # the same messages as records of their own are the same messages
+    apart = log(tmp_path, *opening, masked, *new, said("u-3", "user", "Three", 40), name="chats/b.jsonl")
+    assert {m.message_id for m in apart.messages} == {m.message_id for m in session.messages}
+
+
+def test_a_snapshot_on_one_line_goes_on_as_a_log(tmp_path: Path) -> None:
+    session = log(tmp_path, said("u-2", "user", "Two", 2), messages=[said("u-1", "user", "One"), 7])
+    assert shape(session) == [("user", "One"), ("user", "Two")]
+
+
+def test_a_reply_behind_a_summary_is_a_reply(tmp_path: Path) -> None:
+    context = [
+        said("n-1", "user", "<state_snapshot>One was said.</state_snapshot>", 3),
+        said("n-2", "gemini", "Got it. Thanks for the additional context!", 3),
+        said("g-2", "gemini", "Due", 4),
+    ]
+    session = log(tmp_path, said("u-1", "user", "One"), {"$set": {"messages": context}})
+    assert [m.text for m in session.messages if m.role == "assistant"] == ["Due"]
 
 
 def test_what_the_program_adds_to_a_prompt_is_injected(tmp_path: Path) -> None:

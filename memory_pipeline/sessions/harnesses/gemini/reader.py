@@ -2,7 +2,8 @@
 
 A snapshot is written anew after every turn, so exports of one session repeat each other; its messages have ids. The log
 repeats a message whenever something was added to it: the last version counts. `$rewindTo` voids a message and all after
-it; `$set` changes the metadata and, with `messages`, says what the model's context holds from then on.
+it; `$set` changes the metadata and, with `messages`, says what the model's context holds from then on. A prompt or a
+reply may stand only there.
 
 The records are plain dicts: the metadata, and one per message, with their lines; in a snapshot the metadata have 0 and
 a message its place among the messages, from 1. `parts.image_parts` has the images of a record in their order.
@@ -34,6 +35,8 @@ from memory_pipeline.sessions.model import ParsedSession, Problem, Source
 
 _TYPES = words("user gemini info error warning")
 _SPOKEN = ("user", "gemini")
+_ACKNOWLEDGED = re.compile(r"Got it\. Thanks for the (?:additional )?context!?")
+"""What Gemini CLI has the model say to what it puts into the context."""
 _DIRECTORY = re.compile(r"(?:working in the directory: |Workspace Directories:\**\s+- )(\S[^\n]*)")
 _FIRST_LINES = 20
 """So many lines are looked at to tell a log from a snapshot that stands on many lines."""
@@ -101,7 +104,8 @@ def _is_log(path: Path) -> bool:
             except orjson.JSONDecodeError:
                 continue
             if isinstance(record, dict) and record:
-                return not isinstance(record.get("messages"), list)
+                # a log may have been added to a snapshot on one line
+                return not isinstance(record.get("messages"), list) or bool(file.readline().strip())
     return False
 
 
@@ -181,7 +185,12 @@ class Reader:
         elif text_of(record.get("type")) in _TYPES:
             self._message(line, record)
         elif line == 0 or isinstance(record.get("sessionId"), str):
-            self.metadata |= record
+            messages = record.get("messages")  # a snapshot on one line, to which a log was added
+            for message in messages if isinstance(messages, list) else ():
+                if isinstance(message, dict):
+                    self.transcript.next_record(line, message.get("timestamp"))
+                    self._message(line, message)
+            self.metadata |= {name: value for name, value in record.items() if name != "messages"}
         else:
             self.transcript.unknown[text_of(record.get("type")) or "no type"] += 1
 
@@ -252,7 +261,8 @@ class Reader:
     def _set_context(self, line: int, context: list[JsonObject]) -> None:
         """The model's context was exchanged: to mask what tools said, after a failure, or for a summary.
 
-        Messages that stood before are known by their ids, or else by their words, and stay as they were first read.
+        Messages that stood before are known by their ids, or else by their words. A prompt stays as it was first read,
+        for the context has it with what the program added.
         """
         found: set[str] = set()
         added = []
@@ -264,6 +274,8 @@ class Reader:
                 same = same_words.setdefault(same_as, iter(self.by_words.get(same_as, ())))
                 alike = (known for known in same if self._stands(known) and known not in found)
                 identity = next(alike, "") if kind in _SPOKEN else ""
+            elif kind == "gemini":
+                self._renew(line, identity, message)
             if identity:
                 found.add(identity)
             else:
@@ -282,7 +294,21 @@ class Reader:
                 self.transcript.compact(self.transcript.record, kept)
         for message in added:
             self.transcript.next_record(line, message.get("timestamp"))
-            self._message(line, message, synthetic=summarised or message.get("type") == "gemini")
+            is_reply = message.get("type") == "gemini" and not _ACKNOWLEDGED.fullmatch(plain_text(message).strip())
+            self._message(line, message, synthetic=not is_reply and (summarised or message.get("type") == "gemini"))
+
+    def _renew(self, line: int, identity: str, record: JsonObject) -> None:
+        """Take a newer version of a reply; what its tools said stays, since the context may have it masked."""
+        known, plain = self.messages[identity], plain_text(record)
+        newer = list(pieces_of(identity, record, line))
+        had = {piece.key for piece in known.pieces}
+        if plain and plain != known.plain:
+            told = {piece.key: piece for piece in newer if piece.role == "assistant"}
+            known.pieces = [told.get(piece.key, piece) for piece in known.pieces]
+            del self.by_words[known.kind, known.plain][identity]
+            self.by_words.setdefault((known.kind, plain), {})[identity] = None
+            known.plain = plain
+        known.pieces += [piece for piece in newer if piece.key not in had]
 
     def _cwd(self) -> str:
         """The project's directory. The hash in the metadata does not name it, but newer versions note it nearby."""
