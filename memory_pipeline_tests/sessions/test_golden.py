@@ -1,38 +1,41 @@
 """Small sessions of each harness and era in `golden/`, and beside each what is read of it, for people to review.
 
 `UPDATE_GOLDEN=1 pytest memory_pipeline_tests/sessions/test_golden.py` writes the `.txt` files anew, which is to be
-followed by a look at what changed in them. Sessions that were written by hand are `NAME.jsonl` or `NAME.json`; a folder
-is one of OpenCode's.
+followed by a look at what changed in them. Sessions that were written by hand are `NAME.jsonl` or `NAME.json`, a folder
+as its agent keeps it, or `NAME.sql`, which makes the agent's database.
 """
 
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode
+from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.model import Message, ParsedSession, Source
 from memory_pipeline.sessions.reading import parse, source_of
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = os.environ.get("UPDATE_GOLDEN") == "1" and "CI" not in os.environ
+DATABASES = {"crush": "crush.db", "goose": "sessions.db"}
 TEXT_LIMIT = 100
 
 
 def sessions() -> list[Path]:
     """The files and folders that hold a session each."""
-    files = [path for path in GOLDEN.glob("*/*") if path.suffix in (".jsonl", ".json")]
-    return sorted([*files, *(path for path in GOLDEN.glob("opencode/*") if path.is_dir())])
+    return sorted(p for p in GOLDEN.glob("*/*") if p.is_dir() or p.suffix in (".jsonl", ".json", ".sql"))
 
 
-def sources(path: Path) -> list[Source]:
-    if path.is_dir():
-        claimed = OpenCode().claims(path, {found.name for found in path.iterdir()})
-        return claimed[0] if claimed else []
-    return [source_of(path)]
+def sources(path: Path, folder: Path) -> list[Source]:
+    if path.suffix == ".sql":
+        with closing(sqlite3.connect(folder / DATABASES[path.parent.name])) as connection:
+            connection.executescript(path.read_text(encoding="utf-8"))
+        return list(find_sources([folder]))
+    return list(find_sources([path])) if path.is_dir() else [source_of(path)]
 
 
 def rendered(session: ParsedSession) -> str:
@@ -87,8 +90,8 @@ def _time(moment: datetime | None) -> str:
 
 
 @pytest.mark.parametrize("path", sessions(), ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_golden(path: Path) -> None:
-    found = "\n".join(rendered(parse(source)) for source in sources(path))
+def test_golden(path: Path, tmp_path: Path) -> None:
+    found = "\n".join(rendered(parse(source)) for source in sources(path, tmp_path))
     expected = path.with_name(f"{path.name.removesuffix(path.suffix) if path.is_file() else path.name}.txt")
     if UPDATE:
         expected.write_text(found, encoding="utf-8")

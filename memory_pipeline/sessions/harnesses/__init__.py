@@ -16,10 +16,14 @@ from typing import Any
 
 from memory_pipeline.sessions.harnesses.antigravity import Antigravity
 from memory_pipeline.sessions.harnesses.claude_code.reader import ClaudeCode
+from memory_pipeline.sessions.harnesses.cline.reader import KILO_CODE_FOLDERS, ROO_FOLDERS, Cline
 from memory_pipeline.sessions.harnesses.codex.reader import Codex
 from memory_pipeline.sessions.harnesses.copilot import Copilot
+from memory_pipeline.sessions.harnesses.crush import Crush
+from memory_pipeline.sessions.harnesses.cursor import Cursor
 from memory_pipeline.sessions.harnesses.droid import Droid
 from memory_pipeline.sessions.harnesses.gemini.reader import Gemini
+from memory_pipeline.sessions.harnesses.goose import Goose
 from memory_pipeline.sessions.harnesses.kimi_cli import KimiCli
 from memory_pipeline.sessions.harnesses.kimi_code import KimiCode
 from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode
@@ -39,6 +43,12 @@ HARNESSES: tuple[Harness[Any], ...] = (
     Droid(),
     KimiCode(),
     KimiCli(),
+    Cursor(),
+    Crush(),
+    Goose(),
+    Cline(),
+    Cline("roo", *ROO_FOLDERS),
+    Cline("kilo_code", *KILO_CODE_FOLDERS),
     # agents that write one of the formats above into a folder of their own
     Pi(
         "oh_my_pi",
