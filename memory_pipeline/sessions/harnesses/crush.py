@@ -54,6 +54,7 @@ class Crush(HarnessWithFolders[JsonObject]):
     name = "crush"
     record_type: type[JsonObject] = dict
     folders = ("${CRUSH_GLOBAL_DATA:-${XDG_DATA_HOME:-~/.local/share}/crush}", "${LOCALAPPDATA:-}/crush")
+    side_files = ("crush/crush.json", "crush/providers.json")
 
     def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
         """The data folders of the projects that Crush lists in its own folder."""

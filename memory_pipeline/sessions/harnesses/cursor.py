@@ -61,6 +61,13 @@ class Cursor(Harness[Record]):
     name = "cursor"
     record_type = Record
     folders = ("${CURSOR_CONFIG_DIR:-~/.cursor}/projects/*/agent-transcripts",)
+    side_files = (
+        ".cursor/*.json",
+        ".cursor/projects/*/*.json",
+        "mcps/*/*.json",
+        "mcps/*/tools/*.json",
+        "chats/*/*/meta.json",
+    )
 
     def recognises(self, record: JsonObject) -> bool:
         """A message, which has nothing beside its role."""

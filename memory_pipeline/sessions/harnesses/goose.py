@@ -46,6 +46,7 @@ class Goose(HarnessWithFolders[JsonObject]):
         "~/Library/Application Support/Block/goose/sessions",
         "${APPDATA:-}/Block/goose/data/sessions",
     )
+    side_files = ("goose/schedule.json", "goose/data/schedule.json")
 
     def recognises(self, record: JsonObject) -> bool:
         """The first line of a session before 1.10, or a message, where that line was lost."""

@@ -78,7 +78,7 @@ def test_sessions_of_cline_4_are_found_where_its_variables_say() -> None:
         ({}, "/home/ada/.cline/data/tasks", "/home/ada/.cline/data/sessions"),
         ({"CLINE_DIR": "/c"}, "/c/data/tasks", "/c/data/sessions"),
         ({"CLINE_DATA_DIR": "/d", "CLINE_DIR": "/c"}, "/d/tasks", "/d/sessions"),
-        ({"CLINE_SESSION_DATA_DIR": "/s"}, "/home/ada/.cline/data/tasks", "/s"),
+        ({"CLINE_SESSION_DATA_DIR": "/s"}, "/s", "/home/ada/.cline/data/sessions"),
     ]
     for env, *expected in cases:
         assert cline.default_roots(home, env)[-2:] == [Path(path) for path in expected], env

@@ -48,7 +48,8 @@ def _storage(extension: str) -> tuple[str, ...]:
 CLINE_FOLDERS = (
     *_storage("saoudrizwan.claude-dev"),
     "${CLINE_DATA_DIR:-${CLINE_DIR:-~/.cline}/data}/tasks",
-    "${CLINE_SESSION_DATA_DIR:-${CLINE_DATA_DIR:-${CLINE_DIR:-~/.cline}/data}/sessions}",
+    "${CLINE_SESSION_DATA_DIR:-}",
+    "${CLINE_DATA_DIR:-${CLINE_DIR:-~/.cline}/data}/sessions",
 )
 ROO_FOLDERS = _storage("rooveterinaryinc.roo-cline")
 KILO_CODE_FOLDERS = _storage("kilocode.kilo-code")
@@ -57,6 +58,14 @@ KILO_CODE_FOLDERS = _storage("kilocode.kilo-code")
 class Cline(HarnessWithFolders[JsonObject]):
     name = format = "cline"
     record_type: type[JsonObject] = dict
+    side_files = (
+        "globalState.json",
+        "workspaceState.json",
+        "state/taskHistory.json",
+        "settings/*mcp_settings.json",
+        "tasks/_index.json",
+        "tasks/*/*.json",
+    )
 
     def __init__(self, name: str = "cline", *folders: str) -> None:
         self.name, self.folders = name, folders or CLINE_FOLDERS
