@@ -21,7 +21,7 @@ from memory_pipeline.sessions.reading import parse, source_of
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = os.environ.get("UPDATE_GOLDEN") == "1" and "CI" not in os.environ
-DATABASES = {"crush": "crush.db", "goose": "sessions.db"}
+DATABASES = {"opencode": "opencode.db", "crush": "crush.db", "goose": "sessions.db"}
 TEXT_LIMIT = 100
 
 
