@@ -50,7 +50,7 @@ _QUERY_VALUE = re.compile(r"[^\s\"'`<>\\&#;]+")
 _ENVIRONMENT_VALUE = re.compile(r"[^\s\"'`\\]+")
 _WORD_BACKWARDS = re.compile(r"[\w.-]{0,60}")
 # Tokens and keys of paging, caching, counting and the like; what is public; and what a parser calls a token.
-_HARMLESS = re.compile(
+HARMLESS = re.compile(
     r"(?:^|[_.-])(?:page|next|prev|previous|continuation|resume|sync|cursor|idempotency|cache|public|primary|foreign|"
     r"sort|partition|max|min|num|total|count|input|output|prompt|completion|eos|bos|pad|unk|mask|sep|cls|stop|by)"
     r"[_.-]?$",
@@ -173,7 +173,7 @@ def _is_secret(value: str, found: re.Match[str], place: _Place, kind: str) -> bo
     code = not (found["quoted"] or environment or found["flag"])
     if code and not is_mixed(value):
         return False
-    if is_reference(value) or _HARMLESS.search(place.prefix) or "[redacted" in value:
+    if is_reference(value) or HARMLESS.search(place.prefix) or "[redacted" in value:
         return False
     if found["tag"] and not found.string.startswith("</", found.end()):
         return False

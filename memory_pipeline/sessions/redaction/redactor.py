@@ -24,7 +24,7 @@ from memory_pipeline.sessions.redaction.contexts import (
 from memory_pipeline.sessions.redaction.detectors import Detector, Prefilter, Span, fold
 from memory_pipeline.sessions.redaction.encoded import ENCODED, encoded, is_encoded
 from memory_pipeline.sessions.redaction.forgotten import NOTHING, Forgotten
-from memory_pipeline.sessions.redaction.spoken import SPOKEN, TOLD, spoken, told
+from memory_pipeline.sessions.redaction.spoken import KEYS, SPOKEN, TOLD, keys, spoken, told
 from memory_pipeline.sessions.redaction.tokens import TOKENS
 from memory_pipeline.sessions.redaction.views import CODES, View
 from memory_pipeline.settings import Settings, salt_of
@@ -229,6 +229,7 @@ def _finders() -> Iterator[tuple[list[str], Finder]]:
     yield _in_any_case(SECRET_OBJECTS), secret_objects
     yield _in_any_case(SPOKEN), spoken
     yield _in_any_case(TOLD), told
+    yield _in_any_case(KEYS), keys
 
 
 def _nothing(_text: str, _folded: str) -> Iterable[Span]:

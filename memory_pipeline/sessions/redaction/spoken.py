@@ -1,83 +1,98 @@
-"""Passwords that are said: "my gpg passphrase is …", "das Passwort ist …", «密码是 …».
+"""Passwords that are said: "my gpg passphrase is …", "das Kennwort für den Tunnel lautet …", «密码是 …».
 
-What follows a name of a secret and a word that says what it is, is one, unless it says something about it ("the
-password is stored in the vault"). Quoted it may be anything; without quotes it has a digit or a sign within it, or
-what it belongs to is the speaker's own ("my …"), or it is a phrase of words without any that joins them, and then it
-may be of several words. The other way round ("use … as the password") it is quoted, or no word.
+A sentence has a word for a secret, behind it a form of "is" or a sign, and then a value. Where nothing stands between
+them but whose it is ("for the tunnel"), what is quoted may be anything; without quotes it is no word, or what it
+belongs to is the speaker's own ("my …"), or it is a phrase of words without any that joins them. Where other words
+stand between, the value has the shape of a secret, quoted or not. "The password is stored in the vault" says something
+about it. The other way round ("use … as the password") the value is quoted, or no word.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import islice
+from typing import NamedTuple
 
 from memory_pipeline.sessions.redaction import spoken_words as words
-from memory_pipeline.sessions.redaction.assignments import is_shown
+from memory_pipeline.sessions.redaction.assignments import HARMLESS
 from memory_pipeline.sessions.redaction.detectors import Span, fold
-
-
-def _any(alternatives: Iterable[str]) -> str:
-    return "|".join(sorted(map(re.escape, alternatives), key=len, reverse=True))
-
+from memory_pipeline.sessions.redaction.shapes import (
+    STRONG,
+    TOGETHER,
+    is_code,
+    is_odd,
+    is_phrase,
+    is_quoted_value,
+    is_strong,
+    is_thing,
+    is_value,
+)
+from memory_pipeline.sessions.redaction.spoken_words import any_of
 
 SPOKEN = words.SPOKEN
-_NAME = rf"(?:{_any(SPOKEN)}){words.ENDINGS}"
-_FOR = rf"(?:[ \t](?:{_any(words.PREPOSITIONS)})\b[^\n.!?:;,，。：\"'`„«「“]{{1,50}}?)?"
-_SAYS = (
-    rf"(?:[ \t]*[:：=—–][ \t]*|[ \t]+(?:{_any(words.IS)})(?:[ \t]*[:：][ \t]*|[ \t]+)"
-    r"|[ \t]*(?:是|为|為|は|が|은|는|이|가)[ \t]*[:：]?[ \t]*"
-    + "".join(rf"|(?<={name})[ \t]+{verb}[ \t]+" for name, verb in words.IS_AFTER)
-    + ")"
+_LETTERS = "a-zÀ-ɏͰ-ӿ"
+_SCRIPT = "⺀-鿿가-힯"
+_ENDING = re.compile(rf"[{_LETTERS}]{{0,4}}(?![{_LETTERS}\d_])(?:[ -](?:code|number|nummer)\b)?", re.I)
+_SHORT_ENDING = re.compile(r"(?:s|e?n|es)?(?!\w)(?:[ -](?:code|number|nummer)\b)?|(?=[⺀-鿿가-힯])", re.I)
+# As far as the sentence goes: what is far away is not what the secret is.
+_VERBS = 6
+_SENTENCE = re.compile(r"(?:[^\n.!?;。！？；]|[.!?](?=\S)){0,120}")
+_FOR = re.compile(rf"(?:[ \t](?:{any_of(words.PREPOSITIONS)})\b[^\n!?:;,，。：\"'`„«「“]{{1,60}})?[ \t]*", re.I)
+# Other words, perhaps with a remark between commas; no code.
+_BETWEEN = re.compile(
+    rf"(?:[ \t]*[ \t(（,，{_SCRIPT}])[^=;{{}}<>|,，]*(?:[,，][^=;{{}}<>|,，]*[,，])?[ \t]*(?:[,，][ \t]*)?"
 )
 _QUOTES = (
     r"\"[^\"\n]{3,100}\"|'[^'\n]{3,100}'|`[^`\n]{3,100}`|“[^”\n]{3,100}”|„[^“”\n]{3,100}[“”]|«[^»\n]{3,100}»"
     r"|「[^」\n]{3,100}」|『[^』\n]{3,100}』|‘[^’\n]{3,100}’"
 )
-# where no blanks part the words, a value ends with its script
-_TOGETHER = re.compile(r"[⺀-鿿가-힯]")
-_BARE = r"[^\s\"'`„“«「『，。；！？、,;<>(){}\[\]]{3,100}"
-_SAID = re.compile(
-    rf"{_NAME}(?:{_FOR}(?P<says>{_SAYS})|[ \t]+)"
-    rf"(?:(?P<quoted>{_QUOTES})|(?P<bare>{_BARE}))",
-    re.IGNORECASE,
+_VALUE = re.compile(rf"(?P<quoted>{_QUOTES})|(?P<bare>[^\s\"'`„“«「『，。；！？、,;<>(){{}}\[\]]{{3,100}})(?!\()")
+_FILLER = re.compile(
+    rf"(?:[ \t,]{{1,3}}(?:{any_of(words.FILLERS)})(?![\w-]),?){{0,3}}[ \t]*(?:[:：][ \t]*|(?:->|→)[ \t]*)?(?:\*\*)?",
+    re.I,
 )
+_FILLER_TOGETHER = re.compile(rf"[{_SCRIPT}]{{1,6}}[:：]?[ \t]*(?=[!-~]{{4}})")
 _ASCII_RUN = re.compile("[!-~]{3,100}")
-_TO = re.compile(
-    rf"{_NAME}{_FOR}[ \t]+(?:to|into|auf|à|en|a|para|in)[ \t]+(?:(?P<quoted>{_QUOTES})|(?P<bare>{_BARE}))", re.I
-)
 _CHANGE = re.compile(rf"\b{words.CHANGED}\b[^\n.!?]{{0,40}}\Z", re.I)
-_USER = re.compile(rf"(?:\b(?:{_any(words.USER)})\b|{_any(words.USER_TOGETHER)})[^\n]{{0,50}}\Z", re.I)
-_STRONG = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*(?:[A-Z]|[^\w\s])).+")
+_USER = re.compile(rf"(?:\b(?:{any_of(words.USER)})\b|{any_of(words.USER_TOGETHER)})[^\n]{{0,50}}\Z", re.I)
 _CLAUSE = re.compile(r"(?:[ \t]+[^\s,;，。；！？、()\[\]{}<>\"'`]{1,40}){1,7}")
-_SIGN = re.compile(r"\d|(?<=\w)[^\w\s.,:;/'’-](?=\w|$)|[a-z][A-Z]")
-_OWN = re.compile(rf"(?:\b(?:{_any(words.OWN)})\b|{_any(words.OWN_TOGETHER)})[^\n.!?。]{{0,40}}\Z", re.I)
+_LINE = re.compile(r"(?:[ \t]+[^\s,;()\[\]{}<>\"'`=:/]{1,40}){1,5}(?=\s*(?:\n|\Z))")
+_OWN = re.compile(rf"(?:\b(?:{any_of(words.OWN)})\b|{any_of(words.OWN_TOGETHER)})[^\n.!?。]{{0,40}}\Z", re.I)
 _PHRASE = re.compile(r"pass ?phrase|phrase", re.I)
 _JAPANESE_END = re.compile(r"(?:です|だ|である|でした|입니다|이에요|예요)\Z")
-_ABOUT = re.compile(rf"(?:(?:{_any(words.JOINS | words.ADJECTIVES)})\b|{words.ABOUT_TOGETHER})", re.I)
+_ABOUT = re.compile(rf"(?:(?:{any_of(words.JOINS | words.ADJECTIVES)})\b|{words.ABOUT_TOGETHER})", re.I)
+_PIN = re.compile(r"\d{4,8}(?![\w-]|[.:]\w)")
 _BEFORE = re.compile(
-    rf"(?:(?P<quoted>{_QUOTES})|(?<![^\s])(?P<bare>[^\s\"'`<>(){{}}\[\]=]{{6,100}}))[ \t]+(?:{_any(words.AS)})"
+    rf"(?:(?P<quoted>{_QUOTES})|(?<![^\s])(?P<bare>[^\s\"'`<>(){{}}\[\]=]{{6,100}}))[ \t]+(?:{any_of(words.AS)})"
     rf"[ \t]+(?:[^\W\d]{{1,12}}[ \t]+){{0,3}}[^\W\d]{{0,20}}\Z",
     re.I,
 )
-
-_WORD = r"[^\s\"'`„“«「『，。；！？、,;<>(){}\[\]]{4,100}(?<![.:])"
 _LOGIN = re.compile(
-    rf"\b(?:{_any(words.CREDENTIALS)})\b(?:[ \t]+[a-zà-ÿ]{{1,12}}){{0,3}}[ \t]*:?[ \t]*[\"'`]?[\w.@+-]{{2,60}}[\"'`]?"
-    rf"(?:[ \t]+(?:[/|]|and|und|et|y|e|和)[ \t]+|[ \t]*:)[\"'`]?(?P<secret>{_WORD})",
+    rf"\b(?:{any_of(words.CREDENTIALS)})\b(?:[ \t]+[a-zà-ÿ]{{1,12}}){{0,3}}[ \t]*:?[ \t]*[\"'`]?[\w.@+-]{{2,60}}[\"'`]?"
+    rf"(?:[ \t]+(?:[/|]|and|und|et|y|e|和)[ \t]+|[ \t]*:)[\"'`]?"
+    r"(?P<secret>[^\s\"'`„“«「『，。；！？、,;<>(){}\[\]]{4,100}(?<![.:]))",
     re.I,
 )
-_SHORT = re.compile(
-    rf"\b(?:{_any(words.SHORT)}){_FOR}(?:[ \t]*[:=][ \t]*|[ \t]+(?:is|ist|est)[ \t]+)[\"'`]?(?P<secret>{_WORD})", re.I
-)
-_PIN = re.compile(
-    rf"\b(?:{_any(words.PINS)})(?:[ -](?:code|number|nummer))?{_FOR}{_SAYS}[\"'`]?(?P<secret>\d{{4,8}})\b", re.I
-)
+_VERB = rf" (?:{any_of(words.IS)})[ \t:]"
 TOLD = (
-    rf"(?:{_any(words.CREDENTIALS)})[^\n]*(?: (?:[/|]|and|und|et|y|e|和) |\w:\S)",
-    rf"(?:^|[^a-z])(?:{_any(words.SHORT)})(?: [^\n:=]+)?(?:[ \t]*[:=]| is)",
-    rf"(?:^|[^a-z])(?:{_any(words.PINS)})[^a-z0-9][^\n]*[0-9]{{4}}",
+    rf"(?:{any_of(words.CREDENTIALS)})[^\n]*(?: (?:[/|]|and|und|et|y|e|和) |\w:\S)",
+    rf"(?:^|[^a-z])(?:{any_of(words.SHORT)})(?: [^\n:=]+)?(?:[ \t]*[:=]|{_VERB})",
+    rf"(?:^|[^a-z])(?:{any_of(words.PINS)})[^a-z0-9][^\n]*[0-9]{{4}}",
 )
+KEYS = (rf"(?:{any_of(words.KEYS)})(?:s|e?n|es)?(?: [^\n]*)?(?:{_VERB}|{words.IS_TOGETHER})",)
 """What tells that something may be, in the syntax of re2."""
+
+
+class _Said(NamedTuple):
+    """A word for a secret and what says what it is; `near` where only whose it is stands between them."""
+
+    text: str
+    at: int
+    name: str
+    says: str
+    near: bool
 
 
 def spoken(text: str, folded: str) -> Iterator[Span]:
@@ -85,7 +100,7 @@ def spoken(text: str, folded: str) -> Iterator[Span]:
     for name in SPOKEN:
         place = folded.find(name)
         while place >= 0:
-            span = _said(text, place) or _set_to(text, place)
+            span = _said(text, place, name)
             if span:
                 yield span
             before = _said_before(text, place)
@@ -95,76 +110,152 @@ def spoken(text: str, folded: str) -> Iterator[Span]:
 
 
 def told(text: str, folded: str) -> Iterator[Span]:
-    """What is told with a user, "login: ada / …", "user ada, pw: …", and numbers that are said to be a PIN."""
-    for found in _matches(_LOGIN, words.CREDENTIALS, text, folded):
-        if _is_value(found["secret"]) and _STRONG.match(found["secret"]):
-            yield Span(*found.span("secret"), "password")
-    for found in _matches(_SHORT, words.SHORT, text, folded):
-        strong = _STRONG.match(found["secret"]) and "=" not in found[0]
-        if _is_value(found["secret"]) and _is_odd(found["secret"]) and (strong or _names_user(text, found.start())):
-            yield Span(*found.span("secret"), "password")
-    for found in _matches(_PIN, words.PINS, text, folded):
-        if "PIN" in found[0] or _OWN.search(text, max(found.start() - 60, 0), found.start()):
-            yield Span(*found.span("secret"), "password")
-
-
-def _matches(pattern: re.Pattern[str], literals: Iterable[str], text: str, folded: str) -> Iterator[re.Match[str]]:
-    for literal in literals:
+    """What is told with a user, "login: ada / …", "user ada, pw: …", and what is said to be a PIN."""
+    for literal in words.CREDENTIALS:
         place = folded.find(literal)
         while place >= 0:
-            found = pattern.match(text, place)
-            if found:
-                yield found
+            found = _LOGIN.match(text, place)
+            if found and is_value(found["secret"]) and STRONG.match(found["secret"]):
+                yield Span(*found.span("secret"), "password")
             place = folded.find(literal, found.end() if found else place + len(literal))
+    yield from _alone((*words.SHORT, *words.PINS), text, folded)
 
 
-def _said(text: str, at: int) -> Span | None:
-    found = _SAID.match(text, at)
-    if not found:
+def keys(text: str, folded: str) -> Iterator[Span]:
+    """What is said to be a token or a key."""
+    yield from _alone(words.KEYS, text, folded)
+
+
+def _alone(names: Iterable[str], text: str, folded: str) -> Iterator[Span]:
+    """What is said to be one of these, which are words of their own."""
+    for name in names:
+        place = folded.find(name)
+        while place >= 0:
+            alone = bool(TOGETHER.match(name[-1])) or not re.match(r"\w", text[place - 1 : place])
+            span = _said(text, place, name) if alone else None
+            if span:
+                yield span
+            place = folded.find(name, span.end if span else place + len(name))
+
+
+@cache
+def _says(name: str) -> re.Pattern[str]:
+    """What says what it is: a sign, or a form of "is" in the languages that have this name."""
+    verbs = any_of((*words.IS, *words.IS_AFTER.get(name, ())))
+    return re.compile(
+        rf"(?P<sign>[:：](?!:)|(?<![=!<>+-])=(?![=>])|[—–→]|[-=]>|(?<=[ \t])-(?=[ \t]))|{words.IS_TOGETHER}"
+        rf"|(?:(?<![\w-])(?:(?:{any_of(words.PRONOUNS)})[ \t]?)?(?:{verbs})|(?<=\w)['’]s)(?![\w-])"
+        rf"|(?<=[ \t])(?P<became>{any_of(words.BECAME)})(?=[ \t])",
+        re.IGNORECASE,
+    )
+
+
+def _said(text: str, at: int, name: str) -> Span | None:
+    ending = (_ENDING if name in SPOKEN else _SHORT_ENDING).match(text, at + len(name))
+    if not ending:
         return None
-    says = found["says"] or " "
-    if found["quoted"]:
-        begin, end = found.span("quoted")
-        value, begin, end = _unquoted(text, begin, end)
-        # a space alone is no verb, and "=" before quotes is code, which `assignments` judges
-        if "=" in says or (says.isspace() and not (_STRONG.match(value) and _names_user(text, at))):
+    start = ending.end()
+    sentence = _SENTENCE.match(text, start)
+    verbs = _says(name).finditer(text, start, sentence.end() if sentence else start)
+    for found in islice(verbs, _VERBS):
+        between = text[start : found.start()]
+        near = bool(_FOR.fullmatch(between))
+        tight = found[0] == "=" and between[-1:].isalnum()
+        if not near and (tight or not _is_between(between)):
+            continue
+        if not found["became"] or (near and _CHANGE.search(text, max(at - 60, 0), at)):
+            span = _value(_Said(text, at, name, found[0], near), found.end())
+            if span:
+                return span
+        if found["sign"]:
             return None
-        return Span(begin, end, "password") if _is_quoted_value(value) else None
-    begin, end = found.span("bare")
-    value = text[begin:end]
-    if _TOGETHER.match(text, at):
-        run = _ASCII_RUN.match(value)
-        value = run[0] if run else value
-    value = _JAPANESE_END.sub("", value.rstrip(".:!?…"))
-    end = begin + len(value)
-    if len(value) < 3 or not _is_value(value) or "=" in says:
-        return None
-    if says.isspace():
-        # "user ada and password X"; code and headings have words here
-        told = (
-            len(value) >= 6 and _is_odd(value) and "=" not in value and (_STRONG.match(value) or _names_user(text, at))
-        )
-        return Span(begin, end, "password") if told else None
-    colon = says.strip() == ":"
-    if _is_odd(value) and not (colon and _is_code(value) and text.startswith(words.IN_CODE, at)):
-        return Span(begin, _end_of_words(text, end) if colon else end, "password")
-    last = _end_of_clause(text, end)
-    phrase = not colon and _is_phrase(text[begin:last], 3 if _PHRASE.match(text, at) else 4)
-    own = not _ABOUT.match(value) and _OWN.search(text, max(at - 60, 0), at)
-    return Span(begin, last, "password") if phrase or own else None
+    return _value(_Said(text, at, name, "", near=True), start) if name in SPOKEN else None
 
 
-def _set_to(text: str, at: int) -> Span | None:
-    """ "Change the password to …"."""
-    found = _TO.match(text, at)
-    if not found or not _CHANGE.search(text, max(at - 60, 0), at):
+def _is_between(between: str) -> bool:
+    """Whether these words may stand between a secret and what it is, without speaking of something else."""
+    if not _BETWEEN.fullmatch(between):
+        return False
+    said = between.lower().split()
+    return bool(said) and said[0] not in words.OTHER and words.CONJUNCTIONS.isdisjoint(said)
+
+
+def _value(said: _Said, at: int) -> Span | None:
+    text = said.text
+    filler = _FILLER.match(text, at) if said.says else None
+    at = filler.end() if filler else at
+    if TOGETHER.match(text, at) and not _ABOUT.match(text, at):
+        together = _FILLER_TOGETHER.match(text, at)
+        said, at = (said._replace(near=False), together.end()) if together else (said, at)
+    if not said.says:
+        blank = re.compile(r"[ \t]+").match(text, at)
+        if not blank:
+            return None
+        at = blank.end()
+    found = _VALUE.match(text, at)
+    if not found:
         return None
     if found["quoted"]:
         value, begin, end = _unquoted(text, *found.span("quoted"))
-        return Span(begin, end, "password") if _is_quoted_value(value) else None
-    value = found["bare"].rstrip(".:!?…")
-    begin = found.start("bare")
-    return Span(begin, begin + len(value), "password") if _is_value(value) and _is_odd(value) else None
+        return Span(begin, end, "password") if _fits_quoted(said, value) else None
+    begin, end = found.span("bare")
+    value = text[begin:end]
+    if TOGETHER.match(text, said.at):
+        run = _ASCII_RUN.match(value)
+        value = run[0] if run else value
+    value = _JAPANESE_END.sub("", value.rstrip(".:!?…*"))
+    last = _last(said, value, begin) if len(value) >= 3 and is_value(value) else 0
+    return Span(begin, last, "password") if last else None
+
+
+def _fits_quoted(said: _Said, value: str) -> bool:
+    """Whether it may be anything, as it stands in quotes; "=" before quotes is code, which `assignments` judges."""
+    if "=" in said.says or not is_quoted_value(value):
+        return False
+    if not said.says or said.name in words.SHORT:
+        return bool(STRONG.match(value)) and _names_user(said)
+    if said.name in SPOKEN and said.near:
+        return True
+    return _is_number(said, value) or _is_key(said, value) or (said.name in SPOKEN and is_strong(value))
+
+
+def _last(said: _Said, value: str, begin: int) -> int:
+    """Where the password ends of which this is the first word, or 0 where it is none."""
+    text, end = said.text, begin + len(value)
+    if said.name in words.SHORT or not said.says:
+        # "user ada and password X"; code and headings have words here
+        told = is_odd(value) and "=" not in value and (said.says or len(value) >= 6)
+        return end if told and ((STRONG.match(value) and "=" not in said.says) or _names_user(said)) else 0
+    if said.name not in SPOKEN:
+        number = _PIN.match(text, begin)
+        return end if (number and _is_number(said, value)) or _is_key(said, value) else 0
+    if "=" in said.says and said.near:
+        return 0
+    if not said.near:
+        return end if is_strong(value) else 0
+    colon = said.says in (":", "：")
+    if is_odd(value) and not is_thing(value) and not (colon and is_code(value) and said.name.startswith(words.IN_CODE)):
+        line = _LINE.match(text, end) if colon else None
+        return end + len(line[0].rstrip(".!?…")) if line else end
+    clause = _CLAUSE.match(text, end)
+    last = end + len(clause[0].rstrip(".:!?…")) if clause else end
+    phrase = not colon and is_phrase(text[begin:last], 3 if _PHRASE.match(text, said.at) else 4)
+    own = not _ABOUT.match(value) and _OWN.search(text, max(said.at - 60, 0), said.at)
+    return last if phrase or own else 0
+
+
+def _is_number(said: _Said, value: str) -> bool:
+    """Whether it is the number of a PIN, and not that of a pin of a chip or a version."""
+    capital = said.text.startswith("PIN", said.at) or said.name != "pin"
+    own = _OWN.search(said.text, max(said.at - 60, 0), said.at)
+    return said.name in words.PINS and bool(_PIN.fullmatch(value)) and bool(capital or own or said.says[:1].isalpha())
+
+
+def _is_key(said: _Said, value: str) -> bool:
+    """Whether it is a token or a key: code says what many of them are, and `assignments` judges that."""
+    assigned = not said.says[:1].isalpha() and (not said.near or said.name in ("token", "secret", "credential"))
+    about = HARMLESS.search(said.text[max(said.at - 20, 0) : said.at].rstrip())
+    return said.name not in SPOKEN and len(value) >= 8 and is_strong(value) and not assigned and not about
 
 
 def _said_before(text: str, at: int) -> Span | None:
@@ -174,9 +265,9 @@ def _said_before(text: str, at: int) -> Span | None:
         return None
     if found["quoted"]:
         value, begin, end = _unquoted(text, *found.span("quoted"))
-        return Span(begin, end, "password") if _is_quoted_value(value) else None
+        return Span(begin, end, "password") if is_quoted_value(value) else None
     value = found["bare"]
-    if _is_value(value) and _STRONG.match(value) and _is_odd(value):
+    if is_value(value) and STRONG.match(value) and is_odd(value):
         return Span(*found.span("bare"), "password")
     return None
 
@@ -190,54 +281,14 @@ def _unquoted(text: str, begin: int, end: int) -> tuple[str, int, int]:
     return text[begin:end], begin, end
 
 
-def _names_user(text: str, at: int) -> bool:
-    return bool(_USER.search(text, max(at - 60, 0), at))
-
-
-def _end_of_clause(text: str, end: int) -> int:
-    more = _CLAUSE.match(text, end)
-    return end + len(more[0].rstrip(".:!?…")) if more else end
-
-
-def _end_of_words(text: str, end: int) -> int:
-    """Behind a colon the whole line is the password, where it is short."""
-    more = re.compile(r"(?:[ \t]+[^\s,;()\[\]{}<>\"'`=:/]{1,40}){1,5}(?=\s*(?:\n|\Z))").match(text, end)
-    return end + len(more[0].rstrip(".!?…")) if more else end
-
-
-def _is_phrase(clause: str, at_least: int) -> bool:
-    """Whether it is a row of words of which none joins the others."""
-    said = clause.lower().split()
-    return (
-        at_least <= len(said) <= 8
-        and all(word.isalpha() and len(word) >= 3 and word not in words.JOINS for word in said)
-        and not said[0].endswith(("ed", "ing", "ly", "able", "ert", "tet"))
-    )
-
-
-def _is_odd(value: str) -> bool:
-    """Whether it is no word: with a digit, or with a sign or a capital within it."""
-    return len(value) >= 4 and bool(_SIGN.search(value)) and not _TOGETHER.search(value)
-
-
-def _is_code(value: str) -> bool:
-    return bool(re.fullmatch(r"[A-Za-z_][\w.]*[;,]?|.*[(){}].*", value))
-
-
-def _is_value(value: str) -> bool:
-    refers = value.startswith(("$", "<", "{", "%", "/", "~/", "-"))
-    return is_shown(value.strip()) and "[redacted" not in value and not refers
-
-
-def _is_quoted_value(value: str) -> bool:
-    # words in a script of their own may be quoted as well
-    return len(value) >= 3 and (_is_value(value) or (value.replace(" ", "").isalpha() and not value.isascii()))
+def _names_user(said: _Said) -> bool:
+    return bool(_USER.search(said.text, max(said.at - 60, 0), said.at))
 
 
 _NAMED = re.compile(
-    rf"(?:{_NAME}|(?P<other>\b(?:secret|token|api[ -]?key|credentials?|pin|schlüssel|geheimnis|clé|llave|chave)\b"
-    r"|\bchiave\b|密钥|密鑰|令牌|トークン|秘密|토큰))(?:[ \t][^\n.!?:;,]{1,60}?)?"
-    rf"(?:\s*[:：—–]|\s+(?:{_any(words.IS)})\b|\s*(?:是|为|為|は|은|는))\s*"
+    rf"(?:(?:{any_of(SPOKEN)})\w{{0,4}}|(?P<other>\b(?:secret|token|api[ -]?key|credentials?|pin|schlüssel|geheimnis"
+    r"|clé|llave|chave)\b|\bchiave\b|密钥|密鑰|令牌|トークン|秘密|토큰))(?:[ \t][^\n.!?:;,]{1,60}?)?"
+    rf"(?:\s*[:：—–]|\s+(?:{any_of(words.IS)})\b|\s*(?:是|为|為|は|은|는))\s*"
     r"(?P<what>[^\n]{0,80})",
     re.IGNORECASE,
 )
@@ -255,5 +306,5 @@ def _tells(what: str, password: bool) -> bool:
     if not word or _ABOUT.match(what):
         return False
     # one plain word may be a password, but not whatever else is called secret or token
-    alone = password and len(what.split()) <= 2 and not word.endswith(("ed", "ing")) and not _TOGETHER.search(word)
-    return alone or _is_odd(word)
+    alone = password and len(what.split()) <= 2 and not word.endswith(("ed", "ing")) and not TOGETHER.search(word)
+    return alone or is_odd(word)

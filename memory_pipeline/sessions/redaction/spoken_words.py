@@ -2,50 +2,118 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections.abc import Iterable
+
+_NO_ACCENT = str.maketrans({"ł": "l", "ø": "o", "ı": "i", "đ": "d", "ß": "ss", "å": "a"})
+_SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ø": "oe", "å": "aa", "æ": "ae"})
+
+
+def spellings(words: Iterable[str]) -> tuple[str, ...]:
+    """The words as they are typed: with accents, without them, and with "ue" for "ü"."""
+    typed: dict[str, None] = {}
+    for word in words:
+        parts = unicodedata.normalize("NFD", word.translate(_NO_ACCENT))
+        plain = "".join(part for part in parts if not "\u0300" <= part <= "\u036f")
+        typed |= dict.fromkeys((word, unicodedata.normalize("NFC", plain), word.translate(_SPELLED)))
+    return tuple(typed)
+
+
+def any_of(words: Iterable[str]) -> str:
+    """A pattern of any of the words, however they are typed."""
+    return "|".join(sorted(map(re.escape, spellings(words)), key=len, reverse=True))
+
+
 # What a password is called; written together with a word before it (Datenbankpasswort) it is found as well.
-SPOKEN = (
-    *("password", "passwd", "passphrase", "pass phrase", "passcode", "passwort", "kennwort", "mot de passe"),
-    *("phrase secrète", "phrase de passe", "contraseña", "clave", "parola d'ordine", "parola d’ordine"),
-    *("parola chiave", "senha", "palavra-passe", "palavra passe", "wachtwoord", "hasło", "haslo", "пароль", "пароля"),
-    *("lösenord", "adgangskode", "passord", "salasana", "parola", "şifre", "heslo", "jelszó", "κωδικός", "mật khẩu"),
-    *("kata sandi", "كلمة السر", "كلمة المرور", "رمز عبور", "סיסמה", "סיסמא", "पासवर्ड", "รหัสผ่าน"),
-    *("密码", "密碼", "口令", "パスワード", "パスフレーズ", "暗証番号", "비밀번호", "암호", "패스워드"),
+SPOKEN = spellings(
+    (
+        *("password", "passwd", "passphrase", "pass phrase", "passcode", "passwort", "passwört", "kennwort"),
+        *("kennwört", "codewort", "losungswort", "mot de passe", "mots de passe", "phrase secrète", "phrase de passe"),
+        *("contraseña", "clave", "frase de paso", "parola d'ordine", "parola d’ordine", "parola chiave", "senha"),
+        *("palavra-passe", "palavra passe", "wachtwoord", "hasło", "hasła", "пароль", "пароля", "парол", "lösenord"),
+        *("adgangskode", "passord", "salasana", "parola", "şifre", "heslo", "jelszó", "κωδικός", "mật khẩu"),
+        *("kata sandi", "كلمة السر", "كلمة المرور", "رمز عبور", "סיסמה", "סיסמא", "पासवर्ड", "รหัสผ่าน"),
+        *("密码", "密碼", "口令", "パスワード", "パスフレーズ", "暗証番号", "비밀번호", "암호", "패스워드"),
+    )
 )
 # Names that code has as well, where what follows a colon may be the name of something.
 IN_CODE = ("pass",)
-# Endings of articles and cases.
-ENDINGS = r"(?:et|en|ar|sı|si|nı|ni|ası|y|ом|е|у|ем)?"
 # As words of their own only: they stand for much else, so that a user has to be named beside them.
 SHORT = ("pw", "pwd", "mdp")
-PINS = ("pin", "geheimzahl")
-# What stands between the name and what it is: "for staging", "von der Datenbank".
+PINS = spellings(
+    (
+        *("pin", "geheimzahl", "access code", "door code", "alarm code", "entry code", "zugangscode", "türcode"),
+        *("zugriffscode", "code d'accès", "code d’accès", "code secret", "código de acceso", "código de acesso"),
+        *("codice di accesso", "codice d'accesso", "toegangscode", "kod dostępu", "код доступа"),
+    )
+)
+KEYS = spellings(
+    (
+        *("token", "api key", "api-key", "apikey", "access key", "secret key", "signing key", "encryption key"),
+        *("license key", "recovery key", "deploy key", "secret", "credential", "schlüssel", "geheimnis", "jeton"),
+        *("clé d'api", "clé d’api", "clé api", "clé secrète", "clé d'accès", "llave", "chave", "chiave", "sleutel"),
+        *("klucz", "токен", "ключ", "密钥", "密鑰", "令牌", "トークン", "apiキー", "秘密鍵", "アクセスキー", "토큰"),
+    )
+)
+"""What else may be secret; code speaks of it far more often than people say one."""
+# What stands between the name and what it is, and says whose it is: "for staging", "von der Datenbank".
 PREPOSITIONS = (
     *("for", "of", "to", "on", "at", "in", "für", "von", "vom", "zum", "zur", "der", "des", "du", "de", "del"),
     *("della", "do", "da", "dos", "das", "per", "pour", "para", "en", "voor", "van", "till", "od", "dla", "от"),
     *("для", "к", "you", "we", "i", "that"),
 )
 IS = (
-    *(
-        "is",
-        "was",
-        "are",
-        "will be",
-        "should be",
-        "used to be",
-        "is now",
-        "is still",
-        "is currently",
-        "is set to",
-        "was set to",
-    ),
-    *("is changed to", "was changed to", "ist", "war", "lautet", "heißt", "ist jetzt", "est", "était"),
-    *("est maintenant", "es", "era", "é", "è", "sarà", "foi", "jest", "är", "este", "это", "είναι", "là", "adalah"),
-    *("هي", "هو", "है", "คือ"),
+    *("is", "was", "are", "were", "will be", "would be", "should be", "could be", "might be", "used to be"),
+    *("set to", "changed to", "reads", "equals", "becomes", "became", "ist", "war", "sind", "lautet", "lautete"),
+    *("heißt", "hieß", "wäre", "sei", "wird", "wurde", "est", "était", "sera", "serait", "devient", "reste", "cest"),
+    *("es", "era", "será", "sería", "fue", "sigue siendo", "é", "è", "e'", "sarà", "sarebbe", "seria", "foi", "ficou"),
+    *("luidt", "wordt", "zou", "jest", "brzmi", "będzie", "było", "är", "blir", "lyder", "var", "este", "это"),
+    *("был", "будет", "είναι", "ήταν", "adalah", "هي", "هو", "है", "คือ"),
 )
+# Said before a form of "is" behind a comma: "mot de passe du coffre, c'est …".
+PRONOUNS = ("it", "that", "this", "das", "es", "der", "c'", "c’", "ce", "ça", "esto", "eso", "dat", "det", "это")
 # These mean something else in other languages.
-IS_AFTER = (
-    *(("hasło", "to"), ("haslo", "to"), ("salasana", "on"), ("heslo", "je"), ("passord", "er")),
-    *(("passordet", "er"), ("adgangskoden", "er")),
+IS_AFTER = {
+    **dict.fromkeys(spellings(("hasło", "hasła")), ("to",)),
+    "salasana": ("on", "oli", "olisi"),
+    **dict.fromkeys(("heslo", "parola"), ("je", "bylo", "zní", "e")),
+    **dict.fromkeys(("passord", "adgangskode"), ("er",)),
+    **dict.fromkeys(spellings(("mật khẩu",)), ("là", "la")),
+}
+IS_TOGETHER = "(?:改成|改为|改為|设为|設為|设置为|就是|应该是|是|为|為|には|は|が|은|는|이|가)"
+# What may stand between "is" and the password.
+FILLERS = (
+    *(
+        "now",
+        "currently",
+        "still",
+        "just",
+        "simply",
+        "again",
+        "actually",
+        "probably",
+        "temporarily",
+        "always",
+        "set to",
+    ),
+    *(
+        "btw",
+        "by the way",
+        "of course",
+        "übrigens",
+        "natürlich",
+        "au fait",
+        "d'ailleurs",
+        "por cierto",
+        "comunque",
+        "aliás",
+    ),
+    *("changed to", "i think", "the following", "this", "jetzt", "nun", "aktuell", "derzeit", "momentan", "noch"),
+    *("immer", "weiterhin", "einfach", "wohl", "also", "glaube ich", "maintenant", "désormais", "toujours"),
+    *("actuellement", "donc", "simplement", "encore", "ahora", "actualmente", "todavía", "aún", "siempre"),
+    *("simplemente", "adesso", "ora", "attualmente", "ancora", "sempre", "agora", "atualmente", "ainda", "nu"),
+    *("momenteel", "nog", "steeds", "gewoon", "teraz", "obecnie", "nadal", "сейчас", "теперь", "nyt", "nyní", "şimdi"),
 )
 OWN = ("my", "our", "mein", "unser", "mon", "notre", "mi", "nuestra", "mia", "nostra", "minha", "nossa", "mijn", "ons")
 OWN_TOGETHER = ("我的", "我们的", "私の", "うちの", "내 ", "우리 ", "мой ", "наш ", "moje ", "mitt ", "min ")
@@ -58,6 +126,7 @@ USER_TOGETHER = ("用户", "用戶", "账号", "帐号", "ユーザー", "사용
 AS = ("is", "as", "ist", "als", "est", "comme", "es", "como", "è", "come", "é", "jako", "som", "как")
 # A verb of change, with which "to" says what it became.
 CHANGED = r"(?:set|sets|change[ds]?|reset|resets|rotated?|updated?|switch(?:ed)?|geändert|cambi\w+|chang\w+|mud\w+)"
+BECAME = ("to", "into", "auf", "à", "en", "a", "para", "in")
 CREDENTIALS = (
     *("credentials", "creds", "login", "logins", "log in", "sign in", "zugangsdaten", "anmeldedaten"),
     *("identifiants", "credenciales", "credenziali", "credenciais", "inloggegevens"),
@@ -78,6 +147,16 @@ _ADJECTIVES = """
     strong secure insecure correct valid visible hidden safe known unknown plain public private deprecated supported
     available present secret sensitive
 """
+# Behind one of these something else is said: "the password policy is …", "the token and the host are …".
+_OTHER = """
+    policy policies field fields length lengths manager managers hashing hash column table file files page form hint
+    prompt check rule rules name names id ids version type types count counts limit limits usage expiry algorithm
+    strength format regex pattern label endpoint url user host port budget cost parameter header validation
+    window size
+"""
+_CONJUNCTIONS = "and or but because und oder aber weil et ou mais y pero porque ma mas maar ale и но или"
 JOINS = frozenset(_JOINS.split())
 ADJECTIVES = frozenset(_ADJECTIVES.split())
+OTHER = frozenset(_OTHER.split())
+CONJUNCTIONS = frozenset(_CONJUNCTIONS.split())
 ABOUT_TOGETHER = "必|不|错|錯|存|空|没|正|无|無|必要|間|违|由|用|在|保|的|可|被|应|需|없|틀|필요|저장|設|入|ハ"
