@@ -37,6 +37,7 @@ QUICK = (
     Benchmark("kills", ("--trials", "10")),
     Benchmark("reading", (f"{FIXTURES}",), (FIXTURES,)),
     Benchmark("redaction", (f"{FIXTURES}",), (FIXTURES,)),
+    Benchmark("said_passwords"),
     Benchmark("grounding", needs=(GOLD, FIXTURES)),
     Benchmark("voices", needs=(FIXTURES,)),
 )

@@ -14,12 +14,12 @@ _SIGN = re.compile(r"\d|(?<=\w)[^\w\s.,:;/'’-](?=\w|$)|[a-z][A-Z]")
 _CODE = re.compile(r"[A-Za-z_][\w.]*[;,]?|.*[(){}].*")
 # versions, times and sizes, algorithms, files and hosts, addresses, paths: they have digits or signs as well
 _THING = re.compile(
-    r"[v~≥≤]?\d{1,4}(?:[.:/×-]\d+)*(?:-[^\W\d]+|ms|[smhdkx%]|[kmgt]i?b|px|st|nd|rd|th|bits?|bytes?|chars?|stellig\w*)?\+?"
+    r"v?\d+(?:\.\d+)+[-.]?\w{0,8}|(?:[v~≥≤]\d{1,4}|\d+[.:/×-]\d+)(?:[.:/×-]\d+)*\+?|\d{1,4}(?:[.:]\d+)?(?:-[^\W\d]+|ms|[smhdkx%]|[kmgt]i?b|px|st|nd|rd|th|bits?|bytes?|chars?|stellig\w*|\+)"
     r"|(?:sha|md|rs|hs|es|ps|aes|rsa|utf|base|oauth|argon|bcrypt|scrypt|pbkdf|ed|x|p|ipv|http|tls|totp|iso|k|s|i)"
     r"[-_]?v?\d{1,5}(?:id|[iden]|ed|url)?(?:[-_/].+)?"
     r"|.+\.(?:pyi?|[cm]?[jt]sx?|jsonl?|ya?ml|toml|md|txt|sh|env|go|rs|rb|php|java|sql|html?|s?css|conf|cfg|ini|log"
     r"|pem|key|kdbx|xml|csv|db|zip|gz|dev|com|org|net|io|local|internal)(?::\d+)*"
-    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[\w.-]+/[\w./-]+",
+    r"|\.env.*|1password|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[\w.-]+/[\w./-]+",
     re.IGNORECASE,
 )
 _NAME_IN_CODE = re.compile(

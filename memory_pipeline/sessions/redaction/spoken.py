@@ -34,16 +34,15 @@ from memory_pipeline.sessions.redaction.spoken_words import any_of
 SPOKEN = words.SPOKEN
 _LETTERS = "a-zÀ-ɏͰ-ӿ"
 _SCRIPT = "⺀-鿿가-힯"
-_ENDING = re.compile(rf"[{_LETTERS}]{{0,4}}(?![{_LETTERS}\d_])(?:[ -](?:code|number|nummer)\b)?", re.I)
+_ENDING = re.compile(rf"[{_LETTERS}]{{0,3}}(?![{_LETTERS}\d_])(?:[ -](?:code|number|nummer)\b)?", re.I)
 _SHORT_ENDING = re.compile(r"(?:s|e?n|es)?(?!\w)(?:[ -](?:code|number|nummer)\b)?|(?=[⺀-鿿가-힯])", re.I)
 # As far as the sentence goes: what is far away is not what the secret is.
 _VERBS = 6
 _SENTENCE = re.compile(r"(?:[^\n.!?;。！？；]|[.!?](?=\S)){0,120}")
 _FOR = re.compile(rf"(?:[ \t](?:{any_of(words.PREPOSITIONS)})\b[^\n!?:;,，。：\"'`„«「“]{{1,60}})?[ \t]*", re.I)
 # Other words, perhaps with a remark between commas; no code.
-_BETWEEN = re.compile(
-    rf"(?:[ \t]*[ \t(（,，{_SCRIPT}])[^=;{{}}<>|,，]*(?:[,，][^=;{{}}<>|,，]*[,，])?[ \t]*(?:[,，][ \t]*)?"
-)
+_OTHER = r"[^=;{}<>|,，、]*"
+_BETWEEN = re.compile(rf"(?:[ \t(（{_SCRIPT}]{_OTHER})?(?:[ \t]*[,，、]{_OTHER}[,，、])?[ \t]*(?:[,，、][ \t]*)?")
 _QUOTES = (
     r"\"[^\"\n]{3,100}\"|'[^'\n]{3,100}'|`[^`\n]{3,100}`|“[^”\n]{3,100}”|„[^“”\n]{3,100}[“”]|«[^»\n]{3,100}»"
     r"|「[^」\n]{3,100}」|『[^』\n]{3,100}』|‘[^’\n]{3,100}’"
@@ -55,7 +54,8 @@ _FILLER = re.compile(
 )
 _FILLER_TOGETHER = re.compile(rf"[{_SCRIPT}]{{1,6}}[:：]?[ \t]*(?=[!-~]{{4}})")
 _ASCII_RUN = re.compile("[!-~]{3,100}")
-_CHANGE = re.compile(rf"\b{words.CHANGED}\b[^\n.!?]{{0,40}}\Z", re.I)
+_CHANGE = re.compile(rf"\b{words.CHANGED}\b", re.I)
+_END = re.compile(r"[.!?](?!\S)|\n")
 _USER = re.compile(rf"(?:\b(?:{any_of(words.USER)})\b|{any_of(words.USER_TOGETHER)})[^\n]{{0,50}}\Z", re.I)
 _CLAUSE = re.compile(r"(?:[ \t]+[^\s,;，。；！？、()\[\]{}<>\"'`]{1,40}){1,7}")
 _LINE = re.compile(r"(?:[ \t]+[^\s,;()\[\]{}<>\"'`=:/]{1,40}){1,5}(?=\s*(?:\n|\Z))")
@@ -63,7 +63,7 @@ _OWN = re.compile(rf"(?:\b(?:{any_of(words.OWN)})\b|{any_of(words.OWN_TOGETHER)}
 _PHRASE = re.compile(r"pass ?phrase|phrase", re.I)
 _JAPANESE_END = re.compile(r"(?:です|だ|である|でした|입니다|이에요|예요)\Z")
 _ABOUT = re.compile(rf"(?:(?:{any_of(words.JOINS | words.ADJECTIVES)})\b|{words.ABOUT_TOGETHER})", re.I)
-_PIN = re.compile(r"\d{4,8}(?![\w-]|[.:]\w)")
+_PIN = re.compile(r"\d{4,8}(?![A-Za-z\d_-]|[.:]\w)")
 _BEFORE = re.compile(
     rf"(?:(?P<quoted>{_QUOTES})|(?<![^\s])(?P<bare>[^\s\"'`<>(){{}}\[\]=]{{6,100}}))[ \t]+(?:{any_of(words.AS)})"
     rf"[ \t]+(?:[^\W\d]{{1,12}}[ \t]+){{0,3}}[^\W\d]{{0,20}}\Z",
@@ -75,13 +75,17 @@ _LOGIN = re.compile(
     r"(?P<secret>[^\s\"'`„“«「『，。；！？、,;<>(){}\[\]]{4,100}(?<![.:]))",
     re.I,
 )
+_CODE = ("token", "secret", "apikey", "api-key")
 _VERB = rf" (?:{any_of(words.IS)})[ \t:]"
 TOLD = (
     rf"(?:{any_of(words.CREDENTIALS)})[^\n]*(?: (?:[/|]|and|und|et|y|e|和) |\w:\S)",
     rf"(?:^|[^a-z])(?:{any_of(words.SHORT)})(?: [^\n:=]+)?(?:[ \t]*[:=]|{_VERB})",
     rf"(?:^|[^a-z])(?:{any_of(words.PINS)})[^a-z0-9][^\n]*[0-9]{{4}}",
 )
-KEYS = (rf"(?:{any_of(words.KEYS)})(?:s|e?n|es)?(?: [^\n]*)?(?:{_VERB}|{words.IS_TOGETHER})",)
+KEYS = (
+    rf"(?:{any_of(words.KEYS)})(?:s|e?n|es)?(?: [^\n]*)?(?:{_VERB}|{words.IS_TOGETHER})",
+    rf"(?:{any_of(name for name in words.KEYS if name not in _CODE)})(?: [^\n:]*)?[:：]",
+)
 """What tells that something may be, in the syntax of re2."""
 
 
@@ -159,11 +163,11 @@ def _said(text: str, at: int, name: str) -> Span | None:
     verbs = _says(name).finditer(text, start, sentence.end() if sentence else start)
     for found in islice(verbs, _VERBS):
         between = text[start : found.start()]
-        near = bool(_FOR.fullmatch(between))
+        near = bool(_FOR.fullmatch(between)) and found[0] not in words.OBJECT
         tight = found[0] == "=" and between[-1:].isalnum()
         if not near and (tight or not _is_between(between)):
             continue
-        if not found["became"] or (near and _CHANGE.search(text, max(at - 60, 0), at)):
+        if not found["became"] or (name in SPOKEN and _is_changed(text, at, found)):
             span = _value(_Said(text, at, name, found[0], near), found.end())
             if span:
                 return span
@@ -172,12 +176,19 @@ def _said(text: str, at: int, name: str) -> Span | None:
     return _value(_Said(text, at, name, "", near=True), start) if name in SPOKEN else None
 
 
+def _is_changed(text: str, at: int, became: re.Match[str]) -> bool:
+    """Whether a verb of change stands before what it became or, as in German, behind it."""
+    before = text[max(at - 60, 0) : became.start()]
+    behind = text[became.end() : became.end() + 60]
+    return bool(_CHANGE.search(_END.split(before)[-1]) or _CHANGE.search(_END.split(behind)[0]))
+
+
 def _is_between(between: str) -> bool:
     """Whether these words may stand between a secret and what it is, without speaking of something else."""
     if not _BETWEEN.fullmatch(between):
         return False
     said = between.lower().split()
-    return bool(said) and said[0] not in words.OTHER and words.CONJUNCTIONS.isdisjoint(said)
+    return (not said or said[0] not in words.OTHER) and words.CONJUNCTIONS.isdisjoint(said)
 
 
 def _value(said: _Said, at: int) -> Span | None:
@@ -253,7 +264,7 @@ def _is_number(said: _Said, value: str) -> bool:
 
 def _is_key(said: _Said, value: str) -> bool:
     """Whether it is a token or a key: code says what many of them are, and `assignments` judges that."""
-    assigned = not said.says[:1].isalpha() and (not said.near or said.name in ("token", "secret", "credential"))
+    assigned = not said.says[:1].isalpha() and (not said.near or said.name in _CODE)
     about = HARMLESS.search(said.text[max(said.at - 20, 0) : said.at].rstrip())
     return said.name not in SPOKEN and len(value) >= 8 and is_strong(value) and not assigned and not about
 

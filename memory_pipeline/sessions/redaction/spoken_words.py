@@ -51,7 +51,7 @@ PINS = spellings(
 KEYS = spellings(
     (
         *("token", "api key", "api-key", "apikey", "access key", "secret key", "signing key", "encryption key"),
-        *("license key", "recovery key", "deploy key", "secret", "credential", "schlüssel", "geheimnis", "jeton"),
+        *("license key", "recovery key", "deploy key", "secret", "schlüssel", "geheimnis", "jeton"),
         *("clé d'api", "clé d’api", "clé api", "clé secrète", "clé d'accès", "llave", "chave", "chiave", "sleutel"),
         *("klucz", "токен", "ключ", "密钥", "密鑰", "令牌", "トークン", "apiキー", "秘密鍵", "アクセスキー", "토큰"),
     )
@@ -67,53 +67,78 @@ IS = (
     *("is", "was", "are", "were", "will be", "would be", "should be", "could be", "might be", "used to be"),
     *("set to", "changed to", "reads", "equals", "becomes", "became", "ist", "war", "sind", "lautet", "lautete"),
     *("heißt", "hieß", "wäre", "sei", "wird", "wurde", "est", "était", "sera", "serait", "devient", "reste", "cest"),
-    *("es", "era", "será", "sería", "fue", "sigue siendo", "é", "è", "e'", "sarà", "sarebbe", "seria", "foi", "ficou"),
+    *(
+        "es",
+        "era",
+        "será",
+        "sería",
+        "fue",
+        "sigue siendo",
+        "é",
+        "è",
+        "e'",
+        "sarà",
+        "sarebbe",
+        "seria",
+        "quedó",
+        "queda",
+        "foi",
+        "ficou",
+        "fica",
+    ),
     *("luidt", "wordt", "zou", "jest", "brzmi", "będzie", "było", "är", "blir", "lyder", "var", "este", "это"),
+    *("sont", "étaient", "son", "eran", "sono", "erano", "são", "eram", "zijn", "waren", "są", "были", "ought to be"),
+    *("may be", "müsste", "dürfte", "sollte", "nämlich", "namely", "devrait être", "debería ser", "debe ser"),
+    *("dovrebbe essere", "deve ser", "deveria ser", "moet zijn", "ska vara", "bör vara", "должен быть"),
     *("был", "будет", "είναι", "ήταν", "adalah", "هي", "هو", "है", "คือ"),
 )
 # Said before a form of "is" behind a comma: "mot de passe du coffre, c'est …".
-PRONOUNS = ("it", "that", "this", "das", "es", "der", "c'", "c’", "ce", "ça", "esto", "eso", "dat", "det", "это")
+PRONOUNS = (
+    "it",
+    "that",
+    "this",
+    "which",
+    "qui",
+    "que",
+    "che",
+    "die",
+    "das",
+    "es",
+    "der",
+    "c'",
+    "c’",
+    "ce",
+    "ça",
+    "esto",
+    "eso",
+    "dat",
+    "det",
+    "это",
+)
 # These mean something else in other languages.
 IS_AFTER = {
     **dict.fromkeys(spellings(("hasło", "hasła")), ("to",)),
     "salasana": ("on", "oli", "olisi"),
     **dict.fromkeys(("heslo", "parola"), ("je", "bylo", "zní", "e")),
     **dict.fromkeys(("passord", "adgangskode"), ("er",)),
+    **dict.fromkeys(("пароль", "парол"), ("теперь", "сейчас")),
+    **dict.fromkeys(spellings(("şifre",)), ("şu an", "artık", "şimdi", "şimdilik")),
     **dict.fromkeys(spellings(("mật khẩu",)), ("là", "la")),
 }
-IS_TOGETHER = "(?:改成|改为|改為|设为|設為|设置为|就是|应该是|是|为|為|には|は|が|은|는|이|가)"
+IS_TOGETHER = "(?:[改换換设設]成|[改换換设設][为為]|设置[为為]|就是|应该是|是|为|為|には|は|が|은|는|이|가|を|을|를)"
+OBJECT = ("を", "을", "를")
+"""Marks of an object in these scripts: what follows may be what it was changed to, or how."""
 # What may stand between "is" and the password.
 FILLERS = (
-    *(
-        "now",
-        "currently",
-        "still",
-        "just",
-        "simply",
-        "again",
-        "actually",
-        "probably",
-        "temporarily",
-        "always",
-        "set to",
-    ),
-    *(
-        "btw",
-        "by the way",
-        "of course",
-        "übrigens",
-        "natürlich",
-        "au fait",
-        "d'ailleurs",
-        "por cierto",
-        "comunque",
-        "aliás",
-    ),
-    *("changed to", "i think", "the following", "this", "jetzt", "nun", "aktuell", "derzeit", "momentan", "noch"),
-    *("immer", "weiterhin", "einfach", "wohl", "also", "glaube ich", "maintenant", "désormais", "toujours"),
-    *("actuellement", "donc", "simplement", "encore", "ahora", "actualmente", "todavía", "aún", "siempre"),
-    *("simplemente", "adesso", "ora", "attualmente", "ancora", "sempre", "agora", "atualmente", "ainda", "nu"),
-    *("momenteel", "nog", "steeds", "gewoon", "teraz", "obecnie", "nadal", "сейчас", "теперь", "nyt", "nyní", "şimdi"),
+    *("now", "currently", "still", "just", "simply", "again", "actually", "probably", "likely", "maybe", "temporarily"),
+    *("always", "btw", "by the way", "of course", "i think", "the following", "this", "set to", "changed to"),
+    *("jetzt", "nun", "aktuell", "derzeit", "bisher", "bislang", "momentan", "noch", "immer", "weiterhin", "einfach"),
+    *("wohl", "also", "dann", "glaube ich", "übrigens", "natürlich", "wahrscheinlich", "vermutlich", "vielleicht"),
+    *("maintenant", "désormais", "toujours", "actuellement", "donc", "simplement", "encore", "probablement"),
+    *("sans doute", "au fait", "d'ailleurs", "ahora", "actualmente", "todavía", "aún", "siempre", "simplemente"),
+    *("probablemente", "por cierto", "adesso", "ora", "attualmente", "ancora", "sempre", "probabilmente", "comunque"),
+    *("agora", "atualmente", "ainda", "provavelmente", "aliás", "nu", "momenteel", "nog", "steeds", "gewoon"),
+    *("waarschijnlijk", "teraz", "obecnie", "nadal", "chyba", "сейчас", "теперь", "такой", "наверное", "nyt", "nyní"),
 )
 OWN = ("my", "our", "mein", "unser", "mon", "notre", "mi", "nuestra", "mia", "nostra", "minha", "nossa", "mijn", "ons")
 OWN_TOGETHER = ("我的", "我们的", "私の", "うちの", "내 ", "우리 ", "мой ", "наш ", "moje ", "mitt ", "min ")
@@ -125,8 +150,11 @@ USER_TOGETHER = ("用户", "用戶", "账号", "帐号", "ユーザー", "사용
 # "use X as the password", "X ist das Passwort"
 AS = ("is", "as", "ist", "als", "est", "comme", "es", "como", "è", "come", "é", "jako", "som", "как")
 # A verb of change, with which "to" says what it became.
-CHANGED = r"(?:set|sets|change[ds]?|reset|resets|rotated?|updated?|switch(?:ed)?|geändert|cambi\w+|chang\w+|mud\w+)"
-BECAME = ("to", "into", "auf", "à", "en", "a", "para", "in")
+CHANGED = (
+    r"(?:set|sets|change[ds]?|reset|resets|rotated?|updated?|switch(?:ed)?|gesetzt|ge(?:ä|ae)ndert|cambi\w+|chang\w+|mud\w+"
+    r"|alter\w+|veranderd|gewijzigd|zmieni\w+|(?:по|с)менял\w*|сменил\w*|изменил\w*|(?:ä|a)ndra\w+|bytt?e?)"
+)
+BECAME = ("to", "into", "auf", "à", "en", "a", "para", "por", "in", "naar", "na", "на", "till", "til")
 CREDENTIALS = (
     *("credentials", "creds", "login", "logins", "log in", "sign in", "zugangsdaten", "anmeldedaten"),
     *("identifiants", "credenciales", "credenziali", "credenciais", "inloggegevens"),
