@@ -175,6 +175,13 @@ def test_what_can_be_saved_of_a_damaged_history_is_read(tmp_path: Path) -> None:
     assert [problem.reason for problem in session.problems] == [
         "The file is not valid JSON; 1 messages were saved from it."
     ]
+    odd = [{"type": ["text"]}, {"type": "tool_use", "id": ["x"], "name": {}, "input": 3}, None, {"type": "tool_result"}]
+    whole = json.dumps([message("user", "<task>\nBegin \ud800.\n</task>"), {"role": "user", "content": odd}])
+    file.write_text(f"{whole[:-1]}, {json.dumps({'role': 'assistant', 'content': odd})}, {{", "utf-8")
+    (source,) = find_sources([folder])
+    session = parse(source)
+    assert shape(session) == [("user", "Begin ."), ("tool", "(no output)"), ("tool", "()")]
+    assert session.unknown_records == {"block/": 2, "block/tool_use": 1, "block/tool_result": 1}
     for raw in ("", "3", '"x"', "{}", "[3, null]", '[{"role": 3}]', '[{"role": "user", "content": {"a": [1]}}]'):
         file.write_text(raw, "utf-8")
         (source,) = find_sources([folder])

@@ -131,7 +131,7 @@ class Reader:
         elif role == "assistant":
             for block in blocks:
                 self._assistant(block)
-        elif message.get("type") not in _IGNORED:
+        elif text_of(message.get("type")) not in _IGNORED:
             self.transcript.unknown[f"message/{role}"] += 1
 
     def _identify(self, message: JsonObject) -> None:
@@ -153,7 +153,7 @@ class Reader:
         )
         waiting = ""  # the tool whose output is the next text
         for block in blocks:
-            kind, text = block.get("type"), text_of(block.get("text"))
+            kind, text = text_of(block.get("type")), text_of(block.get("text"))
             if kind == "text" and put_in:
                 self._add("injected", text)
             elif kind == "text":
@@ -219,7 +219,7 @@ class Reader:
         self._add("user" if self.typed else "injected", given.text, tool_name=name or tool, answer=given)
 
     def _assistant(self, block: JsonObject) -> None:
-        kind = block.get("type")
+        kind = text_of(block.get("type"))
         if kind == "text":
             for tool, spoken, arguments in spoken_and_called(text_of(block.get("text"))):
                 if tool:

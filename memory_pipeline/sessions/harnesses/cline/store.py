@@ -7,6 +7,7 @@ A task of the extension is a folder `tasks/<id>` with `api_conversation_history.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -95,7 +96,8 @@ def _saved(text: str) -> list[JsonObject]:
     while damaged.left > 0 and (start := _MESSAGE_START.search(text, position)):
         position = start.start() + 1
         if (decoded := damaged.decode(start.start())) and isinstance(decoded[0], dict) and "role" in decoded[0]:
-            found.append(decoded[0])
+            # lone surrogates, which only Python's decoder lets in, are dropped: nothing can store them
+            found.append(orjson.loads(json.dumps(decoded[0], ensure_ascii=False).encode(errors="ignore")))
             position = decoded[1]
     return found
 
