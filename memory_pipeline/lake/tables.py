@@ -635,7 +635,8 @@ COLUMN_NOTES = {
     "hidden_characters": "how many characters that nobody sees were taken out of its messages: zero-width ones, those "
     "that turn the direction of writing, tags",
     "side_file_of": "the agent that keeps this file beside its sessions, where it is none",
-    "repository_dir": "the folder of the git repository that `cwd` lay in, where that was on this machine",
+    "repository_dir": "the folder of the git repository that `cwd` lay in when the file was read, of a worktree that "
+    "of its repository; empty where there was none",
     "harness": "the program that wrote the session: pi, claude_code, codex, opencode or gemini",
     "session_id": "the harness's own id of the session",
     "session_ids": "the sessions in which it was said",

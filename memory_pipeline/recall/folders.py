@@ -89,9 +89,13 @@ def project_named(lake: Lake, name: str) -> str | None:
 
 
 def _places(lake: Lake) -> list[Place]:
-    columns = ["cwd", "branch", "repository", "began_at"]
+    columns = ["cwd", "branch", "repository", "began_at", "repository_dir"]
     rows = lake.read("files", columns=columns).unique().iter_rows()
-    return [Place(cwd, branch or "", remote or "", began) for cwd, branch, remote, began in rows if cwd]
+    return [
+        Place(cwd, branch or "", remote or "", began, folder or "")
+        for cwd, branch, remote, began, folder in rows
+        if cwd
+    ]
 
 
 def _is_there(path: Path) -> bool:

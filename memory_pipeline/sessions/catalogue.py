@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import cast
 
 import polars as pl
@@ -32,6 +32,7 @@ from memory_pipeline.sessions.not_read import owner_of_side_file
 from memory_pipeline.sessions.projects import Place, Projects
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
+from memory_pipeline.sessions.worktrees import repository_of_folder
 from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 
 LOCK_SECONDS = 60.0
@@ -65,7 +66,9 @@ def _is_same_file(path: str, other: str) -> bool:
 
 
 def _place(row: FileRow) -> Place:
-    return Place(row["cwd"] or "", row["branch"] or "", row["repository"] or "", row["began_at"])
+    return Place(
+        row["cwd"] or "", row["branch"] or "", row["repository"] or "", row["began_at"], row["repository_dir"] or ""
+    )
 
 
 @dataclass(frozen=True)
@@ -163,12 +166,13 @@ class Catalogue:
         ]
         for key in gone:
             del self.rows[key]
+        filled = self._fill_repositories()
         for known in ("_by_day", "_by_session", "_left_out", "_typed", "_with_plan", "projects"):
             self.__dict__.pop(known, None)
         if not is_stored:
-            self.unsent.update(changed)
-        elif changed or gone:
-            self._store(changed, gone)
+            self.unsent.update(changed, filled)
+        elif changed or filled or gone:
+            self._store({*changed, *filled}, gone)
         if days := self._all_days():
             self.settings = keep_first_day(self.settings, days, is_complete=not left)
         return Refresh(len(self.present), len(changed), left)
@@ -401,6 +405,28 @@ class Catalogue:
         salt = hashlib.sha256(self.redactor.salt).hexdigest()[:8]
         return f"{READER_VERSION}/{settings.timezone}/{settings.tool_text_limit}/{settings.redact}/{salt}"
 
+    def _fill_repositories(self) -> list[str]:
+        """Look once for the repository of the worktree that each session worked in; the keys of the rows that changed.
+
+        Where the folder is gone, a session that was read before it went tells it. Folders of another machine are not
+        looked for: what lies at their path here is something else.
+        """
+        own = [(key, row) for key, row in self.rows.items() if row["cwd"] and self.is_of_this_machine(key)]
+        new = [(key, row) for key, row in own if row["repository_dir"] is None]
+        found = {cwd: repository_of_folder(cwd) for cwd in {row["cwd"] or "" for _, row in new}}
+        known = found | {row["cwd"]: row["repository_dir"] for _, row in own if row["repository_dir"]}
+        for key, row in new:
+            folder = PurePath(row["cwd"] or "")
+            above = (known.get(str(parent)) for parent in (folder, *folder.parents))
+            repository = found[row["cwd"] or ""]
+            told = next(filter(None, above), "") if repository is None else repository
+            self.rows[key] = row | {"repository_dir": told}
+        return [key for key, _ in new]
+
+    def place(self, key: str) -> Place:
+        """Where the session of the file worked."""
+        return _place(self.rows[key])
+
     def _under_known_path(self, source: Source) -> Source:
         """The source under the path by which the same file was read before it was reached by this one: a link that is
         added or removed makes no new sessions.
@@ -443,4 +469,6 @@ class Catalogue:
             elif not known["session_id"]:
                 row["side_file_of"] = owner_of_side_file(source.path)
             return unread_row(row, known, str(error))
+        if session.cwd == known["cwd"]:
+            row["repository_dir"] = known["repository_dir"]
         return {**row, **session_columns(session, self.settings.zone, known["days"] or [])}

@@ -1,8 +1,10 @@
 """The project that a session worked on: its repository or folder, by a name that can be read.
 
-It is told from what sessions say of themselves: their folder, branch and repository. No folder of this machine is
-looked at, since sessions may come from another one and worktrees are soon gone: the same session files always give the
-same names. What stands for one repository is one project: its worktrees, folders below it, its copies in other homes.
+It is told from what sessions say of themselves: their folder, branch and repository; and from git's own files, of a
+worktree from the pointer to its repository, which the catalogue looks up while the folder is there (`worktrees.py`).
+No folder of this machine is looked at here, since sessions may come from another one: the same catalogue always gives
+the same names. What stands for one repository is one project: its worktrees, folders below it, its copies in other
+homes.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ class Place(NamedTuple):
     repository: str = ""
     """`owner/name` of the remote."""
     began_at: datetime | None = None
+    repository_dir: str = ""
+    """The folder of the repository that git says `cwd` is in, where that was looked up."""
 
     @property
     def is_in_repository(self) -> bool:
@@ -76,6 +80,7 @@ class Projects:
     def __init__(self, places: Iterable[Place]) -> None:
         known = sorted(places, key=lambda p: (p.began_at is None, p.began_at, p.cwd, p.branch, p.repository))
         roots = [(place, root) for place in known if (root := _root_of(place))]
+        self._of_git = {root.path for place in known if (root := _root_of_git(place))}
         self._repositories = {root.path for place, root in roots if place.is_in_repository and root.path}
         self._remotes: dict[str, str] = {}
         for place, root in roots:
@@ -97,8 +102,10 @@ class Projects:
         return self._names.get(top) or _name(top)
 
     def _top(self, path: str) -> str:
-        """The outermost folder that is known to be a repository, else the folder itself."""
+        """The repository that git knows, else the outermost folder that is said to be in one, else the folder."""
         ends = [i for i, character in enumerate(path) if character == "/" and i]
+        if of_git := next((path[:end] for end in (len(path), *reversed(ends)) if path[:end] in self._of_git), ""):
+            return of_git
         return next((path[:end] for end in ends if path[:end] in self._repositories), path)
 
     def _free_name(self, top: str, taken: dict[tuple[str, str], str]) -> str:
@@ -116,8 +123,13 @@ class Projects:
 
 
 def _root_of(place: Place) -> _Root | None:
-    """The folder that the place's own path and branch give away; None where it is nobody's project."""
-    return _root_in(place.cwd, place.branch)
+    """The folder that git's pointer or the place's own path and branch give away; None where it is nobody's project."""
+    return _root_of_git(place) or _root_in(place.cwd, place.branch)
+
+
+def _root_of_git(place: Place) -> _Root | None:
+    """The repository that git names; a home that is one is no project."""
+    return _root(_normal(place.repository_dir)) if place.repository_dir else None
 
 
 @lru_cache(maxsize=10_000)

@@ -179,7 +179,9 @@ class SessionsStage:
         for key in dict.fromkeys(source.values()):
             own = [m for m in messages if source[m.message_id] == key]
             source_session = read.get(key, session)
-            project = self.catalogue.projects.of(place_of(source_session))
+            known = key in self.catalogue.rows
+            place = self.catalogue.place(key) if known else place_of(source_session)
+            project = self.catalogue.projects.of(place)
             sessions.append(_session_row(source_session, key, day, own, project))
         idle = all(self.catalogue.is_idle(key, day, self.now) for key in read)
         cut = cut_windows(session, messages, self.settings.zone)
