@@ -1,13 +1,7 @@
-"""The harnesses whose sessions can be read. To add one, write its module and add it to `HARNESSES`.
+"""The agents whose sessions can be read. `docs/adding-an-agent.md` says how to add one.
 
 A harness is a class derived from `Harness` of `protocol.py`, which says what it has to have; mypy checks that it does.
-`pi.py` is the smallest whole example. Its module has
-- the struct of its records, derived from `records.Fields`: the fields that are read of a line,
-- a reader with `record(line, record)` and `finish()`, which gives each message to a `Transcript`. `speakers` separates
-  the user's words from what the program put in, `content` turns blocks into text.
-
-A harness whose sessions are not files of JSON lines derives from `HarnessWithRecords`, and one whose sessions are not
-files at all from `HarnessWithFolders`. Nothing else in the pipeline names a harness.
+Nothing else in the pipeline names a harness.
 """
 
 from __future__ import annotations

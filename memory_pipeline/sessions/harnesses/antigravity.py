@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import orjson
 
-from memory_pipeline.sessions.harnesses.authorship import Evidence
 from memory_pipeline.sessions.harnesses.protocol import Harness
 from memory_pipeline.sessions.harnesses.record_reader import RecordReader, side_file
 from memory_pipeline.sessions.harnesses.records import Fields, JsonObject, Other, text_of
@@ -55,6 +54,7 @@ class Record(Fields):
 class Antigravity(Harness[Record]):
     name = "antigravity"
     folders = ("~/.gemini/antigravity*/brain",)
+    side_files = ("brain/*/*.json", ".system_generated/*/*.json", ".system_generated/*/*.jsonl")
     record_type = Record
 
     def recognises(self, record: JsonObject) -> bool:
@@ -77,11 +77,10 @@ class Reader(RecordReader):
         self.brain = path.parents[2] if path.parts[-3:-1] == _LOGS else None
         self.session_id = self.brain.name if self.brain else path.stem
         self.cwd = _workspace(self.brain) if self.brain else ""
-        parent = _parent(self.brain) if self.brain else ""
-        self.evidence = Evidence(agent=transcript.harness, parent_session=parent, cwd=self.cwd)
+        self.parent_session = _parent(self.brain) if self.brain else ""
 
     def finish(self) -> ParsedSession:
-        return self.transcript.finish(self.session_id, "", self.cwd)
+        return self.transcript.finish(self.session_id, "", self.cwd, is_attended=self.is_attended)
 
     def record(self, line: int, record: Record) -> None:
         source, kind, text = text_of(record.source), text_of(record.type), text_of(record.content)

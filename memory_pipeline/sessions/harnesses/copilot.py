@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
-from memory_pipeline.sessions.harnesses.authorship import Evidence
 from memory_pipeline.sessions.harnesses.protocol import Harness
 from memory_pipeline.sessions.harnesses.record_reader import RecordReader, path_in, side_file
 from memory_pipeline.sessions.harnesses.records import Fields, JsonObject, Other, text_of, words
@@ -112,6 +111,7 @@ class Copilot(Harness[Record]):
         ),
         "~/.vscode-server/data/User/workspaceStorage/*/GitHub.copilot-chat/transcripts",
     )
+    side_files = ("session-state/*/*.json", "session-state/*/*/*.json", "session-state/*/*/*.jsonl")
     record_type = Record
 
     def recognises(self, record: JsonObject) -> bool:
@@ -141,10 +141,11 @@ class Reader(RecordReader):
         return self.transcript.finish(
             text_of(start.sessionId) or (path.parent.name if own_folder else ""),
             _name(path.parent / "workspace.yaml") if own_folder else "",
-            text_of(context.cwd) or ("" if own_folder else _folder_in_editor(path)),
+            self.cwd or ("" if own_folder else _folder_in_editor(path)),
             began_at=start.startTime,
             branch=text_of(context.branch),
             remote=context.remote,
+            is_attended=self.is_attended,
         )
 
     def record(self, line: int, record: Record) -> None:
@@ -188,11 +189,8 @@ class Reader(RecordReader):
         context = data.context if isinstance(data.context, _Context) else _Context(cwd=data.cwd, branch=data.branch)
         if not text_of(self.context.cwd):
             self.context = context
-        self.evidence = Evidence(
-            agent=self.transcript.harness,
-            parent_session=text_of(self.start.detachedFromSpawningParentSessionId),
-            cwd=text_of(self.context.cwd),
-        )
+        self.parent_session = text_of(self.start.detachedFromSpawningParentSessionId)
+        self.cwd = text_of(self.context.cwd)
 
     def _call(self, call_id: object, name: object, arguments: object) -> None:
         """A call, which stands in the reply, and again when it begins."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from memory_pipeline.sessions.harnesses.authorship import Evidence
 from memory_pipeline.sessions.harnesses.content import Block, Content
 from memory_pipeline.sessions.harnesses.protocol import Harness
 from memory_pipeline.sessions.harnesses.record_reader import RecordReader, plain_text, text_blocks
@@ -51,6 +50,7 @@ class Record(Fields):
 class Droid(Harness[Record]):
     name = "droid"
     folders = ("~/.factory/sessions",)
+    side_files = (".factory/sessions/*.json", ".factory/sessions/*/*.settings.json")
     record_type = Record
 
     def recognises(self, record: JsonObject) -> bool:
@@ -76,7 +76,9 @@ class Reader(RecordReader):
     def finish(self) -> ParsedSession:
         header = self.header
         title = text_of(header.sessionTitle).strip() or text_of(header.title)
-        return self.transcript.finish(text_of(header.id), title, text_of(header.cwd), began_at=header.timestamp)
+        return self.transcript.finish(
+            text_of(header.id), title, self.cwd, began_at=header.timestamp, is_attended=self.is_attended
+        )
 
     def record(self, line: int, record: Record) -> None:
         kind, message = text_of(record.type), record.message
@@ -86,8 +88,7 @@ class Reader(RecordReader):
         self.transcript.next_record(line, record.timestamp)
         if kind == "session_start":
             self.header = record if self.header.id is None else self.header
-            parent, cwd = text_of(self.header.callingSessionId), text_of(self.header.cwd)
-            self.evidence = Evidence(agent=self.transcript.harness, parent_session=parent, cwd=cwd)
+            self.parent_session, self.cwd = text_of(self.header.callingSessionId), text_of(self.header.cwd)
         elif kind == "message" and isinstance(message, _MessageFields):
             self._begin(record, kind, message)
             self._message(message)

@@ -10,7 +10,6 @@ import hashlib
 from pathlib import Path
 from typing import Any, ClassVar
 
-from memory_pipeline.sessions.harnesses.authorship import Evidence
 from memory_pipeline.sessions.harnesses.content import Content
 from memory_pipeline.sessions.harnesses.protocol import Harness
 from memory_pipeline.sessions.harnesses.record_reader import RecordReader, plain_text, side_file, text_blocks
@@ -69,6 +68,12 @@ class Record(Fields):
 class KimiCli(Harness[Record]):
     name = "kimi_cli"
     folders = ("${KIMI_SHARE_DIR:-~/.kimi}/sessions",)
+    side_files = (
+        ".kimi/sessions/*/*/*.json",
+        ".kimi/sessions/*/*/context*.jsonl",
+        "subagents/*/meta.json",
+        "subagents/*/context*.jsonl",
+    )
     record_type = Record
 
     def recognises(self, record: JsonObject) -> bool:
@@ -92,12 +97,12 @@ class Reader(RecordReader):
         self.session_id = f"{session.name}/{agent}" if agent else session.name
         self.title = text_of(side_file(session / "state.json").get("custom_title"))
         self.cwd = _folder_of(session)
-        self.evidence = Evidence(agent=transcript.harness, parent_session=session.name if agent else "", cwd=self.cwd)
+        self.parent_session = session.name if agent else ""
         self.requests: dict[str, str] = {}
         self.refused: set[str] = set()
 
     def finish(self) -> ParsedSession:
-        return self.transcript.finish(self.session_id, self.title, self.cwd)
+        return self.transcript.finish(self.session_id, self.title, self.cwd, is_attended=self.is_attended)
 
     def record(self, line: int, record: Record) -> None:
         event = record.message if isinstance(record.message, _Event) else _Event()

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from memory_pipeline.sessions.harnesses.authorship import Evidence
 from memory_pipeline.sessions.harnesses.content import Content
 from memory_pipeline.sessions.harnesses.protocol import Harness
 from memory_pipeline.sessions.harnesses.record_reader import RecordReader, plain_text, side_file, text_blocks
@@ -116,6 +115,7 @@ class Record(Fields):
 class KimiCode(Harness[Record]):
     name = "kimi_code"
     folders = ("${KIMI_CODE_HOME:-~/.kimi-code}/sessions",)
+    side_files = ("sessions/*/*/state.json", "agents/*/*/*.json", "agents/*/*/*.jsonl")
     record_type = Record
 
     def recognises(self, record: JsonObject) -> bool:
@@ -151,7 +151,7 @@ class Reader(RecordReader):
         agent = folder.name if in_agents and folder.name != _MAIN else ""
         state = side_file(session / "state.json")
         self.session_id = f"{session.name}/{agent}" if agent else session.name
-        self.parent_id = session.name if agent else ""
+        self.parent_session = session.name if agent else ""
         self.title, self.cwd = "" if agent else text_of(state.get("title")), text_of(state.get("workDir"))
         self.began_at: object = None
         self.lines: dict[int, int] = {}
@@ -170,7 +170,12 @@ class Reader(RecordReader):
     def finish(self) -> ParsedSession:
         standing = self._standing(self.lines)
         voided = {record for line, record in self.lines.items() if line not in standing}
-        return self.transcript.finish(self.session_id, self.title, self.cwd, began_at=self.began_at, voided=voided)
+        return self.transcript.finish(
+            *(self.session_id, self.title, self.cwd),
+            began_at=self.began_at,
+            voided=voided,
+            is_attended=self.is_attended,
+        )
 
     def record(self, line: int, record: Record) -> None:
         kind = text_of(record.type)
@@ -196,7 +201,6 @@ class Reader(RecordReader):
             self.transcript.unknown[kind] += 1
 
     def _said(self, line: int, kind: str, record: Record) -> None:
-        self.evidence = Evidence(agent=self.transcript.harness, parent_session=self.parent_id, cwd=self.cwd)
         message, event = record.message, record.event
         if kind == "context.append_message" and isinstance(message, _Message):
             self.begin_unnamed(record.time, kind, message, self.session_id)

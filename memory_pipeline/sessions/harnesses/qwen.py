@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from memory_pipeline.sessions.harnesses.answers import REFUSED
-from memory_pipeline.sessions.harnesses.authorship import Evidence, is_person
 from memory_pipeline.sessions.harnesses.gemini.parts import Piece, parts_of, pieces_of
 from memory_pipeline.sessions.harnesses.pi import left_behind
 from memory_pipeline.sessions.harnesses.protocol import Harness
@@ -80,6 +79,7 @@ class QwenCode(Harness[Record]):
         f"${{QWEN_RUNTIME_DIR:-${{QWEN_HOME:-~/.qwen}}}}/{folder}"
         for folder in ("projects/*/chats", "projects/*/subagents", "tmp/*/chats")
     )
+    side_files = ("chats/*.runtime.json", "subagents/*/agent-*.meta.json")
     record_type = Record
 
     def recognises(self, record: JsonObject) -> bool:
@@ -98,8 +98,7 @@ class QwenCode(Harness[Record]):
 class Reader(RecordReader):
     def __init__(self, transcript: Transcript) -> None:
         super().__init__(transcript)
-        self.session_id = self.agent_id = self.parent_id = self.title = ""
-        self.cwd = self.branch = ""
+        self.session_id = self.agent_id = self.title = self.branch = ""
         self.positions: dict[str, int] = {_ROOT: -1}
         self.parents: dict[str, str] = {_ROOT: ""}
         self.leaf = ""
@@ -109,7 +108,9 @@ class Reader(RecordReader):
         left = left_behind(self.parents, self.leaf) if self.is_rewound else set()
         session_id = f"{self.session_id}/{self.agent_id}" if self.agent_id else self.session_id
         voided = {self.positions[uuid] for uuid in left}
-        return self.transcript.finish(session_id, self.title, self.cwd, voided=voided, branch=self.branch)
+        return self.transcript.finish(
+            session_id, self.title, self.cwd, voided=voided, branch=self.branch, is_attended=self.is_attended
+        )
 
     def record(self, line: int, record: Record) -> None:
         kind, subtype = text_of(record.type), text_of(record.subtype)
@@ -150,19 +151,13 @@ class Reader(RecordReader):
         self.branch = self.branch or text_of(record.gitBranch)
         if record.isSidechain is True:
             self.agent_id = self.agent_id or text_of(record.agentId)
-            self.parent_id = self.parent_id or self.session_id
+            self.parent_session = self.parent_session or self.session_id
 
     def _message(self, record: Record, kind: str, displayed: str) -> None:
         message = record.message if isinstance(record.message, _Message) else _Message()
         parts = [part for part in parts_of(message.parts) if "inlineData" not in part and "fileData" not in part]
         said: JsonObject = {"type": "gemini" if kind == "assistant" else "user", "content": parts}
-        evidence = Evidence(agent=self.transcript.harness, parent_session=self.parent_id, cwd=self.cwd)
-        typed = (
-            kind == "user"
-            and text_of(record.subtype) in _TYPED
-            and record.provenance in (None, "real_user")
-            and is_person(evidence)
-        )
+        typed = kind == "user" and text_of(record.subtype) in _TYPED and record.provenance in (None, "real_user")
         if typed and displayed:
             said["displayContent"] = displayed
         result = record.toolCallResult if isinstance(record.toolCallResult, _ToolCallResult) else _ToolCallResult()
@@ -196,6 +191,6 @@ class Reader(RecordReader):
         elif subtype == "custom_title":
             self.title = text_of(payload.customTitle).strip() or self.title
         elif subtype == "parent_session":
-            self.parent_id = text_of(payload.parentSessionId)
+            self.parent_session = text_of(payload.parentSessionId)
         elif subtype != "rewind":
             self.transcript.unknown[f"system/{subtype}"] += 1

@@ -42,10 +42,18 @@ class RecordReader:
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
-        self.evidence = Evidence(agent=transcript.harness)
+        self.parent_session = ""
+        """The session that started this one as its sub-agent."""
+        self.cwd = ""
         self.calls: dict[str, Call] = {}
         self.identity = ""
         self.part = 0
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether a person types in the session; else what stands there as the user's is a program's."""
+        evidence = Evidence(agent=self.transcript.harness, parent_session=self.parent_session, cwd=self.cwd)
+        return is_person(evidence)
 
     def begin(self, identity: str) -> None:
         """The messages from here on are parts of the record of this identity."""
@@ -73,7 +81,6 @@ class RecordReader:
 
     def prompt(self, content: object, *, typed: bool = True) -> None:
         """What stands in the user role; `typed` is false where the record says that a program wrote it."""
-        typed = typed and is_person(self.evidence)
         for speaker, text in split_content_by_speaker(content, self.transcript.place.line):
             self.add(speaker if typed else "injected", text)
 
@@ -115,7 +122,7 @@ class RecordReader:
 
     def answer(self, answer: Answer, tool_name: str) -> None:
         """Words of the user to a tool's question, or with which they refused its call."""
-        self.add("user" if is_person(self.evidence) else "injected", answer.text, tool_name=tool_name, answer=answer)
+        self.add("user", answer.text, tool_name=tool_name, answer=answer)
 
 
 def text_blocks(content: object) -> list[Block]:
@@ -123,7 +130,7 @@ def text_blocks(content: object) -> list[Block]:
     if isinstance(content, str):
         return [Block(type="text", text=content)]
     found = content if isinstance(content, list) else [content]
-    return [block for block in found if isinstance(block, Block) and block.type == "text"]
+    return [block for block in found if isinstance(block, Block) and block.type in ("text", None)]
 
 
 def plain_text(content: object) -> str:
