@@ -15,6 +15,7 @@ import typer
 import memory_pipeline
 from memory_pipeline.cli.main import COMMANDS, app, load_command
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.sessions.harnesses import HARNESSES
 from memory_pipeline.setting_sources import settings_of
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.loaded import defs
@@ -44,6 +45,7 @@ NAMES = {
     "settings": {setting.variable for setting in settings_of(Settings).values()},
     "tables": set(TABLES),
     "columns": {column for table in TABLES.values() for column in table.columns},
+    "agents": {harness.name for harness in HARNESSES},
     "commands": {f"memory {name}" for name in COMMANDS},
     "prompts": {path.name for path in (TOP / "prompts").glob("*.md") if path.name != "README.md"},
 }

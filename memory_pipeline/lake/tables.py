@@ -637,7 +637,7 @@ COLUMN_NOTES = {
     "side_file_of": "the agent that keeps this file beside its sessions, where it is none",
     "repository_dir": "the folder of the git repository that `cwd` lay in when the file was read, of a worktree that "
     "of its repository; empty where there was none",
-    "harness": "the program that wrote the session: pi, claude_code, codex, opencode or gemini",
+    "harness": "the agent that wrote the session, by its name in docs/agents.md",
     "session_id": "the harness's own id of the session",
     "session_ids": "the sessions in which it was said",
     "sessions": "in how many sessions it was said or happened",

@@ -30,10 +30,9 @@ def session_assets(settings: Settings) -> dg.AssetsDefinition:
             table_spec(
                 "sessions",
                 version=READER_VERSION,
-                description="Read from the sessions of pi, Claude Code, Codex, Gemini CLI and OpenCode, which are "
-                "never written to. A session over midnight has a row on each of its days. Wrong when a "
-                "file touches the day and is not here: `memory status` names the files that could not "
-                "be read.",
+                description="Read from the sessions of the agents in docs/agents.md, which are never written to. A "
+                "session over midnight has a row on each of its days. Wrong when a file touches the day and is not "
+                "here: `memory status` names the files that could not be read.",
             ),
             table_spec(
                 "messages",
