@@ -96,7 +96,7 @@ class Reader:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
         self.session: JsonObject = {}
-        self.typed = True
+        self.is_attended = True
         folder = Path(transcript.source.path).parent
         self.cwd = str(folder.parent) if folder.name == ".crush" else ""
         self.calls: dict[str, int | None] = {}
@@ -110,6 +110,7 @@ class Reader:
             self.cwd,
             began_at=milliseconds(self.session.get("created_at")),
             parent_id=text_of(self.session.get("parent_session_id")),
+            is_attended=self.is_attended,
         )
 
     def record(self, number: int, record: JsonObject) -> None:
@@ -117,7 +118,7 @@ class Reader:
             self.session = record["session"]
             self.transcript.next_record(number, milliseconds(self.session.get("created_at")))
             parent = text_of(self.session.get("parent_session_id"))
-            self.typed = is_person(Evidence("crush", parent_session=parent, cwd=self.cwd))
+            self.is_attended = is_person(Evidence("crush", parent_session=parent, cwd=self.cwd))
             return
         message, parts = record["message"], record["parts"]
         self.transcript.next_record(number, milliseconds(message.get("created_at")))
@@ -153,7 +154,7 @@ class Reader:
     def _text(self, speaker: str, text: str, place: int) -> None:
         if speaker == "user":
             for number, (role, passage) in enumerate(split_by_speaker(text)):
-                self._add(role if self.typed else "injected", passage, place, number)
+                self._add(role, passage, place, number)
         else:
             self._add("assistant" if speaker == "assistant" else "injected", text, place)
 

@@ -87,12 +87,12 @@ class Reader:
         # a sub-agent's transcript lies in the folder of the session that started it
         self.parent = path.parent.parent.name if path.parent.name == "subagents" else ""
         self.cwd = _workspace(path)
-        self.typed = is_person(Evidence("cursor", parent_session=self.parent, cwd=self.cwd))
+        self.is_attended = is_person(Evidence("cursor", parent_session=self.parent, cwd=self.cwd))
         self.prompted = ""
         self.identity = ""
 
     def finish(self) -> ParsedSession:
-        return self.transcript.finish(self.session, "", self.cwd, parent_id=self.parent)
+        return self.transcript.finish(self.session, "", self.cwd, parent_id=self.parent, is_attended=self.is_attended)
 
     def record(self, line: int, record: Record) -> None:
         role = record.role
@@ -112,7 +112,7 @@ class Reader:
         self.identity = f"{self.identity}\x1f{self.transcript.occurrence(self.identity)}"
         if role == "user":
             for number, (speaker, said) in enumerate(_passages(text[sent.end() :] if sent else text)):
-                self._add(speaker if self.typed else "injected", said, number)
+                self._add(speaker, said, number)
         elif isinstance(content, str):
             self._add("assistant", _REDACTED.sub("", content).strip(), 0)
         for number, block in enumerate(content if isinstance(content, list) else ()):

@@ -85,7 +85,7 @@ class Reader:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
         self.session: JsonObject = {}
-        self.typed = True
+        self.is_attended = True
         self.summary: int | None = None
         self.compacted = False
         self.left: set[str] = set()
@@ -100,6 +100,7 @@ class Reader:
             text_of(self.session.get("working_dir")),
             began_at=self.session.get("created_at"),
             parent_id=text_of(self.session.get("parent_session_id")),
+            is_attended=self.is_attended,
         )
 
     def record(self, number: int, record: JsonObject) -> None:
@@ -109,7 +110,7 @@ class Reader:
             kind = text_of(self.session.get("session_type"))
             cwd, parent = (text_of(self.session.get(name)) for name in ("working_dir", "parent_session_id"))
             origin = "" if kind in _INTERACTIVE else kind
-            self.typed = is_person(Evidence("goose", turn_origin=origin, parent_session=parent, cwd=cwd))
+            self.is_attended = is_person(Evidence("goose", turn_origin=origin, parent_session=parent, cwd=cwd))
             return
         message, parts = record["message"], [part for part in record["parts"] if isinstance(part, dict)]
         created = milliseconds(message.get("created_timestamp", message.get("created")))
@@ -154,7 +155,7 @@ class Reader:
         kind = text_of(part.get("type"))
         if kind == "text" and speaker == "user":
             for number, (role, passage) in enumerate(split_by_speaker(text_of(part.get("text")))):
-                self._add(role if self.typed else "injected", passage, place, number)
+                self._add(role, passage, place, number)
         elif kind == "text":
             self._add("assistant" if speaker == "assistant" else "injected", text_of(part.get("text")), place)
         elif kind in ("toolRequest", "frontendToolRequest"):

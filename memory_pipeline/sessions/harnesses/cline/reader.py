@@ -92,7 +92,7 @@ class Reader:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
         self.task: JsonObject = {}
-        self.typed = True
+        self.is_attended = True
         self.wrapped = not transcript.source.path.endswith(".messages.json")
         """Whether what was typed always stands in an element."""
         self.cwd = ""
@@ -109,6 +109,7 @@ class Reader:
             self.cwd,
             began_at=task.get("created"),
             parent_id=text_of(task.get("parent")),
+            is_attended=self.is_attended,
         )
 
     def record(self, number: int, record: JsonObject) -> None:
@@ -118,7 +119,7 @@ class Reader:
             self.cwd = text_of(self.task.get("cwd"))
             parent = text_of(self.task.get("parent")) or text_of(self.task.get("agent")).removeprefix("lead")
             program = "" if self.task.get("interactive") is not False else "exec"
-            self.typed = is_person(Evidence("cline", entrypoint=program, parent_session=parent, cwd=self.cwd))
+            self.is_attended = is_person(Evidence("cline", entrypoint=program, parent_session=parent, cwd=self.cwd))
             return
         message = record["message"]
         self.transcript.next_record(number, message.get("ts"))
@@ -194,7 +195,7 @@ class Reader:
             self._add("injected", text)
             return
         for role, passage in split_by_speaker(text):
-            self._add(role if self.typed else "injected", passage)
+            self._add(role, passage)
 
     def _result(
         self, tool: str, text: str, called: tuple[str, JsonObject, int | None] | None = None, *, is_error: bool = False
@@ -216,7 +217,7 @@ class Reader:
         else:
             self._typed(found.said)
             return
-        self._add("user" if self.typed else "injected", given.text, tool_name=name or tool, answer=given)
+        self._add("user", given.text, tool_name=name or tool, answer=given)
 
     def _assistant(self, block: JsonObject) -> None:
         kind = text_of(block.get("type"))
