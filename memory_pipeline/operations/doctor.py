@@ -171,19 +171,20 @@ def _sessions(settings: Settings, lake: Lake) -> Iterator[Finding]:
         return
     known = lake.read("files", columns=["path", "reason", "side_file_of"])
     for folder in read:
-        own = known.filter(pl.col("path").str.starts_with(f"{folder}{os.sep}"))
+        is_folder = folder.is_dir()  # or a database that a variable names
+        own = known.filter(pl.col("path").str.starts_with(f"{folder}{os.sep if is_folder else '#'}"))
         unread = own.filter(IS_NOT_READ).height
-        if not os.access(folder, os.R_OK | os.X_OK):
-            fix = f"chmod u+rx {_quoted(folder)}"
+        if not os.access(folder, os.R_OK | (os.X_OK if is_folder else 0)):
+            fix = f"chmod u+r{'x' if is_folder else ''} {_quoted(folder)}"
             yield Finding("session files", WARNING, f"{folder} cannot be read, so its sessions are missing", fix)
         elif not own.is_empty():
             said = f"{folder}: {own['reason'].null_count()} files read"
             yield Finding("session files", OK, said + (f", {unread} not: `memory status` names them" if unread else ""))
-        elif any(folder.iterdir()):
+        elif not is_folder or any(folder.iterdir()):
             yield Finding("session files", WARNING, f"{folder}: nothing of it is read yet", "memory run")
         else:
             yield Finding("session files", OK, f"{folder} is empty: its agent has kept no session on this machine yet")
-    missing = [folder for folder in default_roots() if not folder.is_dir()] if settings.default_session_dirs else []
+    missing = [folder for folder in default_roots() if not folder.exists()] if settings.default_session_dirs else []
     if missing:
         yield Finding("session files", OK, f"not there, so not used: {', '.join(map(str, missing))}")
     if not read:

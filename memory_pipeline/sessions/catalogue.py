@@ -223,7 +223,8 @@ class Catalogue:
 
     @cached_property
     def _directories(self) -> tuple[str, ...]:
-        return tuple(f"{root}/" for root in roots(self.settings))
+        # a root may be a database, whose sessions are named behind a #
+        return tuple(f"{root}{mark}" for root in roots(self.settings) for mark in "/#")
 
     def _known_source(self, key: str) -> Source | None:
         if not self.is_of_this_machine(key):

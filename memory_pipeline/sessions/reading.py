@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,10 @@ def harness_of(source: Source) -> Harness[Any]:
     """
     if source.session:
         claiming = [harness for harness in harnesses.HARNESSES if isinstance(harness, HarnessWithFolders)]
-        return next((harness for harness in claiming if harness.name == source.agent), claiming[0])
+        place = Path(source.path)
+        by_name = (harness for harness in claiming if harness.name == source.agent)
+        by_file = (harness for harness in claiming if harness.claims(place.parent, {place.name}))
+        return next(chain(by_name, by_file), claiming[0])
     if stat.S_ISDIR(mode := os.stat(source.path).st_mode):  # noqa: PTH116
         raise _why_not_listed(source.path)
     if not stat.S_ISREG(mode):

@@ -109,6 +109,17 @@ def test_session_directories_are_explained(settings: Settings, tmp_path: Path) -
     assert of(none, "session files")[-1].level == WARNING
 
 
+def test_a_database_that_a_variable_names_needs_no_right_to_enter(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "any.sqlite"
+    database.write_bytes(b"not read here")
+    database.chmod(0o600)
+    monkeypatch.setenv("OPENCODE_DB", str(database))
+    (found,) = of(settings.model_copy(update={"session_dirs": (), "default_session_dirs": True}), "session files")[:1]
+    assert found.said == f"{database}: nothing of it is read yet"
+
+
 @pytest.mark.parametrize(
     ("model", "level", "said"),
     [

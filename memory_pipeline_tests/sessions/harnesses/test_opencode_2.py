@@ -457,3 +457,4 @@ def test_agents_that_keep_theirs_in_the_same_way(tmp_path: Path, monkeypatch: py
     # without its folder a database is known by its name
     (source,) = find_sources([tmp_path / "share"])
     assert source.agent == "kilo"
+    assert parse(source._replace(agent="")).harness == "kilo"
