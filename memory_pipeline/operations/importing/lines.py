@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from memory_pipeline.markdown.blocks import one_line, split_lines
@@ -20,7 +20,7 @@ from memory_pipeline.text.similarity import content_words
 
 CODE, TABLE, PROSE, POINTER, TASK, SHORT = "code", "table", "prose", "pointer to another file", "task", "too short"
 CONTEXT, EXPLANATION, QUOTATION, MARKUP = "heading of a list", "explanation", "quotation", "markup"
-STRUCK, PRIVATE = "struck through", "marked as private"
+STRUCK, PRIVATE, LONG = "struck through", "marked as private", "item with a long introduction"
 TOLD = {
     "secret": "line with a secret",
     "question": "question",
@@ -30,6 +30,8 @@ TOLD = {
 """What `why_left_out` finds, for the user."""
 MAX_PARAGRAPH, MAX_ITEM = 300, 600
 """Characters; what is longer is prose."""
+MAX_TITLE, MAX_LEADING = 40, 80
+"""Characters of a heading that can negate what is below it, and of what is put in front of an item."""
 MIN_WORDS = 2
 """Words of content."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])[ \t]+")
@@ -43,6 +45,18 @@ _WRITTEN_BY_TOOLS = re.compile(
 _POINTER = re.compile(r"\[[^\]]+\]\([^)]+\)(?:\s*$|\s*[-–—:])|@[\w./~-]+$|[\w./-]+\.md\b(?:\s*$|\s*[-–—:])")
 _TASK = re.compile(r"\[[ xX]\]\s")
 _EXPLAINS = re.compile(r"\*\*(?:Why|How to apply|Reason|Example)\b[^*]*\*\*", re.IGNORECASE)
+_NEGATES = re.compile(
+    r"\b(?:never|no|not|don[’']?ts?|cannot|can[’']t|won[’']t|avoid\w*|forbidden|prohibited|banned|anti-?patterns?|bad"
+    r"|wrong|incorrect|deprecated|rejected|obsolete|pitfalls?|mistakes?|nie|niemals|nicht|keine?|verboten\w*|vermeiden"
+    r"|jamais|ne|pas|éviter|interdits?|nunca|jamás|evitar|prohibid\w+|没有)\b|❌|🚫|⛔|禁止|避免|不要|しない|ダメ",
+    re.IGNORECASE,
+)
+_LEANS = re.compile(
+    rf"{_NEGATES.pattern}|^(?:if|when|whenever|before|after|while|unless|until|during|only|wenn|bevor|vor|nach|si|quand"
+    r"|avant|après|cuando|antes|después)\b",
+    re.IGNORECASE,
+)
+"""A negation, or what begins a condition."""
 _CODE_SPAN = re.compile(r"`[^`]+`[.:]?")
 
 
@@ -83,17 +97,63 @@ def _judged(rows: Sequence[str], lines: Sequence[MemoryLine]) -> Iterator[tuple[
     """Each line with the reason why it is none; paragraphs that follow each other are prose."""
     judged = [(line, is_item := _is_item(rows, line), why_no_line(line.text, is_item=is_item)) for line in lines]
     told = [one for one in judged if one[2] != EXPLANATION]  # the rule that is explained stands alone all the same
+    context = _Context()
     for (_, is_paragraph), group in groupby(told, lambda one: (one[0].section, not one[1] and not one[2])):
         together = list(group)
         is_prose = is_paragraph and len(together) > 1
-        yield from ((line, PROSE if is_prose else reason) for line, _, reason in together)
+        for line, is_item, reason in together:
+            row = rows[line.line_number - 1].expandtabs(4)
+            yield context.of(line, PROSE if is_prose else reason, len(row) - len(row.lstrip()) if is_item else None)
     yield from ((line, reason) for line, _, reason in judged if reason == EXPLANATION)
+
+
+class _Context:
+    """What the items of a list lean on: their introduction, the item above them, the heading. "Never" above a list is
+    said with each of its items, or they would say the contrary."""
+
+    def __init__(self) -> None:
+        self._section: str | None = None
+        self._above: list[tuple[int, str, str]] = []
+        """Indent, words and the reason why it is no line, of the introduction (indent -1) and the items around."""
+
+    def of(self, line: MemoryLine, reason: str, indent: int | None) -> tuple[MemoryLine, str]:
+        """The line, with what it leans on in front of it, and the reason why it is none."""
+        if line.section != self._section:
+            self._section, self._above = line.section, []
+        if indent is None:
+            self._above = [(-1, line.text, reason)] if reason in (CONTEXT, SHORT) else []
+            return line, reason
+        while self._above and self._above[-1][0] >= indent:
+            self._above.pop()
+        if any(not above for _, _, above in self._above):
+            reason = reason or EXPLANATION  # of the rule that it stands below
+        leading = " ".join(filter(None, map(_leading, (f"{line.section}", *(words for _, words, _ in self._above)))))
+        if _NEGATES.match(_plain(line.text)) and _NEGATES.search(leading):
+            leading = ""
+        self._above.append((indent, line.text, reason))
+        if not leading:
+            return line, reason
+        whole = f"{leading} {line.text}"  # what is no secret by itself may be one behind these words
+        return replace(line, text=whole), reason or (LONG if len(leading) > MAX_LEADING else why_no_line(whole))
+
+
+def _leading(words: str) -> str:
+    """What has to be said with each item below these words: a condition, a negation, a subject of several words."""
+    plain = _plain(words).rstrip(":： ")
+    introduces = _plain(words).endswith((":", "："))
+    if _LEANS.search(plain) if introduces or len(plain) <= MAX_TITLE else False:
+        return f"{plain}:"
+    return f"{plain}:" if introduces and len(plain.split()) > 1 else ""
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[*`]", "", text).strip()
 
 
 def why_no_line(text: str, *, is_item: bool = True) -> str:
     """Why a text cannot stand in MEMORY.md; empty where it can."""
     bare = _bare(text)
-    plain = re.sub(r"[*`]", "", bare).strip()
+    plain = _plain(bare)
     forms = (
         (TABLE, bare.startswith("|")),
         (CODE, bare.startswith(("```", "~~~"))),

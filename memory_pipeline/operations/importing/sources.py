@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from memory_pipeline.operations.importing.claude_mem import is_database, read_database
 from memory_pipeline.operations.importing.files import Importer, MemoryFile, Scope
 from memory_pipeline.operations.importing.lines import TakenApart, TextLine, lines_in, why_no_line
+from memory_pipeline.recall.folders import existing_folder
 from memory_pipeline.reflections.model import ARCHITECTURE, PATTERNS, RULES, USER
 from memory_pipeline.sessions.harnesses.folders import expand
 
@@ -145,7 +147,7 @@ def claude_mem(importer: Importer, home: Path, env: Mapping[str, str], _: Path) 
 
 def project(importer: Importer, _: Path, __: Mapping[str, str], folder: Path) -> Iterator[MemoryFile]:
     """The files of a project that its agents read, each real file once."""
-    top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+    top = _repository(folder) or folder
     seen = set[Path]()
     for path in (top / name for name in INSTRUCTIONS):
         if _is_there(path) and path.resolve() not in seen:
@@ -176,16 +178,25 @@ def read_sources(importer: Importer, names: Sequence[str], folder: Path) -> list
 
 def read_path(importer: Importer, path: Path) -> list[MemoryFile]:
     """A file, or the instructions of the project in a folder."""
-    if path.is_dir():
+    if existing_folder(str(path)):
         found = list(project(importer, path, {}, path))
         names = ", ".join(INSTRUCTIONS[:3])
         return found or [MemoryFile(PROJECT, path, problem=f"{path} has no {names} or other file of instructions.")]
     if is_database(path):
         return [read_database(importer, CLAUDE_MEM, path)]
-    top = next((one for one in path.parents if (one / ".git").exists()), None)
+    top = _repository(path.parent)
     if top and path.name in {Path(name).name for name in INSTRUCTIONS}:
         return [_instructions(importer, PROJECT, path, top)]
     return [importer.plain_markdown(FILE, path, Scope("a memory file", ARCHITECTURE))]
+
+
+def _repository(folder: Path) -> Path | None:
+    """The repository that the folder lies in."""
+    for one in (folder, *folder.parents):
+        with suppress(OSError):  # a folder that may not be entered
+            if (one / ".git").exists():
+                return one
+    return None
 
 
 def _entries(folder: Path, errors: list[OSError]) -> list[Path]:
