@@ -21,6 +21,7 @@ from memory_pipeline.text.similarity import content_words
 CODE, TABLE, PROSE, POINTER, TASK, SHORT = "code", "table", "prose", "pointer to another file", "task", "too short"
 CONTEXT, EXPLANATION, QUOTATION, MARKUP = "heading of a list", "explanation", "quotation", "markup"
 STRUCK, PRIVATE, LONG = "struck through", "marked as private", "item with a long introduction"
+ABOUT = "about the file itself"
 TOLD = {
     "secret": "line with a secret",
     "question": "question",
@@ -57,6 +58,10 @@ _LEANS = re.compile(
     re.IGNORECASE,
 )
 """A negation, or what begins a condition."""
+_ABOUT = re.compile(
+    r"(?:This|Diese|Dieses|Ce|Este)\s(?:file|document|Datei|Dokument|fichier|document|archivo|documento)\b|このファイル|本文件",
+    re.IGNORECASE,
+)
 _CODE_SPAN = re.compile(r"`[^`]+`[.:]?")
 
 
@@ -163,6 +168,7 @@ def why_no_line(text: str, *, is_item: bool = True) -> str:
         (TASK, _TASK.match(bare)),
         (STRUCK, bare.startswith("~~")),
         (PRIVATE, "[private]" in bare),
+        (ABOUT, _ABOUT.match(plain)),
         (EXPLANATION, not bare or _EXPLAINS.match(text)),
         (CONTEXT, plain.endswith((":", "："))),
         (SHORT, len(content_words(plain)) < MIN_WORDS or _CODE_SPAN.fullmatch(bare)),

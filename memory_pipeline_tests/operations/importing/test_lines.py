@@ -51,6 +51,7 @@ CASES = (
     ),
     ("- [ ] lay the bricks\n- [x] dig the clay\n", {}, {"task": 2}),
     ("- pnpm\n- `make test -x`\n", {}, {"too short": 2}),
+    ("# CLAUDE.md\n\nThis file provides guidance to agents.\n", {}, {"about the file itself": 1}),
     ("> Somebody said it of bricks.\n", {}, {"quotation": 1}),
     ("<details>bricks and clay</details>\n", {}, {"markup": 1}),
     ("- ~~Use npm for bricks.~~\n", {}, {"struck through": 1}),
