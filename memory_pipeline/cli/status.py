@@ -46,6 +46,7 @@ from memory_pipeline.recall.usage import uses
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
+from memory_pipeline.sessions.expiring import expiring
 from memory_pipeline.sessions.not_read import not_read
 from memory_pipeline.settings import SettingError, Settings
 from memory_pipeline.workspace import Workspace
@@ -86,6 +87,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "days_by_words": [f"{day}" for day in days_by_words(Workspace(settings, lake), days)],
         "batch": _batch(settings),
         "lexical_only": bool(lexical_only(settings)),
+        "deleted_soon": None,
         "problems": [*problems, *filter(None, [memory_loss(lake, settings.memory_file)])],
         "set_aside": [],
         **_observing(Workspace(settings, lake)),
@@ -106,6 +108,8 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "sizes": _sizes(settings),
         "no_longer_kept": {table: len(days) for table, days in retired_days(planning).items()},
     }
+    if soon := expiring(catalogue, catalogue.present.values(), now_utc()):
+        data["deleted_soon"] = soon._asdict() | {"sentence": soon.sentence(now_utc())}
     data["set_aside"] = [str(path) for path in set_aside_files(Workspace(settings, lake))]  # all was read by now
     if as_json:
         print_json(data)
@@ -271,6 +275,8 @@ def _print(data: dict[str, Any]) -> None:
         say_pair(f"  {agent}", f"{n}, the last on {data['last_session'][agent]}")
     if data["files_still_to_be_read"]:
         say_pair("files still to be read", f"{data['files_still_to_be_read']}; `memory run --all` reads them")
+    if soon := data["deleted_soon"]:
+        say(f"{'deleted soon':<24}{soon['sentence']}; `memory run --all` reads them", "yellow")
     say_not_read(data)
     say_list("sessions left out", [f"{path}: {why}" for path, why in data["sessions_left_out"].items()])
     unknown = [f"{name} ×{n}" for name, n in data["unknown_record_types"].items()]

@@ -36,7 +36,9 @@ from memory_pipeline.operations.forgetting.doing import unfinished
 from memory_pipeline.proposals.attention import judge_attention
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_copies import memory_loss
-from memory_pipeline.sessions.discovery import default_roots, roots
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.discovery import default_roots, find_sources, roots
+from memory_pipeline.sessions.expiring import expiring
 from memory_pipeline.sessions.not_read import IS_NOT_READ
 from memory_pipeline.settings import SettingError, Settings
 from memory_pipeline.text.phrases import missing_phrases
@@ -184,6 +186,9 @@ def _sessions(settings: Settings, lake: Lake) -> Iterator[Finding]:
             yield Finding("session files", WARNING, f"{folder}: nothing of it is read yet", "memory run")
         else:
             yield Finding("session files", OK, f"{folder} is empty: its agent has kept no session on this machine yet")
+    now = datetime.now(UTC)
+    if soon := expiring(Catalogue(lake, settings), find_sources(read), now):
+        yield Finding("transcripts", WARNING, soon.sentence(now), "memory run --all")
     missing = [folder for folder in default_roots() if not folder.exists()] if settings.default_session_dirs else []
     if missing:
         yield Finding("session files", OK, f"not there, so not used: {', '.join(map(str, missing))}")

@@ -406,6 +406,17 @@ class Catalogue:
         salt = hashlib.sha256(self.redactor.salt).hexdigest()[:8]
         return f"{READER_VERSION}/{settings.timezone}/{settings.tool_text_limit}/{settings.redact}/{salt}"
 
+    def is_to_be_stored(self, source: Source, days: Collection[date], is_stored: Callable[[date], bool]) -> bool:
+        """Whether the source, as it is now, says or may say something on one of these days that is not stored."""
+        source = self._under_known_path(source)
+        row = self.rows.get(_key(source))
+        if row is None:
+            return owner_of_side_file(source.path) is None
+        if row["reason"] and not row["session_id"]:
+            return False
+        said_on = (entry["day"] for entry in row["days"] or [])
+        return self._is_stale(source) or any(day in days and not is_stored(day) for day in said_on)
+
     def _fill_repositories(self) -> list[str]:
         """Look once for the repository of the worktree that each session worked in; the keys of the rows that changed.
 

@@ -56,6 +56,12 @@ class Harness(Protocol[R]):
         """The directories where it keeps sessions, whether they are there or not."""
         return [folder for pattern in self.folders for folder in expand(pattern, home, env)]
 
+    def retention_days(self, settings: JsonObject) -> float | None:
+        """Days after which it deletes a session that nothing is written to, as the settings.json beside its folder
+        says; None where it deletes none.
+        """
+        return None
+
     def recognises(self, record: JsonObject) -> bool:
         """Whether a file that begins with this record is one of its sessions; any JSON object may come."""
 

@@ -104,6 +104,13 @@ class ClaudeCode(Harness[Record]):
     def __init__(self, name: str = "claude_code", *folders: str) -> None:
         self.name, self.folders = name, folders or _FOLDERS
 
+    def retention_days(self, settings: JsonObject) -> float | None:
+        """30 by default. While the value is none that Claude Code takes, it deletes nothing; 0 once meant all."""
+        if self.name != self.format:  # nothing is known of agents that share the format
+            return None
+        days = settings.get("cleanupPeriodDays", 30)
+        return days if type(days) in (int, float) and days >= 0 else None
+
     def recognises(self, record: JsonObject) -> bool:
         """A record of the chain, or one of the small records that only Claude Code writes at the top of a file."""
         kind = record.get("type")

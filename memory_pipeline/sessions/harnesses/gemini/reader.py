@@ -42,6 +42,8 @@ _FIRST_LINES = 20
 """So many lines are looked at to tell a log from a snapshot that stands on many lines."""
 _MAX_PATH = 4096
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[')
+_AGE = re.compile(r"([1-9]\d{0,5})([hdwm])")
+_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
 _MESSAGE_START = re.compile(r'\{\s*"id"\s*:')
 
 
@@ -62,6 +64,14 @@ class Gemini(HarnessWithRecords[JsonObject]):
         "oauth_creds.json",
         "google_accounts.json",
     )
+
+    def retention_days(self, settings: JsonObject) -> float | None:
+        """30 by default, where `general.sessionRetention` is not switched off."""
+        general = settings.get("general")
+        retention = general.get("sessionRetention") if isinstance(general, dict) else None
+        retention = retention if isinstance(retention, dict) else {}
+        age = _AGE.fullmatch(text_of(retention.get("maxAge", "30d")))
+        return int(age[1]) * _DAYS[age[2]] if age and retention.get("enabled", True) is True else None
 
     def recognises(self, record: JsonObject) -> bool:
         """A snapshot, the first record of a log, or a message where that was lost."""

@@ -1,0 +1,88 @@
+"""Transcripts that their agent deletes before they were read.
+
+Claude Code and Gemini CLI delete a transcript when they start and nothing was written to it for a number of days, which
+their settings.json says. What was read of it stays in the tables.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import orjson
+
+from memory_pipeline.sessions import harnesses
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.harnesses.records import JsonObject
+from memory_pipeline.sessions.model import Source
+from memory_pipeline.sessions.stage import SessionsStage
+from memory_pipeline.stage import is_current
+from memory_pipeline.workspace import Workspace
+
+NOTICE = timedelta(days=7)
+_SETTINGS_BYTES = 1_000_000
+
+
+class Expiring(NamedTuple):
+    """Transcripts that are not stored and will be deleted soon."""
+
+    paths: tuple[str, ...]
+    agents: tuple[str, ...]
+    first_at: datetime
+    """When the first of them will be; in the past where the agent deletes it when it next starts."""
+
+    def sentence(self, now: datetime) -> str:
+        what = "1 transcript" if len(self.paths) == 1 else f"{len(self.paths)} transcripts"
+        when = "when it next starts" if self.first_at <= now else f"from {self.first_at:%Y-%m-%d} on"
+        return f"{' and '.join(self.agents)} will delete {what} {when}, and nothing is stored of what is new in them"
+
+
+def expiring(catalogue: Catalogue, sources: Iterable[Source], now: datetime) -> Expiring | None:
+    """Those of the sources that are deleted within a week unless something is written to them; None for none."""
+    stage = SessionsStage(Workspace(catalogue.settings, catalogue.lake), catalogue, now)
+    days, kept = set(catalogue.days()), _retention()
+
+    @cache
+    def is_stored(day: date) -> bool:
+        return is_current(stage, catalogue.lake, day)
+
+    found: dict[str, tuple[datetime, str]] = {}
+    for source in sources:
+        known = next((of for of in kept if source.path.startswith(of[0])), None)
+        if known is None or source.session or not source.modified_ns:
+            continue
+        deleted_at = datetime.fromtimestamp(source.modified_ns / 1e9, UTC) + known[2]
+        if deleted_at <= now + NOTICE and catalogue.is_to_be_stored(source, days, is_stored):
+            found[source.path] = deleted_at, known[1]
+    if not found:
+        return None
+    agents = sorted({agent for _, agent in found.values()})
+    return Expiring(tuple(sorted(found)), tuple(agents), min(found.values())[0])
+
+
+def _retention() -> list[tuple[str, str, timedelta]]:
+    """The folders in which an agent deletes sessions: what paths in them begin with, the agent and the age."""
+    found = []
+    for harness in harnesses.HARNESSES:
+        for root in harness.default_roots(Path.home(), os.environ):
+            settings = _settings(root.parent / "settings.json")
+            days = None if settings is None else harness.retention_days(settings)
+            if days is not None:
+                found.append((f"{root}{os.sep}", harness.name, timedelta(days=min(days, 1e6))))
+    return found
+
+
+def _settings(file: Path) -> JsonObject | None:
+    """What an agent's settings say; None where they cannot be read, so that nobody knows what the agent does."""
+    try:
+        with file.open("rb") as opened:
+            found = orjson.loads(opened.read(_SETTINGS_BYTES))
+    except FileNotFoundError:
+        return {}
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    return cast("JsonObject", found) if isinstance(found, dict) else None
