@@ -411,7 +411,7 @@ class Catalogue:
         source = self._under_known_path(source)
         row = self.rows.get(_key(source))
         if row is None:
-            return owner_of_side_file(source.path) is None
+            return owner_of_side_file(source) is None
         if row["reason"] and not row["session_id"]:
             return False
         said_on = (entry["day"] for entry in row["days"] or [])
@@ -479,7 +479,7 @@ class Catalogue:
             if isinstance(error, NotReadableNowError):
                 row["modified_ns"] = None  # it may become readable without a change: look again each time
             elif not known["session_id"]:
-                row["side_file_of"] = owner_of_side_file(source.path)
+                row["side_file_of"] = owner_of_side_file(source)
             return unread_row(row, known, str(error))
         if session.cwd == known["cwd"]:
             row["repository_dir"] = known["repository_dir"]

@@ -11,16 +11,17 @@ import polars as pl
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions import harnesses
+from memory_pipeline.sessions.model import Source
 
 IS_NOT_READ = pl.col("reason").is_not_null() & pl.col("side_file_of").is_null()
 """Of a row of `files`."""
 
 
-def owner_of_side_file(path: str) -> str | None:
-    """The first agent that keeps files with such a path beside its sessions."""
-    place = PurePath(path)
-    owners = (harness.name for harness in harnesses.HARNESSES if any(map(place.match, harness.side_files)))
-    return next(owners, None)
+def owner_of_side_file(source: Source) -> str | None:
+    """The agent that keeps files with such a path beside its sessions; the one in whose folder it lies is asked first."""
+    place = PurePath(source.path)
+    asked = sorted(harnesses.HARNESSES, key=lambda harness: harness.name != source.agent)
+    return next((harness.name for harness in asked if any(map(place.match, harness.side_files))), None)
 
 
 def not_read(lake: Lake) -> dict[str, dict[str, str] | list[str]]:

@@ -12,6 +12,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions import harnesses
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
+from memory_pipeline.sessions.model import Source
 from memory_pipeline.sessions.not_read import not_read, owner_of_side_file
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.conftest import conversation, write_session
@@ -70,9 +71,8 @@ def test_every_pattern_of_a_side_file_names_its_agent() -> None:
     wrong = []
     for harness in harnesses.HARNESSES:
         for pattern in harness.side_files:
-            owner = owner_of_side_file(f"/home/ada/{pattern.replace('*', 'x')}")
-            known = owner and harnesses.named(owner)
-            if not known or pattern not in known.side_files:
+            source = Source(f"/home/ada/{pattern.replace('*', 'x')}", agent=harness.name)
+            if (owner := owner_of_side_file(source)) != harness.name:
                 wrong.append((harness.name, pattern, owner))
     assert not wrong
 
