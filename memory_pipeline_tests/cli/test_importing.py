@@ -11,6 +11,7 @@ import pytest
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.cli.command import memory, memory_json
+from memory_pipeline_tests.cli.terminal import Terminal
 
 RULE = "Never fire the kiln above cone six."
 NO_MOCKS = "Tests must hit a real kiln, not mocks."
@@ -118,6 +119,17 @@ def test_nobody_can_be_asked_without_a_terminal(home: Path, settings: Settings) 
     found = memory(home, "import", env=env_of(settings))
     assert found.returncode == 2
     assert "Nothing was offered: nobody can be asked here." in found.stderr
+    assert Lake(settings.lake_dir).read("remembered").is_empty()
+
+
+def test_at_a_terminal_it_asks_before_it_stores(home: Path, settings: Settings) -> None:
+    with Terminal(home, "import", "--from", "codex", env=env_of(settings)) as terminal:
+        terminal.sees("4: Read the log before you flash a board.")
+        terminal.sees("REVIEW.md shows at most 10 imported lines at once")
+        terminal.sees("Offer 1 line for review?")
+        terminal.press("n\n")
+        terminal.sees("Nothing was offered.")
+        assert terminal.ends() == 0
     assert Lake(settings.lake_dir).read("remembered").is_empty()
 
 

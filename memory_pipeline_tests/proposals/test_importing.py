@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.cards import cards_of
 from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
 from memory_pipeline.proposals.importing import ImportLine, Judged, imported_ids, judged, offer
 from memory_pipeline.proposals.integrity import ProposalIntegrity
@@ -44,6 +45,8 @@ def test_it_is_a_proposal_that_says_where_it_stood(opened: Workspace) -> None:
     (shown,) = as_offered(opened, log, log.pending())
     assert (shown.section, shown.text) == ("Hard Rules", RULE)
     assert shown.evidence == "2025-03-05 18:00 · from Codex's memory, /m/MEMORY.md:3 · project: kiln"
+    (card,) = cards_of(opened, log.pending())
+    assert card.evidence == shown.evidence
     found = origin(opened.settings, FIRST)
     assert [(said["quote"], said["source"]) for said in found["said"]] == [(RULE, "/m/MEMORY.md:3")]
     assert found["history"][0]["detail"] == "Hard Rules, from Codex's memory, /m/MEMORY.md:3"
