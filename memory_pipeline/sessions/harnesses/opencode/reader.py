@@ -133,7 +133,7 @@ class Reader:
         self.images = {
             id(part): Image(number, place, image_type(part["mime"])) for place, part in enumerate(image_parts(parts))
         }
-        role = self.message.get("role")
+        role = text_of(self.message.get("role"))
         if role == "user":
             self._user(parts)
         elif role == "assistant":
