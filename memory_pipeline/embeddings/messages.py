@@ -18,7 +18,7 @@ from memory_pipeline.stage import Built
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
 from memory_pipeline.workspace import Workspace
 
-VERSION = "1"
+VERSION = "2"
 
 
 class WordsOnly:

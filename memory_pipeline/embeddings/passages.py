@@ -14,9 +14,12 @@ from itertools import groupby
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+import polars as pl
+
 from memory_pipeline.embeddings.index import CONTEXT, PASSAGE, SESSION, WHOLE_SESSION, WORDS, Point
 from memory_pipeline.embeddings.sparse import weigh
 from memory_pipeline.lake.rows import MessageRow, SessionRow
+from memory_pipeline.sessions.harnesses.speakers import is_prompt
 from memory_pipeline.text.terms import terms
 
 MAX_CHARACTERS = 1_000
@@ -24,6 +27,8 @@ MAX_CHARACTERS = 1_000
 MIN_CHARACTERS = 400
 """A cut is made at the last end of a paragraph, line or sentence that leaves so much."""
 SPEAKERS = ("user", "assistant")
+PROGRAM = "injected"
+"""The role of what a program said in the user's place, and of what harnesses put in."""
 _ENDS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？])\s*"))
 
 
@@ -47,9 +52,32 @@ class Passage:
         return str(uuid5(NAMESPACE_URL, f"{self.session_id}/{self.message_id}#{self.start}"))
 
 
+def spoken(messages: pl.DataFrame) -> pl.DataFrame:
+    """The messages of people and models. In a session without a person the prompts of the program that typed in their
+    place are among them; what harnesses put in is not.
+    """
+    role = pl.col("role")
+    attended = messages.filter(role == "user")["session_id"].unique().to_list()
+    programs = messages.filter((role == PROGRAM) & ~pl.col("session_id").is_in(attended))
+    prompts = programs.filter(pl.Series([is_prompt(text) for text in programs["text"]], dtype=pl.Boolean))
+    said = role.is_in(SPEAKERS)
+    return messages.filter(said | pl.col("message_id").is_in(prompts["message_id"].to_list()))
+
+
 def passages_of(messages: Sequence[MessageRow]) -> list[Passage]:
-    """What people and models said, without tool output and turns that were taken back; by session, in order."""
-    said = [m for m in messages if m["role"] in SPEAKERS and not m["voided"] and m["text"].strip()]
+    """What people, models and, in sessions of theirs, programs said, without tool output and turns that were taken
+    back; by session, in order.
+    """
+    attended = {m["session_id"] for m in messages if m["role"] == "user"}
+    said = [
+        m
+        for m in messages
+        if not m["voided"]
+        and m["text"].strip()
+        and (
+            m["role"] in SPEAKERS or (m["role"] == PROGRAM and m["session_id"] not in attended and is_prompt(m["text"]))
+        )
+    ]
     found: list[Passage] = []
     for session_id, group in groupby(sorted(said, key=_in_order), key=lambda m: m["session_id"]):
         position = 0

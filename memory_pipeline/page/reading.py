@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.embeddings.passages import SPEAKERS
+from memory_pipeline.embeddings.passages import spoken
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.page.asking import OpenSearch
@@ -47,7 +47,7 @@ class Hit:
         if self.found.record == MEMORY_LINE:
             return f"MEMORY.md, {self.found.kind}"
         if self.found.role:
-            return "you" if self.found.role == "user" else self.found.role
+            return {"user": "you", "injected": "a program"}.get(self.found.role, self.found.role)
         return f"{self.found.record} {self.found.kind}".strip()
 
 
@@ -114,9 +114,7 @@ def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScree
         raise NotThereError("There is no such session; it may have been forgotten. The search finds what there is.")
     days = rows["day"].to_list()
     not_kept = [day for day in days if lake.is_retired("messages", day)]  # who spoke, and when, is told all the same
-    said = lake.read("messages", days).filter(
-        pl.col("session_id") == session_id,
-        pl.col("role").is_in(SPEAKERS),
+    said = spoken(lake.read("messages", days).filter(pl.col("session_id") == session_id)).filter(
         (pl.col("text").str.strip_chars() != "") | pl.col("day").is_in(not_kept),
     )
     said = said.unique("message_id", keep="first", maintain_order=True).sort("said_at", "source_line")

@@ -134,7 +134,7 @@ def source_of(hit: Found) -> str:
     """When, where and by whom it was said, in a line."""
     if hit.record == MEMORY_LINE:
         return " · ".join(filter(None, ("MEMORY.md", hit.kind, hit.day)))
-    who = {"user": "you", "assistant": "the agent"}.get(hit.role, hit.record)
+    who = {"user": "you", "assistant": "the agent", "injected": "a program"}.get(hit.role, hit.record)
     name = f"“{clip(hit.session_name, 50)}”" if hit.session_name else hit.session_id
     return " · ".join(filter(None, (hit.day, hit.project, who, f"in {name}" if name else "")))
 

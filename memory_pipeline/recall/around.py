@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.embeddings.passages import SPEAKERS
+from memory_pipeline.embeddings.passages import spoken
 from memory_pipeline.lake.store import Lake
 
 
@@ -13,13 +13,11 @@ def messages_around(lake: Lake, identifier: str, around: int) -> list[dict[str, 
     """What people and models said next to a message; of a session, everything. Empty for an unknown id."""
     days = lake.days("messages")
     for day in sorted(days, reverse=True):
-        said = lake.read("messages", [day]).filter(
-            pl.col("role").is_in(SPEAKERS) & (pl.col("text").str.strip_chars() != "")
-        )
+        said = spoken(lake.read("messages", [day])).filter(pl.col("text").str.strip_chars() != "")
         inside = said.filter(pl.col("session_id") == identifier)
         if inside.height:
             whole = [lake.read("messages", [d]).filter(pl.col("session_id") == identifier) for d in sorted(days)]
-            return pl.concat(whole).filter(pl.col("role").is_in(SPEAKERS)).sort("said_at", "source_line").to_dicts()
+            return spoken(pl.concat(whole)).sort("said_at", "source_line").to_dicts()
         hit = said.filter(pl.col("message_id") == identifier)
         if hit.height:
             session = said.filter(pl.col("session_id") == hit["session_id"][0]).sort("said_at", "source_line")

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.embeddings.index import OBSERVATION, PASSAGE
-from memory_pipeline.embeddings.passages import SPEAKERS
+from memory_pipeline.embeddings.passages import spoken
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.settings import Settings
@@ -30,7 +30,7 @@ def scan(settings: Settings, wanted: Sequence[str], filters: Filters, limit: int
         return []
     columns = ["day", "session_id", "message_id", "role", "said_at", "text", "voided"]
     said = _of_days(settings, "messages", columns, filters)
-    said = said.filter(pl.col("role").is_in(SPEAKERS) & ~pl.col("voided").fill_null(False))
+    said = spoken(said).filter(~pl.col("voided").fill_null(False))
     return [_message(row, wanted) for row in _best(said, wanted, filters, limit, "said_at")]
 
 

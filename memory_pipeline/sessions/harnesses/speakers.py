@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 
-from memory_pipeline.sessions.harnesses.content import block_texts
+from memory_pipeline.sessions.harnesses.content import Block, block_texts
 from memory_pipeline.sessions.harnesses.records import words
 from memory_pipeline.sessions.model import Role
 
@@ -66,6 +66,8 @@ def split_content_by_speaker(content: object, line: int, first: int = 0) -> list
 
     `first` is how many images of the record came before.
     """
+    if isinstance(content, Block):
+        content = [content]
     if not isinstance(content, list):
         return split_by_speaker(content) if isinstance(content, str) else []
     # the mark of an image begins with a bracket, so it is taken for words of the user, as it should
@@ -87,6 +89,11 @@ def split_by_speaker(text: str) -> list[Passage]:
         else:
             found.extend(_split_lead(chunk.strip()))
     return [(role, part) for role, part in found if part and not part.isspace()]
+
+
+def is_prompt(text: str) -> bool:
+    """Whether the words could be a user's, whoever typed them: nothing that a harness puts in."""
+    return split_by_speaker(text)[:1] == [("user", without_private([text])[0].strip())]
 
 
 def without_private(texts: list[str]) -> list[str]:
