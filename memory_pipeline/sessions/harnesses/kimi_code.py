@@ -25,7 +25,6 @@ _STATE = words(
     "file_history session permission"
 )
 """First parts of the types of records that are state of the program."""
-_CONTEXT_STATE = words("context.update_token_count context.clear")
 _MAIN = "main"
 
 
@@ -187,6 +186,8 @@ class Reader(RecordReader):
         self.transcript.next_record(line, record.time)
         if kind == "context.undo":
             self._undo(line, record.count)
+        elif kind == "context.clear":  # what was before it cannot be taken back
+            self.prompts, self.standing = [], []
         elif kind == "agent.switched" and isinstance(record.base, _Base):
             self._switch(line, record, record.base)
         elif kind == "permission.record_approval_result" and isinstance(record.result, _Result):
@@ -197,7 +198,7 @@ class Reader(RecordReader):
             environment = record.environmentDisclosure
             disclosed = environment.cwd if isinstance(environment, _Environment) else None
             self.cwd = self.cwd or text_of(record.cwd) or text_of(disclosed)
-        elif kind not in _CONTEXT_STATE and kind.partition(".")[0] not in _STATE:
+        elif kind != "context.update_token_count" and kind.partition(".")[0] not in _STATE:
             self.transcript.unknown[kind] += 1
 
     def _said(self, line: int, kind: str, record: Record) -> None:

@@ -70,6 +70,12 @@ def test_answers_to_the_tools_questions_are_the_users(tmp_path: Path) -> None:
     assert (answer.text, answer.answer_to, answer.answered) == ("Moss", "question", "Which green?")
 
 
+def test_content_of_any_shape(tmp_path: Path) -> None:
+    shapes = ["One.", {"type": "text", "text": "Two."}, {"text": "Three."}, [{"text": "Four."}], 5, None, {"file": 6}]
+    said = [message(n, "user") | {"message": {"role": "user", "content": shape}} for n, shape in enumerate(shapes)]
+    assert typed(read(tmp_path / "d-1.jsonl", START, *said)) == ["One.", "Two.", "Three.", "Four."]
+
+
 def test_a_sub_agents_prompt_is_its_parents(tmp_path: Path) -> None:
     start = START | {"callingSessionId": "d-0", "callingToolUseId": "toolu_1"}
     assert shape(read(tmp_path / "d-1.jsonl", start, message(1, "user", "Look."))) == [("injected", "Look.")]

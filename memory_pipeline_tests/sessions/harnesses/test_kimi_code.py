@@ -112,6 +112,11 @@ def test_what_a_compaction_summarised_cannot_be_undone(tmp_path: Path) -> None:
     assert (made.message_ids, made.tokens_before) == ((session.messages[0].message_id,), 9)
 
 
+def test_what_was_before_a_clear_cannot_be_undone(tmp_path: Path) -> None:
+    clear, undo = at(2, "context.clear"), at(4, "context.undo", count=2)
+    assert typed(read(wire(tmp_path), HEAD, prompt(1, "One."), clear, prompt(3, "Two."), undo)) == ["One.", "Two."]
+
+
 def test_branches(tmp_path: Path) -> None:
     def switch(number: int, branch: str, base: str, line: int, **fields: Any) -> dict[str, Any]:
         return at(number, "agent.switched", branch=branch, base={"branch": base, "line": line}, **fields)
