@@ -18,7 +18,7 @@ IS_NOT_READ = pl.col("reason").is_not_null() & pl.col("side_file_of").is_null()
 
 
 def owner_of_side_file(source: Source) -> str | None:
-    """The agent that keeps files with such a path beside its sessions; the one in whose folder it lies is asked first."""
+    """The agent that keeps files with such a path beside its sessions; the one whose folder it is in is asked first."""
     place = PurePath(source.path)
     asked = sorted(harnesses.HARNESSES, key=lambda harness: harness.name != source.agent)
     return next((harness.name for harness in asked if any(map(place.match, harness.side_files))), None)
