@@ -72,6 +72,16 @@ class FileDayRow(TypedDict):
     typed: list[str] | None
 
 
+class FilePartRow(TypedDict):
+    """Which part of its session a file is; see `sessions.model.Part`."""
+
+    name: str
+    began_at: datetime | None
+    base: str
+    base_end: int
+    end: int
+
+
 class FileContents(TypedDict):
     """Columns of `files` that reading the session gives."""
 
@@ -91,6 +101,7 @@ class FileContents(TypedDict):
     repository: str | None
     begins_with_plan: bool | None
     hidden_characters: int | None
+    part: FilePartRow | None
 
 
 class FileRow(FileContents):
@@ -104,6 +115,7 @@ class FileRow(FileContents):
     reason: str | None
     side_file_of: str | None
     repository_dir: str | None
+    withdrawn_from: int | None
 
 
 class SessionRow(TypedDict):

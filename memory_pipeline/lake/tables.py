@@ -100,6 +100,11 @@ TABLES: dict[str, Table] = {
             "hidden_characters": pl.Int64(),
             "side_file_of": pl.String(),
             "repository_dir": pl.String(),
+            "part": pl.Struct(
+                {"name": pl.String(), "began_at": UTC_TIME, "base": pl.String()}
+                | dict.fromkeys(("base_end", "end"), pl.Int64())
+            ),
+            "withdrawn_from": pl.Int64(),
         },
         ("path",),
         daily=False,
@@ -673,6 +678,9 @@ COLUMN_NOTES = {
     "captured_at": "when the window was complete: at its compaction, or with its last message",
     "tokens_before": "size of the context when it was compacted, as the harness counted it",
     "schema_version": "of the window's columns",
+    "part": "which part of the session the file is, where the harness continues a session in another file: its name, "
+    "when it was begun, the part that it continues and up to which record, and the number behind its last record",
+    "withdrawn_from": "number of the record from which on a later part took the file's records out of the session",
     "excluded": "why nothing of the session is stored",
     "parent_id": "the session that this one continues or forks",
     "observed": "whether the window is observed; if not, `reason` says why",

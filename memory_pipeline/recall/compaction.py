@@ -22,6 +22,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.model import Context, Fact, Segment, WindowMessage, observation_id
 from memory_pipeline.recall.folders import MAX_NAME
+from memory_pipeline.sessions.compressed import open_session, where_it_lies
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.model import Message, NotASessionError, ParsedSession, Source
 from memory_pipeline.sessions.quoting import quoted_spans
@@ -117,7 +118,7 @@ def _read_before(settings: Settings, session: str) -> Source | None:
     )
     found = []
     for key, member, session_id, modified_ns in rows:
-        path = Path(key.removesuffix(f"#{member}") if member else key)
+        path = where_it_lies(Path(key.removesuffix(f"#{member}") if member else key))
         if session_id == session or (not member and session in path.name):
             found.append((path.is_file(), session_id == session, modified_ns or 0, str(path), member or ""))
     if not found:
@@ -177,7 +178,7 @@ def _line_of_entry(path: Path, entry: str | None) -> int | None:
     if not entry:
         return None
     sought = orjson.dumps(entry)[1:-1]
-    with path.open("rb") as file:
+    with open_session(path) as file:
         for number, line in enumerate(file, 1):
             if sought in line:
                 try:

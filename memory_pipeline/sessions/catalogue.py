@@ -25,10 +25,12 @@ from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.sessions.catalogue_row import new_row, session_columns, unread_row
+from memory_pipeline.sessions.compressed import where_it_lies
 from memory_pipeline.sessions.discovery import roots
 from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all
 from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Source
 from memory_pipeline.sessions.not_read import owner_of_side_file
+from memory_pipeline.sessions.parts import withdrawn, without_withdrawn
 from memory_pipeline.sessions.projects import Place, Projects
 from memory_pipeline.sessions.reading import Readings, source_of
 from memory_pipeline.sessions.redaction import Redactor, redactor_of
@@ -158,6 +160,7 @@ class Catalogue:
             changed.append(_key(source))
             if on_file:
                 on_file(source)
+        changed += [key for key in self._withdraw() if key not in changed]
         # of those nothing was read, so there is nothing to keep
         gone = [
             key
@@ -176,6 +179,17 @@ class Catalogue:
         if days := self._all_days():
             self.settings = keep_first_day(self.settings, days, is_complete=not left)
         return Refresh(len(self.present), len(changed), left)
+
+    def _withdraw(self) -> list[str]:
+        """Void what later files of a session took out of earlier ones, whose days are then others; the keys of these
+        files."""
+        first = withdrawn(self.rows.values())
+        other = [key for key, row in self.rows.items() if row["withdrawn_from"] != first.get(key)]
+        affected = {key: source for key in other if (source := self.present.get(key) or self._known_source(key))}
+        for key, source in affected.items():
+            self.rows[key] = self.rows[key] | {"withdrawn_from": first.get(key)}
+            self.rows[key] = self._row(source)
+        return list(affected)
 
     def send(self, last: date, left: Collection[date] = ()) -> int:
         """Store the rows that a refresh has left to this call, of files whose days are all there, up to this one; how
@@ -201,7 +215,7 @@ class Catalogue:
         """
         source = self.present.get(key) or self._known_source(key)
         try:
-            return self._read(source) if source else None
+            return without_withdrawn(self._read(source), self.rows[key]["withdrawn_from"]) if source else None
         except NotASessionError:
             return None
 
@@ -231,7 +245,7 @@ class Catalogue:
             return None
         row = self.rows[key]
         member = row["member"] or ""
-        path = Path(key.removesuffix(f"#{member}") if member else key)
+        path = where_it_lies(Path(key.removesuffix(f"#{member}") if member else key))
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file() raises where a folder may not be entered
             return None
         if member:  # a file of many sessions: its state says nothing of one of them
@@ -474,7 +488,7 @@ class Catalogue:
         try:
             if key != source.key:
                 raise NotASessionError("The file's name is not UTF-8; rename it to have it read.")
-            session = self._read(source)
+            session = without_withdrawn(self._read(source), known["withdrawn_from"])
         except NotASessionError as error:
             if isinstance(error, NotReadableNowError):
                 row["modified_ns"] = None  # it may become readable without a change: look again each time
@@ -483,4 +497,5 @@ class Catalogue:
             return unread_row(row, known, str(error))
         if session.cwd == known["cwd"]:
             row["repository_dir"] = known["repository_dir"]
+        row["withdrawn_from"] = known["withdrawn_from"]
         return {**row, **session_columns(session, self.settings.zone, known["days"] or [])}

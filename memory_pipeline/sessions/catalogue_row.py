@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.lake.rows import FileContents, FileDayRow, FileRow
-from memory_pipeline.sessions.model import ParsedSession, Source
+from memory_pipeline.lake.rows import FileContents, FileDayRow, FilePartRow, FileRow
+from memory_pipeline.sessions.model import ParsedSession, Part, Source
 from memory_pipeline.sessions.windows import begins_with_plan, digest, windows_by_day
 
 PROBLEMS_KEPT = 20
@@ -39,6 +39,8 @@ def new_row(key: str, source: Source, reader: str) -> FileRow:
         "begins_with_plan": None,
         "repository_dir": None,
         "side_file_of": None,
+        "part": None,
+        "withdrawn_from": None,
     }
 
 
@@ -60,6 +62,8 @@ def unread_row(row: FileRow, known: FileRow, reason: str) -> FileRow:
         "repository": known["repository"],
         "begins_with_plan": known["begins_with_plan"],
         "repository_dir": known["repository_dir"],
+        "part": known["part"],
+        "withdrawn_from": known["withdrawn_from"],
         "reason": reason,
     }
 
@@ -86,8 +90,8 @@ def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[Fil
     return {
         "harness": session.harness,
         "session_id": session.session_id,
-        "last_said_at": max(m.said_at for m in session.messages),
-        "began_at": session.began_at or min(m.said_at for m in session.messages),
+        "last_said_at": max((m.said_at for m in session.messages), default=None),
+        "began_at": session.began_at or min((m.said_at for m in session.messages), default=None),
         "messages": len(session.messages),
         "records": session.records,
         "unknown_records": [{"type": t, "count": n} for t, n in sorted(session.unknown_records.items())],
@@ -103,4 +107,15 @@ def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[Fil
         "begins_with_plan": session.is_attended
         and "/" not in session.session_id
         and begins_with_plan(session.messages),
+        "part": session.part and _part_columns(session.part),
+    }
+
+
+def _part_columns(part: Part) -> FilePartRow:
+    return {
+        "name": part.name,
+        "began_at": part.began_at,
+        "base": part.base,
+        "base_end": part.base_end,
+        "end": part.end,
     }

@@ -9,6 +9,7 @@ import polars as pl
 from memory_pipeline.check_results import check_by_day
 from memory_pipeline.lake.rows import FileDayRow, typed_rows
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.sessions.compressed import where_it_lies
 from memory_pipeline.sessions.forks import Lineage, left_out
 from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
@@ -71,4 +72,4 @@ def _says_something(days: list[FileDayRow], day: date) -> bool:
 
 
 def _is_there(key: str) -> bool:
-    return Path(key).exists() or Path(key.rpartition("#")[0]).is_file()
+    return where_it_lies(Path(key)).exists() or Path(key.rpartition("#")[0]).is_file()

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from memory_pipeline.sessions import harnesses
 from memory_pipeline.sessions.harnesses.protocol import HarnessWithFolders
-from memory_pipeline.sessions.model import Source
+from memory_pipeline.sessions.model import COMPRESSED, Source
 from memory_pipeline.settings import SettingError, Settings
 
-SUFFIXES = (".jsonl", ".json")
+SUFFIXES = (".jsonl", ".json", COMPRESSED)
 
 
 def default_roots() -> dict[Path, str]:
@@ -98,7 +98,7 @@ class _Walk:
         agent = self.agents.get(folder.path, folder.agent)
         try:
             with os.scandir(folder.path) as listing:
-                entries = sorted(listing, key=attrgetter("name"))
+                entries = _each_once(sorted(listing, key=attrgetter("name")))
         except NotADirectoryError:  # a database that a variable names
             if os.path.dirname(folder.real) not in self.seen:  # noqa: PTH120
                 yield from _database(self.claiming, Path(folder.path), agent)
@@ -172,6 +172,12 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
+
+
+def _each_once(entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+    """Without compressed files that also lie there as they were before: a harness is just about to remove one."""
+    names = {entry.name for entry in entries}
+    return [e for e in entries if not e.name.endswith(COMPRESSED) or e.name.removesuffix(".zst") not in names]
 
 
 def _source(entry: os.DirEntry[str], agent: str) -> Iterator[Source]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.sessions.compressed import open_session, where_it_lies
 from memory_pipeline.sessions.harnesses.protocol import HarnessWithRecords
 from memory_pipeline.sessions.harnesses.records import decode_damaged
 from memory_pipeline.sessions.model import NotASessionError
@@ -40,14 +41,14 @@ def load_image(source_file: str, line: int, block: int) -> ImageData:
     path, session = source_file, ""
     if "#" in source_file and not Path(source_file).exists():  # a folder may have one in its name
         path, _, session = source_file.rpartition("#")
-    source = source_of(Path(path))._replace(session=session)
+    source = source_of(where_it_lies(Path(path)))._replace(session=session)
     try:
         harness = harness_of(source)
         if isinstance(harness, HarnessWithRecords):
             record = next((record for number, record in harness.records(source, []) if number == line), None)
             found: list[Any] = harness.images_of(record) if record is not None else []
         else:
-            found = list(_image_parts(_record(Path(path), line)))
+            found = list(_image_parts(_record(source.path, line)))
     except (OSError, NotASessionError) as error:
         raise NoSuchImageError(f"{source_file} cannot be read: {error}") from error
     except RecursionError as error:
@@ -57,8 +58,8 @@ def load_image(source_file: str, line: int, block: int) -> ImageData:
     return _image_data(found[block], f"{source_file}:{line}")
 
 
-def _record(path: Path, line: int) -> Any:
-    with path.open("rb") as file:
+def _record(path: str, line: int) -> Any:
+    with open_session(path) as file:
         raw = next(islice(file, line - 1, None), b"")
     try:
         return orjson.loads(raw)

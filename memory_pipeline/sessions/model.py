@@ -5,17 +5,21 @@ Plain immutable values; `lake/tables.py` has the same columns as tables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
 import msgspec
+import msgspec.structs
 
 from memory_pipeline.errors import MemoryPipelineError
 
 Role = Literal["user", "assistant", "tool", "injected"]
 Answering = Literal["question", "approved plan", "refused plan", "approved call", "refused call"]
 """What a user's words in the result of a tool answer."""
+COMPRESSED = ".jsonl.zst"
+"""How the name of a compressed session file ends."""
 CHOICES = ("question", "approved plan")
 """Of these the words alone say little: a choice is understood with what was chosen from."""
 
@@ -34,8 +38,13 @@ class Source(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What the catalogue and `source_file` call it."""
-        return f"{self.path}#{self.session}" if self.session else self.path
+        """What the catalogue and `source_file` call it, compressed or not."""
+        return f"{self.path}#{self.session}" if self.session else self.plain_path
+
+    @property
+    def plain_path(self) -> str:
+        """The path that the file has when it is not compressed."""
+        return self.path.removesuffix(".zst") if self.path.endswith(COMPRESSED) else self.path
 
 
 class Image(NamedTuple):
@@ -98,6 +107,24 @@ class Problem(NamedTuple):
     reason: str
 
 
+class Part(NamedTuple):
+    """One of the files of a session that its harness continues in a new file when it is resumed or reverted.
+
+    The records of such a session are numbered through all of its files.
+    """
+
+    name: str
+    began_at: datetime | None
+    base: str = ""
+    """The part that this one continues, which may be another session's; "" for the first one."""
+    base_end: int = 0
+    """Number of the first record that does not belong to what this part continues."""
+    end: int = 0
+    """Number of the first record behind this part."""
+    numbers: Mapping[str, int] = {}
+    """The number of the record in which each message was said, by the message's id."""
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedSession:
     """One session, read."""
@@ -133,6 +160,27 @@ class ParsedSession:
     """`owner/name` of that repository's remote."""
     is_attended: bool = True
     """Whether a person types in it, and not only programs."""
+    part: Part | None = None
+    """Which part of the session the file is; None where a file is always a whole session."""
+    former_ids: Mapping[str, str] = field(default_factory=dict)
+    """The ids of messages that an earlier version of the reader gave another id, by their ids of today."""
+
+    def with_ids(self, new: Mapping[str, str]) -> ParsedSession:
+        """The session with these ids in place of those that its messages have."""
+        if not new:
+            return self
+        return replace(
+            self,
+            messages=tuple(
+                msgspec.structs.replace(m, message_id=new[m.message_id]) if m.message_id in new else m
+                for m in self.messages
+            ),
+            compactions=tuple(
+                c._replace(message_ids=tuple(new.get(i, i) for i in c.message_ids)) for c in self.compactions
+            ),
+            inherited=frozenset(new.get(i, i) for i in self.inherited),
+            former_ids={new.get(i, i): former for i, former in self.former_ids.items()},
+        )
 
 
 class NotASessionError(MemoryPipelineError):

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from memory_pipeline.sessions import harnesses
+from memory_pipeline.sessions.compressed import damage_of, open_session
 from memory_pipeline.sessions.harnesses.protocol import Harness, HarnessWithFolders, HarnessWithRecords, SessionReader
 from memory_pipeline.sessions.harnesses.records import JsonLines, JsonObject, decode_damaged
 from memory_pipeline.sessions.harnesses.transcript import Transcript
@@ -67,7 +68,7 @@ class Reading:
                     reason = "The record is nested too deeply; what had not been read of it was left out."
                     self.transcript.problems.append(Problem(line, reason))
             session = self.reader.finish()
-        if not session.messages:
+        if not session.messages and not (session.part and session.part.base):  # it may revert what others say
             raise NotASessionError(f"It is a {name} file, but nobody says anything in it.")
         return session
 
@@ -160,10 +161,9 @@ def harness_of(source: Source) -> Harness[Any]:
         raise NotASessionError("It is a pipe, a socket or a device, not a file.")  # which opening might wait for
     records: list[JsonObject] = []
     left = _HEAD_BYTES
-    with Path(source.path).open("rb") as file:
-        if _UTF_16.match(file.read(4)):
+    with open_session(source.path) as file:
+        if _UTF_16.match(file.peek(4)):
             raise NotASessionError("The file is UTF-16, which no agent writes; convert it to UTF-8 to have it read.")
-        file.seek(0)
         for number in range(1, _HEAD_LINES + 1):
             raw = file.readline(left)
             left -= len(raw)
@@ -173,8 +173,11 @@ def harness_of(source: Source) -> Harness[Any]:
                     return harness
             if not raw or left <= 0 or len(records) >= _HEAD_RECORDS:
                 break
+        damage = damage_of(file)
     if not source.size:
         raise NotASessionError("The file is empty.")
+    if damage and not records:
+        raise NotASessionError("It is a compressed file that is damaged; nothing of it can be read.")
     whole = _whole(Path(source.path))
     if whole and (harness := _recognised(whole, source.agent)):
         return harness
@@ -216,7 +219,7 @@ def _whole(path: Path) -> JsonObject:
     They say which harness wrote it also where the rest is long, or was never written. A first field that is an object
     is there with its own first fields that are text.
     """
-    with path.open("rb") as file:
+    with open_session(path) as file:
         text = file.read(_TOP_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if not text.startswith("{"):
         return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime
 from functools import cached_property
 from typing import cast
@@ -13,7 +13,7 @@ from memory_pipeline.lake.rows import MessageRow
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.harnesses.transcript import storable
-from memory_pipeline.sessions.model import Answering, Image, Message, Role
+from memory_pipeline.sessions.model import Answering, Image, Message, ParsedSession, Role
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.windows import STILL_ACTIVE, TOO_FEW, too_few
@@ -59,11 +59,50 @@ class RetainedRows:
             "windows": self._decided(self._redacted(windows, "current_task", "suggested_response"), messages),
         }
 
-    def messages_of(self, session_id: str, files: Collection[str]) -> Iterator[tuple[Message, str]]:
-        """What is stored of a session from other files than these, each with its file."""
-        rows = self._messages.filter(pl.col("session_id") == session_id, ~pl.col("source_file").is_in(list(files)))
+    def under_stored_ids(self, sessions: Sequence[ParsedSession]) -> list[ParsedSession]:
+        """One session as several files have it, its messages with the ids by which an earlier version stored them: what
+        refers to them stays right. Where two messages shared one id, the one that has it today keeps it."""
+        if not any(session.former_ids for session in sessions):
+            return list(sessions)
+        session_id = sessions[0].session_id
+        stored = dict(
+            self._messages.filter(pl.col("session_id") == session_id).select("message_id", "said_at").iter_rows()
+        )
+        today = {message.message_id for session in sessions for message in session.messages}
+        taken = today | self._stored_on_other_days(session_id)
+        return [
+            session.with_ids(
+                {
+                    message.message_id: former
+                    for message in session.messages
+                    if (former := session.former_ids.get(message.message_id)) is not None
+                    and stored.get(former) == message.said_at
+                    and former not in taken
+                }
+            )
+            for session in sessions
+        ]
+
+    def _stored_on_other_days(self, session_id: str) -> set[str]:
+        days = self.lake.read("sessions", columns=["day", "session_id"]).filter(pl.col("session_id") == session_id)
+        others = self.lake.read("messages", set(days["day"]) - {self.day}, columns=["session_id", "message_id"])
+        return set(others.filter(pl.col("session_id") == session_id)["message_id"])
+
+    def messages_of(self, sessions: Sequence[ParsedSession], files: Collection[str]) -> Iterator[tuple[Message, str]]:
+        """What is stored of a session from other files than these, which have this of it, each with its file; not what
+        was stored of the same messages under ids that they have no more."""
+        replaced = {
+            (former, message.said_at)
+            for session in sessions
+            for message in session.messages
+            if (former := session.former_ids.get(message.message_id))
+        }
+        rows = self._messages.filter(
+            pl.col("session_id") == sessions[0].session_id, ~pl.col("source_file").is_in(list(files))
+        )
         for row in cast("Iterator[MessageRow]", rows.iter_rows(named=True)):  # not all at once: texts may be large
-            yield self._message(row), row["source_file"]
+            if (row["message_id"], row["said_at"]) not in replaced:
+                yield self._message(row), row["source_file"]
 
     def _message(self, row: MessageRow) -> Message:
         redact = self._redact

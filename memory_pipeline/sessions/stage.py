@@ -108,6 +108,8 @@ class SessionsStage:
         """
         said: dict[str, _Said] = {}
         has_all = True
+        files = [key for key, _ in read]
+        read = list(zip(files, kept.under_stored_ids([session for _, session in read]), strict=True))
         for key, session in read:
             repeated = self.catalogue.repeated(session)
             has_all = has_all and repeated is not None
@@ -117,7 +119,7 @@ class SessionsStage:
                 if other is None or (other.message.voided and not message.voided):
                     said[message.message_id] = _Said(message, key)
         session = read[0][1]
-        for message, key in kept.messages_of(session.session_id, [key for key, _ in read]):
+        for message, key in kept.messages_of([session for _, session in read], files):
             if message.message_id not in seen:
                 said.setdefault(message.message_id, _Said(message, key))
         seen.update(said)

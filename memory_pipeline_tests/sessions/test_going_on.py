@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memory_pipeline.sessions import compressed
 from memory_pipeline.sessions.harnesses import records
 from memory_pipeline.sessions.harnesses.pi import Record
 from memory_pipeline.sessions.model import NotASessionError, ParsedSession
@@ -100,6 +101,7 @@ def test_only_what_was_added_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = write_session(tmp_path / "a.jsonl", *entries[:-2])
     readings, counted = Readings(), Counted()
     monkeypatch.setattr(records, "Path", counted)
+    monkeypatch.setattr(compressed, "Path", counted)
     readings.read(source_of(path), 1500, Redactor(b""))
     size = path.stat().st_size
     assert counted.bytes > size > 5_000_000

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
 
+from memory_pipeline.sessions.compressed import damage_of, is_compressed, open_session
 from memory_pipeline.sessions.model import Problem
 
 JsonObject = dict[str, Any]
@@ -42,7 +43,6 @@ _YEARS = range(EARLIEST.year, 2100)
 LINE_LIMIT = 64 * 1024 * 1024
 """Bytes of a line; a longer one is passed over. The longest seen have 7 MB."""
 _EDGE = 4096
-_BUFFER = 256 * 1024
 _RECORD_START = re.compile(r'\{\s*"(?:type|id|timestamp|parentUuid|uuid|sessionId|isSidechain|cwd|ordinal)"\s*:')
 _RECORD_MARKS = ("timestamp", "sessionId", "leafUuid")
 
@@ -57,6 +57,7 @@ class JsonLines(Generic[R]):
         self.line = 0
         self._offset = 0
         self._whole = True
+        self._is_compressed = is_compressed(path)
         self._edges = b""
 
     def records(self) -> Iterator[tuple[int, R]]:
@@ -64,8 +65,9 @@ class JsonLines(Generic[R]):
         decode = msgspec.json.Decoder(self.record_type).decode
         line = self.line
         raw = b""
-        with Path(self.path).open("rb", buffering=_BUFFER) as file:
-            file.seek(self._offset)
+        with open_session(self.path) as file:
+            if not self._is_compressed:
+                file.seek(self._offset)
             for raw in iter(partial(file.readline, LINE_LIMIT), b""):
                 line += 1
                 try:
@@ -77,15 +79,21 @@ class JsonLines(Generic[R]):
                     yield line, record
                 if not raw.endswith(b"\n") and len(raw) < LINE_LIMIT:
                     break  # what is written to this line from now on is read with it the next time
-            self._offset = file.tell()
-            self._edges = self._read_edges(file)
+            if damage := damage_of(file):
+                self.problems.append(Problem(line, damage))
+            if not self._is_compressed:
+                self._offset = file.tell()
+                self._edges = self._read_edges(file)
         self.line, self._whole = line, raw.endswith(b"\n") if raw else self._whole
 
     def can_go_on(self) -> bool:
         """Whether the file seems to have only grown since it was read: its beginning and what was its end are the same.
 
-        What was changed between them while it also grew is only seen when it is next read from its beginning.
+        What was changed between them while it also grew is only seen when it is next read from its beginning. A
+        compressed file is always read from there.
         """
+        if self._is_compressed:
+            return False
         try:
             with Path(self.path).open("rb") as file:
                 grown = os.fstat(file.fileno()).st_size >= self._offset

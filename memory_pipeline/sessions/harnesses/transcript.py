@@ -12,7 +12,7 @@ import hashlib
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -25,7 +25,7 @@ from memory_pipeline.llm.own_sessions import MARKER
 from memory_pipeline.sessions.harnesses.answers import Answer
 from memory_pipeline.sessions.harnesses.content import image_type, images_in, marked_images, without_marks
 from memory_pipeline.sessions.harnesses.records import EARLIEST, to_time
-from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Problem, Role, Source
+from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Part, Problem, Role, Source
 from memory_pipeline.sessions.projects import repository_of
 from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.text.hidden import without_hidden
@@ -75,6 +75,7 @@ class Transcript:
         self._in_order = True
         self._seen: set[str] = set()
         self._occurrences: dict[str, int] = {}
+        self._former: dict[str, str] = {}
         self._names: dict[str | None, str | None] = {}
         self._compactions: list[tuple[int, Container[int], range, datetime | None, int | None]] = []
         self._first_time: datetime | None = None
@@ -93,6 +94,7 @@ class Transcript:
             "_untimed",
             "_seen",
             "_occurrences",
+            "_former",
             "_compactions",
         ):
             setattr(twin, name, copy.copy(getattr(self, name)))
@@ -133,10 +135,12 @@ class Transcript:
         content: object = None,
         images: tuple[Image, ...] = (),
         answer: Answer | None = None,
+        formerly: str = "",
     ) -> int | None:
         """Keep one message, unless it is blank or was there before; of a tool's text and what is answered an excerpt.
 
-        Images are found in the `content` that the text is of, or given. Returns a handle for `touch`.
+        Images are found in the `content` that the text is of, or given. `formerly` is the identity that an earlier
+        version of the reader gave the message. Returns a handle for `touch`.
         """
         hidden = 0
         if "\x00" in text or not text.isascii():
@@ -149,6 +153,11 @@ class Transcript:
         identifier = message_id(self.id_prefix, identity)
         if identifier in self._seen or self.redactor.forgotten.has_message(identifier):
             return None
+        if formerly:
+            former = message_id(self.id_prefix, formerly)
+            if self.redactor.forgotten.has_message(former):
+                return None
+            self._former[identifier] = former
         if type(content) is list:
             if content is not self._content:
                 self._content, self._images = content, images_in(content, self.place.line)
@@ -214,11 +223,14 @@ class Transcript:
         branch: str = "",
         remote: str = "",
         is_attended: bool = True,
+        part: Part | None = None,
+        numbers: Mapping[int, int] | None = None,
     ) -> ParsedSession:
         """The session as far as it was read; an empty `name` is replaced by the first thing that the user said.
 
         `voided` and `inherited` are the numbers of the records whose messages are so, `remote` is the address of the
-        repository. Where the session is not attended, a program typed what stands there as the user's.
+        repository, `numbers` are the numbers that the records have in the session that the `part` is a part of. Where
+        the session is not attended, a program typed what stands there as the user's.
         """
         pairs = list(zip(self._records, self._messages, strict=True))
         if not is_attended:
@@ -237,7 +249,7 @@ class Transcript:
         first_words = next(filter(None, prompts), "")
         modified = {path for message in messages for path in message.files_modified}
         read = {path for message in messages for path in message.files_read}
-        own_id = self._storable(session_id or Path(self.source.path).stem)
+        own_id = self._storable(session_id or Path(self.source.plain_path).stem)
         excluded = FORGOTTEN if self.redactor.forgotten.has_session(own_id) else self.excluded
         return ParsedSession(
             session_id=own_id,
@@ -259,6 +271,15 @@ class Transcript:
             branch=self._storable(branch),
             repository=self._storable(repository_of(remote)),
             is_attended=is_attended,
+            part=part and self._storable_part(part, numbers or {}, pairs),
+            former_ids=self._former,
+        )
+
+    def _storable_part(self, part: Part, numbers: Mapping[int, int], pairs: list[tuple[int, Message]]) -> Part:
+        return part._replace(
+            name=self._storable(part.name),
+            base=self._storable(part.base),
+            numbers={message.message_id: numbers[record] for record, message in pairs if record in numbers},
         )
 
     def _compacted(self, pairs: list[tuple[int, Message]]) -> tuple[Compaction, ...]:

@@ -1,7 +1,9 @@
 """Codex CLI: `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`, from version 0.34 on.
 
-Most of what is said stands in a rollout twice, as `event_msg` and as `response_item`, and is counted once. A rollout
-that resumes or forks another begins with a copy of it, written at once, under new times: those messages are inherited.
+Most of what is said stands in a rollout twice, as `event_msg` and as `response_item`, and is counted once. Up to 0.152
+a rollout that resumes or forks another begins with a copy of it, written at once, under new times: those messages are
+inherited. From 0.153 on a thread that is resumed or reverted continues in another file, which names the part of the
+thread that it continues in `history_base`.
 """
 
 from __future__ import annotations
@@ -9,10 +11,11 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from memory_pipeline.sessions.harnesses.answers import REFUSED, Answer, answers_given, asks
-from memory_pipeline.sessions.harnesses.codex.records import Git, Item, Metadata, Payload, Record
+from memory_pipeline.sessions.harnesses.authorship import Evidence, is_person
+from memory_pipeline.sessions.harnesses.codex.records import Git, HistoryBase, Item, Metadata, Payload, Record
 from memory_pipeline.sessions.harnesses.codex.streams import Prompt, Streams, bare, essence
 from memory_pipeline.sessions.harnesses.codex.tools import CALL_TYPES, OUTPUT_TYPES, read_call, read_output
 from memory_pipeline.sessions.harnesses.content import (
@@ -27,10 +30,10 @@ from memory_pipeline.sessions.harnesses.content import (
     url_type,
 )
 from memory_pipeline.sessions.harnesses.protocol import Harness
-from memory_pipeline.sessions.harnesses.records import JsonObject, text_of, words
+from memory_pipeline.sessions.harnesses.records import JsonObject, text_of, to_time, words
 from memory_pipeline.sessions.harnesses.speakers import split_by_speaker, split_content_by_speaker
 from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.model import Image, ParsedSession, Role
+from memory_pipeline.sessions.model import Image, ParsedSession, Part, Role
 
 _TYPES = words(
     "session_meta turn_context response_item event_msg compacted world_state inter_agent_communication "
@@ -43,16 +46,21 @@ _IGNORED_EVENTS = words(
     "exec_command_end entered_review_mode exited_review_mode thread_goal_updated thread_settings_applied "
     "sub_agent_activity image_generation_end view_image_tool_call undo_completed guardian_assessment "
     "dynamic_tool_call_request dynamic_tool_call_response collab_agent_spawn_end collab_agent_interaction_end "
-    "collab_waiting_end collab_close_end"
+    "collab_waiting_end collab_close_end collab_resume_end plan_update warning guardian_warning model_reroute "
+    "model_verification hook_started hook_completed"
 )
-_IGNORED_ITEMS = words("reasoning ghost_snapshot compaction compaction_summary")
+_IGNORED_ITEMS = words(
+    "reasoning ghost_snapshot compaction compaction_summary context_compaction compaction_trigger additional_tools"
+)
 # Stand before and behind an image in a prompt, each a text of its own.
 _IMAGE_TAG = re.compile(r"\s*</?image\b[^<>]*>\s*")
-_ROLLOUT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_FILE_NAME = re.compile(rf"(?P<thread>{_UUID})(?:_(?P<rollout>{_UUID}))?$")
 # A copy is written within milliseconds; a user or a model needs longer for the next thing.
 _COPYING = timedelta(seconds=0.5)
 _LAST_FOREIGN_HEADER = 3
 """So near the beginning of a file the header of another session begins a copy of it."""
+_MOST_RECORDS = 2**53
 
 
 _FOLDERS = (
@@ -99,10 +107,15 @@ class Reader:
         self.inherited: set[int] = set()
         self.rollbacks: list[tuple[int, int]] = []
         self.streams = Streams()
+        self.began = ""
+        """When the header was written, where it continues another rollout."""
+        self.latest_ordinal = -1
+        self.ordinals: dict[int, int] = {}
 
     def finish(self) -> ParsedSession:
         transcript = self.transcript.copy()
-        for utterance in (*self.streams.prompts_once(self._typed()), *self.streams.answers_once()):
+        prompted: Role = "injected" if self._is_subagent() else "user"
+        for utterance in (*self.streams.prompts_once(prompted), *self.streams.answers_once()):
             transcript.place = utterance.place
             self._add(transcript, utterance.role, utterance.text, images=utterance.images)
         for handle, paths in self.calls.values():
@@ -117,20 +130,51 @@ class Reader:
             inherited=self.inherited,
             branch=text_of(git.branch),
             remote=text_of(git.repository_url),
+            part=self._part(),
+            numbers=self.ordinals,
         )
 
-    def _typed(self) -> Role:
-        """The prompts of a sub-agent were written by the agent that started it."""
-        source = self.meta.source
-        return "injected" if isinstance(source, dict) and "subagent" in source else "user"
+    def _is_subagent(self) -> bool:
+        return isinstance(self.meta.source, dict) and "subagent" in self.meta.source
+
+    def _is_person(self) -> bool:
+        """Whether a person typed the prompts; those of a sub-agent were written by the agent that started it."""
+        meta = self.meta
+        source = next(iter(meta.source), "") if isinstance(meta.source, dict) else meta.source
+        return is_person(
+            Evidence(
+                "codex",
+                entrypoint=text_of(source),
+                turn_origin=text_of(meta.thread_source),
+                originator=text_of(meta.originator),
+                parent_session=_spawning_thread(meta),
+                cwd=text_of(meta.cwd) or self.cwd,
+            )
+        )
 
     def _session_id(self) -> str:
-        """Of the first header, since a forked rollout repeats its parent's; else of the file's name."""
-        named = _ROLLOUT_ID.search(Path(self.transcript.source.path).name.split(".")[0])
-        return text_of(self.meta.id) or text_of(self.meta.session_id) or (named[0] if named else "")
+        """The thread of the first header, since a forked rollout repeats its parent's; else that of the file's name."""
+        return text_of(self.meta.id) or text_of(self.meta.session_id) or self._named("thread")
+
+    def _named(self, part: str) -> str:
+        named = _FILE_NAME.search(Path(self.transcript.source.path).name.split(".")[0])
+        return (named[part] or "") if named else ""
+
+    def _part(self) -> Part | None:
+        """Which part of its thread the file is. `history_base` calls the first file by the id of the thread and the
+        others by the second id in their names."""
+        base, began_at = self.meta.history_base, to_time(self.began)
+        end = base.end_ordinal_exclusive if isinstance(base, HistoryBase) else None
+        if not isinstance(base, HistoryBase) or not _is_ordinal(end) or not text_of(base.thread_id):
+            return Part(self._session_id(), began_at, end=self.latest_ordinal + 1) if self.ordinals else None
+        name = self._named("rollout") or self._session_id()
+        return Part(name, began_at, text_of(base.thread_id), end, self.latest_ordinal + 1)
 
     def record(self, line: int, record: Record) -> None:
         kind, payload = text_of(record.type), record.payload
+        if _is_ordinal(record.ordinal):
+            self.latest_ordinal = max(self.latest_ordinal, record.ordinal)  # some versions give one twice
+            self.ordinals[self.transcript.record + 1] = self.latest_ordinal
         if kind == "event_msg" and isinstance(payload, Payload) and text_of(payload.type) in _IGNORED_EVENTS:
             self.transcript.skip_record()
             return
@@ -146,7 +190,7 @@ class Reader:
         elif kind == "event_msg":
             self._event(payload)
         elif kind == "session_meta":
-            self._header(payload)
+            self._header(payload, record.timestamp)
         elif kind == "turn_context":
             self.cwd = self.cwd or text_of(payload.cwd)
         elif kind == "compacted":
@@ -155,12 +199,13 @@ class Reader:
         elif kind not in _TYPES:
             self.transcript.unknown[kind] += 1
 
-    def _header(self, payload: Payload) -> None:
+    def _header(self, payload: Payload, written: object) -> None:
         """The first one counts; one of another session, right after it, begins the copy of that session."""
         own, other = text_of(self.meta.id), text_of(payload.id)
         if not own:
             self.meta = payload
-            self.parent_id = _parent_of(payload)
+            self.began = text_of(written)
+            self.parent_id = _spawning_thread(payload) or text_of(payload.forked_from_id)
             ordinal = payload.subagent_history_start_ordinal
             if isinstance(ordinal, int):
                 self.first_own_ordinal = ordinal
@@ -297,27 +342,38 @@ class Reader:
         images: tuple[Image, ...] = (),
         answer: Answer | None = None,
     ) -> int | None:
-        """Keep a message; `identified_by` is what identifies it where the text is only a part of it."""
+        """Keep a message; `identified_by` is what identifies it where the text is only a part of it.
+
+        The same words may be said again in a rollout that continues another one: there the time at which it was begun
+        belongs to the identity, which needs no other file. Up to 46ebf5e it did not.
+        """
         payload = f"{role}\x1f{essence(identified_by or bare(text))}"
         identity = f"{self.meta.id}\x1f{transcript.digest(payload)}"
-        number = transcript.occurrence(identity)
+        identity = former = f"{identity}\x1f{transcript.occurrence(identity)}"
+        if isinstance(self.meta.history_base, HistoryBase):
+            identity = f"{former}\x1f{self.began}"
         return transcript.add(
-            role,
+            "injected" if role == "user" and not self._is_person() else role,
             text,
-            f"{identity}\x1f{number}",
+            identity,
             tool_name=tool_name,
             is_error=is_error,
             images=marked_images(text, images),
             answer=answer,
+            formerly=former if identity != former else "",
         )
 
 
-def _parent_of(payload: Payload) -> str:
-    """The session that started this one as its sub-agent."""
+def _is_ordinal(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < _MOST_RECORDS
+
+
+def _spawning_thread(payload: Payload) -> str:
+    """The thread that started this one as its sub-agent."""
     source: Any = payload.source
     for step in ("subagent", "thread_spawn", "parent_thread_id"):
         source = source.get(step) if isinstance(source, dict) else None
-    return text_of(source) or text_of(payload.forked_from_id)
+    return text_of(source)
 
 
 def _without_image_tags(content: Content) -> Content:

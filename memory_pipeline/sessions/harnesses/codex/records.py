@@ -42,6 +42,13 @@ class Git(Fields):
     repository_url: Any = None
 
 
+class HistoryBase(Fields):
+    """Which part of which rollout a rollout continues."""
+
+    thread_id: Any = None
+    end_ordinal_exclusive: Any = None
+
+
 class Payload(CallPayload):
     """`payload` of a line, whatever its type."""
 
@@ -53,7 +60,10 @@ class Payload(CallPayload):
     cwd: Any = None
     git: Git | Other = None
     source: Any = None
+    thread_source: Any = None
+    originator: Any = None
     forked_from_id: Any = None
+    history_base: HistoryBase | Other = None
     subagent_history_start_ordinal: Any = None
     num_turns: Any = None
     changes: Any = None

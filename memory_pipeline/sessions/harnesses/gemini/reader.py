@@ -19,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from memory_pipeline.sessions.compressed import is_compressed
 from memory_pipeline.sessions.harnesses.authorship import Evidence, is_person
 from memory_pipeline.sessions.harnesses.gemini.parts import (
     Piece,
@@ -89,7 +90,7 @@ class Gemini(HarnessWithRecords[JsonObject]):
 
     def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
         """The metadata and the messages, with their lines or numbers."""
-        if _is_log(Path(source.path)):
+        if is_compressed(source.path) or _is_log(Path(source.path)):
             lines = JsonLines(source.path, self.record_type, problems)
             yield from lines.records()
             return
