@@ -44,7 +44,8 @@ class Reading:
     def __init__(self, source: Source, tool_text_limit: int, redactor: Redactor) -> None:
         with _named_failures("a session"):
             self.harness = harness_of(source)
-        self.transcript = Transcript(self.harness.name, source, tool_text_limit, redactor, self.harness.format)
+        known_as = source._replace(path=source.plain_path)
+        self.transcript = Transcript(self.harness.name, known_as, tool_text_limit, redactor, self.harness.format)
         with _named_failures(self.harness.name):
             self.reader: SessionReader[Any] = self.harness.reader(self.transcript)
         self.lines: JsonLines[Any] | None = None

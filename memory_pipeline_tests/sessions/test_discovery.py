@@ -145,7 +145,7 @@ def test_session_files_are_found_at_any_depth_in_order(tmp_path: Path) -> None:
     assert found(tmp_path) == ["z.jsonl", "a/2026/03/d.json", "b/a.jsonl", "b/c.jsonl"]
 
 
-@pytest.mark.parametrize("name", ["a.jsonl.bak", "a.jsonl.tmp", "a.md", "a.JSONL", "jsonl", "a.jsonl.zst", "a.json5"])
+@pytest.mark.parametrize("name", ["a.jsonl.bak", "a.jsonl.tmp", "a.md", "a.JSONL", "jsonl", "a.json.zst", "a.json5"])
 def test_other_files_are_passed_over(name: str, tmp_path: Path) -> None:
     make(tmp_path / name)
     assert found(tmp_path) == []

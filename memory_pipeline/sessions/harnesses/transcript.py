@@ -249,7 +249,7 @@ class Transcript:
         first_words = next(filter(None, prompts), "")
         modified = {path for message in messages for path in message.files_modified}
         read = {path for message in messages for path in message.files_read}
-        own_id = self._storable(session_id or Path(self.source.plain_path).stem)
+        own_id = self._storable(session_id or Path(self.source.path).stem)
         excluded = FORGOTTEN if self.redactor.forgotten.has_session(own_id) else self.excluded
         return ParsedSession(
             session_id=own_id,

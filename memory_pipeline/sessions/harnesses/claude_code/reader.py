@@ -170,7 +170,7 @@ class Reader:
 
     def _session_id(self) -> str:
         """That of the file's name, if its records have it, else of most records; a sub-agent's with its own."""
-        stem = Path(self.transcript.source.plain_path).stem
+        stem = Path(self.transcript.source.path).stem
         most = self.session_ids.most_common(1)
         session_id = stem if stem in self.session_ids else most[0][0] if most else ""
         return f"{session_id}/{self.agent_id}" if self.agent_id and not self.has_main_chain else session_id
