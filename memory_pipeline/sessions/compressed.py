@@ -37,7 +37,7 @@ def open_session(path: str | Path) -> io.BufferedReader:
     `damage_of` says what is wrong."""
     if is_compressed(str(path)):
         return io.BufferedReader(_Decompressed(Path(path)), _BUFFER)
-    return Path(path).open("rb", buffering=_BUFFER)
+    return io.BufferedReader(Path(path).open("rb", buffering=0), _BUFFER)
 
 
 def damage_of(file: io.BufferedReader) -> str:

@@ -324,8 +324,8 @@ def columns_of(lake: Lake, table: str) -> list[tuple[Any, ...]]:
 
 
 def expected_columns(table: str) -> list[tuple[str, str]]:
-    names = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
-    return [(name, names.get(t := duckdb_type(kind), t)) for name, kind in TABLES[table].columns.items()]
+    types = ((name, duckdb_type(kind)) for name, kind in TABLES[table].columns.items())
+    return [(name, kind.replace("TIMESTAMPTZ", "TIMESTAMP WITH TIME ZONE")) for name, kind in types]
 
 
 def unquoted(columns: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -84,7 +84,7 @@ class Counted:
         self.path = path
         return self
 
-    def open(self, mode: str, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
+    def open(self, mode: str, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader | io.FileIO:
         counted = self
 
         class File(io.FileIO):
@@ -93,7 +93,8 @@ class Counted:
                 counted.bytes += count
                 return count
 
-        return io.BufferedReader(File(self.path, "r"), buffering)
+        file = File(self.path, "r")
+        return io.BufferedReader(file, buffering) if buffering else file
 
 
 def test_only_what_was_added_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

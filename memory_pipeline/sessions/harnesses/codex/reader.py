@@ -130,6 +130,7 @@ class Reader:
             inherited=self.inherited,
             branch=text_of(git.branch),
             remote=text_of(git.repository_url),
+            is_attended=self._is_person(),
             part=self._part(),
             numbers=self.ordinals,
         )
@@ -353,7 +354,7 @@ class Reader:
         if isinstance(self.meta.history_base, HistoryBase):
             identity = f"{former}\x1f{self.began}"
         return transcript.add(
-            "injected" if role == "user" and not self._is_person() else role,
+            role,
             text,
             identity,
             tool_name=tool_name,
