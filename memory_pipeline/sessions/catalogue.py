@@ -437,16 +437,23 @@ class Catalogue:
         Where the folder is gone, a session that was read before it went tells it. Folders of another machine are not
         looked for: what lies at their path here is something else.
         """
-        own = [(key, row) for key, row in self.rows.items() if row["cwd"] and self.is_of_this_machine(key)]
-        new = [(key, row) for key, row in own if row["repository_dir"] is None]
+        new = [
+            (key, row)
+            for key, row in self.rows.items()
+            if row["repository_dir"] is None and row["cwd"] and self.is_of_this_machine(key)
+        ]
+        if not new:
+            return []
         found = {cwd: repository_of_folder(cwd) for cwd in {row["cwd"] or "" for _, row in new}}
-        known = found | {row["cwd"]: row["repository_dir"] for _, row in own if row["repository_dir"]}
+        told = (row for key, row in self.rows.items() if row["repository_dir"] and self.is_of_this_machine(key))
+        known = found | {row["cwd"]: row["repository_dir"] for row in told}
         for key, row in new:
             folder = PurePath(row["cwd"] or "")
             above = (known.get(str(parent)) for parent in (folder, *folder.parents))
             repository = found[row["cwd"] or ""]
-            told = next(filter(None, above), "") if repository is None else repository
-            self.rows[key] = row | {"repository_dir": told}
+            self.rows[key] = row | {
+                "repository_dir": next(filter(None, above), "") if repository is None else repository
+            }
         return [key for key, _ in new]
 
     def place(self, key: str) -> Place:

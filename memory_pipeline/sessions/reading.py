@@ -23,7 +23,7 @@ from memory_pipeline.sessions.harnesses.transcript import Transcript
 from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Problem, Source
 from memory_pipeline.sessions.redaction import Redactor
 
-# A first line with an image in it has megabytes; more than this is not looked at to recognise a file.
+# A line with an image in it has megabytes; one that is longer than this is passed over to recognise a file.
 _HEAD_BYTES = 16 * 1024 * 1024
 _HEAD_RECORDS = 20
 _HEAD_LINES = 100
@@ -168,6 +168,11 @@ def harness_of(source: Source) -> Harness[Any]:
         for number in range(1, _HEAD_LINES + 1):
             raw = file.readline(left)
             left -= len(raw)
+            if not left and not raw.endswith(b"\n"):  # the lines after one that is too long tell as well
+                while (raw := file.readline(_HEAD_BYTES)) and not raw.endswith(b"\n"):
+                    pass
+                left = _HEAD_BYTES
+                continue
             for record in _first_decoded(raw, number):
                 records.append(record)
                 if harness := _recognised(record, source.agent):

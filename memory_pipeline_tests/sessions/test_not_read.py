@@ -9,7 +9,7 @@ import pytest
 
 from memory_pipeline.cli import summary
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.sessions import harnesses
+from memory_pipeline.sessions import harnesses, reading
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.model import Source
@@ -97,3 +97,14 @@ def test_a_name_with_control_characters_is_read_and_told_on_one_line(
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines[::2]] == [["files", "not", "read", "1"], ["records", "not", "read", "0"]]
     assert r"/a\nb\x1b[31m/bad\n\t.jsonl: It is JSON, but not a session" in lines[1]
+
+
+def test_a_first_line_that_is_too_long_does_not_hide_what_comes_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_HEAD_BYTES", 1000)
+    path = write_session(tmp_path / "a.jsonl", *conversation("2025-03-05T09:00:00"))
+    path.write_text("\n".join(['{"type":"session","id":"' + "x" * 2500 + '"}', *path.read_text().splitlines()[1:]]))
+    assert read(tmp_path).read("files")["messages"].to_list() == [10]
+    (tmp_path / "b.jsonl").write_text("x" * 5000)
+    assert list(not_read(read(tmp_path))["files_not_read"]) == [str(tmp_path / "b.jsonl")]
