@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +30,9 @@ def is_compressed(path: str) -> bool:
 def where_it_lies(path: Path) -> Path:
     """The session file that is known by this path: itself, or what it was compressed to."""
     compressed = path.with_name(f"{path.name}.zst")
-    return compressed if is_compressed(compressed.name) and not path.exists() and compressed.exists() else path
+    # Path.exists() raises where a folder may not be entered
+    is_there, is_packed = os.path.exists(path), os.path.exists(compressed)  # noqa: PTH110
+    return compressed if is_compressed(compressed.name) and is_packed and not is_there else path
 
 
 def open_session(path: str | Path) -> io.BufferedReader:
