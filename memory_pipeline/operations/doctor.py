@@ -189,9 +189,12 @@ def _sessions(settings: Settings, lake: Lake) -> Iterator[Finding]:
     now = datetime.now(UTC)
     if soon := expiring(Catalogue(lake, settings), find_sources(read), now):
         yield Finding("transcripts", WARNING, soon.sentence(now), "memory run --all")
-    missing = [folder for folder in default_roots() if not folder.exists()] if settings.default_session_dirs else []
-    if missing:
-        yield Finding("session files", OK, f"not there, so not used: {', '.join(map(str, missing))}")
+    if settings.default_session_dirs:
+        folders = default_roots()
+        there = {agent for folder, agent in folders.items() if folder.exists()}
+        absent = sorted(set(folders.values()) - there)
+        if absent:
+            yield Finding("session files", OK, f"agents without a folder here: {', '.join(absent)}")
     if not read:
         fix = "memory settings set session_dirs DIR"
         yield Finding("session files", WARNING, "no folder of a coding agent was found", fix)
