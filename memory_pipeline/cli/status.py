@@ -138,11 +138,12 @@ def _files(lake: Lake) -> dict[str, Any]:
     )
     counted = unknown.group_by("harness", "type").agg(pl.col("count").sum()).sort("count", "type", descending=True)
     windows = lake.read("windows").filter(~pl.col("observed"))
-    latest = files.filter(pl.col("reason").is_null()).group_by("harness").agg(pl.col("last_said_at").max())
+    read = files.filter(pl.col("reason").is_null())
+    latest = read.drop_nulls("last_said_at").group_by("harness").agg(pl.col("last_said_at").max())
+    # the files of a session that its harness continues in another file are one
+    session = pl.when(pl.col("part").is_null()).then("path").otherwise("session_id")
     return {
-        "session_files": dict(
-            files.filter(pl.col("reason").is_null()).group_by("harness").len().sort("harness").iter_rows()
-        ),
+        "session_files": dict(read.group_by("harness").agg(session.n_unique()).sort("harness").iter_rows()),
         "last_session": {agent: f"{last:%Y-%m-%d}" for agent, last in latest.iter_rows() if agent},
         "sessions_left_out": dict(files.drop_nulls("excluded").sort("path").select("path", "excluded").iter_rows()),
         **not_read(lake),
@@ -272,7 +273,8 @@ def _print(data: dict[str, Any]) -> None:
     read = data["session_files"]
     say_pair("sessions read", f"{sum(read.values())}" if read else "none; `memory run` reads them")
     for agent, n in read.items():
-        say_pair(f"  {agent}", f"{n}, the last on {data['last_session'][agent]}")
+        last = data["last_session"].get(agent)
+        say_pair(f"  {agent}", f"{n}, the last on {last}" if last else f"{n}")
     if data["files_still_to_be_read"]:
         say_pair("files still to be read", f"{data['files_still_to_be_read']}; `memory run --all` reads them")
     if soon := data["deleted_soon"]:

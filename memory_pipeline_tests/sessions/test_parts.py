@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memory_pipeline.cli.status import status
 from memory_pipeline.lake.rows import FilePartRow, FileRow
 from memory_pipeline.planning import Stages
 from memory_pipeline.recall.origin import origin
@@ -123,6 +124,19 @@ def test_a_revert_voids_what_earlier_files_say_on_earlier_days(machine: Machine)
     assert [said for said, is_voided in state(machine).items() if not is_voided] == alive
     assert read(machine) == []
     assert machine.tables() == machine.made_anew()
+
+
+def test_a_thread_is_counted_once_and_one_without_words_can_be_shown(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(machine, rollout(START, base=(THREAD, RED)), REVERTED)
+    read(machine)
+    assert machine.status(capsys)["session_files"] == {"codex": 1}
+    status()
+    write(machine, BASE)
+    write(machine, rollout(START + timedelta(days=1), *NEXT, base=(THREAD, 13)), RESUMED)
+    read(machine)
+    assert machine.status(capsys)["session_files"] == {"codex": 1}
 
 
 def test_a_file_that_moves_to_the_archive_is_the_same(machine: Machine) -> None:
