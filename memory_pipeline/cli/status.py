@@ -139,7 +139,7 @@ def _files(lake: Lake) -> dict[str, Any]:
     counted = unknown.group_by("harness", "type").agg(pl.col("count").sum()).sort("count", "type", descending=True)
     windows = lake.read("windows").filter(~pl.col("observed"))
     read = files.filter(pl.col("reason").is_null())
-    latest = read.drop_nulls("last_said_at").group_by("harness").agg(pl.col("last_said_at").max())
+    latest = read.group_by("harness").agg(pl.col("last_said_at").max())
     # the files of a session that its harness continues in another file are one
     session = pl.when(pl.col("part").is_null()).then("path").otherwise("session_id")
     return {
@@ -273,8 +273,7 @@ def _print(data: dict[str, Any]) -> None:
     read = data["session_files"]
     say_pair("sessions read", f"{sum(read.values())}" if read else "none; `memory run` reads them")
     for agent, n in read.items():
-        last = data["last_session"].get(agent)
-        say_pair(f"  {agent}", f"{n}, the last on {last}" if last else f"{n}")
+        say_pair(f"  {agent}", f"{n}, the last on {data['last_session'][agent]}")
     if data["files_still_to_be_read"]:
         say_pair("files still to be read", f"{data['files_still_to_be_read']}; `memory run --all` reads them")
     if soon := data["deleted_soon"]:

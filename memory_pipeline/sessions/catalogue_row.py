@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.rows import FileContents, FileDayRow, FilePartRow, FileRow
+from memory_pipeline.sessions.harnesses.records import EARLIEST
 from memory_pipeline.sessions.model import ParsedSession, Part, Source
 from memory_pipeline.sessions.windows import begins_with_plan, digest, windows_by_day
 
@@ -71,6 +72,8 @@ def unread_row(row: FileRow, known: FileRow, reason: str) -> FileRow:
 def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[FileDayRow]) -> FileContents:
     """What reading the session adds to its row; `before` are the days that the row had."""
     days = sorted(windows_by_day(session, zone).items())
+    # a part in which nothing is said yet, or any more, was at least begun
+    said = [m.said_at for m in session.messages] or [(session.part and session.part.began_at) or EARLIEST]
     left = {entry["day"] for entry in before} - {day for day, _ in days}
     entries: list[FileDayRow] = [
         {
@@ -90,8 +93,8 @@ def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[Fil
     return {
         "harness": session.harness,
         "session_id": session.session_id,
-        "last_said_at": max((m.said_at for m in session.messages), default=None),
-        "began_at": session.began_at or min((m.said_at for m in session.messages), default=None),
+        "last_said_at": max(said),
+        "began_at": session.began_at or min(said),
         "messages": len(session.messages),
         "records": session.records,
         "unknown_records": [{"type": t, "count": n} for t, n in sorted(session.unknown_records.items())],

@@ -126,6 +126,15 @@ def test_a_revert_voids_what_earlier_files_say_on_earlier_days(machine: Machine)
     assert machine.tables() == machine.made_anew()
 
 
+def test_a_part_of_which_everything_was_forgotten_today_breaks_nothing(machine: Machine) -> None:
+    now = datetime.now(UTC)
+    path = write(machine, rollout(now - timedelta(minutes=5), AGAIN, base=(THREAD, RED)), REVERTED)
+    read(machine)
+    path.write_text(path.read_text().splitlines()[0] + "\n")
+    read(machine)
+    assert machine.rows("messages") == []
+
+
 def test_a_thread_is_counted_once_and_one_without_words_can_be_shown(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
