@@ -89,7 +89,7 @@ harnesses:
 	  { [ -z "$$CI" ] && echo "Not installed, so the tests with real coding agents skip." >&2; }
 
 # No scripts of packages are run but OpenCode's own, which puts the program for this machine in its place.
-.harnesses/.installed: memory_pipeline_tests/harnesses/package.json
+.harnesses/.installed: memory_pipeline_tests/real_agents/package.json
 	@echo "Installing pi, Codex, OpenCode and Azurite in .harnesses, 1.2 GB; this takes a minute."
 	@rm -rf .harnesses && mkdir .harnesses && cp $< .harnesses
 	@cd .harnesses && npm install --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel=error

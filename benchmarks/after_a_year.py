@@ -24,11 +24,11 @@ import polars as pl
 
 from benchmarks.common import parser
 from benchmarks.orchestration import at, timed
-from memory_pipeline.free_space import size_on_disk
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.operations.retention import PASSING, retire
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace.free_space import size_on_disk
 
 COMMAND = [sys.executable, "-m", "memory_pipeline.cli.main"]
 COMMANDS = ("status", "doctor", "report", "brief", "search cursor", "friction", "sql 'select 1'", "run", "run")

@@ -35,8 +35,8 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks.common import BENCH, parser
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import WindowMessage
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
+from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text import condense as condensing
 from memory_pipeline.text.condense import condense, rarity_in
 from memory_pipeline.text.sentences import sentences

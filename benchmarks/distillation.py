@@ -36,8 +36,8 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 
 LATER = date(2030, 1, 1)
 CARRIED = 0.35

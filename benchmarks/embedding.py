@@ -34,7 +34,7 @@ import numpy as np
 
 from benchmarks.common import ROOT, SESSIONS, parser
 from benchmarks.observing_speed import is_said, messages
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.text.encoder import Encoder, bundled_folder
 from memory_pipeline.text.minilm import MAX_TOKENS, tokenizer_of
 

@@ -44,19 +44,13 @@ from benchmarks.planted_friction.weeks import make_week
 from memory_pipeline.days import lookback
 from memory_pipeline.friction import weights
 from memory_pipeline.friction.clustering import Compared, rarity
-from memory_pipeline.friction.corrections import (
-    ABOUT,
-    SURE,
-    SURE_OF_RULE,
-    by_rule_and_others,
-    one_thing_each,
-)
+from memory_pipeline.friction.corrections import ABOUT, SURE, SURE_OF_RULE, by_rule_and_others, one_thing_each
 from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.friction.said import Said
 from memory_pipeline.friction.sentence_weights import OBJECTIONS
 from memory_pipeline.friction.stage import FrictionStage, Heard
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 BANKS = (TUNING, UNHEARD, REPORTING, KEPT_ASIDE)
 PER_WEEK = {REPEATED_CORRECTION: 3, RULE_VIOLATED: 2}

@@ -6,7 +6,7 @@ Two kinds of labelled sessions: the gold ones (8) and those of `benchmarks/label
 weights fitted on the one kind and scored on the other; every session scored with weights that were fitted without it
 (`session left out`; sessions that share content are left out together) and without its whole project; the weights as
 they are shipped, in-sample; and the baselines. `--lexical` leaves out the set that needs a model; `--write` writes
-`memory_pipeline/observations/extractive/weights.json`.
+`memory_pipeline/observations/quotes/weights.json`.
 
 What is not fitted: the features, cues and filters were chosen with the gold sessions in view (about 350 settings), the
 rule of what is high with the labels in view (about 150; the gold sessions were looked at seven times to test it). So no
@@ -24,9 +24,9 @@ from benchmarks.common import GOLD, parser
 from benchmarks.fitting import HIGH, OBSERVER, PENALTY, WEIGHT_OF_HIGH, Labelled, fit, labelled, weights_of
 from benchmarks.labels import label_folder
 from benchmarks.observing import BASELINES, baseline, heading, line, rows, score, sessions
-from memory_pipeline.observations.extractive import candidates as shipped
-from memory_pipeline.observations.extractive.candidates import Weights, load
-from memory_pipeline.observations.extractive.features import ENCODED, FEATURES
+from memory_pipeline.observations.quotes import candidates as shipped
+from memory_pipeline.observations.quotes.candidates import Weights, load
+from memory_pipeline.observations.quotes.features import ENCODED, FEATURES
 from memory_pipeline.text.encoder import Encoder
 
 FIGURES = ("recall", "recall_high", "high_as_high", "junk", "trap_rate")

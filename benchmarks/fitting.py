@@ -14,10 +14,10 @@ import numpy as np
 from benchmarks.common import FIXTURES
 from benchmarks.labels import scorer
 from benchmarks.observing import Session
-from memory_pipeline.observations.extractive.candidates import Measured, Weights, measured
-from memory_pipeline.observations.extractive.features import Conversation
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import Fact, Segment
+from memory_pipeline.observations.quotes.candidates import Measured, Weights, measured
+from memory_pipeline.observations.quotes.features import Conversation
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
+from memory_pipeline.observations.types import Fact, Segment
 from memory_pipeline.text.encoder import Encoder
 
 WEIGHT_OF_HIGH = 2.0

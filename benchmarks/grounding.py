@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.common import FIXTURES, GOLD, parser
 from benchmarks.observing import Session, sessions
-from memory_pipeline.observations.language_model.alignment import GROUNDED, NAMED, Alignment
+from memory_pipeline.observations.model.alignment import GROUNDED, NAMED, Alignment
 from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.similarity import content_words, overlap
 from memory_pipeline.text.specifics import Words, missing_specifics, specifics

@@ -26,9 +26,9 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.sessions.windows import COMPACTION
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.similarity import words
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.settings import Settings, load_settings
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 
 STAGES = ("sessions", "observations", "embeddings", "reflections", "proposals")
 READS, WRITES = ("read",), ("replace", "replace_all", "append")

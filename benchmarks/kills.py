@@ -35,8 +35,8 @@ from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.stage import SessionsStage
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.killing.chain import Chain, Left, Trial
 from memory_pipeline_tests.killing.forks import forked
 from memory_pipeline_tests.killing.month import STEPS as MONTH_STEPS

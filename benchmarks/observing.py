@@ -27,8 +27,8 @@ from typing import Any
 
 from benchmarks.common import FIXTURES, GOLD, MORE, parser
 from benchmarks.labels import STRANGERS, is_looked_at, label_folder, restore
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import Segment, WindowMessage
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
+from memory_pipeline.observations.types import Segment, WindowMessage
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.text.encoder import Encoder

@@ -33,9 +33,9 @@ from itertools import cycle
 from pathlib import Path
 
 from benchmarks.common import ROOT, SESSIONS, parser
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import WindowMessage
-from memory_pipeline.sessions.model import NotASessionError
+from memory_pipeline.harnesses.model import NotASessionError
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
+from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.text.encoder import BATCH, Encoder

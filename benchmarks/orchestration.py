@@ -36,22 +36,22 @@ DEFAULT_STORAGE = "memory run, Dagster's storage"
 def plain(first: date, last: date) -> None:
     """What a run over these days does, without Dagster."""
     from memory_pipeline.days import lookback
-    from memory_pipeline.embeddings.checks import judge_parity
+    from memory_pipeline.defs import observations_checks as of_observations
+    from memory_pipeline.defs.embeddings_checks import judge_parity
+    from memory_pipeline.defs.sessions_checks import judge_windows
     from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
     from memory_pipeline.embeddings.kept_open import indexes_kept_open
     from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
     from memory_pipeline.embeddings.opening import open_index
     from memory_pipeline.embeddings.stage import LineStage
     from memory_pipeline.friction.living import without_vectors
-    from memory_pipeline.observations import checks as of_observations
     from memory_pipeline.planning import Stages
     from memory_pipeline.proposals.review import reconcile
     from memory_pipeline.reflections import evaluation as of_reflections
-    from memory_pipeline.sessions.checks import judge_windows
     from memory_pipeline.settings import load_settings
-    from memory_pipeline.stage import bring_up_to_date
+    from memory_pipeline.stages import bring_up_to_date
     from memory_pipeline.text.encoder import encoder_of
-    from memory_pipeline.workspace import Workspace
+    from memory_pipeline.workspace.workspace import Workspace
 
     settings = load_settings()
     workspace = Workspace.open(settings)

@@ -31,11 +31,11 @@ from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
 from memory_pipeline.embeddings.opening import mark_complete, open_index
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.page.server import PageServer
 from memory_pipeline.proposals.review import now_utc, reconcile
 from memory_pipeline.quality.report import Report
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.web.server import PageServer
+from memory_pipeline.workspace.workspace import Workspace
 
 LAST = date(2025, 12, 31)
 PER_SESSION = 100

@@ -31,8 +31,8 @@ from benchmarks.common import FIXTURES, GOLD, MORE, parser
 from benchmarks.fitting import OBSERVER, Labelled, fit, labelled, weights_of
 from benchmarks.labels import LABELS, STRANGERS, restore
 from benchmarks.observing import baseline, rows, score, sessions
-from memory_pipeline.observations.extractive.candidates import LEXICAL, Weights, load
-from memory_pipeline.observations.extractive.features import FEATURES
+from memory_pipeline.observations.quotes.candidates import LEXICAL, Weights, load
+from memory_pipeline.observations.quotes.features import FEATURES
 
 BASELINE = "cues"
 FIGURES = ("recall", "recall_high", "high_as_high", "junk", "high_junk", "trap_rate", "budget", "high_obs")

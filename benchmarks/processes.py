@@ -47,9 +47,9 @@ ALONE = 3
 """Calls of each command for the baseline."""
 TICK = """
 import dagster as dg
-from memory_pipeline.automation.sensors import session_sensor_from
-from memory_pipeline.cli.dagster_runs import instance_of
-from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.defs.sensors import session_sensor_from
+from memory_pipeline.defs.runs import instance_of
+from memory_pipeline.defs.orchestration import WorkspaceResource
 from memory_pipeline.settings import load_settings
 
 settings = load_settings()

@@ -35,14 +35,14 @@ from benchmarks.labels import label_folder, scorer
 from benchmarks.observing import sessions
 from benchmarks.proposals import backfill
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.extractive import candidates as shipped
-from memory_pipeline.observations.extractive.features import FEATURES
+from memory_pipeline.observations.quotes import candidates as shipped
+from memory_pipeline.observations.quotes.features import FEATURES
 from memory_pipeline.proposals.events import APPROVED, ProposalLog
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import decide, on_display, reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 SHARE, TRAP_SHARE, MIN_SPAN = 0.35, 0.6, 12

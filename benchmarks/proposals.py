@@ -36,7 +36,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.sameness import OBSERVED
 from memory_pipeline.text.similarity import content_words, overlap
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 CLOSEST = 5
 BAR = 2.0

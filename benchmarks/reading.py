@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 
 from benchmarks.common import ROOT, parser
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 ROUNDS = 5
 IDS = ("id", "parentId", "uuid", "parentUuid", "logicalParentUuid", "sessionId", "leafUuid", "firstKeptEntryId")
@@ -43,10 +43,10 @@ def floor(files: list[Path]) -> None:
 
 
 def throughput(fixtures: Path) -> None:
-    from memory_pipeline.sessions.model import NotASessionError
+    from memory_pipeline.harnesses.model import NotASessionError
+    from memory_pipeline.redaction import Redactor
+    from memory_pipeline.redaction.redactor import Unredacted
     from memory_pipeline.sessions.reading import parse_file
-    from memory_pipeline.sessions.redaction import Redactor
-    from memory_pipeline.sessions.redaction.redactor import Unredacted
 
     def reading(redactor: Redactor) -> Callable[[list[Path]], None]:
         def read(files: list[Path]) -> None:
@@ -122,7 +122,7 @@ def read_everything(root: Path, workspace: Path) -> None:
     from memory_pipeline.sessions.catalogue import Catalogue
     from memory_pipeline.sessions.stage import SessionsStage
     from memory_pipeline.settings import Settings
-    from memory_pipeline.stage import bring_up_to_date
+    from memory_pipeline.stages import bring_up_to_date
 
     settings = Settings(workspace=workspace, timezone="UTC", session_dirs=(root,), default_session_dirs=False)
     lake = Lake.from_settings(settings)

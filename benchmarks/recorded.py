@@ -22,8 +22,8 @@ from benchmarks.observing import CUT, UNCUT, Session, line, rows, score, session
 from memory_pipeline.llm.cache import NotRecordedError, RecordedAnswers
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.observations.language_model.observer import LanguageModelObserver
-from memory_pipeline.observations.model import Context, Segment
+from memory_pipeline.observations.model.observer import LanguageModelObserver
+from memory_pipeline.observations.types import Context, Segment
 
 UTC_ZONE = ZoneInfo("UTC")
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
 from benchmarks.common import parser
-from memory_pipeline.sessions.model import NotASessionError
+from memory_pipeline.harnesses.model import NotASessionError
+from memory_pipeline.redaction import Redactor
+from memory_pipeline.redaction.redactor import Unredacted, find_secrets
 from memory_pipeline.sessions.reading import parse_file
-from memory_pipeline.sessions.redaction import Redactor
-from memory_pipeline.sessions.redaction.redactor import Unredacted, find_secrets
 
 LIMIT = 1500
 AROUND = 50

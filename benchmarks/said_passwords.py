@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 from benchmarks.common import parser
-from memory_pipeline.sessions.redaction import Redactor
+from memory_pipeline.redaction import Redactor
 
 _GIVEN = re.compile("⟨(.+?)⟩")
 

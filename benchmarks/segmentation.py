@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import BENCH, parser
-from memory_pipeline.observations.extractive.segmentation import CLEAR, FADE, deep_places, topic_shifts
+from memory_pipeline.observations.quotes.segmentation import CLEAR, FADE, deep_places, topic_shifts
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.similarity import words
 

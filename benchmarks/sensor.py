@@ -58,8 +58,8 @@ def tick() -> tuple[float, str]:
     """Seconds of one evaluation, and what it came to."""
     import dagster as dg
 
-    from memory_pipeline.automation.sensors import session_sensor_from
-    from memory_pipeline.orchestration import WorkspaceResource
+    from memory_pipeline.defs.orchestration import WorkspaceResource
+    from memory_pipeline.defs.sensors import session_sensor_from
     from memory_pipeline.settings import load_settings
 
     with (

@@ -34,8 +34,8 @@ from pathlib import Path
 from benchmarks.common import EXAMPLES, FIXTURES, MORE, parser
 from benchmarks.copied_sessions import copy_sessions
 from benchmarks.orchestration import at, events_in, timed
-from memory_pipeline.free_space import size_on_disk
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.workspace.free_space import size_on_disk
 
 EARLY = 30
 """Days before the first daily run that is measured."""

@@ -25,7 +25,7 @@ from benchmarks.common import MORE, ROOT, parser, run_everything
 from benchmarks.labels import SECOND_READER, STRANGERS, is_looked_at, restored, scorer, texts_of
 from benchmarks.promoted import FIGURES, Labelled, Line, Stages, figures
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.extractive import observer
+from memory_pipeline.observations.quotes import observer
 from memory_pipeline.proposals.offering import LASTING, NOTABLE_SESSIONS
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import HIGH, MEDIUM

@@ -11,7 +11,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.nn.utils.rnn import pad_sequence
 
 from benchmarks.fitting import WEIGHT_OF_HIGH, Labelled
-from memory_pipeline.observations.extractive.units import Unit
+from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.text.encoder import BATCH, bundled_folder
 
 TUNED = 2

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.common import MORE, SESSIONS, parser
+from memory_pipeline.harnesses.model import Message, NotASessionError, ParsedSession
 from memory_pipeline.sessions.discovery import find_sources
-from memory_pipeline.sessions.model import Message, NotASessionError, ParsedSession
 from memory_pipeline.sessions.reading import parse
 
 WIDTH = 200

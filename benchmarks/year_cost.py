@@ -26,14 +26,14 @@ from memory_pipeline.llm.client import tokens_of
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.observations.estimate import Estimate, estimate_day
-from memory_pipeline.observations.language_model.observer import LanguageModelObserver
+from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
 from memory_pipeline.reflections.estimate import ANSWERED, Past
-from memory_pipeline.reflections.language_model.reflector import LanguageModelReflector
+from memory_pipeline.reflections.model.reflector import LanguageModelReflector
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.settings import load_settings
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 
 MODELS = (
     "openai:gpt-6-luna",

@@ -11,12 +11,12 @@ from typing import Any
 
 import dagster as dg
 
-import memory_pipeline.definitions
+import memory_pipeline.defs.graph
 from benchmarks import scale_model
 from memory_pipeline.cli.main import COMMANDS
 from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
-from memory_pipeline.setting_sources import Setting, settings_of
 from memory_pipeline.settings import Settings
+from memory_pipeline.settings.sources import Setting, settings_of
 
 OTHER_NAMES = {"keep_days": "Ages of tables", "qdrant": "Qdrant server", "identity": "Files that agents read first"}
 """Titles of groups of settings that are not just their name."""
@@ -33,12 +33,12 @@ def _repository() -> dg.RepositoryDefinition:
         start_date=date(2025, 1, 1),
         default_session_dirs=False,
     )
-    return memory_pipeline.definitions.build_definitions(settings).get_repository_def()
+    return memory_pipeline.defs.graph.build_definitions(settings).get_repository_def()
 
 
 def graph() -> str:
     """The asset graph as the page of definitions draws it."""
-    text = memory_pipeline.definitions.__doc__ or ""
+    text = memory_pipeline.defs.graph.__doc__ or ""
     drawn = text.partition("::\n\n")[2].partition("\n\n")[0]
     return "```\n" + "\n".join(line.removeprefix("    ") for line in drawn.splitlines()) + "\n```\n"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memory_pipeline.lake.store import Lake
     from memory_pipeline.settings import Settings
-    from memory_pipeline.workspace import Workspace
+    from memory_pipeline.workspace.workspace import Workspace
 
 __all__ = ["Lake", "Settings", "Workspace", "__version__"]
 __version__ = "0.2.0"
@@ -15,7 +15,7 @@ __version__ = "0.2.0"
 _HOME = {
     "Lake": "memory_pipeline.lake.store",
     "Settings": "memory_pipeline.settings",
-    "Workspace": "memory_pipeline.workspace",
+    "Workspace": "memory_pipeline.workspace.workspace",
 }
 
 

@@ -1,91 +1,12 @@
-"""The table of contents: everything that Dagster loads.
-
-::
-
-    session files (read-only)
-      └─ sessions ── messages ── windows                  (messages ── message_embeddings ──> index/)
-                        └───────────┴─ segments, observations ──> memory/YYYY-MM-DD.md
-                                          ├─ day_, week_, month_distillations (05:00)
-                                          └─ embeddings ──> index/
-                                               ├─ reflections      (over 7 days, 06:00) ── summary_embeddings ──> index/
-                                               │    ├─ pool_reflections  (by hand)
-                                               │    └─ proposals
-                                               │         └─ memory_file ──> REVIEW.md <── a user decides
-                                               │                        ──> MEMORY.md
-                                               └─ friction_clusters (over 7 days, 07:00)
-
-Every asset but `memory_file`, `pool_reflections` and `quality_report` (07:30) is partitioned by local day,
-`week_distillations` by week and `month_distillations` by month. A range of days is one run of `day_job`. Materialized
-from the graph of all assets it is a backfill of several: Dagster adds the days that look back at the range and the
-weeks and months that have it in them, and assets without days come last.
-"""
+"""The code location that Dagster loads; `defs/` holds what it consists of."""
 
 import dagster as dg
-from dagster_duckdb import DuckDBResource
 
-from memory_pipeline.automation.jobs import JOBS
-from memory_pipeline.automation.schedules import schedules
-from memory_pipeline.automation.sensors import sensors
-from memory_pipeline.automation.shown import as_shown
-from memory_pipeline.distillation.assets import distillation_assets
-from memory_pipeline.distillation.checks import distillation_checks
-from memory_pipeline.embeddings.assets import embedding_assets
-from memory_pipeline.embeddings.checks import embedding_checks
-from memory_pipeline.friction.assets import friction_assets
-from memory_pipeline.friction.checks import friction_checks
-from memory_pipeline.observations.assets import observation_assets
-from memory_pipeline.observations.checks import observation_checks
-from memory_pipeline.operations.checks import identity_files
-from memory_pipeline.orchestration import WorkspaceResource
-from memory_pipeline.proposals.assets import memory_file, proposal_assets
-from memory_pipeline.proposals.checks import one_decision_each, somebody_decides
-from memory_pipeline.quality.assets import quality_assets
-from memory_pipeline.reflections.assets import pool_reflections, reflection_assets
-from memory_pipeline.reflections.checks import reflection_checks
-from memory_pipeline.sessions.assets import session_assets
-from memory_pipeline.sessions.checks import session_checks
-from memory_pipeline.settings import Settings, load_settings
+from memory_pipeline.defs.graph import build_definitions
+from memory_pipeline.settings import load_settings
 
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """What a code location loads: the definitions of the workspace that its environment names."""
+    """The definitions of the workspace that the environment names."""
     return build_definitions(load_settings())
-
-
-def build_definitions(settings: Settings) -> dg.Definitions:
-    """Everything, from one Settings: the first day and time zone of the partitions, versions, schedules."""
-    return dg.Definitions(
-        assets=as_shown(
-            [
-                session_assets(settings),
-                observation_assets(settings),
-                *embedding_assets(settings),
-                reflection_assets(settings),
-                pool_reflections,
-                *distillation_assets(settings),
-                friction_assets(settings),
-                proposal_assets(settings),
-                memory_file,
-                quality_assets(lambda: build_definitions(settings).resolve_asset_graph()),
-            ],
-            settings,
-        ),
-        asset_checks=[
-            *session_checks(settings),
-            *observation_checks(settings),
-            *embedding_checks(settings),
-            *friction_checks(settings),
-            *reflection_checks(settings),
-            *distillation_checks(settings),
-            one_decision_each,
-            somebody_decides,
-            identity_files,
-        ],
-        jobs=JOBS,
-        schedules=schedules(settings),
-        sensors=sensors(settings),
-        resources={"workspace": WorkspaceResource(), "duckdb": DuckDBResource(database=":memory:")},
-        # a process per step would load torch for each of them
-        executor=dg.in_process_executor,
-    )

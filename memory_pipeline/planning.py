@@ -18,8 +18,8 @@ from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import Stage, fingerprint_of_day, is_current, is_incomplete
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import Stage, fingerprint_of_day, is_current, is_incomplete
+from memory_pipeline.workspace.workspace import Workspace
 
 BRIDGED_DAYS = 10
 """Days without sessions that a run goes through rather than end: a run costs about as much as ten empty days."""

@@ -50,7 +50,7 @@ def _cleaned() -> list[str]:
     return [name for name in os.environ if name.startswith(CLEANED)]
 
 
-# memory_pipeline.orchestration makes its partitions from the settings when it is imported, before any fixture
+# memory_pipeline.defs.orchestration makes its partitions from the settings when it is imported, before any fixture
 for _name in _cleaned():
     del os.environ[_name]
 os.environ.update(PARTITIONED_BY)

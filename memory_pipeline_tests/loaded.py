@@ -6,13 +6,13 @@ import tempfile
 from datetime import date
 from pathlib import Path
 
-from memory_pipeline.automation.schedules import schedules
-from memory_pipeline.automation.sensors import sensors
-from memory_pipeline.definitions import build_definitions
-from memory_pipeline.reflections.assets import reflection_assets
-from memory_pipeline.reflections.checks import reflection_checks
-from memory_pipeline.sessions.assets import session_assets
-from memory_pipeline.sessions.checks import session_checks
+from memory_pipeline.defs.graph import build_definitions
+from memory_pipeline.defs.reflections import reflection_assets
+from memory_pipeline.defs.reflections_checks import reflection_checks
+from memory_pipeline.defs.schedules import schedules
+from memory_pipeline.defs.sensors import sensors
+from memory_pipeline.defs.sessions import session_assets
+from memory_pipeline.defs.sessions_checks import session_checks
 from memory_pipeline.settings import Settings
 
 SETTINGS = Settings(

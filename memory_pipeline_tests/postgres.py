@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.cli.dagster_runs import prepare_home
+from memory_pipeline.defs.runs import prepare_home
 from memory_pipeline.settings import Settings
 
 YAML = Path(__file__).parents[1] / "deploy" / "dagster.postgres.yaml"

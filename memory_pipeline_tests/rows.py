@@ -26,12 +26,12 @@ import pytest
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.proposals.events import Decision, OpenLog
-from memory_pipeline.setting_sources import nested, settings_of
 from memory_pipeline.settings import Settings
+from memory_pipeline.settings.sources import nested, settings_of
 from memory_pipeline.text.encoder import EncoderUnavailableError
 from memory_pipeline.text.similarity import content_words, words
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 DAY = date(2025, 3, 5)
 SECTIONS = ("User", "Hard Rules", "System Architecture", "Patterns")

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionResolvedStatus as Status
 
-from memory_pipeline.check_results import OTHERS_FAILED, over_days
-from memory_pipeline.definitions import build_definitions
+from memory_pipeline.defs.check_results import OTHERS_FAILED, over_days
+from memory_pipeline.defs.graph import build_definitions
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
 from memory_pipeline.settings import load_settings
@@ -157,7 +157,7 @@ def test_execute_all_of_nothing_stored_is_no_failure(lake: Lake, instance: dg.Da
 
 def test_names_that_nobody_said_are_named(lake: Lake, instance: dg.DagsterInstance) -> None:
     from memory_pipeline.observations.evaluation import judge_specifics
-    from memory_pipeline.workspace import Workspace
+    from memory_pipeline.workspace.workspace import Workspace
 
     assert run(instance, partition_key=DAYS[0]).success
     day = date.fromisoformat(DAYS[0])

@@ -20,17 +20,17 @@ import polars as pl
 import pytest
 
 from docs.generate import fails_when
-from memory_pipeline.definitions import build_definitions
+from memory_pipeline.defs.graph import build_definitions
 from memory_pipeline.distillation.periods import Period
 from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.evaluation import judge_invented_times
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings, load_settings
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Script, openai_server
 from memory_pipeline_tests.loaded import defs
 from memory_pipeline_tests.observations.test_checks_by_day import OUTPUT, SECRET, run, stored

@@ -11,8 +11,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from memory_pipeline.defs.orchestration import WorkspaceResource, table_schema
 from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES
-from memory_pipeline.orchestration import WorkspaceResource, table_schema
 from memory_pipeline_tests.loaded import defs
 from memory_pipeline_tests.rows import DAY, at, day_after, workspace
 

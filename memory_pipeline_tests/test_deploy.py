@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from memory_pipeline.cli.dagster_runs import dagster_yaml
 from memory_pipeline.cli.main import COMMANDS, load_command
-from memory_pipeline.dagster_record import postgres_of
-from memory_pipeline.setting_sources import settings_of
+from memory_pipeline.defs.runs import dagster_yaml
 from memory_pipeline.settings import Settings
+from memory_pipeline.settings.dagster_record import postgres_of
+from memory_pipeline.settings.sources import settings_of
 from memory_pipeline_tests.postgres import YAML, record_in_postgres
 from memory_pipeline_tests.rows import workspace
 

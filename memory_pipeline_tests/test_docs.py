@@ -14,10 +14,10 @@ import typer
 
 import memory_pipeline
 from memory_pipeline.cli.main import COMMANDS, app, load_command
+from memory_pipeline.harnesses import HARNESSES
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.sessions.harnesses import HARNESSES
-from memory_pipeline.setting_sources import settings_of
 from memory_pipeline.settings import Settings
+from memory_pipeline.settings.sources import settings_of
 from memory_pipeline_tests.loaded import defs
 
 TOP = Path(__file__).resolve().parents[1]

@@ -13,17 +13,17 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.automation import empty_partitions, web_server
-from memory_pipeline.automation.empty_partitions import DAILY, empty_periods, report_empty_partitions
-from memory_pipeline.cli.dagster_runs import instance_of
 from memory_pipeline.cli.ui import ui
-from memory_pipeline.definitions import build_definitions
+from memory_pipeline.defs import empty_partitions, web_server
+from memory_pipeline.defs.empty_partitions import DAILY, empty_periods, report_empty_partitions
+from memory_pipeline.defs.graph import build_definitions
+from memory_pipeline.defs.orchestration import daily_partitions
+from memory_pipeline.defs.quality_history import results_of
+from memory_pipeline.defs.runs import instance_of
 from memory_pipeline.distillation.periods import DAY, MONTH, TABLE_OF, WEEK
-from memory_pipeline.orchestration import daily_partitions
 from memory_pipeline.planning import Stages
-from memory_pipeline.quality.history import results_of
 from memory_pipeline.settings import Settings, load_settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.command import memory_json
 from memory_pipeline_tests.conftest import conversation, write_session
 

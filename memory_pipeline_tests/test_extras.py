@@ -13,8 +13,8 @@ import pytest
 
 import memory_pipeline
 from memory_pipeline.cli.console import MISUSED
-from memory_pipeline.extras import EXTRAS, is_installed, missing_extras
 from memory_pipeline.settings import Settings
+from memory_pipeline.settings.extras import EXTRAS, is_installed, missing_extras
 
 ROOT = Path(memory_pipeline.__file__).parent
 REFUSED = (

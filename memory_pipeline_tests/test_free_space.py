@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from memory_pipeline.cli import main as command
-from memory_pipeline.free_space import MIN_FREE_BYTES, DiskFullError, disk_full, is_disk_full, require_space
+from memory_pipeline.workspace.free_space import MIN_FREE_BYTES, DiskFullError, disk_full, is_disk_full, require_space
 
 
 def with_free(monkeypatch: pytest.MonkeyPatch, free: int) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.memory_json import path
 from memory_pipeline.settings import SettingError, load_settings
+from memory_pipeline.settings.memory_json import path
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ from contextlib import suppress
 import pytest
 from pydantic_ai.providers import infer_provider_class
 
-from memory_pipeline.model_names import PROVIDERS, model_name
 from memory_pipeline.settings import SettingError, Settings, check_file, load_settings
+from memory_pipeline.settings.model_names import PROVIDERS, model_name
 
 NAMES = {
     "anthropic/claude-haiku-4-5": "anthropic:claude-haiku-4-5",

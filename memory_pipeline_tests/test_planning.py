@@ -13,7 +13,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.planning import BRIDGED_DAYS, Stages
 from memory_pipeline.settings import load_settings
-from memory_pipeline.stage import Built, Stage, bring_up_to_date, is_current
+from memory_pipeline.stages import Built, Stage, bring_up_to_date, is_current
 from memory_pipeline_tests.conftest import Entry, assistant, conversation, user, utc, write_session
 
 DAY = date(2025, 3, 5)

@@ -67,8 +67,8 @@ from benchmarks.planted_friction.scoring import (
 )
 from benchmarks.planted_friction.weeks import DAYS, WRITTEN, make_week
 from memory_pipeline.friction.environment import end_of
+from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.sessions.model import ParsedSession
 from memory_pipeline.sessions.reading import parse_file
 
 SEEDS = (1, 2, 3)

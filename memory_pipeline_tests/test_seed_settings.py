@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.memory_json import path as memory_json_path
 from memory_pipeline.settings import SettingError, Settings, check_file, load_settings
+from memory_pipeline.settings.memory_json import path as memory_json_path
 
 VARIABLES = {
     ("OBSERVER_MODEL", "anthropic/claude-haiku-4-5"): ("observer.model", "anthropic:claude-haiku-4-5"),

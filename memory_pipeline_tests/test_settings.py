@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import tomlkit
 
-from memory_pipeline.setting_sources import FOREIGN, nested, settings_of
 from memory_pipeline.settings import SettingError, Settings, keep_timezone, load_settings, variable
+from memory_pipeline.settings.sources import FOREIGN, nested, settings_of
 
 EVERY = [
     # field, its variable, what is written, what is read

@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from memory_pipeline.automation.shown import COLUMNS_FROM, EVERY_MORNING
+from memory_pipeline.defs.shown import COLUMNS_FROM, EVERY_MORNING
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline_tests.loaded import defs
 

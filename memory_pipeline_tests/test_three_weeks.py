@@ -64,7 +64,7 @@ def test_three_weeks(weeks: ThreeWeeks, capsys: pytest.CaptureFixture[str], monk
     third_sunday_has_passed(weeks)
     a_line_leads_to_the_words_that_were_said(weeks, capsys)
     all_days_again_change_nothing(weeks, "that are done")
-    monkeypatch.setattr("memory_pipeline.stage._is_stored", lambda *_: False)
+    monkeypatch.setattr("memory_pipeline.stages._is_stored", lambda *_: False)
     all_days_again_change_nothing(weeks, "that are made anew, as by a newer version")
 
 

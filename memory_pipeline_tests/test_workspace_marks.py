@@ -7,15 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.workspace import Workspace
-from memory_pipeline.workspace_marks import (
-    keep_first_day,
-    keep_private,
-    keep_zone,
-    kept_first_day,
-    kept_zone,
-    salt,
-)
+from memory_pipeline.settings.marks import keep_first_day, keep_private, keep_zone, kept_first_day, kept_zone, salt
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.rows import workspace
 
@@ -81,7 +74,7 @@ def test_a_disk_that_is_full_leaves_no_half_of_one(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    target = {"write": "memory_pipeline.workspace_marks.os.fdopen", "fsync": "os.fsync", "link": "os.link"}[failing]
+    target = {"write": "memory_pipeline.settings.marks.os.fdopen", "fsync": "os.fsync", "link": "os.link"}[failing]
     with monkeypatch.context() as patched:
         patched.setattr(target, full)
         with pytest.raises(OSError, match="No space left"):

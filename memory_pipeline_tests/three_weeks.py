@@ -25,8 +25,8 @@ import dagster as dg
 import pytest
 
 import memory_pipeline
+from memory_pipeline.defs.orchestration import WorkspaceResource
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline_tests.conftest import SHARED, Entry, assistant, conversation, user, write_session
 from memory_pipeline_tests.loaded import defs, reflect_at_six, review_sensor, session_sensor
@@ -59,7 +59,7 @@ class ThreeWeeks:
         self.now = datetime.combine(FIRST_DAY, time(8), UTC)
         self.kept = Kept(self.settings, self.lake)
         use_encoder(monkeypatch, WordEncoder())
-        monkeypatch.setattr("memory_pipeline.orchestration.load_settings", lambda: self.settings)
+        monkeypatch.setattr("memory_pipeline.defs.orchestration.load_settings", lambda: self.settings)
         self._said: dict[Path, list[Entry]] = {}
         clock = type("Clock", (datetime,), {"now": lambda zone=None: self.now})
         for module in CLOCKS:

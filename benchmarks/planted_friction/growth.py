@@ -30,9 +30,9 @@ from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.encoder import Encoder
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 COPIED = ("sessions", "messages", "windows", "segments", "observations")
 WEEKS = 4

@@ -21,10 +21,10 @@ from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.phrases import DIMENSION, PhraseEncoder
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 POINTS = ("embeddings", "message_embeddings")
 NOW = datetime(2026, 3, 10, tzinfo=UTC)

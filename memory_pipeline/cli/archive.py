@@ -6,10 +6,10 @@ import typer
 
 from memory_pipeline.cli.console import FAILED, MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.daily_log.archive import archive_logs
 from memory_pipeline.days import today
 from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.daily_log.archive import archive_logs
+from memory_pipeline.workspace.workspace import Workspace
 
 
 def archive(

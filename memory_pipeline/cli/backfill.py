@@ -11,7 +11,6 @@ import typer
 
 from memory_pipeline.cli.choosing import FIRST, LAST, SESSIONS, days_in, sessions_of_call, span_of, waiting
 from memory_pipeline.cli.console import MISUSED, err, fail
-from memory_pipeline.cli.dagster_runs import instance_of, interrupts, last_words, only_run
 from memory_pipeline.cli.estimate import costs_of, days_needed, money, told
 from memory_pipeline.cli.launched import Launched
 from memory_pipeline.cli.parallel import index_summaries_at_once, job_for, read_at_once, workers_for
@@ -19,13 +18,14 @@ from memory_pipeline.cli.running import DAY_JOB, Running, report_outcome, runnin
 from memory_pipeline.cli.setup_outlook import minutes
 from memory_pipeline.cli.workers import Workers
 from memory_pipeline.days import today
+from memory_pipeline.defs.runs import instance_of, interrupts, last_words, only_run
 from memory_pipeline.embeddings.health import vector_problems
 from memory_pipeline.lake.shared_marks import refuse_beside_a_server
 from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 RUNS_MEASURED = 20
 """Earlier runs by whose pace the time is told: days differ, and a machine is now busy and now not."""
@@ -146,7 +146,7 @@ def stretches_of(days: Sequence[date], lookback_days: int, *, newest_first: bool
 
 def seconds_per_message(instance: Any, catalogue: Catalogue, observer: str) -> float | None:
     """By the last runs that made days anew with this observer; None where there is none on record."""
-    from memory_pipeline.quality.history import days_made
+    from memory_pipeline.defs.quality_history import days_made
 
     seconds, messages = 0.0, 0
     for days, took in days_made(instance, DAY_JOB, "observations", RUNS_MEASURED):

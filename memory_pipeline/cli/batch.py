@@ -10,20 +10,20 @@ import typer
 
 from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days_in, progress, sessions_of_call, span_of
 from memory_pipeline.cli.console import fail, one_sentence, say
-from memory_pipeline.cli.dagster_runs import only_run
 from memory_pipeline.days import today
-from memory_pipeline.extras import missing_extras
+from memory_pipeline.defs.runs import only_run
 from memory_pipeline.llm.batch_file import OpenBatch, batch_path, read_batch_file
 from memory_pipeline.llm.batching import Asked, Batching, Chosen, StillOut, TakenIn
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.llm.errors import BudgetReachedError, RequestRefusedError, TransientError
 from memory_pipeline.observations.batching import missing_requests
-from memory_pipeline.observations.language_model.observer import LanguageModelObserver
+from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
-from memory_pipeline.sessions.redaction import redactor_of
+from memory_pipeline.redaction import redactor_of
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import bring_up_to_date, is_current
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.settings.extras import missing_extras
+from memory_pipeline.stages import bring_up_to_date, is_current
+from memory_pipeline.workspace.workspace import Workspace
 
 LATER = "`memory batch` again later goes on"
 

@@ -11,17 +11,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence
 from memory_pipeline.cli.workspace import settings_of_call, use_examples
-from memory_pipeline.daily_log.notes import days_with_notes
 from memory_pipeline.days import parse_day, today
-from memory_pipeline.free_space import require_space
+from memory_pipeline.harnesses.model import Source
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.sessions.model import Source
 from memory_pipeline.sessions.short import days_no_longer_short
 from memory_pipeline.settings import SettingError, Settings, keep_first_day
-from memory_pipeline.workspace import Workspace
-from memory_pipeline.workspace_marks import keep_private, kept_first_day
+from memory_pipeline.settings.marks import keep_private, kept_first_day
+from memory_pipeline.workspace.daily_log.notes import days_with_notes
+from memory_pipeline.workspace.free_space import require_space
+from memory_pipeline.workspace.workspace import Workspace
 
 RECENT_DAYS = 7
 FIRST = Annotated[str | None, typer.Option("--from", metavar="DAY", help="First day, YYYY-MM-DD.")]

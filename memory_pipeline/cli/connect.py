@@ -7,21 +7,14 @@ from typing import Annotated
 
 import typer
 
+from memory_pipeline.agents.agents import AGENTS, BY_NAME, Agent, CannotConnectError, agent_of, installed
+from memory_pipeline.agents.connecting import IMPORT, Connection, connected_text, connections, imported_file, told
+from memory_pipeline.agents.connecting import connect as write_connection
+from memory_pipeline.agents.files import bytes_of, told_path
+from memory_pipeline.agents.lines import Line
 from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
-from memory_pipeline.connections.agents import AGENTS, BY_NAME, Agent, CannotConnectError, agent_of, installed
-from memory_pipeline.connections.connecting import (
-    IMPORT,
-    Connection,
-    connected_text,
-    connections,
-    imported_file,
-    told,
-)
-from memory_pipeline.connections.connecting import connect as write_connection
-from memory_pipeline.connections.files import bytes_of, told_path
-from memory_pipeline.connections.lines import Line
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents
 from memory_pipeline.recall.folders import (

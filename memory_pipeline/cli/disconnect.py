@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
+from memory_pipeline.agents.agents import Agent, CannotConnectError, agent_of
+from memory_pipeline.agents.connecting import Connection, connections, disconnected_text, is_shared
+from memory_pipeline.agents.connecting import disconnect as remove_connection
+from memory_pipeline.agents.files import bytes_of
 from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
 from memory_pipeline.cli.connect import AgentName, Project, Yes, place_of
 from memory_pipeline.cli.console import MISUSED, one_sentence, say
 from memory_pipeline.cli.workspace import settings_of_call
-from memory_pipeline.connections.agents import Agent, CannotConnectError, agent_of
-from memory_pipeline.connections.connecting import Connection, connections, disconnected_text, is_shared
-from memory_pipeline.connections.connecting import disconnect as remove_connection
-from memory_pipeline.connections.files import bytes_of
 from memory_pipeline.settings import Settings
 
 

@@ -53,15 +53,15 @@ def _known(settings: Settings) -> Automation | None:
     """What Dagster has on record; nothing is made for it where there is nothing."""
     if not (settings.dagster_home / "dagster.yaml").exists():
         return None
-    from memory_pipeline.cli.dagster_runs import automation_of, instance_of
+    from memory_pipeline.defs.runs import automation_of, instance_of
 
     with instance_of(settings) as instance:
         return automation_of(settings, instance)
 
 
 def _close_dead(settings: Settings) -> None:
-    from memory_pipeline.automation.under_way import close_dead_runs
-    from memory_pipeline.cli.dagster_runs import instance_of
+    from memory_pipeline.defs.runs import instance_of
+    from memory_pipeline.defs.under_way import close_dead_runs
 
     with instance_of(settings) as instance:
         close_dead_runs(instance)

@@ -12,16 +12,16 @@ from rich.table import Table
 
 from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days_in, progress, sessions_of_call, span_of
 from memory_pipeline.cli.console import out, print_json, say
-from memory_pipeline.cli.dagster_runs import only_run
 from memory_pipeline.days import today
+from memory_pipeline.defs.runs import only_run
 from memory_pipeline.friction.estimate import estimate_friction
 from memory_pipeline.observations.estimate import Estimate, estimate_day
-from memory_pipeline.observations.language_model.observer import LanguageModelObserver
+from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
+from memory_pipeline.redaction import redactor_of
 from memory_pipeline.reflections.estimate import estimate_pool, estimate_reflections
-from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import bring_up_to_date, is_current
+from memory_pipeline.stages import bring_up_to_date, is_current
 
 OBSERVING, REFLECTING, POOLING = "observations", "reflections", "pool_reflections"
 FRICTION = "friction_clusters"

@@ -13,7 +13,7 @@ from memory_pipeline.operations.forgetting.aim import Aim, CannotForgetError
 from memory_pipeline.operations.forgetting.doing import BY_HAND, left, look, now_utc, unfinished
 from memory_pipeline.operations.forgetting.doing import forget as take_out
 from memory_pipeline.operations.forgetting.rows import Found
-from memory_pipeline.sessions.redaction.forgotten import MESSAGE, SESSION
+from memory_pipeline.redaction.forgotten import MESSAGE, SESSION
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
 
@@ -58,7 +58,7 @@ def forget(
             aim, found = look(settings, name, by_hand=by_hand)
         _show(aim, found, as_json=as_json, state="would be forgotten")
         return
-    from memory_pipeline.cli.dagster_runs import only_run
+    from memory_pipeline.defs.runs import only_run
 
     with only_run(settings), one_sentence(CannotForgetError, code=MISUSED):
         _refuse_other_runs(settings)
@@ -71,7 +71,7 @@ def forget(
 
 def _forget(settings: Settings, name: str, *, yes: bool, by_hand: bool, as_json: bool) -> None:
     from memory_pipeline.proposals.review import reconcile
-    from memory_pipeline.workspace import Workspace
+    from memory_pipeline.workspace.workspace import Workspace
 
     def read_decisions() -> None:
         """What you marked in REVIEW.md counts, and is looked at too."""
@@ -116,8 +116,8 @@ def _finish(settings: Settings) -> bool:
 
 
 def _refuse_other_runs(settings: Settings) -> None:
-    from memory_pipeline.automation.under_way import close_dead_runs, unfinished_runs
-    from memory_pipeline.cli.dagster_runs import instance_of
+    from memory_pipeline.defs.runs import instance_of
+    from memory_pipeline.defs.under_way import close_dead_runs, unfinished_runs
 
     with instance_of(settings) as instance:
         close_dead_runs(instance)

@@ -5,15 +5,15 @@ from typing import Annotated
 
 import typer
 
+from memory_pipeline.agents.agents import AGENTS, CannotConnectError, agent_of, installed
+from memory_pipeline.agents.files import bytes_of
+from memory_pipeline.agents.hooks import hooked, hooks_file, removed, told, with_hooks
+from memory_pipeline.agents.hooks import install as write_hooks
+from memory_pipeline.agents.hooks import remove as remove_hooks
 from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
 from memory_pipeline.cli.connect import AgentName, Yes
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
-from memory_pipeline.connections.agents import AGENTS, CannotConnectError, agent_of, installed
-from memory_pipeline.connections.files import bytes_of
-from memory_pipeline.connections.hooks import hooked, hooks_file, removed, told, with_hooks
-from memory_pipeline.connections.hooks import install as write_hooks
-from memory_pipeline.connections.hooks import remove as remove_hooks
 
 SHOWN = 5
 """Of the last lines of the hooks' log."""

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import typer
 from filelock import Timeout
 
+from memory_pipeline.agents.files import told_path
 from memory_pipeline.cli.console import MISUSED, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
-from memory_pipeline.connections.files import told_path
 from memory_pipeline.operations.importing.files import Importer, MemoryFile
 from memory_pipeline.operations.importing.sources import SOURCES, read_path, read_sources
 from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
@@ -23,7 +23,7 @@ from memory_pipeline.proposals.review import now_utc, reconcile
 from memory_pipeline.recall.kept_briefing import refresh_kept
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 SHOWN, MAX_LINE = 5, 160
 """New lines of a file that are listed, and their characters; --json has all."""

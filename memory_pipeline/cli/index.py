@@ -57,7 +57,7 @@ def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fa
     What is left over of other models and versions is removed too. Killed in between, `memory run --all` does the rest.
     """
     from memory_pipeline.embeddings.stage import rebuild as fill
-    from memory_pipeline.workspace import Workspace
+    from memory_pipeline.workspace.workspace import Workspace
 
     settings = active_settings()
     old = left_over(settings)

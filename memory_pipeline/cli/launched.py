@@ -38,7 +38,7 @@ class Launched:
         is_enough: Callable[[Outcome], bool] = lambda _: False,
     ) -> list[Outcome]:
         """The runs, in their order. Raises `LauncherGoneError` where they cannot be handed on, or nobody takes them."""
-        from memory_pipeline.automation import launching
+        from memory_pipeline.defs import launching
 
         left, done, out = deque(todo), list[Outcome](), dict[str, Run]()
         self._asked_at = self._answered_at = time.monotonic()
@@ -74,7 +74,7 @@ class Launched:
 
     def _give_up_lost(self, run_ids: set[str]) -> None:
         """Runs whose worker was killed, and those that never came to one."""
-        from memory_pipeline.automation import launching
+        from memory_pipeline.defs import launching
 
         now = time.monotonic()
         if not run_ids or now < self._asked_at + ASK_EVERY:

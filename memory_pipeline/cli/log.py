@@ -8,9 +8,9 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, say
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.daily_log.render import optimize_for_context
 from memory_pipeline.days import parse_day, today
 from memory_pipeline.recall.day_log import day_log, without_fences
+from memory_pipeline.workspace.daily_log.render import optimize_for_context
 
 
 def log(

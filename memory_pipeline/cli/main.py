@@ -125,8 +125,8 @@ def _expected_errors() -> tuple[type[Exception], ...]:
 
 
 def _of_a_full_disk(error: Exception) -> str | None:
-    from memory_pipeline.free_space import disk_full, is_disk_full
     from memory_pipeline.settings import named_workspace
+    from memory_pipeline.workspace.free_space import disk_full, is_disk_full
 
     workspace = named_workspace()
     return disk_full(workspace) if is_disk_full(error, workspace) else None

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from memory_pipeline.cli.console import MISUSED, err, fail
-from memory_pipeline.extras import is_installed
+from memory_pipeline.settings.extras import is_installed
 
 
 def mcp() -> None:

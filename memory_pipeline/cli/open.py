@@ -7,8 +7,8 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, err, one_sentence
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.page.server import PageServer, PortTakenError
 from memory_pipeline.quality.report import Report
+from memory_pipeline.web.server import PageServer, PortTakenError
 
 
 def open(
@@ -23,7 +23,7 @@ def open(
     settings = active_settings()
 
     def report() -> Report:
-        from memory_pipeline.cli.dagster_runs import instance_of, quality_report_of  # seconds, for one of the screens
+        from memory_pipeline.defs.runs import instance_of, quality_report_of  # seconds, for one of the screens
 
         with instance_of(settings) as instance:
             made: Report = quality_report_of(settings, instance)

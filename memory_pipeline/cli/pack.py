@@ -7,13 +7,13 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, err, one_sentence, print_json
 from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.harnesses.model import NotASessionError
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.recall.compaction import session_file
 from memory_pipeline.recall.context_pack import context_pack
 from memory_pipeline.recall.folders import UnknownProjectError, place_asked_for
 from memory_pipeline.recall.usage import log_use
-from memory_pipeline.sessions.model import NotASessionError
 
 
 def pack(

@@ -21,10 +21,10 @@ from memory_pipeline.cli.console import err
 from memory_pipeline.cli.launched import Launched
 from memory_pipeline.cli.running import DAY_JOB, LOOK_BACK_JOB, OWN_DAY_JOB, SUMMARIES_JOB, Running, steps_of
 from memory_pipeline.cli.workers import Outcome, Run, Workers
-from memory_pipeline.daily_log.markers import write_markers
 from memory_pipeline.days import lookback, stretches
 from memory_pipeline.planning import Stages
-from memory_pipeline.stage import is_current
+from memory_pipeline.stages import is_current
+from memory_pipeline.workspace.daily_log.markers import write_markers
 
 RUNS_PER_WORKER = 2
 """Days differ, and the last run of a round should not be long while the other workers have none; but each run costs a
@@ -39,7 +39,7 @@ def workers_for(runs: Running, number: int) -> Iterator[Workers | Launched | Non
 
     Raises `TryAgainLaterError` where that launcher cannot be used.
     """
-    from memory_pipeline.automation.launching import launches_elsewhere
+    from memory_pipeline.defs.launching import launches_elsewhere
 
     if number == 1:
         yield None

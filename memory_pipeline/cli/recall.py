@@ -39,7 +39,7 @@ def recall(
     found = asking.found_for(settings, query, filters, limit)
     answer = extractive_answer(found)
     if settings.reflector.model and answer.quotes and not quotes:
-        from memory_pipeline.workspace import Workspace  # with it polars, which quotes do not need
+        from memory_pipeline.workspace.workspace import Workspace  # with it polars, which quotes do not need
 
         answer = written_answer(Workspace.open(settings), answer)
     shown = [quote.hit.source_id for quote in answer.quotes]

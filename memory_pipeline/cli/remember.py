@@ -15,7 +15,7 @@ from memory_pipeline.proposals.remembering import remember as store
 from memory_pipeline.proposals.review import now_utc, reconcile
 from memory_pipeline.recall.folders import UnknownProjectError, place_of_folder, project_named, project_of_place
 from memory_pipeline.recall.kept_briefing import refresh_kept
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 WAIT_SECONDS = 2.0
 """For a run that writes REVIEW.md just now; it has the line all the same."""

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.cli.console import print_json, say, say_pair
-from memory_pipeline.cli.dagster_runs import instance_of, quality_report_of
 from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.defs.runs import instance_of, quality_report_of
 from memory_pipeline.quality.page import write_report
 from memory_pipeline.quality.report import Report, as_json
 from memory_pipeline.quality.results import Checked

@@ -22,7 +22,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.cards import Card, cards_of
 from memory_pipeline.proposals.events import APPROVED, COMMAND_SURFACE, REJECTED, OpenLog, ProposalLog
 from memory_pipeline.proposals.review import UnknownProposalError, decide, now_utc, on_display
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 KEYS = {
     "a": "approve: the line goes to MEMORY.md, or a fix where its target says",

@@ -18,16 +18,16 @@ from memory_pipeline.cli.choosing import (
     waiting,
 )
 from memory_pipeline.cli.console import err
-from memory_pipeline.cli.dagster_runs import interrupts, last_words, only_run
 from memory_pipeline.cli.running import print_outcome, report_outcome, running, until_whole
 from memory_pipeline.cli.unchanged import keep_outcome, kept_outcome
-from memory_pipeline.daily_log.markers import write_markers
+from memory_pipeline.defs.runs import interrupts, last_words, only_run
 from memory_pipeline.embeddings.health import vector_problems
 from memory_pipeline.lake.shared_marks import refuse_beside_a_server, serve
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.daily_log.markers import write_markers
+from memory_pipeline.workspace.workspace import Workspace
 
 UP_TO_DATE = "all up to date"
 

@@ -10,22 +10,22 @@ from typing import Any, NamedTuple
 
 import typer
 
-from memory_pipeline.automation.under_way import close_dead_runs
 from memory_pipeline.cli.choosing import progress, waiting
 from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
-from memory_pipeline.cli.dagster_runs import Unfinished, instance_of, run_job
 from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.days import lookback, stretches
+from memory_pipeline.defs.runs import Unfinished, instance_of, run_job
+from memory_pipeline.defs.under_way import close_dead_runs
 from memory_pipeline.distillation.periods import NAMES, Period, periods_of
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import lexical_only, set_aside_files
-from memory_pipeline.free_space import disk_full, is_used_up
 from memory_pipeline.planning import Stages
 from memory_pipeline.recall.kept_briefing import refresh_kept
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.free_space import disk_full, is_used_up
+from memory_pipeline.workspace.workspace import Workspace
 
 DAY_JOB, OWN_DAY_JOB, LOOK_BACK_JOB, SUMMARIES_JOB = "day_job", "own_day_job", "look_back_job", "summaries_job"
 STAGES_WITH_PROGRESS = {DAY_JOB: len(fields(Stages)), OWN_DAY_JOB: 4, LOOK_BACK_JOB: 3, SUMMARIES_JOB: 1}
@@ -57,7 +57,7 @@ class Running:
 
     @property
     def is_stopped(self) -> bool:
-        from memory_pipeline.orchestration import STOPPED
+        from memory_pipeline.defs.orchestration import STOPPED
 
         return STOPPED in self.failures
 
@@ -68,7 +68,7 @@ class Running:
 
     def stop(self) -> None:
         """A user has stopped what went beside these runs."""
-        from memory_pipeline.orchestration import STOPPED
+        from memory_pipeline.defs.orchestration import STOPPED
 
         self.failures.append(STOPPED)
 
@@ -90,7 +90,7 @@ class Running:
         """Distil what these days (None: all) have made due; without a model, so it costs nothing."""
         if self.is_stopped:
             return
-        from memory_pipeline.automation.jobs import DISTIL_JOBS
+        from memory_pipeline.defs.jobs import DISTIL_JOBS
 
         with waiting("what is to be distilled"):
             stages = stages_of(Workspace.open(self.settings, for_planning=True))
@@ -102,7 +102,7 @@ class Running:
             self._execute([run_over(DISTIL_JOBS[level], level, periods) for level, periods in due.items()])
 
     def _execute(self, todo: Sequence[Runs]) -> None:
-        from memory_pipeline.orchestration import STOPPED, on_progress
+        from memory_pipeline.defs.orchestration import STOPPED, on_progress
 
         def show(at: str, done: int) -> None:
             bar.update(task, advance=done, description=at)
@@ -137,8 +137,8 @@ class Running:
 @contextmanager
 def running(settings: Settings, catalogue: Catalogue, is_pressed: Callable[[], bool]) -> Iterator[Running]:
     """Runs on this workspace, after what earlier ones left behind is put in order."""
-    from memory_pipeline.automation.empty_partitions import report_empty_partitions
-    from memory_pipeline.definitions import build_definitions
+    from memory_pipeline.defs.empty_partitions import report_empty_partitions
+    from memory_pipeline.defs.graph import build_definitions
 
     with instance_of(settings) as instance:
         close_dead_runs(instance)
@@ -204,7 +204,7 @@ def print_outcome(
 
 
 def _failed(settings: Settings, failure: str) -> typer.Exit:
-    from memory_pipeline.orchestration import STOPPED
+    from memory_pipeline.defs.orchestration import STOPPED
 
     code = INTERRUPTED if failure == STOPPED else FAILED
     if is_used_up(settings.workspace):

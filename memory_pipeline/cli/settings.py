@@ -11,9 +11,9 @@ import typer
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.markdown.safe_write import decode, encode, update_file
-from memory_pipeline.setting_sources import FILE_NAME, Setting, given, no_such, settings_of, unknown_variables, written
 from memory_pipeline.settings import SettingError, Settings, check_file, named_workspace
-from memory_pipeline.workspace_marks import kept_first_day, kept_zone
+from memory_pipeline.settings.marks import kept_first_day, kept_zone
+from memory_pipeline.settings.sources import FILE_NAME, Setting, given, no_such, settings_of, unknown_variables, written
 
 HEADER = (
     "# Settings of this workspace. A variable of the environment counts more; `memory settings` says what holds.\n\n"
@@ -124,7 +124,7 @@ def rows_of(settings: Settings) -> list[dict[str, Any]]:
 
 def shown(setting: Setting, text: str) -> str:
     """A value without its secrets: a command may have a key among its arguments, an address a password."""
-    from memory_pipeline.sessions.redaction import Redactor
+    from memory_pipeline.redaction import Redactor
 
     if setting.is_secret:
         return "(set, not shown)" if text else ""

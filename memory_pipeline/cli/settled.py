@@ -23,7 +23,7 @@ from memory_pipeline.proposals.events import (
 from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.review import not_understood, now_utc
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 
 def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:

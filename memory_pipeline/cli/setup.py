@@ -14,13 +14,13 @@ from memory_pipeline.cli.settings import rows_of, shown, write
 from memory_pipeline.cli.setup_outlook import Outlook, outlook_of
 from memory_pipeline.cli.setup_trial import Trial, try_model
 from memory_pipeline.cli.workspace import settings_of_call
-from memory_pipeline.extras import missing_extras
 from memory_pipeline.llm.agents import BY_NAME
 from memory_pipeline.llm.found import Choice, choices, loaded_context
 from memory_pipeline.llm.quality import NO_MODEL
-from memory_pipeline.model_names import model_name
-from memory_pipeline.setting_sources import nested, settings_of
 from memory_pipeline.settings import ObserverSettings, Settings, variable
+from memory_pipeline.settings.extras import missing_extras
+from memory_pipeline.settings.model_names import model_name
+from memory_pipeline.settings.sources import nested, settings_of
 from memory_pipeline.text.sentences import clip
 
 SHOWN = 8

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 
 from memory_pipeline.cli.choosing import RECENT_DAYS, look
 from memory_pipeline.cli.console import MISUSED, one_sentence
-from memory_pipeline.cli.dagster_runs import only_run
 from memory_pipeline.cli.estimate import OBSERVING, costs_of, days_needed, money
+from memory_pipeline.defs.runs import only_run
 from memory_pipeline.errors import TryAgainLaterError
-from memory_pipeline.extras import is_installed
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.llm.found import Choice, Kind
 from memory_pipeline.llm.ledger import cost_of
@@ -18,6 +17,7 @@ from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.settings import ObserverSettings, SettingError, Settings
+from memory_pipeline.settings.extras import is_installed
 
 NOBODY = "nobody {prompt}"
 """A model that is never asked: with it, the tokens are counted that any would take."""

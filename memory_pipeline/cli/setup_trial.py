@@ -13,17 +13,17 @@ from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.cache import AnswerCache
 from memory_pipeline.llm.ledger import Usage
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.flags import UNGROUNDED
-from memory_pipeline.observations.language_model.observer import LanguageModelObserver
-from memory_pipeline.observations.model import Fact, Segment
+from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.observations.observing import Job, jobs_of, observe_session
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import observer_of
+from memory_pipeline.observations.types import Fact, Segment
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.priorities import PRIORITIES
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 EXAMPLE = "claude/aa99e079-8775-4d4c-a850-1e2c44dcda6a.jsonl"
 """Ten prompts in which rules are laid down, one replaced, and something is put off; one window, one request."""

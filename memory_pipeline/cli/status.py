@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
+from memory_pipeline.agents.agents import AGENTS, CannotConnectError
+from memory_pipeline.agents.connecting import told as told_of_agents
+from memory_pipeline.agents.hooks import told as told_of_hooks
 from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
 from memory_pipeline.cli.estimate import told
 from memory_pipeline.cli.summary import SHOWN, say_friction, say_list, say_not_read, say_problems
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.connections.agents import AGENTS, CannotConnectError
-from memory_pipeline.connections.connecting import told as told_of_agents
-from memory_pipeline.connections.hooks import told as told_of_hooks
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import (
@@ -24,7 +24,6 @@ from memory_pipeline.embeddings.health import (
     set_aside_files,
     vector_problems,
 )
-from memory_pipeline.free_space import size_on_disk
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.batch_file import read_batch_file
 from memory_pipeline.llm.quality import NO_MODEL
@@ -49,7 +48,8 @@ from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.expiring import expiring
 from memory_pipeline.sessions.not_read import not_read
 from memory_pipeline.settings import SettingError, Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.free_space import size_on_disk
+from memory_pipeline.workspace.workspace import Workspace
 
 MEGABYTE = 1_000_000
 SECONDS = 20.0
@@ -222,8 +222,8 @@ def _recorded(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
     nothing: dict[str, Any] = {"failing_checks": {}, "last_success": {}, "automation": None, "record_problem": None}
     if not (settings.dagster_home / "dagster.yaml").exists():
         return nothing
-    from memory_pipeline.cli.dagster_runs import DamagedInstanceError, automation_of, check_results, instance_of
-    from memory_pipeline.dagster_record import RecordMisconfiguredError, RecordUnavailableError
+    from memory_pipeline.defs.runs import DamagedInstanceError, automation_of, check_results, instance_of
+    from memory_pipeline.settings.dagster_record import RecordMisconfiguredError, RecordUnavailableError
 
     try:
         with instance_of(settings) as instance:

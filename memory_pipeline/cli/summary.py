@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.cli.console import escape_control, say, say_pair
-from memory_pipeline.cli.dagster_runs import check_results
 from memory_pipeline.cli.estimate import told
+from memory_pipeline.defs.runs import check_results
 from memory_pipeline.distillation.periods import DAY, LEVELS, NAMES, TABLE_OF, periods_of
 from memory_pipeline.distillation.stage import DistillationStage
 from memory_pipeline.embeddings.health import days_by_words, set_aside_files, vector_problems
@@ -20,10 +20,10 @@ from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.recall.friction import summed_up
 from memory_pipeline.sessions.not_read import not_read
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import INCOMPLETE
+from memory_pipeline.stages import INCOMPLETE
 from memory_pipeline.text.priorities import PRIORITIES
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 SHOWN = 10
 """Lines of a list that are printed."""

@@ -16,7 +16,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.review import now_utc, reconcile
 from memory_pipeline.proposals.team import MIN_PEOPLE, Agreed, Offered, agreed_lines, offer
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
 WAIT_SECONDS = 2.0

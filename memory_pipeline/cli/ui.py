@@ -8,20 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.automation.under_way import close_dead_runs
 from memory_pipeline.cli.choosing import look_before_dagster
 from memory_pipeline.cli.console import MISUSED, err, fail
-from memory_pipeline.cli.dagster_runs import instance_of, only_one
 from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.defs.runs import instance_of, only_one
+from memory_pipeline.defs.under_way import close_dead_runs
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 
 def _report_empty_partitions(instance: Any) -> None:
     """So that the catalogue counts no day without a session as missing; of later days the schedule at five does it."""
-    from memory_pipeline.automation.empty_partitions import report_empty_partitions
-    from memory_pipeline.definitions import build_definitions
+    from memory_pipeline.defs.empty_partitions import report_empty_partitions
+    from memory_pipeline.defs.graph import build_definitions
 
     workspace = Workspace.open(active_settings())  # with the first day that has just been kept
     graph = build_definitions(workspace.settings).resolve_asset_graph()
@@ -41,7 +41,7 @@ def ui(
     """Start Dagster's UI and daemon; stop them with Ctrl-C."""
     settings = active_settings()
     with only_one(settings, "ui", f"The UI of {settings.workspace} is open already; use that one, or stop it first."):
-        from memory_pipeline.automation.web_server import keep_quiet_at_first, serve
+        from memory_pipeline.defs.web_server import keep_quiet_at_first, serve
 
         look_before_dagster(settings)
         with instance_of(settings) as instance:  # makes the databases before several processes ask for them

@@ -17,9 +17,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from memory_pipeline.connections.agents import CannotConnectError
-from memory_pipeline.connections.connecting import connections
-from memory_pipeline.dagster_record import is_in_files
+from memory_pipeline.agents.agents import CannotConnectError
+from memory_pipeline.agents.connecting import connections
 from memory_pipeline.days import today
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import lexical_only
@@ -28,7 +27,8 @@ from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.settings.dagster_record import is_in_files
+from memory_pipeline.workspace.workspace import Workspace
 
 _CODE = Path(__file__).parents[1]
 _NOT_STATE = (".lock", ".db-shm", "-journal")

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Self
 
-from memory_pipeline.cli.dagster_runs import Unfinished, instance_of, reporting_to, run_job
+from memory_pipeline.defs.runs import Unfinished, instance_of, reporting_to, run_job
 from memory_pipeline.settings import load_settings
 
 LOOK_SECONDS = 0.2

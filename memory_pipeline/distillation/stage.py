@@ -17,23 +17,15 @@ import polars as pl
 from memory_pipeline.days import today
 from memory_pipeline.distillation.facts import INPUTS, Facts, facts_of
 from memory_pipeline.distillation.lines import Line, distil
-from memory_pipeline.distillation.periods import (
-    DAY,
-    LEVELS,
-    MONTH,
-    TABLE_OF,
-    WEEK,
-    Period,
-    periods_of,
-)
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK, Period, periods_of
 from memory_pipeline.distillation.recall import Recall, recall
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import DistillationRow, distinct, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.stage import Built, bring_up_to_date, fingerprint_of_day, is_current
+from memory_pipeline.stages import Built, bring_up_to_date, fingerprint_of_day, is_current
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 Rows = list[DistillationRow]
 

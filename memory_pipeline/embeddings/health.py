@@ -13,9 +13,9 @@ from memory_pipeline.embeddings.index import MESSAGES, IndexBusyError, IndexUnav
 from memory_pipeline.embeddings.opening import open_index
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import INCOMPLETE
+from memory_pipeline.stages import INCOMPLETE
 from memory_pipeline.text.encoder import EncoderUnavailableError, encoder_of, missing_model
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 LOOK_SECONDS = 2.0
 """Time that a look waits for an index that another process uses: in use is not broken."""

@@ -14,9 +14,9 @@ from memory_pipeline.embeddings.passages import passages_of, points_of
 from memory_pipeline.lake.rows import MessageEmbeddingRow, MessageRow, SessionRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.stage import Built
+from memory_pipeline.stages import Built
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 VERSION = "2"
 

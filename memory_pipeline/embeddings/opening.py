@@ -15,13 +15,7 @@ from uuid import uuid4
 
 from filelock import Timeout
 
-from memory_pipeline.embeddings.index import (
-    COLLECTION,
-    MESSAGES,
-    IndexBusyError,
-    IndexUnavailableError,
-    VectorIndex,
-)
+from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexBusyError, IndexUnavailableError, VectorIndex
 from memory_pipeline.embeddings.kept_open import KeptOpen, kept
 from memory_pipeline.embeddings.turns import Turn
 from memory_pipeline.markdown.safe_write import ChangedMeanwhileError, write_atomically

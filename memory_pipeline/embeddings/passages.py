@@ -18,8 +18,8 @@ import polars as pl
 
 from memory_pipeline.embeddings.index import CONTEXT, PASSAGE, SESSION, WHOLE_SESSION, WORDS, Point
 from memory_pipeline.embeddings.sparse import weigh
+from memory_pipeline.harnesses.speakers import is_prompt
 from memory_pipeline.lake.rows import MessageRow, SessionRow
-from memory_pipeline.sessions.harnesses.speakers import is_prompt
 from memory_pipeline.text.terms import terms
 
 MAX_CHARACTERS = 1_000

@@ -47,11 +47,11 @@ from memory_pipeline.lake.rows import (
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import Built, bring_up_to_date
+from memory_pipeline.stages import Built, bring_up_to_date
 from memory_pipeline.text.embedding_models import facts_of
 from memory_pipeline.text.encoder import Encoder, EncoderUnavailableError, encoder_of
 from memory_pipeline.text.terms import terms
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 VERSION = "2"
 PAYLOAD_VERSION = 3

@@ -15,7 +15,7 @@ from memory_pipeline.llm.errors import (
     ModelUnavailableError,
     RequestRefusedError,
 )
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from memory_pipeline.llm.client import Client
@@ -59,7 +59,7 @@ class Asking:
     def _opened(self) -> Client:
         if self._client is None:
             from memory_pipeline.llm.client import client_of
-            from memory_pipeline.sessions.redaction.redactor import redactor_of
+            from memory_pipeline.redaction.redactor import redactor_of
 
             settings, config = self.workspace.settings, reflector_model(self.workspace.settings)
             assert config is not None

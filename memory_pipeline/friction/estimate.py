@@ -22,7 +22,7 @@ from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.prompts import filled, text_of
 from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.stage import is_current
+from memory_pipeline.stages import is_current
 from memory_pipeline.text.tokens import estimate
 
 OF_REMARK, AROUND_REMARK, OF_LINE = 18, 16, 28

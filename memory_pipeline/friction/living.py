@@ -14,7 +14,7 @@ from memory_pipeline.embeddings.opening import index_folder
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 KINDS = {
     "repeated_correction": "repeated correction",

@@ -16,7 +16,7 @@ from memory_pipeline.friction.living import Pattern
 from memory_pipeline.friction.picture import Place, picture
 from memory_pipeline.lake.rows import ObservationRow, typed_rows
 from memory_pipeline.text.encoder import Encoder
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 Item = TypeVar("Item")
 MAX_POINTS, MAX_OF_PATTERN = 2_000, 100

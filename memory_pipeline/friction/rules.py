@@ -22,13 +22,13 @@ from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.lake.rows import WatchedRuleRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.redaction.forgotten import Forgotten
 from memory_pipeline.scope import noted, without_note
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.redaction.forgotten import Forgotten
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.similarity import content_words
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".claude/CLAUDE.md")
 MAX_BYTES = 400_000

@@ -29,10 +29,10 @@ from memory_pipeline.friction.writing import written
 from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.stage import Built
+from memory_pipeline.stages import Built
 from memory_pipeline.text.encoder import EncoderUnavailableError
 from memory_pipeline.text.phrases import PhraseEncoder, phrase_encoder
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     import duckdb

@@ -20,7 +20,7 @@ from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfiguredError, RequestRefusedError, TransientError
 from memory_pipeline.llm.ledger import Usage, cost_of
 from memory_pipeline.llm.request import Request
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 STAGE = "observations"
 CLOCKS = timedelta(minutes=10)

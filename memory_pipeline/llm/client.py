@@ -31,7 +31,7 @@ from memory_pipeline.llm.pace import Pace
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.settings import ModelSettings, variable
 from memory_pipeline.text.tokens import PROSE, estimate
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 NotAnswered = RequestRefusedError | ModelUnavailableError | ModelMisconfiguredError
 """Why a model gave no answer, other than for the budget."""

@@ -20,8 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from memory_pipeline.extras import is_installed
 from memory_pipeline.llm.agents import AGENTS, Agent
+from memory_pipeline.settings.extras import is_installed
 
 Kind = Literal["agent", "key", "server", "named"]
 MODELS_EXTRA = "`pip install 'memory-pipeline[models]'` first"

@@ -27,7 +27,7 @@ from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.settings import variable
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 _LOCAL = ("ollama",)
 _LISTED_AS = {

@@ -14,10 +14,10 @@ from memory_pipeline.llm.cache import NotRecordedError
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.observations.estimate import around_facts
-from memory_pipeline.observations.language_model.observer import LanguageModelObserver
-from memory_pipeline.observations.language_model.transcript import Chunk
-from memory_pipeline.observations.model import Context, WindowMessage
+from memory_pipeline.observations.model.observer import LanguageModelObserver
+from memory_pipeline.observations.model.transcript import Chunk
 from memory_pipeline.observations.observing import jobs_of, observe_session
+from memory_pipeline.observations.types import Context, WindowMessage
 
 
 class _UntilMissing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from memory_pipeline.observations.model import WindowMessage
+from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text.tokens import estimate
 
 MIN_BUDGET = 250

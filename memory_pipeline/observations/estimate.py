@@ -11,9 +11,9 @@ from memory_pipeline.llm.cache import NotRecordedError
 from memory_pipeline.llm.client import Client, tokens_of
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Answer, Request
-from memory_pipeline.observations.language_model.observer import LanguageModelObserver
-from memory_pipeline.observations.model import Context, Fact, WindowMessage, observation_id
+from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.observations.observing import context_of, jobs_of, known_before
+from memory_pipeline.observations.types import Context, Fact, WindowMessage, observation_id
 
 AROUND_FACTS = 300
 """Tokens of an answer beside its facts: tags, narratives, the task."""

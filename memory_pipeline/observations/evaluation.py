@@ -8,16 +8,16 @@ from functools import wraps
 
 import polars as pl
 
+from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.lake.rows import ObservationRow, SegmentRow, typed_rows
 from memory_pipeline.observations.flags import UNGROUNDED_SPECIFICS
 from memory_pipeline.observations.grounding import WindowTimes, invented_times, missing_evidence
-from memory_pipeline.sessions.model import CHOICES
-from memory_pipeline.sessions.redaction import redactor_of
-from memory_pipeline.stage import INCOMPLETE
+from memory_pipeline.redaction import redactor_of
+from memory_pipeline.stages import INCOMPLETE
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.text.specifics import Words, missing_specifics
 from memory_pipeline.verdict import Verdict, judge_ratio
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 BAND = (0.002, 0.45)
 """Tokens of the observations per token said. Below: something was lost; above: it was copied, not observed.

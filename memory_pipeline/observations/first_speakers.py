@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memory_pipeline.observations.model import WindowMessage
+from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text.kinds import RULES
 from memory_pipeline.text.similarity import content_words_in_order
 from memory_pipeline.text.wording import orders

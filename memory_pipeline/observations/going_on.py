@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from memory_pipeline.lake.rows import ObservationRow, SegmentRow
 from memory_pipeline.observations.flags import ENDED
-from memory_pipeline.observations.model import EvidenceSpan, Fact, WindowMessage
 from memory_pipeline.observations.rows import Rows
+from memory_pipeline.observations.types import EvidenceSpan, Fact, WindowMessage
 from memory_pipeline.text.priorities import LOW
 
 

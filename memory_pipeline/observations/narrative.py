@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memory_pipeline.observations.model import WindowMessage
-from memory_pipeline.sessions.model import CHOICES
+from memory_pipeline.harnesses.model import CHOICES
+from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text import cues
 from memory_pipeline.text.kinds import is_noise, length_of
 from memory_pipeline.text.sentences import clip, sentences, squeeze

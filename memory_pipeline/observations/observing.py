@@ -11,18 +11,12 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.lake.rows import (
-    MessageRow,
-    ObservationRow,
-    SegmentRow,
-    SpanRow,
-    WindowRow,
-    typed_rows,
-)
+from memory_pipeline.lake.rows import MessageRow, ObservationRow, SegmentRow, SpanRow, WindowRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.observations.going_on import Known, known_of
-from memory_pipeline.observations.model import (
+from memory_pipeline.observations.rows import Rows
+from memory_pipeline.observations.types import (
     Context,
     Fact,
     ImagePlace,
@@ -31,7 +25,6 @@ from memory_pipeline.observations.model import (
     WindowMessage,
     observation_id,
 )
-from memory_pipeline.observations.rows import Rows
 from memory_pipeline.sessions.quoting_cues import IMAGE
 
 VERSION = "13"

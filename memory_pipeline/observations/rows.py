@@ -15,16 +15,16 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from memory_pipeline.daily_log.render import LogFact, LogSegment, LogWindow
 from memory_pipeline.lake.rows import ObservationRow, SegmentRow, SessionRow, WindowRow
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.flags import UNGROUNDED, UNGROUNDED_SPECIFICS
-from memory_pipeline.observations.model import Fact, Segment, observation_id, row_id
 from memory_pipeline.observations.narrative import title
+from memory_pipeline.observations.types import Fact, Segment, observation_id, row_id
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.dates import clock_of, day_spoken_of
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tokens import estimate
+from memory_pipeline.workspace.daily_log.render import LogFact, LogSegment, LogWindow
 
 _TASKS = re.compile(r"primary:\s*(.+?)(?:[\s;,.]*\bsecondary:\s*(.*))?", re.I | re.S)
 _NONE = re.compile(r"\W*(?:none|n/?a|nothing|no other\b.*)?\W*", re.I)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import Segment, WindowMessage
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
+from memory_pipeline.observations.types import Segment, WindowMessage
 from memory_pipeline.text.priorities import LOW
 
 KINDS = ("rule", "preference", "correction")

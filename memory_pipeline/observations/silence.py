@@ -14,7 +14,7 @@ from memory_pipeline.lake.rows import WindowRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.windows import STILL_ACTIVE
-from memory_pipeline.stage import INCOMPLETE
+from memory_pipeline.stages import INCOMPLETE
 
 NOTHING = "nothing worth keeping was found in it"
 UNUSABLE = "the model's answer could not be used"

@@ -7,14 +7,11 @@ from datetime import date
 from functools import cached_property
 from typing import Self
 
-from memory_pipeline.daily_log.render import write_daily_log
 from memory_pipeline.lake.rows import SessionRow, typed_rows
 from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.llm.config import SMALL_CONTEXT, messages_budget, observations_budget, observer_model, token_budget
 from memory_pipeline.llm.errors import BudgetReachedError, SetAsideError
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.going_on import with_basis
-from memory_pipeline.observations.model import EXTRACTIVE, Observer
 from memory_pipeline.observations.observing import (
     VERSION,
     Job,
@@ -25,12 +22,15 @@ from memory_pipeline.observations.observing import (
     observe_session,
     short_jobs_of,
 )
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.rows import Origin, Rows, better, log_window, rows_of
 from memory_pipeline.observations.short_sessions import OBSERVER as RULES_OBSERVER
 from memory_pipeline.observations.short_sessions import rules_in
-from memory_pipeline.sessions.redaction import redactor_of
-from memory_pipeline.stage import Built, fallback_notes, waiting_notes
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.observations.types import EXTRACTIVE, Observer
+from memory_pipeline.redaction import redactor_of
+from memory_pipeline.stages import Built, fallback_notes, waiting_notes
+from memory_pipeline.workspace.daily_log.render import write_daily_log
+from memory_pipeline.workspace.workspace import Workspace
 
 Places = dict[str, tuple[str | None, str | None]]
 """Folder and project by session."""
@@ -159,12 +159,7 @@ def observer_of(workspace: Workspace) -> Observer:
         return ExtractiveObserver(workspace.settings.observation_budget)
     # here, because every command that plans would wait for them, most often without a model
     from memory_pipeline.llm.client import IMAGE_TOKENS, client_of
-    from memory_pipeline.observations.language_model.observer import (
-        MAX_IMAGES,
-        PROMPTS,
-        SMALL_PROMPTS,
-        LanguageModelObserver,
-    )
+    from memory_pipeline.observations.model.observer import MAX_IMAGES, PROMPTS, SMALL_PROMPTS, LanguageModelObserver
 
     answer = config.max_output_tokens
     is_small = workspace.settings.effective_context <= SMALL_CONTEXT

@@ -30,7 +30,7 @@ from memory_pipeline.operations.audit_lines import (
 from memory_pipeline.operations.audit_project import dead_names, project_of
 from memory_pipeline.operations.audit_sources import USER, Said, Transcripts
 from memory_pipeline.recall.origin import NoSuchLineError, origin
-from memory_pipeline.sessions.redaction import Redactor
+from memory_pipeline.redaction import Redactor
 from memory_pipeline.settings import Settings, salt_of
 from memory_pipeline.text.kinds import NORMATIVE
 from memory_pipeline.text.sentences import clip

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.friction.rules import MAX_BYTES, memory_lines
-from memory_pipeline.sessions.redaction import Redactor
-from memory_pipeline.sessions.redaction.redactor import find_secrets
+from memory_pipeline.redaction import Redactor
+from memory_pipeline.redaction.redactor import find_secrets
 
 MAX_ROUNDS = 8
 """How often a text is looked through: what a mark uncovers may be a secret on its own."""

@@ -19,7 +19,7 @@ import polars as pl
 
 from memory_pipeline.embeddings.passages import SPEAKERS
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.sessions.redaction import Redactor
+from memory_pipeline.redaction import Redactor
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sameness import AUDITED
 from memory_pipeline.text.sentences import clip, sentences, squeeze

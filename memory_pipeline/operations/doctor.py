@@ -19,12 +19,11 @@ from typing import Literal
 import polars as pl
 from filelock import Timeout
 
-from memory_pipeline.connections.agents import CannotConnectError
-from memory_pipeline.connections.connecting import told as told_of_agents
-from memory_pipeline.connections.hooks import told as told_of_hooks
+from memory_pipeline.agents.agents import CannotConnectError
+from memory_pipeline.agents.connecting import told as told_of_agents
+from memory_pipeline.agents.hooks import told as told_of_hooks
 from memory_pipeline.embeddings.health import is_made_elsewhere, set_aside_files, vector_problems
 from memory_pipeline.errors import CannotGoOnError, MemoryPipelineError, TryAgainLaterError
-from memory_pipeline.free_space import MIN_FREE_BYTES
 from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import ModelConfig, observer_model, reflector_model
@@ -41,9 +40,10 @@ from memory_pipeline.sessions.discovery import default_roots, find_sources, root
 from memory_pipeline.sessions.expiring import expiring
 from memory_pipeline.sessions.not_read import IS_NOT_READ
 from memory_pipeline.settings import SettingError, Settings
+from memory_pipeline.settings.marks import FIRST_DAY, SALT, ZONE, kept_zone, open_to_others
 from memory_pipeline.text.phrases import missing_phrases
-from memory_pipeline.workspace import Workspace
-from memory_pipeline.workspace_marks import FIRST_DAY, SALT, ZONE, kept_zone, open_to_others
+from memory_pipeline.workspace.free_space import MIN_FREE_BYTES
+from memory_pipeline.workspace.workspace import Workspace
 
 Level = Literal["ok", "warning", "problem"]
 OK: Level = "ok"

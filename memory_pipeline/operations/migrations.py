@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from memory_pipeline.locks import FileLock
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace_marks import FORMAT, keep_format, kept_format
+from memory_pipeline.settings.marks import FORMAT, keep_format, kept_format
 
 _GIVEN_YAML = {
     "14af87a3a762c2ed3c083ac9ba18920ffbbbc621f3ae8e2043c828df034df6fb",

@@ -17,8 +17,8 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.llm.agents import AGENTS
 from memory_pipeline.llm.found import PROVIDERS
 from memory_pipeline.sessions.discovery import moving_variables
-from memory_pipeline.setting_sources import settings_of
 from memory_pipeline.settings import Settings
+from memory_pipeline.settings.sources import settings_of
 
 NAME = "memory-pipeline"
 LABEL = "io.memory-pipeline"

@@ -16,7 +16,7 @@ from memory_pipeline.proposals.events import APPROVED, OpenLog, ProposalLog
 from memory_pipeline.proposals.fixes import adds_to_memory, file_of, to_make
 from memory_pipeline.proposals.memory_file import Promotion, add_lines, strike_words
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 
 def apply_fixes(workspace: Workspace, log: OpenLog, now: datetime) -> list[str]:

@@ -6,13 +6,7 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
-from memory_pipeline.proposals.events import (
-    COMMAND_SURFACE,
-    PAGE_SURFACE,
-    REVIEW_SURFACE,
-    TODOIST_SURFACE,
-    ProposalLog,
-)
+from memory_pipeline.proposals.events import COMMAND_SURFACE, PAGE_SURFACE, REVIEW_SURFACE, TODOIST_SURFACE, ProposalLog
 from memory_pipeline.verdict import Verdict
 
 SURFACES = (REVIEW_SURFACE, COMMAND_SURFACE, PAGE_SURFACE, TODOIST_SURFACE)

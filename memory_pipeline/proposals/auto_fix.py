@@ -18,7 +18,7 @@ from memory_pipeline.proposals.events import APPROVED, AUTO_SURFACE, Decision, P
 from memory_pipeline.proposals.fixes import where
 from memory_pipeline.proposals.validity import invalid
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 DRY_RUN = timedelta(days=1)
 """From the first fix that would be applied: time to read what would happen, and to switch it off."""

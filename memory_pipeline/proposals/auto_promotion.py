@@ -35,9 +35,9 @@ from memory_pipeline.proposals.events import (
 from memory_pipeline.proposals.memory_file import lines_of, normalised
 from memory_pipeline.proposals.score import USER
 from memory_pipeline.proposals.validity import invalid
-from memory_pipeline.reflections.model import REFLECTED
+from memory_pipeline.reflections.types import REFLECTED
 from memory_pipeline.text.priorities import HIGH
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 COUNTED = 50
 """The last decisions on a section that its rate is counted from: who changes their mind is followed."""

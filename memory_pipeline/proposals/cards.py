@@ -18,7 +18,7 @@ from memory_pipeline.proposals.fixes import to_make
 from memory_pipeline.proposals.quoted_change import Change
 from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 QUOTES_SHOWN, QUOTE_LENGTH = 2, 300
 

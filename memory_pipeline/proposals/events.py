@@ -15,7 +15,6 @@ from typing import Self
 
 import polars as pl
 
-from memory_pipeline.daily_log.render import LogDecision, write_decisions
 from memory_pipeline.days import day_of
 from memory_pipeline.lake.rows import DecisionRow, FixRow, ProposalState, typed_rows
 from memory_pipeline.lake.store import Lake
@@ -24,7 +23,8 @@ from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, write_atomically
 from memory_pipeline.proposals.score import OF_PRIORITY, with_sessions
 from memory_pipeline.text.priorities import MEDIUM
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.daily_log.render import LogDecision, write_decisions
+from memory_pipeline.workspace.workspace import Workspace
 
 PENDING = "pending"
 APPROVED, REJECTED, EXPIRED, INVALID, SUPERSEDED = "approved", "rejected", "expired", "invalid", "superseded"

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import polars as pl
 
-from memory_pipeline.daily_log.notes import SESSION, notes_in
 from memory_pipeline.days import day_of
 from memory_pipeline.lake.rows import (
     FixRow,
@@ -25,7 +24,8 @@ from memory_pipeline.proposals.remembering import told_by
 from memory_pipeline.scope import told
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip, squeeze
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.daily_log.notes import SESSION, notes_in
+from memory_pipeline.workspace.workspace import Workspace
 
 QUOTED = 100
 """Characters of the words that were said, shown where the line has others."""

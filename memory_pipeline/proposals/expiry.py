@@ -29,7 +29,7 @@ from memory_pipeline.proposals.events import (
 )
 from memory_pipeline.proposals.validity import invalid
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 
 def expiring_on(settings: Settings, row: ProposalState, now: datetime) -> date | None:

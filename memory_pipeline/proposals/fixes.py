@@ -31,7 +31,7 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.text.sameness import IN_MEMORY
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 MAX_A_DAY = 10
 """New fixes; the others wait for the next day, while their patterns live."""

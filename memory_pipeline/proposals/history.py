@@ -27,7 +27,7 @@ from memory_pipeline.proposals.fixes import to_make
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of, normalised
 from memory_pipeline.proposals.remembering import IMPORTED, told_by
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 IN_MEMORY = "in MEMORY.md"
 _ORDER = ("said again", "shown", "displaced", "to be promoted automatically")

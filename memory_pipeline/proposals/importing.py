@@ -24,7 +24,7 @@ from memory_pipeline.proposals.fixes import adds_to_memory
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.remembering import IMPORTED, REMEMBERED_LOCK, WAIT_SECONDS, add_rows, content_hash
 from memory_pipeline.proposals.score import line_score
-from memory_pipeline.reflections.model import FITS_NONE, RULES, section_name, section_of
+from memory_pipeline.reflections.types import FITS_NONE, RULES, section_name, section_of
 from memory_pipeline.scope import are_apart
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
@@ -32,7 +32,7 @@ from memory_pipeline.text.priorities import HIGH, MEDIUM
 from memory_pipeline.text.sameness import IN_MEMORY
 from memory_pipeline.text.specifics import differ_in_numbers
 from memory_pipeline.text.wording import opposes, orders
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 IN_FILE, STRUCK, TWICE = "in MEMORY.md", "struck through in MEMORY.md", "above"
 """How a line is known that is no proposal: a user wrote it, struck it out, or it stands in what is imported twice."""

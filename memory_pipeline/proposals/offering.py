@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from memory_pipeline.lake.rows import ReflectionRow, SourceRow
 from memory_pipeline.observations.answering import words_of
-from memory_pipeline.observations.model import EXTRACTIVE
+from memory_pipeline.observations.types import EXTRACTIVE
 from memory_pipeline.text.kinds import NORMATIVE
 from memory_pipeline.text.priorities import HIGH, MEDIUM
 from memory_pipeline.text.standing import stands_alone, tells_what

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from memory_pipeline.connections.files import told_path
+from memory_pipeline.agents.files import told_path
 from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState, RememberedRow, typed_rows
@@ -26,11 +26,11 @@ from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.proposals.events import APPROVED, FIRST_REMEMBERED, PENDING, REJECTED, ProposalLog, proposal_id
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.score import USER, line_score
-from memory_pipeline.reflections.model import section_name, section_of
+from memory_pipeline.redaction import redactor_of
+from memory_pipeline.redaction.forgotten import MARK
+from memory_pipeline.redaction.spoken import names_password
+from memory_pipeline.reflections.types import section_name, section_of
 from memory_pipeline.scope import are_apart
-from memory_pipeline.sessions.redaction import redactor_of
-from memory_pipeline.sessions.redaction.forgotten import MARK
-from memory_pipeline.sessions.redaction.spoken import names_password
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
 from memory_pipeline.text.priorities import HIGH, MEDIUM
@@ -39,7 +39,7 @@ from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import content_words, words
 from memory_pipeline.text.specifics import differ_in_numbers
 from memory_pipeline.text.wording import opposes
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 AGENT = "assistant"
 """The speaker of what an agent asks for."""

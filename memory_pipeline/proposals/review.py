@@ -57,10 +57,10 @@ from memory_pipeline.proposals.review_file import (
 from memory_pipeline.proposals.shown_to_agents import refresh_agents
 from memory_pipeline.proposals.validity import invalid, supersessions
 from memory_pipeline.proposals.withdrawing import had_given_way, recently_withdrawn, withdrawals
-from memory_pipeline.reflections.model import REFLECTED
+from memory_pipeline.reflections.types import REFLECTED
 from memory_pipeline.scope import only
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 _OPEN = (PENDING, APPROVED, REJECTED)

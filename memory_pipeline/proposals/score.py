@@ -8,9 +8,9 @@ from memory_pipeline.lake.rows import ReflectionRow, SourceRow
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.flags import DOUBTED
-from memory_pipeline.reflections.model import CHANGES, FITS_NONE, is_guidance
-from memory_pipeline.sessions.redaction.forgotten import MARK
-from memory_pipeline.sessions.redaction.spoken import names_password
+from memory_pipeline.redaction.forgotten import MARK
+from memory_pipeline.redaction.spoken import names_password
+from memory_pipeline.reflections.types import CHANGES, FITS_NONE, is_guidance
 from memory_pipeline.text.kinds import RULES
 from memory_pipeline.text.momentary import is_momentary_request
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memory_pipeline.connections.connecting import refresh
-from memory_pipeline.connections.lines import Line
+from memory_pipeline.agents.connecting import refresh
+from memory_pipeline.agents.lines import Line
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of
-from memory_pipeline.reflections.model import REFLECTED
+from memory_pipeline.reflections.types import REFLECTED
 from memory_pipeline.scope import only
 from memory_pipeline.settings import Settings
 

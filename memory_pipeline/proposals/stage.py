@@ -9,9 +9,6 @@ from datetime import UTC, date, datetime, time
 
 import polars as pl
 
-from memory_pipeline.daily_log.notes import SESSION as NOTES
-from memory_pipeline.daily_log.notes import notes_in
-from memory_pipeline.daily_log.render import LogReflection, write_reflection
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake.rows import (
@@ -34,13 +31,16 @@ from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered, is_quoted
 from memory_pipeline.proposals.score import line_score, use_score, why_left_out, with_sessions
 from memory_pipeline.proposals.summary import plain_summary
-from memory_pipeline.reflections.model import section_at
+from memory_pipeline.reflections.types import section_at
 from memory_pipeline.scope import may_end
-from memory_pipeline.stage import Built
+from memory_pipeline.stages import Built
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.similarity import words
 from memory_pipeline.text.wording import breaks_with
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.daily_log.notes import SESSION as NOTES
+from memory_pipeline.workspace.daily_log.notes import notes_in
+from memory_pipeline.workspace.daily_log.render import LogReflection, write_reflection
+from memory_pipeline.workspace.workspace import Workspace
 
 VERSION = "10"
 PASSING = "progress"

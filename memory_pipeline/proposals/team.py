@@ -18,7 +18,7 @@ from memory_pipeline.proposals.remembering import TEAM, NotRememberedError, Reme
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.specifics import differ_in_numbers
 from memory_pipeline.text.wording import opposes
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 MIN_PEOPLE = 2
 """Who have approved what says the same. What one holds to is theirs."""

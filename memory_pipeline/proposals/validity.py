@@ -26,7 +26,7 @@ from memory_pipeline.scope import may_end
 from memory_pipeline.text.sameness import IN_MEMORY
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.wording import retracted_names, takes_place_of
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 
 def supersessions(log: ProposalLog) -> list[Decision]:

@@ -12,15 +12,8 @@ import polars as pl
 
 from memory_pipeline.friction.living import last_day_looked_at, the_pattern
 from memory_pipeline.lake.rows import FrictionRow, NewReoffer, typed_rows
-from memory_pipeline.proposals.events import (
-    FRICTION_SURFACE,
-    PENDING,
-    SUPERSEDED,
-    WITHDRAWN,
-    Decision,
-    ProposalLog,
-)
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.proposals.events import FRICTION_SURFACE, PENDING, SUPERSEDED, WITHDRAWN, Decision, ProposalLog
+from memory_pipeline.workspace.workspace import Workspace
 
 _ENDED = re.compile(r"ended on (\d{4}-\d{2}-\d{2})")
 

@@ -18,7 +18,7 @@ from memory_pipeline.days import day_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import PENDING, REJECTED, ProposalLog, is_fix
 from memory_pipeline.quality.results import WEEK, Result
-from memory_pipeline.sessions.redaction.redactor import MARK
+from memory_pipeline.redaction.redactor import MARK
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.text.similarity import content_words, words
 from memory_pipeline.text.standing import stands_alone

@@ -10,7 +10,7 @@ from typing import Any
 from memory_pipeline.quality.evidence import WorstDay, worst_days, worst_sessions
 from memory_pipeline.quality.figures import Figure, acceptance, costs, figures_of, seconds_figures
 from memory_pipeline.quality.results import Checked, Result, by_check, changes
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 MOST_DAYS, MOST_SESSIONS = 10, 10
 

@@ -27,7 +27,7 @@ from memory_pipeline.text.specifics import Words, missing_specifics
 from memory_pipeline.text.terms import terms
 
 if TYPE_CHECKING:
-    from memory_pipeline.workspace import Workspace
+    from memory_pipeline.workspace.workspace import Workspace
 
 MAX_QUOTE = 400
 """Characters of a quote: the sentence that says most of what is asked, and what follows it."""
@@ -89,7 +89,7 @@ def written_answer(workspace: Workspace, answer: Answer) -> Answer:
     from memory_pipeline.llm.client import client_of
     from memory_pipeline.llm.prompts import filled, text_of
     from memory_pipeline.llm.request import Request
-    from memory_pipeline.sessions.redaction.redactor import redactor_of
+    from memory_pipeline.redaction.redactor import redactor_of
 
     client = client_of(
         config, workspace.settings.reflector, workspace, redactor_of(workspace.settings).redact, "recall"

@@ -22,15 +22,15 @@ from memory_pipeline.lake.rows import DistillationRow, ObservationRow, ProposalS
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.flags import COMPLETED, DOUBTED
-from memory_pipeline.observations.model import EXTRACTIVE
+from memory_pipeline.observations.types import EXTRACTIVE
 from memory_pipeline.proposals.events import PENDING, ProposalLog, is_fix
 from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.memory_file import normalised
 from memory_pipeline.proposals.score import USER
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
 from memory_pipeline.recall.remembered import OTHER, nearness, remembered, safe, settled
+from memory_pipeline.redaction.spoken import names_password
 from memory_pipeline.sessions.projects import Place
-from memory_pipeline.sessions.redaction.spoken import names_password
 from memory_pipeline.sessions.windows import COMPLETED as NOTHING_WAITS
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.kinds import NORMATIVE, RULES

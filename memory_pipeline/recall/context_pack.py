@@ -18,18 +18,18 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from memory_pipeline.days import day_of
+from memory_pipeline.harnesses.model import Message
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.store import Lake, fingerprint_of
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import Context
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
+from memory_pipeline.observations.types import Context
 from memory_pipeline.recall.compaction import as_seen
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
 from memory_pipeline.recall.ranking import approved_rows, ranked_rows
 from memory_pipeline.recall.remembered import safe
-from memory_pipeline.sessions.model import Message
+from memory_pipeline.redaction import redactor_of
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.sessions.reading import parse_file
-from memory_pipeline.sessions.redaction import redactor_of
 from memory_pipeline.sessions.windows import dedupe_key
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate

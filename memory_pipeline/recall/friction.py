@@ -11,20 +11,12 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.friction.living import (
-    Pattern,
-    Window,
-    ended,
-    last_day_looked_at,
-    living,
-    the_pattern,
-    why_none,
-)
+from memory_pipeline.friction.living import Pattern, Window, ended, last_day_looked_at, living, the_pattern, why_none
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 _ID = re.compile(r"f-\d{8}-\d{3,}")
 

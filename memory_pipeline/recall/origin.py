@@ -5,7 +5,6 @@ from typing import Any
 
 import duckdb
 
-from memory_pipeline.daily_log.notes import written_notes
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.queries import mended
 from memory_pipeline.lake.store import Lake
@@ -15,7 +14,8 @@ from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.remembering import IMPORTED
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.daily_log.notes import written_notes
+from memory_pipeline.workspace.workspace import Workspace
 
 TABLE_OF = {
     "p": ("proposals", "proposal_id"),

@@ -78,11 +78,11 @@ class Settled(NamedTuple):
 
 def settled(data: bytes | None, proposals: Iterable[ProposalState]) -> Settled:
     """By the bytes of MEMORY.md and all proposals; one that expired was never decided on."""
-    from memory_pipeline.proposals.events import (
+    from memory_pipeline.proposals.events import (  # with it polars, which a search does not need
         EXPIRED,
         PENDING,
         WITHDRAWN,
-    )  # with it polars, which a search does not need
+    )
 
     over = [row for row in proposals if row["status"] not in (PENDING, EXPIRED, WITHDRAWN)]
     words = {normalised(line.text) for line in lines_of(data)} | {normalised(row["text"]) for row in over}

@@ -115,7 +115,7 @@ def _texts(ids: object) -> list[str]:
 def _redacted(settings: Settings, query: str) -> str:
     """As it may be stored; empty where it cannot be redacted."""
     with contextlib.suppress(Exception):
-        from memory_pipeline.sessions.redaction import redactor_of
+        from memory_pipeline.redaction import redactor_of
 
         return redactor_of(settings).excerpt(query, MAX_QUERY)
     return ""

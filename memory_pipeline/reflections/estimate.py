@@ -21,11 +21,11 @@ from memory_pipeline.llm.request import Request
 from memory_pipeline.observations.budget import token_budget_for
 from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.reflections.language_model.reflector import LanguageModelReflector
-from memory_pipeline.reflections.language_model.rendering import Batch, shown_tokens
+from memory_pipeline.reflections.model.reflector import LanguageModelReflector
+from memory_pipeline.reflections.model.rendering import Batch, shown_tokens
 from memory_pipeline.reflections.pool import STAY_DAYS, eligible_rows, observed_of
 from memory_pipeline.reflections.stage import ReflectionsStage, observed_in
-from memory_pipeline.stage import is_current
+from memory_pipeline.stages import is_current
 
 MIN_PAST_TOKENS = 2_000
 """Tokens said in windows that were observed, from which they tell what observing leaves."""

@@ -11,11 +11,11 @@ import polars as pl
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.flags import DOUBTED
-from memory_pipeline.observations.model import EXTRACTIVE
-from memory_pipeline.stage import INCOMPLETE
+from memory_pipeline.observations.types import EXTRACTIVE
+from memory_pipeline.stages import INCOMPLETE
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.verdict import Verdict, judge_ratio
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 BAND = (0.02, 0.95)
 """Tokens of the reflection per token of the observations it came from."""

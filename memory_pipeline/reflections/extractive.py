@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from memory_pipeline.reflections.model import (
+from memory_pipeline.reflections.superseding import superseded_by
+from memory_pipeline.reflections.types import (
     Observation,
     Reflection,
     ReflectionLine,
@@ -16,7 +17,6 @@ from memory_pipeline.reflections.model import (
     best_trust,
     section_of,
 )
-from memory_pipeline.reflections.superseding import superseded_by
 from memory_pipeline.scope import are_apart
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM, RANK
 from memory_pipeline.text.sameness import OBSERVED, groups

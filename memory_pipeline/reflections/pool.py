@@ -22,13 +22,13 @@ from memory_pipeline.lake.rows import PoolReflectionRow, ReflectionRow, distinct
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
-from memory_pipeline.observations.model import row_id
-from memory_pipeline.reflections.model import Observation, ReflectionLine, Reflector, section_at, section_name
+from memory_pipeline.observations.types import row_id
+from memory_pipeline.reflections.types import Observation, ReflectionLine, Reflector, section_at, section_name
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.encoder import Encoder
 from memory_pipeline.text.priorities import RANK
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 STAY_DAYS = 3
 """Reflections of so many days, today among them, are not touched: their details still matter."""

@@ -9,7 +9,6 @@ from typing import Self
 
 import polars as pl
 
-from memory_pipeline.daily_log.notes import has_notes, keep_notes, notes_fingerprint, notes_in, put_back_notes
 from memory_pipeline.days import lookback
 from memory_pipeline.embeddings.stage import vectors_of
 from memory_pipeline.lake.rows import ObservationRow, ReflectionRow, SourceRow, distinct, typed_rows
@@ -17,10 +16,11 @@ from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.config import SMALL_CONTEXT, observations_budget, reflector_model, token_budget
 from memory_pipeline.llm.errors import BudgetReachedError, ModelMisconfiguredError, ModelUnavailableError
-from memory_pipeline.observations.model import EXTRACTIVE, row_id
+from memory_pipeline.observations.types import EXTRACTIVE, row_id
+from memory_pipeline.redaction import redactor_of
 from memory_pipeline.reflections.evaluation import judge
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.model import (
+from memory_pipeline.reflections.types import (
     ITEM_TYPES,
     Observation,
     ReflectionLine,
@@ -29,11 +29,11 @@ from memory_pipeline.reflections.model import (
     UnusableAnswerError,
     section_name,
 )
-from memory_pipeline.sessions.redaction import redactor_of
-from memory_pipeline.stage import INCOMPLETE, Built, fallback_notes, is_current, waiting_notes
+from memory_pipeline.stages import INCOMPLETE, Built, fallback_notes, is_current, waiting_notes
 from memory_pipeline.text.encoder import Encoder, encoder_of
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.daily_log.notes import has_notes, keep_notes, notes_fingerprint, notes_in, put_back_notes
+from memory_pipeline.workspace.workspace import Workspace
 
 VERSION = "7"
 FILES_SHARE = 0.8
@@ -186,8 +186,8 @@ def reflector_of(workspace: Workspace) -> Reflector:
         return ExtractiveReflector()
     # here, because every command that plans would wait for them, most often without a model
     from memory_pipeline.llm.client import client_of
-    from memory_pipeline.reflections.language_model.context_files import ContextFiles
-    from memory_pipeline.reflections.language_model.reflector import PROMPTS, SMALL_PROMPTS, LanguageModelReflector
+    from memory_pipeline.reflections.model.context_files import ContextFiles
+    from memory_pipeline.reflections.model.reflector import PROMPTS, SMALL_PROMPTS, LanguageModelReflector
 
     redact = redactor_of(workspace.settings).redact
     client = client_of(config, workspace.settings.reflector, workspace, redact, "reflections")

@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from memory_pipeline.reflections.model import Observation
+from memory_pipeline.reflections.types import Observation
 from memory_pipeline.scope import may_end
 from memory_pipeline.text.kinds import NORMATIVE, RULES
 from memory_pipeline.text.sameness import MIN_SHARE_IN_CLAUSE

@@ -20,20 +20,20 @@ from typing import cast
 import polars as pl
 
 from memory_pipeline.days import day_of, today
+from memory_pipeline.harnesses.compressed import where_it_lies
+from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError, ParsedSession, Source
 from memory_pipeline.lake.rows import FileDayRow, FileRow, typed_rows
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import make_folder
+from memory_pipeline.redaction import Redactor, redactor_of
 from memory_pipeline.sessions.catalogue_row import new_row, session_columns, unread_row
-from memory_pipeline.sessions.compressed import where_it_lies
 from memory_pipeline.sessions.discovery import roots
 from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all
-from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Source
 from memory_pipeline.sessions.not_read import owner_of_side_file
 from memory_pipeline.sessions.parts import withdrawn, without_withdrawn
 from memory_pipeline.sessions.projects import Place, Projects
 from memory_pipeline.sessions.reading import Readings, source_of
-from memory_pipeline.sessions.redaction import Redactor, redactor_of
 from memory_pipeline.sessions.worktrees import repository_of_folder
 from memory_pipeline.settings import Settings, keep_first_day, keep_timezone
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from zoneinfo import ZoneInfo
 
+from memory_pipeline.harnesses.model import ParsedSession, Part, Source
+from memory_pipeline.harnesses.records import EARLIEST
 from memory_pipeline.lake.rows import FileContents, FileDayRow, FilePartRow, FileRow
-from memory_pipeline.sessions.harnesses.records import EARLIEST
-from memory_pipeline.sessions.model import ParsedSession, Part, Source
 from memory_pipeline.sessions.windows import begins_with_plan, digest, windows_by_day
 
 PROBLEMS_KEPT = 20

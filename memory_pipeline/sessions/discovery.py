@@ -9,9 +9,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memory_pipeline.sessions import harnesses
-from memory_pipeline.sessions.harnesses.protocol import HarnessWithFolders
-from memory_pipeline.sessions.model import COMPRESSED, Source
+from memory_pipeline import harnesses
+from memory_pipeline.harnesses.model import COMPRESSED, Source
+from memory_pipeline.harnesses.protocol import HarnessWithFolders
 from memory_pipeline.settings import SettingError, Settings
 
 SUFFIXES = (".jsonl", ".json", COMPRESSED)

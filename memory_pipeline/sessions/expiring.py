@@ -15,13 +15,13 @@ from typing import NamedTuple, cast
 
 import orjson
 
-from memory_pipeline.sessions import harnesses
+from memory_pipeline import harnesses
+from memory_pipeline.harnesses.model import Source
+from memory_pipeline.harnesses.records import JsonObject
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.harnesses.records import JsonObject
-from memory_pipeline.sessions.model import Source
 from memory_pipeline.sessions.stage import SessionsStage
-from memory_pipeline.stage import is_current
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import is_current
+from memory_pipeline.workspace.workspace import Workspace
 
 NOTICE = timedelta(days=7)
 _SETTINGS_BYTES = 1_000_000

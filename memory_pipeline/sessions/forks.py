@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import TypedDict
 
+from memory_pipeline.harnesses.model import Message, ParsedSession
 from memory_pipeline.lake.rows import FileDayRow
-from memory_pipeline.sessions.model import Message, ParsedSession
 
 
 class Lineage(TypedDict):

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.sessions.compressed import open_session, where_it_lies
-from memory_pipeline.sessions.harnesses.protocol import HarnessWithRecords
-from memory_pipeline.sessions.harnesses.records import decode_damaged
-from memory_pipeline.sessions.model import NotASessionError
+from memory_pipeline.harnesses.compressed import open_session, where_it_lies
+from memory_pipeline.harnesses.model import NotASessionError
+from memory_pipeline.harnesses.protocol import HarnessWithRecords
+from memory_pipeline.harnesses.records import decode_damaged
 from memory_pipeline.sessions.reading import harness_of, source_of
 
 # Where a record holds images, in the order in which the readers number it.

@@ -9,9 +9,9 @@ from pathlib import PurePath
 
 import polars as pl
 
+from memory_pipeline import harnesses
+from memory_pipeline.harnesses.model import Source
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.sessions import harnesses
-from memory_pipeline.sessions.model import Source
 
 IS_NOT_READ = pl.col("reason").is_not_null() & pl.col("side_file_of").is_null()
 """Of a row of `files`."""

@@ -14,9 +14,9 @@ from datetime import datetime
 
 from msgspec.structs import replace as with_fields
 
+from memory_pipeline.harnesses.model import ParsedSession
+from memory_pipeline.harnesses.records import EARLIEST
 from memory_pipeline.lake.rows import FilePartRow, FileRow
-from memory_pipeline.sessions.harnesses.records import EARLIEST
-from memory_pipeline.sessions.model import ParsedSession
 
 
 def withdrawn(rows: Iterable[FileRow]) -> dict[str, int]:

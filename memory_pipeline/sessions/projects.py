@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from memory_pipeline.sessions.model import ParsedSession
+from memory_pipeline.harnesses.model import ParsedSession
 
 _HOME = r"(?:/(?:Users|home)/[^/]+|(?:/var)?/root|/data/data/com\.termux/files/home|[A-Z]:/Users/[^/]+)"
 _TEMPORARY = rf"(?:(?:/private)?(?:/var)?/tmp|(?:/private)?/var/folders/[^/]+/[^/]+/T|{_HOME}/AppData/Local/Temp)"
@@ -32,7 +32,6 @@ _LINUX_IN_WINDOWS = re.compile(r"[\\/]{2}wsl(?:\$|\.localhost)[\\/][^\\/]+", re.
 _OF_REPOSITORY = re.compile(r"(?P<repository>[^.].*?)[-._]worktrees", re.I)
 _WORKTREES = re.compile(r"(?:\.[\w.-]*?)?[-._]?worktrees?", re.I)
 _ID = re.compile(r"[0-9a-f]{4,}", re.I)
-_REMOTE = re.compile(r"[:/](?P<owner>[^/:@]+)/(?P<name>\.?\w[\w.-]*?)(?:\.git)?/?$")
 _OF_ALL = ("", "HEAD", "main", "master", "trunk", "dev", "develop")
 """Branches that no worktree is named after. Outside of a repository the name is empty, or HEAD."""
 
@@ -62,12 +61,6 @@ class _Root(NamedTuple):
 
     path: str
     name: str
-
-
-def repository_of(url: str) -> str:
-    """`owner/name` of a remote's address, without what else stands in it; empty when it has none."""
-    found = _REMOTE.search(url.strip())
-    return f"{found['owner']}/{found['name']}" if found else ""
 
 
 class Projects:

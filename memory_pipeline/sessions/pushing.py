@@ -19,8 +19,8 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import Settings, keep_timezone
-from memory_pipeline.stage import bring_up_to_date, is_current
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date, is_current
+from memory_pipeline.workspace.workspace import Workspace
 
 DAYS_BEFORE_FILES = 10
 """After so many days that were sent, what is known of their files is sent: one object that grows with the history."""

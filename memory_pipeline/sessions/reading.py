@@ -15,13 +15,13 @@ from typing import Any
 
 import orjson
 
-from memory_pipeline.sessions import harnesses
-from memory_pipeline.sessions.compressed import damage_of, open_session
-from memory_pipeline.sessions.harnesses.protocol import Harness, HarnessWithFolders, HarnessWithRecords, SessionReader
-from memory_pipeline.sessions.harnesses.records import JsonLines, JsonObject, decode_damaged
-from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError, ParsedSession, Problem, Source
-from memory_pipeline.sessions.redaction import Redactor
+from memory_pipeline import harnesses
+from memory_pipeline.harnesses.compressed import damage_of, open_session
+from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError, ParsedSession, Problem, Source
+from memory_pipeline.harnesses.protocol import Harness, HarnessWithFolders, HarnessWithRecords, SessionReader
+from memory_pipeline.harnesses.records import JsonLines, JsonObject, decode_damaged
+from memory_pipeline.harnesses.transcript import Transcript
+from memory_pipeline.redaction import Redactor
 
 # A line with an image in it has megabytes; one that is longer than this is passed over to recognise a file.
 _HEAD_BYTES = 16 * 1024 * 1024

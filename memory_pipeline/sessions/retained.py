@@ -9,11 +9,11 @@ from typing import cast
 
 import polars as pl
 
+from memory_pipeline.harnesses.model import Answering, Image, Message, ParsedSession, Role
+from memory_pipeline.harnesses.transcript import storable
 from memory_pipeline.lake.rows import MessageRow
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.harnesses.transcript import storable
-from memory_pipeline.sessions.model import Answering, Image, Message, ParsedSession, Role
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.windows import STILL_ACTIVE, TOO_FEW, too_few

@@ -11,18 +11,18 @@ from typing import NamedTuple, Self, cast
 import polars as pl
 
 from memory_pipeline.days import day_of
+from memory_pipeline.harnesses.model import Message, ParsedSession
 from memory_pipeline.lake.rows import MessageRow, SessionRow, WindowRow
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.sessions.catalogue import Catalogue, Refresh
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.sessions.model import Message, ParsedSession
 from memory_pipeline.sessions.projects import place_of
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.sessions.retained import RetainedRows
 from memory_pipeline.sessions.windows import Window, cut_windows, is_too_few, reason_not_observed
-from memory_pipeline.stage import Built
+from memory_pipeline.stages import Built
 from memory_pipeline.text.dates import instead_of_clock
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 NAMES = ("sessions", "messages", "windows")
 WINDOW_VERSION = 3

@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from memory_pipeline.days import day_of
-from memory_pipeline.sessions.harnesses.speakers import APPROVED_PLAN
-from memory_pipeline.sessions.model import CHOICES, Compaction, Message, ParsedSession
+from memory_pipeline.harnesses.model import CHOICES, Compaction, Message, ParsedSession
+from memory_pipeline.harnesses.speakers import APPROVED_PLAN
 from memory_pipeline.sessions.quoting import quoted_spans
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.tasks import current_task

@@ -12,14 +12,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any
 
-from memory_pipeline.text.languages.identify import (
-    ENGLISH,
-    FRENCH,
-    GERMAN,
-    SPANISH,
-    is_plainly_english,
-    language_of,
-)
+from memory_pipeline.text.languages.identify import ENGLISH, FRENCH, GERMAN, SPANISH, is_plainly_english, language_of
 from memory_pipeline.text.similarity import CJK, carries_content, words
 
 MAX_TERM = 80

@@ -6,10 +6,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from memory_pipeline.automation.jobs import DAY_JOB
-from memory_pipeline.definitions import build_definitions
+from memory_pipeline.defs.graph import build_definitions
+from memory_pipeline.defs.jobs import DAY_JOB
+from memory_pipeline.defs.orchestration import range_tags
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import range_tags
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.review_file import offered_in
 from memory_pipeline.settings import load_settings

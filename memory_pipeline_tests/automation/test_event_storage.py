@@ -11,9 +11,9 @@ import pytest
 import sqlalchemy as db
 from dagster._core.storage.event_log import SqliteEventLogStorage
 
-from memory_pipeline.automation.event_storage import KeptEventLog
-from memory_pipeline.cli.dagster_runs import instance_of
-from memory_pipeline.orchestration import range_tags
+from memory_pipeline.defs.event_storage import KeptEventLog
+from memory_pipeline.defs.orchestration import range_tags
+from memory_pipeline.defs.runs import instance_of
 from memory_pipeline.settings import Settings
 
 DAYS = dg.DailyPartitionsDefinition("2026-03-01", end_date="2026-04-10")
@@ -96,7 +96,7 @@ def test_it_opens_a_few_connections_where_dagsters_own_opens_one_for_each_event(
         return engine
 
     for module in (
-        "memory_pipeline.automation.event_storage.db",
+        "memory_pipeline.defs.event_storage.db",
         "dagster._core.storage.event_log.sqlite.sqlite_event_log",
     ):
         monkeypatch.setattr(f"{module}.create_engine", counted)
@@ -138,9 +138,7 @@ def test_without_a_home_its_files_go_with_the_instance(monkeypatch: pytest.Monke
     """As in `dagster definitions validate` in a checkout."""
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     with dg.instance_for_test(
-        overrides={
-            "event_log_storage": {"module": "memory_pipeline.automation.event_storage", "class": "KeptEventLog"}
-        },
+        overrides={"event_log_storage": {"module": "memory_pipeline.defs.event_storage", "class": "KeptEventLog"}},
         set_dagster_home=False,
     ) as instance:
         storage = instance.event_log_storage

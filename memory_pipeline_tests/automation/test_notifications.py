@@ -12,8 +12,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.automation.notifications import NotTellableError, failure_sensor, tell
-from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.defs.notifications import NotTellableError, failure_sensor, tell
+from memory_pipeline.defs.orchestration import WorkspaceResource
 from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline_tests.rows import changed, workspace
 

@@ -14,17 +14,22 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from memory_pipeline.automation.pruning import prune
-from memory_pipeline.cli.dagster_runs import instance_of
 from memory_pipeline.cli.doctor import _examined
 from memory_pipeline.cli.status import _recorded
 from memory_pipeline.cli.unchanged import keep_outcome
-from memory_pipeline.dagster_record import RecordMisconfiguredError, RecordUnavailableError, is_in_files, postgres_of
-from memory_pipeline.extras import missing_extras
+from memory_pipeline.defs.pruning import prune
+from memory_pipeline.defs.runs import instance_of
 from memory_pipeline.operations.doctor import PROBLEM
 from memory_pipeline.operations.forgetting.aim import Aim
 from memory_pipeline.operations.forgetting.databases import clean_events, find_events
 from memory_pipeline.settings import Settings
+from memory_pipeline.settings.dagster_record import (
+    RecordMisconfiguredError,
+    RecordUnavailableError,
+    is_in_files,
+    postgres_of,
+)
+from memory_pipeline.settings.extras import missing_extras
 from memory_pipeline_tests.automation.test_pruning import checked, daily, run
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.cli.test_examples import workspace as examples
@@ -62,7 +67,7 @@ def test_where_the_record_is(settings: Settings, server: Postgres, monkeypatch: 
         instance_of(settings),
     ):
         pass
-    monkeypatch.setattr("memory_pipeline.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("memory_pipeline.settings.extras.find_spec", lambda _: None)
     assert "[postgres]" in missing_extras(settings)[-1]
 
 
@@ -122,7 +127,7 @@ BY_MONTH = "month_distillations"
 def recorded(home: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the UI shows: runs by job, the partitions of each asset, the results of checks by day on which something was
     said; of others Postgres has none."""
-    from memory_pipeline.definitions import build_definitions
+    from memory_pipeline.defs.graph import build_definitions
 
     for name, value in env.items():
         monkeypatch.setenv(name, value)

@@ -8,8 +8,8 @@ import dagster as dg
 import pytest
 from dagster._core.storage.event_log import SqliteEventLogStorage
 
-from memory_pipeline.automation.pruning import Pruned, prune
-from memory_pipeline.definitions import build_definitions
+from memory_pipeline.defs.graph import build_definitions
+from memory_pipeline.defs.pruning import Pruned, prune
 from memory_pipeline.operations.retention import Retired
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import changed, workspace
@@ -98,7 +98,7 @@ def test_the_job_tells_what_is_no_longer_kept(settings: Settings, monkeypatch: p
     monkeypatch.setenv("MEMORY_WORKSPACE", f"{settings.workspace}")
     many = [date(2025, 1, n) for n in range(1, 13)]
     done = {"messages": Retired(many, []), "embeddings": Retired([], many[:1])}
-    monkeypatch.setattr("memory_pipeline.automation.jobs.retire", lambda settings, today: done)
+    monkeypatch.setattr("memory_pipeline.defs.jobs.retire", lambda settings, today: done)
     logged: list[str] = []
     monkeypatch.setattr(dg.OpExecutionContext, "log", Logged(logged))
     job = build_definitions(settings).get_job_def("prune_job")

@@ -23,7 +23,7 @@ from dagster._core.scheduler.instigation import (
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster_shared.error import SerializableErrorInfo
 
-from memory_pipeline.automation.silent import silent
+from memory_pipeline.defs.silent import silent
 from memory_pipeline_tests.loaded import ALL_SCHEDULES, reflect_at_six, session_sensor
 
 NOW = datetime(2025, 4, 30, 12, tzinfo=UTC)

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.automation.web_server import GuardedApp
+from memory_pipeline.defs.web_server import GuardedApp
 
 OWN = {"host": "127.0.0.1:3000"}
 JSON_HEADER = {"content_type": "application/json; charset=utf-8"}

@@ -19,7 +19,7 @@ from filelock import FileLock
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
 from memory_pipeline.embeddings.opening import SCHEMA
 from memory_pipeline.embeddings.stage import rebuild
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.prepared import copied, made_once
 from memory_pipeline_tests.rows import DAY, observation, put, say

@@ -19,9 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.cli.backfill import stretches_of
+from memory_pipeline.defs.quality_history import days_made
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.quality.history import days_made
 from memory_pipeline_tests.cli.command import Command, memory
 from memory_pipeline_tests.conftest import Entry, assistant, user, write_session
 from memory_pipeline_tests.llm.openai_server import Say, openai_server
@@ -176,7 +176,7 @@ def test_when_the_budget_is_used_up_the_months_that_are_left_wait(tmp_path: Path
 
 
 def test_the_pace_is_that_of_runs_that_made_days_anew(tmp_path: Path) -> None:
-    from memory_pipeline.cli.dagster_runs import instance_of, run_job
+    from memory_pipeline.defs.runs import instance_of, run_job
     from memory_pipeline_tests.rows import DAY, say, workspace
 
     settings, lake = workspace(tmp_path)

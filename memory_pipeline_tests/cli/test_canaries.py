@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 from memory_pipeline_tests.cli.command import memory
-from memory_pipeline_tests.sessions.redaction.canaries import CANARIES
-from memory_pipeline_tests.sessions.redaction.planted import HARNESSES, found_in, pi
+from memory_pipeline_tests.redaction.canaries import CANARIES
+from memory_pipeline_tests.redaction.planted import HARNESSES, found_in, pi
 
 EMPTY = bytes(4096)
 """Files of the index are mostly of this: room for points to come."""

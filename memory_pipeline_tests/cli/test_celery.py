@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 import yaml
 
-from memory_pipeline import extras
-from memory_pipeline.automation.launching import LauncherGoneError, launches_elsewhere
-from memory_pipeline.cli.dagster_runs import instance_of, prepare_home
 from memory_pipeline.cli.launched import Launched
 from memory_pipeline.cli.running import OWN_DAY_JOB
 from memory_pipeline.cli.workers import Run
+from memory_pipeline.defs.launching import LauncherGoneError, launches_elsewhere
+from memory_pipeline.defs.runs import instance_of, prepare_home
+from memory_pipeline.settings import extras
 from memory_pipeline_tests.cli.command import Command
 from memory_pipeline_tests.cli.test_parallel import a_model, by_one, like, stored, wait_for
 from memory_pipeline_tests.prepared import made_once

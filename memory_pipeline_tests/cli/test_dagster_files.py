@@ -11,14 +11,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from memory_pipeline.automation.under_way import PROCESS_TAG, close_dead_runs
-from memory_pipeline.cli.dagster_runs import (
-    DamagedInstanceError,
-    dagster_yaml,
-    instance_of,
-    last_words,
-    prepare_home,
-)
+from memory_pipeline.defs.runs import DamagedInstanceError, dagster_yaml, instance_of, last_words, prepare_home
+from memory_pipeline.defs.under_way import PROCESS_TAG, close_dead_runs
 from memory_pipeline_tests.rows import workspace
 
 
@@ -86,7 +80,7 @@ def test_a_run_whose_process_is_gone_is_closed(tmp_path: Path, status: str) -> N
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGBUS])
 def test_a_process_that_is_ended_by_a_signal_has_last_words(tmp_path: Path, number: signal.Signals) -> None:
     code = (
-        "import os, sys; from pathlib import Path; from memory_pipeline.cli.dagster_runs import last_words\n"
+        "import os, sys; from pathlib import Path; from memory_pipeline.defs.runs import last_words\n"
         "from memory_pipeline.settings import Settings\n"
         "with last_words(Settings(workspace=Path(sys.argv[1]))): os.kill(os.getpid(), int(sys.argv[2]))"
     )
@@ -101,7 +95,7 @@ def test_a_process_that_is_ended_by_a_signal_has_last_words(tmp_path: Path, numb
 
 def test_what_a_run_says_is_told_also_where_dagster_leaves_the_streams_in_a_full_file() -> None:
     code = (
-        "import os, sys; from contextlib import suppress; from memory_pipeline.cli.dagster_runs import streams_kept\n"
+        "import os, sys; from contextlib import suppress; from memory_pipeline.defs.runs import streams_kept\n"
         "from dagster._core.execution.compute_logs import redirect_stream\n"
         "with suppress(OSError), streams_kept(), open('/dev/full', 'w') as full, redirect_stream(full, sys.stdout):\n"
         "    print('lost')\n"

@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from memory_pipeline.sessions.harnesses import HARNESSES
+from memory_pipeline.harnesses import HARNESSES
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.sessions.test_golden import GOLDEN
 

@@ -19,7 +19,7 @@ from memory_pipeline.llm.quality import NO_MODEL_FOR_FRICTION
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.recall.friction import summed_up
 from memory_pipeline.settings import load_settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, Row, at, day_after, observation, pattern, put, say
 
 UV, NPM = "No, use uv, not pip.", "Never use npm in the shop."

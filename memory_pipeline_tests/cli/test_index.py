@@ -15,8 +15,8 @@ from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 from memory_pipeline.embeddings.opening import index_folder, open_index
 from memory_pipeline.embeddings.stage import rebuild
 from memory_pipeline.recall.search import search
-from memory_pipeline.stage import is_current
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import is_current
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, FakeEncoder, day_after, observation, put, say, use_encoder
 from memory_pipeline_tests.rows import workspace as new_workspace
 

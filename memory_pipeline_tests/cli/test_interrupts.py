@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 
-from memory_pipeline.cli.dagster_runs import interrupts, lost_interrupts_again
+from memory_pipeline.defs.runs import interrupts, lost_interrupts_again
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -10,7 +10,7 @@ from memory_pipeline.markdown.safe_write import copies_of
 from memory_pipeline.proposals.events import APPROVED
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.conftest import conversation, write_session
 from memory_pipeline_tests.rows import at, proposal, put, workspace

@@ -12,7 +12,7 @@ from memory_pipeline.cli.run import run
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
 from memory_pipeline.embeddings.opening import SCHEMA
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.stage import Built
+from memory_pipeline.stages import Built
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.conftest import conversation, user, write_session
 

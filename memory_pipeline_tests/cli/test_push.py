@@ -14,14 +14,14 @@ import pytest
 
 from memory_pipeline.lake.object_storage import ObjectStorage
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.redaction.forgotten import WORDS, words_digest, words_in
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.pushing import Pushed, prepare, push_days
-from memory_pipeline.sessions.redaction.forgotten import WORDS, words_digest, words_in
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import keep_timezone, load_settings, salt_of
-from memory_pipeline.stage import Built, bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import Built, bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.command import Command, memory, memory_json
 from memory_pipeline_tests.conftest import conversation, tool, user, write_session
 from memory_pipeline_tests.lake.object_server import BUCKET, ObjectServer

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.cli.dagster_runs import instance_of
-from memory_pipeline.definitions import build_definitions
+from memory_pipeline.defs.graph import build_definitions
+from memory_pipeline.defs.runs import instance_of
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.cli.test_examples import demo, workspace  # noqa: F401 - a fixture

@@ -9,10 +9,10 @@ import dagster as dg
 import pytest
 from dagster._core.storage.tags import REPOSITORY_LABEL_TAG
 
-from memory_pipeline.automation.web_server import code_location, keep_quiet_at_first
 from memory_pipeline.cli import run as run_command
-from memory_pipeline.cli.dagster_runs import instance_of, run_job
 from memory_pipeline.cli.running import run_over
+from memory_pipeline.defs.runs import instance_of, run_job
+from memory_pipeline.defs.web_server import code_location, keep_quiet_at_first
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.rows import DAY, workspace
 

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from memory_pipeline.cli.main import app
-from memory_pipeline.setting_sources import settings_of
 from memory_pipeline.settings import Settings, load_settings
+from memory_pipeline.settings.sources import settings_of
 from memory_pipeline_tests.cli.command import memory
 
 

@@ -8,7 +8,7 @@ import pytest
 from memory_pipeline.cli.settled import print_settled, settled_since
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import at, fixable, proposal, put, rule_pattern, workspace
 
 BEGAN = at("18:00")

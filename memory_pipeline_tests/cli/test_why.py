@@ -17,8 +17,8 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import load_settings
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import (
     at,
     observation,

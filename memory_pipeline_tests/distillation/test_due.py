@@ -8,8 +8,8 @@ from pathlib import Path
 
 from memory_pipeline.distillation.periods import DAY, MONTH, WEEK, Period
 from memory_pipeline.distillation.stage import due_periods, stages_of
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import observation, put, workspace
 
 MONDAY, SUNDAY, MONTH_END = date(2025, 3, 3), date(2025, 3, 9), date(2025, 3, 31)

@@ -7,14 +7,14 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.automation.jobs import DISTIL_JOBS
-from memory_pipeline.automation.schedules import DISTIL_SCHEDULES
 from memory_pipeline.days import lookback
+from memory_pipeline.defs.distillation_checks import partitions_of
+from memory_pipeline.defs.jobs import DISTIL_JOBS
+from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.schedules import DISTIL_SCHEDULES
 from memory_pipeline.distillation import stage as stage_module
-from memory_pipeline.distillation.checks import partitions_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period, periods_of
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline_tests.loaded import ALL_SCHEDULES, SETTINGS, defs
 from memory_pipeline_tests.rows import at, observation, put, say, window_key, workspace
 

@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.distillation.periods import (
-    DAY,
-    LEVELS,
-    MONTH,
-    WEEK,
-    Period,
-    periods_of,
-)
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, WEEK, Period, periods_of
 
 MONDAY = date(2025, 3, 3)
 TWO_YEARS = [date(2024, 1, 1) + timedelta(days=n) for n in range(731)]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from memory_pipeline.defs.distillation_checks import judge_lines, judge_recall
 from memory_pipeline.distillation import stage as stage_module
-from memory_pipeline.distillation.checks import judge_lines, judge_recall
 from memory_pipeline.distillation.facts import facts_of
 from memory_pipeline.distillation.lines import count_words
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, WEEK, Period
@@ -21,7 +21,7 @@ from memory_pipeline.distillation.stage import (
     stages_of,
     state_of,
 )
-from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
+from memory_pipeline.stages import INCOMPLETE, bring_up_to_date, is_current
 from memory_pipeline.verdict import Verdict
 from memory_pipeline_tests.rows import (
     Opened,

@@ -16,8 +16,8 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
-from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current, is_incomplete
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import INCOMPLETE, bring_up_to_date, is_current, is_incomplete
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,

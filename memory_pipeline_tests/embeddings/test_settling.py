@@ -13,8 +13,8 @@ from memory_pipeline.embeddings.messages import MessageEmbeddingsStage
 from memory_pipeline.embeddings.opening import index_folder
 from memory_pipeline.embeddings.stage import settle_collections, switch_when_complete
 from memory_pipeline.recall.search import search
-from memory_pipeline.stage import bring_up_to_date, is_current
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date, is_current
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, FakeEncoder, say, use_encoder
 from memory_pipeline_tests.rows import workspace as new_workspace
 

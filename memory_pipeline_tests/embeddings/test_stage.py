@@ -9,14 +9,14 @@ from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 
-from memory_pipeline.embeddings.checks import judge_parity
+from memory_pipeline.defs.embeddings_checks import judge_parity
 from memory_pipeline.embeddings.opening import index_folder, open_index
 from memory_pipeline.embeddings.stage import EmbeddingsStage, point_id, vectors_of
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
-from memory_pipeline.stage import Built, bring_up_to_date, is_current
+from memory_pipeline.stages import Built, bring_up_to_date, is_current
 from memory_pipeline.verdict import Verdict
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,

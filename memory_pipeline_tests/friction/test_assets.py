@@ -15,13 +15,13 @@ import pytest
 from PIL import Image
 
 from memory_pipeline.days import lookback
+from memory_pipeline.defs.friction import describe
 from memory_pipeline.embeddings.stage import EmbeddingsStage
-from memory_pipeline.friction.assets import describe
 from memory_pipeline.friction.living import living
 from memory_pipeline.friction.picture import Place
 from memory_pipeline.friction.places import MAX_POINTS, draw, every_nth, places_of
 from memory_pipeline.lake.rows import ObservationRow, typed_rows
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,

@@ -5,16 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.friction.living import (
-    Window,
-    ended,
-    last_day_looked_at,
-    living,
-    sparkline,
-    why_none,
-)
+from memory_pipeline.friction.living import Window, ended, last_day_looked_at, living, sparkline, why_none
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, day_after, observation, pattern, put, say, workspace
 
 WEEK = 7

@@ -8,7 +8,7 @@ import pytest
 
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in, rules_in
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.friction.made import event, turns
 from memory_pipeline_tests.lake.folders import FarFolder
 from memory_pipeline_tests.rows import DAY, at, changed, day_after, put, read_from, workspace

@@ -14,7 +14,7 @@ import pytest
 from memory_pipeline.days import lookback
 from memory_pipeline.friction.living import living, points_in
 from memory_pipeline.friction.stage import MAX_PER_DAY, FrictionStage
-from memory_pipeline.stage import Built, bring_up_to_date, is_current
+from memory_pipeline.stages import Built, bring_up_to_date, is_current
 from memory_pipeline.text.phrases import phrase_encoder
 from memory_pipeline_tests.rows import (
     DAY,

@@ -11,8 +11,8 @@ from memory_pipeline.friction.patterns import AGENTS_FILE, HARD_RULES, MEMORY_FI
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.friction.writing import checked
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.stage import fingerprint_of_day
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import fingerprint_of_day
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.friction.made import event
 from memory_pipeline_tests.friction.test_stage import UV, Work
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server

@@ -41,8 +41,8 @@ from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.settings import salt_of
-from memory_pipeline.stage import Stage, bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import Stage, bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.test_model import both
 from memory_pipeline_tests.conftest import Entry, assistant, conversation, user, write_session
 from memory_pipeline_tests.killing.story import MEMORY, marks, write_in_place

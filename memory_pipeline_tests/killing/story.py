@@ -18,8 +18,8 @@ from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings, salt_of
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import Lake, at, observation, put, say, workspace
 
 STEPS = ("reflect", "propose", "review", "promote")

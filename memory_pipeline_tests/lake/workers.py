@@ -18,7 +18,7 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.llm.ledger import Ledger, Usage
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, Row, at, decision, observation
 
 _CONTEXT = multiprocessing.get_context("forkserver")

@@ -19,8 +19,8 @@ from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.errors import ModelMisconfiguredError, TransientError
 from memory_pipeline.llm.own_sessions import MARKER, VARIABLE
 from memory_pipeline.llm.request import Request
-from memory_pipeline.model_names import model_name
-from memory_pipeline.sessions.redaction import Redactor
+from memory_pipeline.redaction import Redactor
+from memory_pipeline.settings.model_names import model_name
 
 RECORD = """#!{python}
 import json, os, sys

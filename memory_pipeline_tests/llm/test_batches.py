@@ -27,7 +27,7 @@ from memory_pipeline.llm.errors import (
 from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.llm.request import Request, RequestImage
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.batch_server import BatchServer, Expire, batch_server
 from memory_pipeline_tests.llm.openai_server import Asked as Heard
 from memory_pipeline_tests.llm.openai_server import Fail, OpenAIServer, Say, openai_server

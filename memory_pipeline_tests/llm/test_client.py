@@ -31,7 +31,7 @@ from memory_pipeline.llm.errors import (
 )
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Body, Cut, Fail, OpenAIServer, Say, Turn, openai_server
 
 DAY = date(2025, 3, 5)
@@ -439,7 +439,7 @@ def test_what_a_killed_run_had_asked_counts_and_what_was_answered_is_kept(settin
 
     with openai_server(turn) as server:
         code = f"""
-from memory_pipeline_tests.llm.test_client import DAY, client_of, request_of
+from memory_pipeline_tests.llm.test_client import (DAY, client_of, request_of)
 from memory_pipeline_tests.llm.openai_server import OpenAIServer
 from memory_pipeline.settings import Settings
 client = client_of(Settings(), OpenAIServer("", url={server.url!r}))

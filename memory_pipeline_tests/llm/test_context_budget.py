@@ -17,9 +17,9 @@ from memory_pipeline.llm.config import (
 from memory_pipeline.observations.stage import ObservationsStage, observer_of
 from memory_pipeline.reflections.stage import ReflectionsStage, reflector_of
 from memory_pipeline.settings import IDENTITY_FILES, Settings
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.tokens import PROSE
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, openai_server
 from memory_pipeline_tests.rows import DAY, MissingEncoder, by_group, observation, put, say, workspace
 

@@ -10,8 +10,8 @@ import pytest
 from memory_pipeline.llm.errors import ModelMisconfiguredError, ModelUnavailableError
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.reflections.stage import ReflectionsStage
-from memory_pipeline.stage import Built, bring_up_to_date, is_current
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import Built, bring_up_to_date, is_current
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Fail, Say, openai_server
 from memory_pipeline_tests.rows import DAY, MissingEncoder, changed, observation, put, say, workspace
 

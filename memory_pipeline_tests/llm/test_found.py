@@ -14,7 +14,7 @@ from memory_pipeline.llm.agents import AGENTS, BY_NAME, Agent
 from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.found import PROVIDERS, Choice, Provider, Server, choices, loaded_context
 from memory_pipeline.llm.ledger import cost_of
-from memory_pipeline.model_names import PROVIDERS as KNOWN
+from memory_pipeline.settings.model_names import PROVIDERS as KNOWN
 from memory_pipeline_tests.llm.loopback import serving
 from memory_pipeline_tests.llm.machine import emptied, program
 

@@ -13,7 +13,7 @@ from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.llm.errors import BudgetReachedError
 from memory_pipeline.llm.ledger import Ledger, Usage
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.conftest import utc
 
 FOR_DAY = date(2025, 3, 5)
@@ -143,9 +143,9 @@ def test_processes_never_pass_the_budget_together(settings: Settings) -> None:
     code = """
 from datetime import date
 from memory_pipeline.llm.errors import BudgetReachedError
-from memory_pipeline.llm.ledger import Ledger, Usage
+from memory_pipeline.llm.ledger import (Ledger, Usage)
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 settings = Settings(daily_budget_tokens=1000)
 ledger = Ledger(Workspace.open(settings))
 try:

@@ -15,7 +15,7 @@ from memory_pipeline.llm.config import ModelConfig
 from memory_pipeline.llm.pace import GOOD_BEFORE_MORE, Pace
 from memory_pipeline.llm.request import Request
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Asked, Fail, Say, Turn, openai_server
 
 DAY = date(2025, 3, 5)

@@ -11,8 +11,8 @@ import pytest
 from memory_pipeline.markdown import safe_write
 from memory_pipeline.markdown.strays import remove_strays
 from memory_pipeline.proposals.review import reconcile
-from memory_pipeline.workspace import Workspace
-from memory_pipeline.workspace_marks import salt
+from memory_pipeline.settings.marks import salt
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import at, bytes_of, proposal, put, workspace
 
 OURS = (

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.observations.language_model.fact_check import FactCheck
-from memory_pipeline.observations.model import EvidenceSpan, Fact, WindowMessage
-from memory_pipeline.observations.parsing.answer import ParsedFact
+from memory_pipeline.observations.model.fact_check import FactCheck
+from memory_pipeline.observations.model.parsing.answer import ParsedFact
+from memory_pipeline.observations.types import EvidenceSpan, Fact, WindowMessage
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)
 LONDON = ZoneInfo("Europe/London")

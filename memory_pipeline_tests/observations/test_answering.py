@@ -15,22 +15,22 @@ from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.answering import MAX_ASKED, choice_line
 from memory_pipeline.observations.evaluation import judge_evidence, judge_regurgitation, judge_specifics
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.grounding import missing_evidence
-from memory_pipeline.observations.language_model.transcript import rendered
-from memory_pipeline.observations.model import Fact, WindowMessage
+from memory_pipeline.observations.model.transcript import rendered
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
+from memory_pipeline.observations.types import Fact, WindowMessage
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import load_settings
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.conftest import utc
+from memory_pipeline_tests.harnesses.test_answers_claude_code import REFUSED, SAID, STOP
+from memory_pipeline_tests.harnesses.test_claude_code import record, result, use
 from memory_pipeline_tests.observations.talking import LONDON, checked, parsed, quotes, talk
 from memory_pipeline_tests.rows import MissingEncoder
-from memory_pipeline_tests.sessions.harnesses.test_answers_claude_code import REFUSED, SAID, STOP
-from memory_pipeline_tests.sessions.harnesses.test_claude_code import record, result, use
 
 DAY = date(2026, 5, 1)
 STORE = "Should the READMEs be embedded files or constants in the code?"

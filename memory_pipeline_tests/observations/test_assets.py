@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from memory_pipeline.days import today
+from memory_pipeline.defs.observations import calls_by_day
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.observations.assets import calls_by_day
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, workspace
 
 

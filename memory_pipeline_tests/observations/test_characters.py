@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.daily_log.render import LogFact, LogSegment, LogWindow, render_observations
 from memory_pipeline.lake.rows import WindowRow
-from memory_pipeline.observations.language_model.fact_check import FactCheck
-from memory_pipeline.observations.model import Segment
-from memory_pipeline.observations.parsing.answer import parse_answer
+from memory_pipeline.observations.model.fact_check import FactCheck
+from memory_pipeline.observations.model.parsing.answer import parse_answer
 from memory_pipeline.observations.rows import rows_of
+from memory_pipeline.observations.types import Segment
 from memory_pipeline.proposals.memory_file import Promotion, add_lines, lines_of
 from memory_pipeline.proposals.review_file import Proposal, read_decisions, update_review
+from memory_pipeline.workspace.daily_log.render import LogFact, LogSegment, LogWindow, render_observations
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.observations.talking import LONDON, talk
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_pipeline.defs.sessions_checks import judge_windows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.evaluation import (
     judge_compression,
@@ -17,13 +18,12 @@ from memory_pipeline.observations.evaluation import (
     judge_specifics,
     judge_timestamps,
 )
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.verdict import Verdict
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.growth import takes_evenly
 from memory_pipeline_tests.rows import DAY, Row, day_after, observation, put, say, workspace
 

@@ -10,10 +10,10 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.definitions import build_definitions
+from memory_pipeline.defs.graph import build_definitions
 from memory_pipeline.lake.store import DamagedTableError, Lake
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
-from memory_pipeline.observations.model import Context, EvidenceSpan, Fact, Segment, WindowMessage
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
+from memory_pipeline.observations.types import Context, EvidenceSpan, Fact, Segment, WindowMessage
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.rows import DAY, FakeEncoder, MissingEncoder, at, day_after, say, use_encoder, workspace
 

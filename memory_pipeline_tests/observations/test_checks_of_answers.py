@@ -15,7 +15,7 @@ from memory_pipeline.observations.evaluation import (
     judge_specifics,
 )
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.observations.test_checks import TURNS
 from memory_pipeline_tests.rows import DAY, Row, observation, observation_id, put, say, window_key, workspace
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
 from memory_pipeline.observations.first_speakers import FirstSpeakers, is_order
-from memory_pipeline.observations.model import Fact, WindowMessage
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
+from memory_pipeline.observations.types import Fact, WindowMessage
 from memory_pipeline.text.kinds import NORMATIVE
 from memory_pipeline_tests.growth import grows_evenly
 from memory_pipeline_tests.observations.talking import checked, parsed, talk

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 from memory_pipeline.observations.estimate import estimate_day
-from memory_pipeline.observations.language_model.observer import MESSAGES_BEFORE, LanguageModelObserver
+from memory_pipeline.observations.model.observer import MESSAGES_BEFORE, LanguageModelObserver
 from memory_pipeline.observations.stage import observer_of
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, user
 from memory_pipeline_tests.llm.openai_server import Asked, OpenAIServer, Say, openai_server
 from memory_pipeline_tests.sessions.machine import Machine
@@ -296,7 +296,7 @@ def test_an_estimate_counts_the_new_end_alone(by_model: ByModel) -> None:
 
 def estimated(machine: Machine) -> Any:
     from memory_pipeline.planning import Stages
-    from memory_pipeline.stage import bring_up_to_date
+    from memory_pipeline.stages import bring_up_to_date
 
     stages = Stages.from_settings(machine.settings)
     stages.sessions.look()

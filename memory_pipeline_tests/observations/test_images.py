@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, say, workspace
 
 MARK = "[image: image/png, line 9, number 1]"

@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory_pipeline.daily_log.render import render_observations
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.observations.model import EvidenceSpan, Segment, observation_id, row_id
 from memory_pipeline.observations.rows import Origin, Rows, log_window, rows_of
+from memory_pipeline.observations.types import EvidenceSpan, Segment, observation_id, row_id
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace.daily_log.render import render_observations
 from memory_pipeline_tests.observations.talking import LONDON, START, fact
 from memory_pipeline_tests.rows import DAY, at
 

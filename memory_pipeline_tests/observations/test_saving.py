@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.model import EvidenceSpan, Segment
 from memory_pipeline.observations.rows import Rows, better, rows_of
+from memory_pipeline.observations.types import EvidenceSpan, Segment
 from memory_pipeline_tests.observations.talking import LONDON, fact
 from memory_pipeline_tests.rows import DAY
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from memory_pipeline.cli.dagster_runs import Unfinished, run_job
+from memory_pipeline.defs.runs import Unfinished, run_job
 from memory_pipeline.llm.client import DEAD_AFTER
 from memory_pipeline.llm.errors import ModelUnavailableError, SetAsideError
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.settings import load_settings
-from memory_pipeline.stage import bring_up_to_date, is_incomplete
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date, is_incomplete
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, day_after, say, workspace
 
 PILL = "Never touch the file of doom, whatever happens to it."

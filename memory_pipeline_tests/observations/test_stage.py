@@ -7,10 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.stage import ObservationsStage
-from memory_pipeline.stage import bring_up_to_date, is_current
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date, is_current
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, Opened, bytes_of, day_after, say, window_key, workspace
 
 TURNS = (

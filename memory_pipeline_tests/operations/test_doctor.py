@@ -18,7 +18,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.operations import doctor
 from memory_pipeline.operations.doctor import OK, PROBLEM, WARNING, Automation, Finding, examine, mend
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import observation, proposal, put, record_showings, workspace
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.cli.dagster_runs import dagster_yaml, prepare_home
 from memory_pipeline.cli.workspace import EXAMPLES
+from memory_pipeline.defs.runs import dagster_yaml, prepare_home
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.operations import migrations
 from memory_pipeline.operations.migrations import MIGRATIONS, migrate
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import SettingError, Settings, load_settings
-from memory_pipeline.workspace_marks import FORMAT, keep_format, kept_format
+from memory_pipeline.settings.marks import FORMAT, keep_format, kept_format
 from memory_pipeline_tests.cli.command import memory
 from memory_pipeline_tests.rows import bytes_of, workspace
 

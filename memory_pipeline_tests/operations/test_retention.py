@@ -27,7 +27,6 @@ from memory_pipeline.operations.retention import (
     retire_words,
     retired_days,
 )
-from memory_pipeline.page.reading import session_screen
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.cards import cards_of
 from memory_pipeline.proposals.context import NOT_KEPT
@@ -38,8 +37,9 @@ from memory_pipeline.recall.tools import Asked, NothingToTellError, show
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import INCOMPLETE, bring_up_to_date, is_current
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import INCOMPLETE, bring_up_to_date, is_current
+from memory_pipeline.web.reading import session_screen
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.conftest import conversation, user, write_session
 from memory_pipeline_tests.rows import MissingEncoder, WordEncoder, changed, day_after, put, use_encoder, workspace
 

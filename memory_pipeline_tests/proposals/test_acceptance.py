@@ -11,7 +11,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.auto_promotion import Rate, Standing, standings
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import at, day_after, proposal, put, workspace
 
 LONG_AGO = day_after(-60)

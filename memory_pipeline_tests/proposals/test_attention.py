@@ -7,7 +7,7 @@ import pytest
 
 from memory_pipeline.proposals.attention import judge_attention
 from memory_pipeline.proposals.events import APPROVED, AUTO_SURFACE, EXPIRED, EXPIRY_SURFACE, Decision, ProposalLog
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import proposal, put, record_decisions, record_showings, workspace
 
 NOW = datetime(2025, 4, 30, 12, tzinfo=UTC)

@@ -10,13 +10,13 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from memory_pipeline.orchestration import WorkspaceResource
-from memory_pipeline.proposals.assets import memory_file
+from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.proposals import memory_file
 from memory_pipeline.proposals.auto_promotion import in_shadow, report, retracted
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.review import Reconciled, UnknownProposalError, decide, reconcile
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.test_acceptance import LONG_AGO, history
 from memory_pipeline_tests.proposals.test_crashes import Killed, die_at
 from memory_pipeline_tests.rows import (

@@ -16,8 +16,8 @@ from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import UnknownProposalError, decide, on_display, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.examples import times
 from memory_pipeline_tests.rows import at, day_after, fixable, observation, put, reflection, workspace
 

@@ -7,7 +7,7 @@ import pytest
 from memory_pipeline.proposals.context import Context, contexts, told_before
 from memory_pipeline.proposals.events import APPROVED
 from memory_pipeline.proposals.review import decide, reconcile
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, Row, at, observation, proposal, put, say, workspace
 
 NO = "No, use pnpm, not npm."

@@ -17,8 +17,8 @@ from memory_pipeline.proposals import events
 from memory_pipeline.proposals.events import APPROVED
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.test_review import FRIDAY, LINT, NOW, TABS, UTC, UV, Story
 from memory_pipeline_tests.rows import (
     DAY,

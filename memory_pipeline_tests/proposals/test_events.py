@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from memory_pipeline.proposals.events import Decision
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, at, day_after, record_decisions, record_showings, workspace
 
 UV, FRIDAY = "p-20250305-001", "p-20250305-002"

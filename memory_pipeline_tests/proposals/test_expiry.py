@@ -10,7 +10,7 @@ from memory_pipeline.proposals.events import APPROVED, EXPIRED, EXPIRY_SURFACE, 
 from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.review import decide, reconcile
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.test_review import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
 from memory_pipeline_tests.rows import bytes_of, proposal, put, record_decisions, record_showings
 

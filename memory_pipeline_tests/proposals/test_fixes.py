@@ -9,15 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from memory_pipeline.proposals.events import (
-    APPROVED,
-    EXPIRED,
-    INVALID,
-    PENDING,
-    REJECTED,
-    SUPERSEDED,
-    ProposalLog,
-)
+from memory_pipeline.proposals.events import APPROVED, EXPIRED, INVALID, PENDING, REJECTED, SUPERSEDED, ProposalLog
 from memory_pipeline.proposals.fixes import MAX_A_DAY, MAX_SHOWN
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.memory_file import lines_of
@@ -28,8 +20,8 @@ from memory_pipeline.recall.briefing import brief_of_folder
 from memory_pipeline.recall.origin import origin
 from memory_pipeline.recall.remembered import remembered
 from memory_pipeline.recall.tools import Asked, pending
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.test_crashes import Killed, die_at
 from memory_pipeline_tests.rows import (
     DAY,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.proposals.history import history
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, at, observation, proposal, put, workspace
 
 TEXT = "Never deploy on a Friday."

@@ -16,8 +16,8 @@ from memory_pipeline.proposals.remembering import remember
 from memory_pipeline.proposals.review import as_offered, decide, on_display, reconcile
 from memory_pipeline.recall.briefing import brief_of_folder
 from memory_pipeline.recall.origin import origin
-from memory_pipeline.reflections.model import ARCHITECTURE
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.reflections.types import ARCHITECTURE
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import at, proposal, put, workspace
 
 NOW = at("18:00")

@@ -11,7 +11,7 @@ from memory_pipeline.proposals.events import APPROVED, REJECTED
 from memory_pipeline.proposals.integrity import ProposalIntegrity
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.lake.folders import FarFolder
 from memory_pipeline_tests.rows import DAY, at, day_after, decision, proposal, put, workspace
 

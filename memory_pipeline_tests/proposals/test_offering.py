@@ -11,7 +11,7 @@ from memory_pipeline.proposals.offering import is_offered
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.score import why_left_out
 from memory_pipeline.text.wording import asks, orders, supposes
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.test_stage import FRIDAY, TABS, UV, Work
 from memory_pipeline_tests.rows import (
     DAY,

@@ -17,8 +17,8 @@ from memory_pipeline.proposals.review import as_offered, decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.recall.briefing import brief_of_folder
 from memory_pipeline.recall.origin import origin
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, at, observation, proposal, put, reflection, workspace
 
 NOW = at("18:00")

@@ -7,7 +7,7 @@ import pytest
 
 from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
 from memory_pipeline.proposals.review import Reconciled, UnknownProposalError, decide, not_understood, reconcile
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, at, bytes_of, day_after, decision, proposal, put, workspace
 
 NOW = at("18:00")

@@ -9,7 +9,7 @@ from memory_pipeline.proposals import review
 from memory_pipeline.proposals.events import APPROVED, ProposalLog
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.test_review import FRIDAY, LINT, NOW, TABS, TEXTS, UTC, UV, Story
 from memory_pipeline_tests.rows import bytes_of, day_after, proposal, put, workspace
 

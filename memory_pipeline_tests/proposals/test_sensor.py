@@ -8,11 +8,11 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from memory_pipeline.automation.jobs import REVIEW_JOB
-from memory_pipeline.automation.sensors import review_sensor
-from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.defs.jobs import REVIEW_JOB
+from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.sensors import review_sensor
 from memory_pipeline.proposals.review import reconcile
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import at, proposal, put, workspace
 
 

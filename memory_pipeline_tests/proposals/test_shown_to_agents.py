@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.connections.agents import BY_NAME
-from memory_pipeline.connections.connecting import Connection, connect
-from memory_pipeline.connections.lines import Line
+from memory_pipeline.agents.agents import BY_NAME
+from memory_pipeline.agents.connecting import Connection, connect
+from memory_pipeline.agents.lines import Line
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents, refresh_agents
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline_tests.proposals.test_review import UV, Story

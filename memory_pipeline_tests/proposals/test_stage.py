@@ -11,8 +11,8 @@ from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.evidence import evidence_lines
 from memory_pipeline.proposals.score import NEXT_TIME, line_score
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
     Opened,

@@ -10,9 +10,9 @@ from memory_pipeline.proposals.events import APPROVED, PENDING, SUPERSEDED, Prop
 from memory_pipeline.proposals.memory_file import lines_of, strike_lines
 from memory_pipeline.proposals.review import as_offered, decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.wording import breaks_with, takes_place_of
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, at, day_after, observation, observation_id, put, reflection, workspace
 
 NPM, PNPM = "Use npm for installs.", "Use pnpm instead of npm."

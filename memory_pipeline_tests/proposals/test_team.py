@@ -13,7 +13,7 @@ from memory_pipeline.proposals.events import REJECTED, ProposalLog
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.proposals.team import agreed_lines, offer
 from memory_pipeline.recall.origin import origin
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.rows import DAY, at, workspace
 

@@ -19,7 +19,7 @@ from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRe
 from memory_pipeline.proposals.todoist.planning import plan
 from memory_pipeline.proposals.todoist.review import Reviewed, sync
 from memory_pipeline.proposals.todoist.tasks import account_file, add_showing, shown_tasks
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.todoist_server import TOKEN, Garbled, Lost, Refuse, TodoistServer, todoist_server
 from memory_pipeline_tests.rows import DAY, bytes_of, changed, decision, fixable, proposal, put, rule_pattern, workspace
 

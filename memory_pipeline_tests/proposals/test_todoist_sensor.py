@@ -10,10 +10,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from memory_pipeline.automation.jobs import TODOIST_JOB, todoist_job
-from memory_pipeline.orchestration import WorkspaceResource
+from memory_pipeline.defs.jobs import TODOIST_JOB, todoist_job
+from memory_pipeline.defs.orchestration import WorkspaceResource
 from memory_pipeline.proposals.review import reconcile
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.loaded import todoist_sensor
 from memory_pipeline_tests.proposals.todoist_server import TOKEN, Refuse, TodoistServer, todoist_server
 from memory_pipeline_tests.rows import bytes_of, proposal, put, workspace
@@ -132,7 +132,7 @@ def test_what_fails_is_tried_three_times_an_hour(watch: Watch, monkeypatch: pyte
         def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
             return later
 
-    monkeypatch.setattr("memory_pipeline.automation.sensors.datetime", Clock)
+    monkeypatch.setattr("memory_pipeline.defs.sensors.datetime", Clock)
     assert len(watch.asked()) == 1
 
 

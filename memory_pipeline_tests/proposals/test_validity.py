@@ -6,7 +6,7 @@ import pytest
 
 from memory_pipeline.proposals.events import APPROVED, INVALID
 from memory_pipeline.proposals.review import decide, reconcile
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.test_review import FRIDAY, NOW, TEXTS, UV, Story
 from memory_pipeline_tests.rows import at, day_after, decision, observation, proposal, put, say
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 from memory_pipeline.quality.page import write_report
 from memory_pipeline.quality.report import make_report
 from memory_pipeline.quality.results import Result
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, at, day_after, observation, observation_id, proposal, put, say, workspace
 from memory_pipeline_tests.test_browser import SHOTS, note_problems
 

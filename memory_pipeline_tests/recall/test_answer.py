@@ -8,7 +8,7 @@ import pytest
 
 from memory_pipeline.recall.answer import Answer, Quote, checked, extractive_answer, written_answer
 from memory_pipeline.recall.search import Found, Results
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server
 from memory_pipeline_tests.rows import workspace as new_workspace
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from memory_pipeline.harnesses.model import NotASessionError
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.observations.extractive.observer import ExtractiveObserver
+from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.recall.compaction import compaction_summary, session_file, session_source
-from memory_pipeline.sessions.model import NotASessionError
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, user, write_session
+from memory_pipeline_tests.harnesses.test_opencode import Talk, database
 from memory_pipeline_tests.rows import read_from, workspace
-from memory_pipeline_tests.sessions.harnesses.test_opencode import Talk, database
 
 START = "2025-03-05T09:00:00"
 SECRET = "AKIAIOSFODNN7EXAMPLE"

@@ -115,7 +115,7 @@ def brief_at(settings, place):
     )
 fake.brief_at = brief_at
 sys.modules[fake.__name__] = fake
-from memory_pipeline.recall.kept_briefing import briefing_for, refresh_kept
+from memory_pipeline.recall.kept_briefing import (briefing_for, refresh_kept)
 from memory_pipeline.settings import load_settings
 print(briefing_for(load_settings(), Path("/src/kiln")).text)
 """

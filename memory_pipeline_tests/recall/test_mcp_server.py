@@ -31,10 +31,10 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.recall import mcp_server, tools
 from memory_pipeline.recall.usage import uses
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.encoder import encoder_of
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY, proposal, put, say, workspace
 
 TOOLS = ["brief", "pending", "recall", "remember", "search", "show", "why"]

@@ -22,8 +22,8 @@ from memory_pipeline.embeddings.stage import EmbeddingsStage, SummaryEmbeddingsS
 from memory_pipeline.recall import search as searching
 from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import QueryError, search
-from memory_pipeline.stage import bring_up_to_date, is_current
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date, is_current
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
     FakeEncoder,
@@ -431,7 +431,7 @@ def no_outage_is_remembered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_commands_load_no_table_library() -> None:
     """A question is asked at a prompt, and logged redacted: polars alone takes a fifth of a second."""
     heavy = "{'polars', 'duckdb', 'dagster', 'torch', 'py3langid'}"
-    modules = "memory_pipeline.cli.recall, memory_pipeline.cli.search, memory_pipeline.sessions.redaction"
+    modules = "memory_pipeline.cli.recall, memory_pipeline.cli.search, memory_pipeline.redaction"
     code = f"import sys, {modules}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

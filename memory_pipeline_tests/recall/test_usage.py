@@ -106,7 +106,7 @@ def test_a_query_that_cannot_be_redacted_is_not_written(settings: Settings, monk
     def no_salt(_: Settings) -> object:
         raise OSError("disk full")
 
-    monkeypatch.setattr("memory_pipeline.sessions.redaction.redactor_of", no_salt)
+    monkeypatch.setattr("memory_pipeline.redaction.redactor_of", no_salt)
     log_use(settings, "recall", query=SECRET, shown=["p-1"])
     assert SECRET not in "".join(path.read_text() for path in settings.workspace.rglob("*.jsonl"))
     assert [use["shown"] for use in logged(settings)] == [["p-1"]]

@@ -16,9 +16,9 @@ from memory_pipeline.reflections.estimate import MIN_PAST_TOKENS, Past, estimate
 from memory_pipeline.reflections.pool import reflect_pool
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Asked, OpenAIServer, Say, openai_server
 from memory_pipeline_tests.rows import DAY, MissingEncoder, at, day_after, observation, put, reflection, say, workspace
 

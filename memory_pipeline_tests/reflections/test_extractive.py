@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.model import (
+from memory_pipeline.reflections.superseding import superseded_by
+from memory_pipeline.reflections.types import (
     ARCHITECTURE,
     ITEM_TYPES,
     PATTERNS,
@@ -17,7 +18,6 @@ from memory_pipeline.reflections.model import (
     Observation,
     ReflectionLine,
 )
-from memory_pipeline.reflections.superseding import superseded_by
 from memory_pipeline.text.wording import retracted_words
 from memory_pipeline_tests.rows import DAY, FakeEncoder, at, day_after
 

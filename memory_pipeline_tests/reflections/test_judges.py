@@ -10,13 +10,13 @@ import dagster as dg
 import polars as pl
 import pytest
 
+from memory_pipeline.defs.orchestration import WorkspaceResource
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.reflections.evaluation import judge_silent_zero
 from memory_pipeline.settings import load_settings
-from memory_pipeline.stage import INCOMPLETE
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import INCOMPLETE
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Fail, Script, openai_server
 from memory_pipeline_tests.loaded import REFLECTION_CHECKS, reflect
 from memory_pipeline_tests.rows import DAY, MissingEncoder, at, changed, observation, put, reflection, workspace

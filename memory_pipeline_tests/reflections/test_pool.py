@@ -15,14 +15,14 @@ from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.errors import BudgetReachedError, ModelUnavailableError
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.model import ReflectionLine, UnusableAnswerError
 from memory_pipeline.reflections.pool import MAX_TOKENS, MIN_TOKENS, Pooled, eligible_rows, pack, reflect_pool
 from memory_pipeline.reflections.stage import reflector_of
+from memory_pipeline.reflections.types import ReflectionLine, UnusableAnswerError
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.llm.openai_server import Fail, openai_server
-from memory_pipeline_tests.reflections.language_model.test_reflector import lines_for
+from memory_pipeline_tests.reflections.model.test_reflector import lines_for
 from memory_pipeline_tests.rows import DAY, MissingEncoder, at, bytes_of, changed, day_after, put, reflection, workspace
 
 NOW = at("12:00")

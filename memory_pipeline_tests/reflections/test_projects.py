@@ -7,11 +7,11 @@ import pytest
 
 from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.reflections.extractive import ExtractiveReflector
-from memory_pipeline.reflections.model import Observation, ReflectionLine
 from memory_pipeline.reflections.pool import observed_of
 from memory_pipeline.reflections.stage import ReflectionsStage
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.reflections.types import Observation, ReflectionLine
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.reflections.test_extractive import said
 from memory_pipeline_tests.rows import DAY, FakeEncoder, observation, observation_id, put, workspace
 

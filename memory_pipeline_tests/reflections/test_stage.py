@@ -10,8 +10,8 @@ from memory_pipeline.embeddings.stage import EmbeddingsStage
 from memory_pipeline.reflections.evaluation import judge_compression
 from memory_pipeline.reflections.extractive import ExtractiveReflector
 from memory_pipeline.reflections.stage import ReflectionsStage
-from memory_pipeline.stage import bring_up_to_date, is_current
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date, is_current
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
     SECTIONS,

@@ -19,13 +19,13 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.cli.status import status
+from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.sessions_checks import judge_windows
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.planning import Stages
-from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.sessions.stage import NAMES
 from memory_pipeline.settings import Settings, load_settings, salt_of
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline_tests.conftest import Entry, write_session
 from memory_pipeline_tests.loaded import session_sensor
 from memory_pipeline_tests.rows import FakeEncoder, use_encoder

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions import harnesses
-from memory_pipeline.sessions.harnesses.protocol import Harness
-from memory_pipeline.sessions.harnesses.record_reader import RecordReader
-from memory_pipeline.sessions.harnesses.records import Fields, JsonObject, text_of
-from memory_pipeline.sessions.harnesses.transcript import Transcript
-from memory_pipeline.sessions.model import ParsedSession
-from memory_pipeline_tests.sessions.harnesses.written import read, shape
+from memory_pipeline import harnesses
+from memory_pipeline.harnesses.model import ParsedSession
+from memory_pipeline.harnesses.protocol import Harness
+from memory_pipeline.harnesses.record_reader import RecordReader
+from memory_pipeline.harnesses.records import Fields, JsonObject, text_of
+from memory_pipeline.harnesses.transcript import Transcript
+from memory_pipeline_tests.harnesses.written import read, shape
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/adding-an-agent.md"
 IMPORTED = {

@@ -18,15 +18,15 @@ import dagster as dg
 import pytest
 import upath  # Dagster imports it when it needs it, which nobody may do from root's Python
 
-from memory_pipeline.orchestration import WorkspaceResource
-from memory_pipeline.sessions.checks import judge_windows
-from memory_pipeline.sessions.harnesses import records, sqlite
-from memory_pipeline.sessions.redaction.redactor import find_secrets
+from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.sessions_checks import judge_windows
+from memory_pipeline.harnesses import records, sqlite
+from memory_pipeline.redaction.redactor import find_secrets
 from memory_pipeline.text.languages.identify import language_of_speaker
 from memory_pipeline_tests.conftest import conversation, user, utc, write_session
+from memory_pipeline_tests.harnesses.test_opencode import Talk
+from memory_pipeline_tests.harnesses.test_opencode import database as opencode_with
 from memory_pipeline_tests.loaded import read_sessions
-from memory_pipeline_tests.sessions.harnesses.test_opencode import Talk
-from memory_pipeline_tests.sessions.harnesses.test_opencode import database as opencode_with
 from memory_pipeline_tests.sessions.machine import Machine
 
 DAY = date(2025, 3, 5)

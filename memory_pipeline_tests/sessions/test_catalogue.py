@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from memory_pipeline.harnesses.model import ParsedSession, Source
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.sessions import catalogue as module
@@ -20,7 +21,6 @@ from memory_pipeline.sessions import reading
 from memory_pipeline.sessions.catalogue import Catalogue, Refresh
 from memory_pipeline.sessions.catalogue_row import PROBLEMS_KEPT
 from memory_pipeline.sessions.discovery import find_sources
-from memory_pipeline.sessions.model import ParsedSession, Source
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline_tests.conftest import assistant, conversation, user, utc, write_session
 

@@ -10,17 +10,17 @@ import dagster as dg
 import polars as pl
 import pytest
 
+from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.sessions_checks import judge_windows
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import WorkspaceResource
-from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import load_settings
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.verdict import Verdict
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.conftest import conversation, utc, write_session
+from memory_pipeline_tests.harnesses.test_codex import FORKED, copied, line, turns
 from memory_pipeline_tests.loaded import every_message_in_one_window, read_sessions
-from memory_pipeline_tests.sessions.harnesses.test_codex import FORKED, copied, line, turns
 from memory_pipeline_tests.sessions.machine import Machine
 
 DAY = date(2025, 3, 5)

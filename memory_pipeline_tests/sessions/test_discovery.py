@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from memory_pipeline.harnesses.model import NotASessionError
 from memory_pipeline.sessions.discovery import default_roots, find_sources, roots
-from memory_pipeline.sessions.model import NotASessionError
 from memory_pipeline.sessions.reading import parse, parse_file
 from memory_pipeline.settings import SettingError, Settings, load_settings
-from memory_pipeline_tests.sessions.harnesses.test_opencode import Talk, database
+from memory_pipeline_tests.harnesses.test_opencode import Talk, database
 
 
 def named(*directories: Path, defaults: bool = False) -> Settings:

@@ -10,10 +10,10 @@ import pytest
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES
 from memory_pipeline.embeddings.opening import open_index
 from memory_pipeline_tests.conftest import Entry, conversation, user, utc
+from memory_pipeline_tests.harnesses.test_claude_code import record
+from memory_pipeline_tests.harnesses.test_codex import FORKED, copied, line, prompt, turns
+from memory_pipeline_tests.harnesses.test_opencode import Talk, database
 from memory_pipeline_tests.rows import FakeEncoder
-from memory_pipeline_tests.sessions.harnesses.test_claude_code import record
-from memory_pipeline_tests.sessions.harnesses.test_codex import FORKED, copied, line, prompt, turns
-from memory_pipeline_tests.sessions.harnesses.test_opencode import Talk, database
 from memory_pipeline_tests.sessions.machine import Machine
 
 MONDAY, TUESDAY, WEDNESDAY = (date(2025, 3, 3) + timedelta(days=number) for number in range(3))

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
+from memory_pipeline import harnesses
 from memory_pipeline.operations.doctor import WARNING, examine
-from memory_pipeline.sessions import harnesses
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.expiring import Expiring, expiring
 from memory_pipeline.sessions.stage import SessionsStage
 from memory_pipeline.settings import load_settings
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.sessions.machine import Machine
 
 NOW = datetime.now(UTC)

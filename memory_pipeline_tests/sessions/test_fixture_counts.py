@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.sessions.model import ParsedSession
+from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.sessions.reading import parse_file
 
 FIXTURES = Path(__file__).resolve().parents[3] / "shared" / "fixtures"

@@ -18,9 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.sessions.model import ParsedSession
+from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline_tests.examples import times
+from memory_pipeline_tests.harnesses.test_opencode import NOON, PNG, SCHEMA, Talk
 from memory_pipeline_tests.sessions.fuzzing import (
     CORPUS,
     FOLDERS,
@@ -32,7 +33,6 @@ from memory_pipeline_tests.sessions.fuzzing import (
     session_or_reason,
     temporary_folder,
 )
-from memory_pipeline_tests.sessions.harnesses.test_opencode import NOON, PNG, SCHEMA, Talk
 from memory_pipeline_tests.sessions.test_golden import GOLDEN
 
 HARNESSES = (

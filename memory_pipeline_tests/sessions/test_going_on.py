@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions import compressed
-from memory_pipeline.sessions.harnesses import records
-from memory_pipeline.sessions.harnesses.pi import Record
-from memory_pipeline.sessions.model import NotASessionError, ParsedSession
+from memory_pipeline.harnesses import compressed, records
+from memory_pipeline.harnesses.model import NotASessionError, ParsedSession
+from memory_pipeline.harnesses.pi import Record
+from memory_pipeline.redaction import Redactor
 from memory_pipeline.sessions.reading import Readings, parse, source_of
-from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline_tests.conftest import compaction, conversation, write_session
 from memory_pipeline_tests.sessions.test_golden import GOLDEN
 

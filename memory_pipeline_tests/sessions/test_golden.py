@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from memory_pipeline.harnesses.model import Message, ParsedSession, Source
 from memory_pipeline.sessions.discovery import find_sources
-from memory_pipeline.sessions.model import Message, ParsedSession, Source
 from memory_pipeline.sessions.reading import parse, source_of
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -10,18 +10,18 @@ import pytest
 from typer.testing import CliRunner
 
 from memory_pipeline.cli.main import app
-from memory_pipeline.sessions.assets import not_read
+from memory_pipeline.defs.sessions import not_read
+from memory_pipeline.harnesses.model import ParsedSession
+from memory_pipeline.redaction import Redactor
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.model import ParsedSession
 from memory_pipeline.sessions.reading import Readings, source_of
-from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.settings import load_settings
 from memory_pipeline_tests.conftest import utc
-from memory_pipeline_tests.sessions.harnesses import test_claude_code as claude
-from memory_pipeline_tests.sessions.harnesses import test_codex as codex
-from memory_pipeline_tests.sessions.harnesses import test_gemini as gemini
-from memory_pipeline_tests.sessions.harnesses import test_opencode as opencode
-from memory_pipeline_tests.sessions.harnesses import test_pi as pi
+from memory_pipeline_tests.harnesses import test_claude_code as claude
+from memory_pipeline_tests.harnesses import test_codex as codex
+from memory_pipeline_tests.harnesses import test_gemini as gemini
+from memory_pipeline_tests.harnesses import test_opencode as opencode
+from memory_pipeline_tests.harnesses import test_pi as pi
 from memory_pipeline_tests.sessions.test_stage import build, rows
 
 TAGS = "".join(chr(0xE0000 + ord(c)) for c in "leak")

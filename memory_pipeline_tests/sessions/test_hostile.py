@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.model import ParsedSession, Source
+from memory_pipeline.harnesses.model import ParsedSession, Source
 from memory_pipeline.sessions.reading import parse, parse_file
 from memory_pipeline.sessions.windows import cut_windows
 from memory_pipeline_tests.growth import takes_evenly

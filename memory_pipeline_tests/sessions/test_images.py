@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from memory_pipeline.harnesses.model import Image, ParsedSession
 from memory_pipeline.sessions.images import NoSuchImageError, load_image
-from memory_pipeline.sessions.model import Image, ParsedSession
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline_tests.sessions.test_golden import GOLDEN
 

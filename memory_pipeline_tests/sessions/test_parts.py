@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from memory_pipeline.cli.status import status
+from memory_pipeline.harnesses.codex import reader
+from memory_pipeline.harnesses.model import Source
 from memory_pipeline.lake.rows import FilePartRow, FileRow
 from memory_pipeline.planning import Stages
 from memory_pipeline.recall.origin import origin
+from memory_pipeline.redaction import Redactor
+from memory_pipeline.redaction.forgotten import MESSAGE, Forgotten, id_digest
 from memory_pipeline.sessions import catalogue
 from memory_pipeline.sessions.catalogue_row import new_row
-from memory_pipeline.sessions.harnesses.codex import reader
-from memory_pipeline.sessions.model import Source
 from memory_pipeline.sessions.parts import withdrawn
 from memory_pipeline.sessions.reading import Readings, parse_file
-from memory_pipeline.sessions.redaction import Redactor
-from memory_pipeline.sessions.redaction.forgotten import MESSAGE, Forgotten, id_digest
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace_marks import SALT_BYTES
+from memory_pipeline.settings.marks import SALT_BYTES
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline_tests.sessions.machine import Machine
 
 THREAD = "01990000-0000-7000-8000-0000000000aa"

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory_pipeline.sessions.projects import Place, Projects, repository_of
+from memory_pipeline.harnesses.transcript import repository_of
+from memory_pipeline.sessions.projects import Place, Projects
 
 FIRST = datetime(2026, 3, 1, 9, tzinfo=UTC)
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions.harnesses.content import as_content, content_text
-from memory_pipeline.sessions.harnesses.pi import Pi
-from memory_pipeline.sessions.harnesses.records import Fields, JsonLines, to_time
-from memory_pipeline.sessions.harnesses.speakers import split_by_speaker
-from memory_pipeline.sessions.harnesses.transcript import clean, message_id, one_line
-from memory_pipeline.sessions.model import NotASessionError, Problem
+from memory_pipeline.harnesses.content import as_content, content_text
+from memory_pipeline.harnesses.model import NotASessionError, Problem
+from memory_pipeline.harnesses.pi import Pi
+from memory_pipeline.harnesses.records import Fields, JsonLines, to_time
+from memory_pipeline.harnesses.speakers import split_by_speaker
+from memory_pipeline.harnesses.transcript import clean, message_id, one_line
 from memory_pipeline.sessions.reading import parse_file
 
 GOOD = '{"type":"message","timestamp":"2026-01-01T00:00:00Z","n":1}'

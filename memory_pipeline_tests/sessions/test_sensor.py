@@ -10,14 +10,14 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from memory_pipeline.automation import sensors as module
-from memory_pipeline.automation.sensors import MAX_DAYS
 from memory_pipeline.days import day_of
+from memory_pipeline.defs import sensors as module
+from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.sensors import MAX_DAYS
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.orchestration import WorkspaceResource
 from memory_pipeline.planning import Stages
 from memory_pipeline.settings import SettingError, load_settings
-from memory_pipeline.stage import bring_up_to_date
+from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline_tests.conftest import conversation, user, utc, write_session
 from memory_pipeline_tests.llm.openai_server import openai_server
 from memory_pipeline_tests.loaded import defs, session_sensor

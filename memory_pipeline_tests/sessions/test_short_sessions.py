@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 from memory_pipeline.cli.choosing import RECENT_DAYS, days_in
+from memory_pipeline.harnesses.model import Message, ParsedSession
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.catalogue_row import session_columns
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.forks import typed_in_all
-from memory_pipeline.sessions.model import Message, ParsedSession
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, user, utc
 from memory_pipeline_tests.sessions.machine import Machine
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.sessions import harnesses
-from memory_pipeline.sessions.harnesses.content import image_mark
-from memory_pipeline.sessions.harnesses.protocol import Harness, HarnessWithRecords
-from memory_pipeline.sessions.harnesses.records import JsonObject
-from memory_pipeline.sessions.harnesses.transcript import Transcript
+from memory_pipeline import harnesses
+from memory_pipeline.harnesses.content import image_mark
+from memory_pipeline.harnesses.model import Image, NotASessionError, ParsedSession, Problem, Source
+from memory_pipeline.harnesses.protocol import Harness, HarnessWithRecords
+from memory_pipeline.harnesses.records import JsonObject
+from memory_pipeline.harnesses.transcript import Transcript
 from memory_pipeline.sessions.images import load_image
-from memory_pipeline.sessions.model import Image, NotASessionError, ParsedSession, Problem, Source
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline_tests.conftest import utc
-from memory_pipeline_tests.sessions.harnesses.kestrel import Kestrel
+from memory_pipeline_tests.harnesses.kestrel import Kestrel
 from memory_pipeline_tests.sessions.machine import Machine
 
 NINE = int(utc("2025-03-05T09:00").timestamp() * 1000)

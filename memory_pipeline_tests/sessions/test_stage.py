@@ -11,22 +11,22 @@ from typing import Any
 import polars as pl
 import pytest
 
+from memory_pipeline.defs.sessions_checks import judge_windows
+from memory_pipeline.harnesses.model import NotReadableNowError, ParsedSession, Source
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.redaction import Redactor
 from memory_pipeline.sessions import catalogue
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.checks import judge_windows
 from memory_pipeline.sessions.discovery import find_sources
-from memory_pipeline.sessions.model import NotReadableNowError, ParsedSession, Source
 from memory_pipeline.sessions.reading import Readings
-from memory_pipeline.sessions.redaction import Redactor
 from memory_pipeline.sessions.stage import NAMES, SessionsStage
 from memory_pipeline.settings import load_settings
-from memory_pipeline.stage import bring_up_to_date
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.stages import bring_up_to_date
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, tool, user, utc, write_session
-from memory_pipeline_tests.sessions.harnesses.test_claude_code import record
-from memory_pipeline_tests.sessions.harnesses.test_codex import FORKED, copied, line, prompt, turns
+from memory_pipeline_tests.harnesses.test_claude_code import record
+from memory_pipeline_tests.harnesses.test_codex import FORKED, copied, line, prompt, turns
 
 DAY = date(2025, 3, 5)
 NINE = utc("2025-03-05T09:00")

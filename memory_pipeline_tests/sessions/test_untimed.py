@@ -6,8 +6,8 @@ import json
 from datetime import date
 from pathlib import Path
 
-from memory_pipeline.sessions.harnesses.opencode.reader import OpenCode
-from memory_pipeline.sessions.model import ParsedSession
+from memory_pipeline.harnesses.model import ParsedSession
+from memory_pipeline.harnesses.opencode.reader import OpenCode
 from memory_pipeline.sessions.reading import parse, source_of
 from memory_pipeline_tests.conftest import conversation, utc
 from memory_pipeline_tests.sessions.machine import Machine

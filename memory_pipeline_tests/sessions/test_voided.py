@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from memory_pipeline.harnesses.model import ParsedSession
 from memory_pipeline.sessions import reading
-from memory_pipeline.sessions.model import ParsedSession
 from memory_pipeline.text.tokens import estimate
 from memory_pipeline_tests.conftest import Entry, assistant, conversation, user, utc
 from memory_pipeline_tests.sessions.machine import Machine

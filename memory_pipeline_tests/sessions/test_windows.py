@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace as change
 
-from memory_pipeline.sessions.model import Compaction, Image, Message, ParsedSession, Role
+from memory_pipeline.harnesses.model import Compaction, Image, Message, ParsedSession, Role
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.windows import (
     COMPLETED,

@@ -10,7 +10,7 @@ from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline.text.tokens import estimate
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import DAY
 
 

@@ -20,9 +20,9 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.memory_file import PROPOSAL_ID
 from memory_pipeline.recall.origin import NoSuchLineError, is_line, origin
+from memory_pipeline.redaction import Redactor, Unredacted
+from memory_pipeline.redaction.forgotten import MESSAGE, SESSION, Phrases, Runs, words_in
 from memory_pipeline.sessions.forks import Lineage, left_out
-from memory_pipeline.sessions.redaction import Redactor, Unredacted
-from memory_pipeline.sessions.redaction.forgotten import MESSAGE, SESSION, Phrases, Runs, words_in
 from memory_pipeline.settings import Settings, salt_of
 from memory_pipeline.text.sentences import clip
 

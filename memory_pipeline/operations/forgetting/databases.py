@@ -14,13 +14,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_pipeline.dagster_record import is_outage, postgres_of
 from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.forgetting.aim import Aim
 from memory_pipeline.operations.forgetting.rows import Found
 from memory_pipeline.operations.forgetting.texts import may_say, scrubbed, scrubbed_json
 from memory_pipeline.settings import Settings
+from memory_pipeline.settings.dagster_record import is_outage, postgres_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -36,9 +36,9 @@ from memory_pipeline.operations.forgetting.texts import clean_texts, find_texts
 from memory_pipeline.proposals.events import OpenLog
 from memory_pipeline.proposals.remembering import REMEMBERED_LOCK
 from memory_pipeline.proposals.review import reconcile
-from memory_pipeline.sessions.redaction.forgotten import MESSAGE, SESSION, WORDS, id_digest, words_digest
+from memory_pipeline.redaction.forgotten import MESSAGE, SESSION, WORDS, id_digest, words_digest
 from memory_pipeline.settings import Settings, salt_of
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 BY_HAND = "lines of yours"
 INDEX = "index"

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from memory_pipeline.daily_log.render import OBSERVATIONS
 from memory_pipeline.markdown.blocks import body_of, keys_in, put_block, remove_block, split_lines
 from memory_pipeline.markdown.safe_write import decode, encode, update_file, write_atomically
 from memory_pipeline.operations.forgetting.aim import Aim
 from memory_pipeline.proposals.memory_file import PROPOSAL_ID, lines_of
-from memory_pipeline.sessions.redaction.forgotten import SESSION
+from memory_pipeline.redaction.forgotten import SESSION
 from memory_pipeline.settings import Settings
+from memory_pipeline.workspace.daily_log.render import OBSERVATIONS
 
 _STAMPED = re.compile(r"(?P<name>.+)\.\d{8}T\d{6}\.\d{6}Z")
 _OURS = re.compile(r"<!--[^>]*?\b(?P<id>[pf]-\d{8}-\d{3,})(?!\d)[^>]*?-->")

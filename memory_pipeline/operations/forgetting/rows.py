@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from memory_pipeline.harnesses.transcript import FORGOTTEN
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.operations.forgetting.aim import Aim, refuse_common
 from memory_pipeline.proposals.events import KEYS
-from memory_pipeline.sessions.harnesses.transcript import FORGOTTEN
+from memory_pipeline.redaction.forgotten import MARK, Phrases, Runs, moved, words_in
 from memory_pipeline.sessions.quoting import quoted_spans
-from memory_pipeline.sessions.redaction.forgotten import MARK, Phrases, Runs, moved, words_in
 
 ID_OF = {
     "observations": "observation_id",

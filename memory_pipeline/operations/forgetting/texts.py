@@ -18,9 +18,9 @@ from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.forgetting.aim import Aim
 from memory_pipeline.operations.forgetting.rows import Found
 from memory_pipeline.recall.usage import usage_dir
-from memory_pipeline.sessions.redaction.forgotten import MARK
+from memory_pipeline.redaction.forgotten import MARK
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 
 def scrubbed(text: str, aim: Aim) -> str:

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError
+from memory_pipeline.harnesses.sqlite import opened, text
 from memory_pipeline.operations.importing.files import Importer, MemoryFile, Scope
 from memory_pipeline.operations.importing.lines import TextLine, why_no_line
 from memory_pipeline.proposals.importing import ImportLine
-from memory_pipeline.reflections.model import ARCHITECTURE, RULES
-from memory_pipeline.sessions.harnesses.sqlite import opened, text
-from memory_pipeline.sessions.model import NotASessionError, NotReadableNowError
+from memory_pipeline.reflections.types import ARCHITECTURE, RULES
 
 ORIGIN = "claude-mem"
 MAX_ROWS = 200

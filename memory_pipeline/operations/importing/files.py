@@ -11,8 +11,8 @@ from memory_pipeline.operations.audit_file import NotAuditedError, text_of, with
 from memory_pipeline.operations.importing.lines import TakenApart, TextLine, lines_in
 from memory_pipeline.proposals.importing import ImportLine
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
-from memory_pipeline.sessions.redaction import Redactor, redactor_of
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.redaction import Redactor, redactor_of
+from memory_pipeline.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from memory_pipeline.harnesses.folders import expand
 from memory_pipeline.operations.importing.claude_mem import is_database, read_database
 from memory_pipeline.operations.importing.files import Importer, MemoryFile, Scope
 from memory_pipeline.operations.importing.lines import TakenApart, TextLine, lines_in, why_no_line
 from memory_pipeline.recall.folders import existing_folder
-from memory_pipeline.reflections.model import ARCHITECTURE, PATTERNS, RULES, USER
-from memory_pipeline.sessions.harnesses.folders import expand
+from memory_pipeline.reflections.types import ARCHITECTURE, PATTERNS, RULES, USER
 
 CLAUDE_CODE, CODEX, GEMINI, CLAUDE_MEM, PROJECT, FILE = (
     *("claude-code", "codex", "gemini"),

@@ -11,7 +11,7 @@ from memory_pipeline.proposals.review import as_offered, on_display
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.proposals.todoist.client import ReviewTask
 from memory_pipeline.proposals.todoist.tasks import account_of, edited_text, marked, shown_tasks
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from memory_pipeline.proposals.todoist.tasks import (
     request_id,
 )
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 LOOKED_BACK = timedelta(days=30)
 """How far back a completed task is looked for of which no row tells."""

@@ -25,7 +25,7 @@ from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.proposals.todoist.client import REJECTED_LABEL, ReviewTask
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 
 SURFACE = TODOIST_SURFACE
 MAX_CHARACTERS = 500

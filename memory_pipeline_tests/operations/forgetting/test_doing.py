@@ -19,7 +19,7 @@ from memory_pipeline.operations.forgetting.aim import Aim, CannotForgetError
 from memory_pipeline.operations.forgetting.doing import forget, left, look, now_utc, unfinished
 from memory_pipeline.proposals.remembering import NotRememberedError, remember
 from memory_pipeline.proposals.review import reconcile
-from memory_pipeline.workspace import Workspace
+from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import (
     DAY,
     at,

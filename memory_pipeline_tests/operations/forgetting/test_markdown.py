@@ -7,7 +7,7 @@ from typing import Any
 from memory_pipeline.markdown.blocks import body_of, put_block
 from memory_pipeline.operations.forgetting.aim import TEXT, Aim
 from memory_pipeline.operations.forgetting.markdown import cut_log, cut_memory, cut_review
-from memory_pipeline.sessions.redaction.forgotten import SESSION
+from memory_pipeline.redaction.forgotten import SESSION
 
 MEMORY = """# Memory
 

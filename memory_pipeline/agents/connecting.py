@@ -1,0 +1,200 @@
+"""Connecting an agent: a block in the file of instructions that it reads, kept up to date, and taken out again.
+
+Where the agent knows imports, the block imports a file of ours with the lines that hold in every project. Elsewhere,
+and in the file of a project, the lines themselves stand in the block. What is connected is known in `connected.json`;
+the way back works without it, but nothing is kept up to date.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from filelock import Timeout
+
+from memory_pipeline.agents.agents import AGENTS, Agent, CannotConnectError
+from memory_pipeline.agents.files import bytes_of, edit_file, told_path
+from memory_pipeline.agents.lines import Line, rendered
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.markdown.blocks import append_block, body_of, cut_block, damage, has_block, put_block
+from memory_pipeline.markdown.safe_write import decode, encode, write_atomically
+from memory_pipeline.settings import Settings
+
+IMPORT, LINES = "connect-import", "connect-lines"
+"""The keys of the blocks."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A block of ours in the file at `path`; several agents may read one file, as the AGENTS.md of a project."""
+
+    agent: str
+    path: str
+    key: str
+    project: str | None = None
+
+    @classmethod
+    def new(cls, agent: Agent, project: tuple[Path, str] | None) -> Self:
+        folder, name = project or (None, None)
+        key = IMPORT if agent.imports and not project else LINES
+        return cls(agent.name, str(agent.instructions(folder)), key, name)
+
+
+def connections(settings: Settings) -> list[Connection]:
+    """What is connected to this workspace. Raises `CannotConnectError` for a list that cannot be read."""
+    path = _list_of(settings)
+    try:
+        return [Connection(**row) for row in json.loads(path.read_bytes())]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError) as error:
+        raise CannotConnectError(
+            f"{path} cannot be read: {error}. Remove it and run `memory connect` again for each agent."
+        ) from None
+
+
+def imported_file(settings: Settings) -> Path:
+    """What agents import: the lines of MEMORY.md that hold in every project."""
+    return settings.workspace / "connections" / "MEMORY.md"
+
+
+def connected_text(settings: Settings, connection: Connection, lines: Sequence[Line], old: bytes | None) -> bytes:
+    """The agent's file with the block. Raises `CannotConnectError` where the block there is damaged or was edited."""
+    text = None if old is None else decode(old)
+    _refuse_damage(connection, text or "")
+    body = _body(settings, connection, lines)
+    if has_block(text or "", connection.key):
+        return encode(put_block(text or "", connection.key, body).text)
+    return encode(append_block(text, connection.key, body))
+
+
+def disconnected_text(connection: Connection, old: bytes) -> bytes | None:
+    """The agent's file without the block, as it was before; None where there was none. Raises `CannotConnectError`."""
+    text = decode(old)
+    _refuse_damage(connection, text)
+    if not has_block(text, connection.key):
+        return old
+    left = cut_block(text, connection.key)
+    return None if left is None else encode(left)
+
+
+def connect(settings: Settings, connection: Connection, lines: Sequence[Line]) -> None:
+    """Write the block, and what it imports. Raises as `connected_text` does, and OSError."""
+    known = connections(settings)
+    if connection.key == IMPORT:
+        _write_import(settings, lines)
+    edit_file(settings, Path(connection.path), lambda old: connected_text(settings, connection, lines, old))
+    if connection not in known:
+        _write_list(settings, [*known, connection])
+
+
+def disconnect(settings: Settings, connection: Connection) -> None:
+    """Take the block out, unless another agent reads it too. Raises as `disconnected_text` does, and OSError."""
+    left = [other for other in connections(settings) if other != connection]
+    path = Path(connection.path)
+    if not is_shared(left, connection) and path.exists():
+        edit_file(settings, path, lambda old: None if old is None else disconnected_text(connection, old))
+    if not any(other.key == IMPORT for other in left):
+        imported_file(settings).unlink(missing_ok=True)
+    _write_list(settings, left)
+
+
+def is_shared(others: Sequence[Connection], connection: Connection) -> bool:
+    """Whether one of the others is the same block, for another agent."""
+    same = (other for other in others if other.agent != connection.agent)
+    return any((other.path, other.key) == (connection.path, connection.key) for other in same)
+
+
+def refresh(settings: Settings, lines: Sequence[Line]) -> list[str]:
+    """Bring every block up to date; what is wrong with one, as a sentence, keeps no other from it.
+
+    A block that a user edited or took out is left so, and so is one that another workspace has taken over.
+    """
+    problems: list[str] = []
+    try:
+        known = connections(settings)
+    except (CannotConnectError, OSError) as error:
+        return [str(error)]
+    if any(connection.key == IMPORT for connection in known):
+        with _as_sentence(problems, imported_file(settings)):
+            _write_import(settings, lines)
+    for path, key in dict.fromkeys((c.path, c.key) for c in known if c.key == LINES):
+        connection = next(c for c in known if (c.path, c.key) == (path, key))
+        with _as_sentence(problems, Path(path)):
+            _refresh(settings, connection, lines)
+    return problems
+
+
+def told(settings: Settings) -> dict[str, str]:
+    """What is connected, by agent, as a few words."""
+    found: dict[str, list[str]] = {}
+    for connection in connections(settings):
+        is_there = Path(connection.path).exists() and has_block(
+            decode(Path(connection.path).read_bytes()), connection.key
+        )
+        words = f"connected in {connection.project}" if connection.project else "connected"
+        found.setdefault(connection.agent, []).append(
+            words if is_there else f"{words}, but {connection.path} has lost it"
+        )
+    return {agent.name: ", ".join(found[agent.name]) for agent in AGENTS if agent.name in found}
+
+
+def _refresh(settings: Settings, connection: Connection, lines: Sequence[Line]) -> None:
+    path = Path(connection.path)
+    old = path.read_bytes()
+    body = body_of(decode(old), connection.key)
+    if body is None or told_path(settings.memory_file) not in body:
+        raise CannotConnectError(
+            f"{path}: the block of `memory connect` is gone, was edited, or is another workspace's; it is not kept up "
+            f"to date. `memory connect {connection.agent}` says more."
+        )
+    if body != _body(settings, connection, lines):
+        edit_file(settings, path, lambda now: connected_text(settings, connection, lines, now))
+
+
+@contextlib.contextmanager
+def _as_sentence(problems: list[str], path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (MemoryPipelineError, Timeout) as error:
+        problems.append(str(error))
+    except OSError as error:
+        problems.append(f"{path} was not brought up to date: {(error.strerror or 'cannot be used').lower()}.")
+
+
+def _body(settings: Settings, connection: Connection, lines: Sequence[Line]) -> str:
+    if connection.key == IMPORT:
+        return "@" + told_path(imported_file(settings)).replace(" ", "\\ ")
+    return rendered(lines, told_path(settings.memory_file), connection.project)
+
+
+def _refuse_damage(connection: Connection, text: str) -> None:
+    if found := damage(text, connection.key):
+        line, what = found
+        raise CannotConnectError(
+            f"{connection.path}, line {line}: {what}. Expected one `<!-- memory:{connection.key} … -->` with one "
+            f"`<!-- /memory:{connection.key} -->`, as they were written. Take all of the block out by hand, down to "
+            "its closing mark, then run this again; what is around it stays yours."
+        )
+
+
+def _write_import(settings: Settings, lines: Sequence[Line]) -> None:
+    path = imported_file(settings)
+    old = bytes_of(path)
+    new = f"{rendered(lines, told_path(settings.memory_file), None)}\n".encode("utf-8", "replace")
+    write_atomically(path, new, expected=old, backups=None)
+
+
+def _write_list(settings: Settings, known: Sequence[Connection]) -> None:
+    path = _list_of(settings)
+    old = bytes_of(path)
+    new = json.dumps([asdict(connection) for connection in known], indent=1, ensure_ascii=False).encode() + b"\n"
+    write_atomically(path, new, expected=old, backups=None)
+
+
+def _list_of(settings: Settings) -> Path:
+    return settings.workspace / "connections" / "connected.json"

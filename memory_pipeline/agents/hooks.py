@@ -1,0 +1,292 @@
+"""Hooks of agents: a session that starts is given the brief, one that is compacted what the memory has of it.
+
+Claude Code and Codex call commands that their settings name; pi and OpenCode load a script. What was there before,
+and what we made of it, is kept in `hooks.json`, so that removing gives back the same bytes where nobody has changed the
+file since, and elsewhere takes out what is ours alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shlex
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from memory_pipeline.agents.agents import AGENTS, BY_NAME, Agent, CannotConnectError
+from memory_pipeline.agents.files import bytes_of, edit_file
+from memory_pipeline.agents.json_text import Node, NotJsonError, dumped, insert_first, parse, remove_item
+from memory_pipeline.markdown.safe_write import decode, encode, write_atomically
+from memory_pipeline.settings import Settings
+
+KIT = Path(__file__).parent / "kit"
+SCRIPT = KIT / "memory_pipeline_hook.py"
+HOOK_SECONDS = 2
+"""What the agent is told; the hook's own limit is less than one."""
+CONTEXT_CHARACTERS = 40_000
+"""Codex cuts what a hook gives it at 10,000 unless it is told more; a brief in Japanese has as many."""
+FIRST_LINE = "// memory_pipeline: made by `memory hooks install`, undone by `memory hooks remove`."
+
+
+@dataclass(frozen=True)
+class Hooked:
+    """How an agent's file was before the hooks, and which bytes they made of it."""
+
+    agent: str
+    path: str
+    before: str | None
+    """In base64; None where there was no file."""
+    after: str
+    """The sha256 of the file with the hooks."""
+    made_folder: bool
+
+
+def hooked(settings: Settings) -> dict[str, Hooked]:
+    """The agents with hooks, by name. Raises `CannotConnectError` for a list that cannot be read."""
+    path = _list_of(settings)
+    try:
+        return {row["agent"]: Hooked(**row) for row in json.loads(path.read_bytes())}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, KeyError) as error:
+        raise CannotConnectError(
+            f"{path} cannot be read: {error}. Remove it and run `memory hooks install` again for each agent."
+        ) from None
+
+
+def hooks_file(agent: Agent) -> Path:
+    """The file that names or is the hooks. Raises `CannotConnectError` for an agent that gets none."""
+    if agent.hooks is None:
+        raise CannotConnectError(
+            f"{agent.title} gets no hooks from us; `memory connect {agent.name}` lets it read the lines."
+        )
+    path = agent.home / agent.hooks
+    older = agent.home / "plugin"  # as OpenCode named the folder first, and reads it still
+    return older / path.name if agent.name == "opencode" and older.is_dir() and not path.parent.is_dir() else path
+
+
+def command(settings: Settings) -> list[str]:
+    """What is called, without agent and event: this interpreter, the hook, the workspace and the `memory` command.
+
+    Raises `CannotConnectError` where there is no such command, as in a program that imports the package.
+    """
+    beside = Path(sys.executable).with_name("memory")
+    found = str(beside) if beside.is_file() else shutil.which("memory")
+    if not found:
+        raise CannotConnectError(f"There is no `memory` command beside {sys.executable} or on PATH, which hooks call.")
+    return [sys.executable, "-I", "-S", str(SCRIPT), str(settings.workspace), found]
+
+
+def with_hooks(settings: Settings, agent: Agent, old: bytes | None) -> bytes:
+    """The agent's file with our hooks in it. Raises `CannotConnectError` for one that cannot be edited."""
+    path = hooks_file(agent)
+    if path.suffix == ".js":
+        if old is not None and not _is_ours(old):
+            raise CannotConnectError(f"{path} is there and not ours; move it away, then run this again.")
+        return _script(settings, agent).encode()
+    text = decode(without_hooks(agent, old) or b"{}\n") if old is not None else "{}\n"
+    for event, groups in _groups(settings, agent).items():
+        for group in reversed(groups):
+            text = _insert(text, path, event, group)
+    return encode(text)
+
+
+def without_hooks(agent: Agent, old: bytes, before: bytes | None = None) -> bytes | None:
+    """The agent's file without what is ours in it; None where it was ours as a whole. Raises `CannotConnectError`.
+
+    What is left empty goes too, but where it was there ``before``.
+    """
+    path = hooks_file(agent)
+    if path.suffix == ".js":
+        if _is_ours(old):
+            return None
+        raise CannotConnectError(f"{path} was edited by hand or is not ours; remove it yourself.")
+    text = decode(old)
+    kept = _parsed(decode(before), path)["hooks"] if before else None
+    while (place := _our_first(_parsed(text, path), kept)) is not None:
+        text = remove_item(text, *place)
+    return encode(text)
+
+
+def install(settings: Settings, agent: Agent) -> None:
+    """Write the hooks. Raises as `with_hooks` does, and OSError."""
+    known, path = hooked(settings), hooks_file(agent)
+    old = bytes_of(path)
+    earlier = known.get(agent.name)
+    is_as_made = old is not None and earlier is not None and earlier.after == _sha(old)
+    before = earlier.before if earlier and is_as_made else _stored(agent, old)
+    made_folder = earlier.made_folder if earlier and is_as_made else not path.parent.exists()
+    new = with_hooks(settings, agent, old)
+    (settings.workspace / "connections").mkdir(parents=True, exist_ok=True)  # where hooks write their log
+    edit_file(settings, path, lambda current: with_hooks(settings, agent, current))
+    _write_list(settings, known | {agent.name: Hooked(agent.name, str(path), before, _sha(new), made_folder)})
+
+
+def removed(settings: Settings, agent: Agent, old: bytes | None) -> bytes | None:
+    """What `remove` makes of the file."""
+    known = hooked(settings).get(agent.name)
+    if old is None:
+        return None
+    before = base64.b64decode(known.before) if known and known.before is not None else None
+    if known and known.after == _sha(old):
+        return before
+    left = without_hooks(agent, old, before)
+    is_empty = left is not None and not decode(left).translate({ord(c): None for c in "{} \t\r\n"})
+    return None if known and known.before is None and is_empty else left
+
+
+def remove(settings: Settings, agent: Agent) -> None:
+    """Take the hooks out. Raises `CannotConnectError` and OSError."""
+    known = hooked(settings)
+    entry = known.pop(agent.name, None)
+    path = Path(entry.path) if entry else hooks_file(agent)
+    if path.exists():
+        edit_file(settings, path, lambda old: removed(settings, agent, old))
+    if entry and entry.made_folder and path.parent.is_dir() and not any(path.parent.iterdir()):
+        path.parent.rmdir()
+    _write_list(settings, known)
+
+
+def state(settings: Settings, agent: Agent) -> str:
+    """In a few words, whether its sessions get the memory; "" without hooks."""
+    known = hooked(settings).get(agent.name)
+    if known is None:
+        return ""
+    data = bytes_of(Path(known.path))
+    if data is None or b"memory_pipeline_hook.py" not in data:
+        return f"hooks are no longer in {known.path}; `memory hooks install {agent.name}` writes them again"
+    wanted = [part for part in _called(data) if part.startswith("/")]
+    gone = [part for part in wanted if not Path(part).exists()]
+    if gone:
+        return f"hooks are silent: {gone[0]} has moved; `memory hooks install {agent.name}` names the new place"
+    return "hooks" if known.after == _sha(data) else "hooks (the file was changed since)"
+
+
+def told(settings: Settings) -> dict[str, str]:
+    """The agents with hooks and how they are, in a few words."""
+    found = {name: state(settings, BY_NAME[name]) for name in hooked(settings) if name in BY_NAME}
+    return {agent.name: found[agent.name] for agent in AGENTS if agent.name in found}
+
+
+def _groups(settings: Settings, agent: Agent) -> dict[str, list[dict[str, Any]]]:
+    """What the settings of Claude Code and Codex are to name, by their events."""
+    called = command(settings)
+
+    def group(event: str, matcher: str | None) -> dict[str, Any]:
+        line = shlex.join([*called, agent.name, event])
+        checks = " && ".join(f"test -f {shlex.quote(path)}" for path in (called[0], called[3]))
+        handler: dict[str, Any] = {"type": "command", "command": f"{checks} && {line} || true", "timeout": HOOK_SECONDS}
+        if agent.name == "codex":
+            handler["additionalContextLimit"] = CONTEXT_CHARACTERS
+        return ({"matcher": matcher} if matcher else {}) | {"hooks": [handler]}
+
+    start, compaction = group("start", "startup|resume|clear|compact"), group("compaction", None)
+    if agent.name == "claude":  # it summarises by what a hook prints before
+        return {"SessionStart": [start], "PreCompact": [compaction]}
+    return {"SessionStart": [start, {"matcher": "compact", **compaction}]}  # Codex takes text only after it
+
+
+def _script(settings: Settings, agent: Agent) -> str:
+    """The whole file of an agent that loads scripts; its first line carries the hash of the others."""
+    call = json.dumps([*command(settings), agent.name])
+    body = (KIT / "ask.js").read_text("utf-8").replace('"HOOK"', call)
+    body += (KIT / f"{agent.name}.js").read_text("utf-8")
+    return f"{FIRST_LINE} {_sha(body.encode())[:12]}\n{body}"
+
+
+def _is_ours(data: bytes) -> bool:
+    """Whether the script is as we wrote it."""
+    first, _, body = data.partition(b"\n")
+    return first.decode("utf-8", "replace") == f"{FIRST_LINE} {_sha(body)[:12]}"
+
+
+def _insert(text: str, path: Path, event: str, group: dict[str, Any]) -> str:
+    root = _parsed(text, path)
+    hooks = root["hooks"]
+    if hooks is None:
+        return insert_first(text, root, f'"hooks": {dumped({event: [group]}, text)}')
+    groups = hooks[event]
+    if groups is None:
+        return insert_first(text, hooks, f'"{event}": {dumped([group], text)}')
+    return insert_first(text, groups, dumped(group, text))
+
+
+def _parsed(text: str, path: Path) -> Node:
+    """The settings. Raises `CannotConnectError` where they are not what the agent expects."""
+    try:
+        root = parse(text)
+    except NotJsonError as error:
+        raise CannotConnectError(f"{path}, {error}. Fix that, then run this again.") from None
+    if not root.is_object:
+        raise CannotConnectError(f"{path}: expected an object in braces.")
+    hooks = root["hooks"]
+    if hooks is not None and not hooks.is_object:
+        raise CannotConnectError(f"{path}: hooks: expected an object in braces.")
+    for event, index in ((hooks and hooks.keys) or {}).items():
+        if hooks and not hooks.items[index].is_array:
+            raise CannotConnectError(f"{path}: hooks.{event}: expected a list in brackets.")
+    return root
+
+
+def _our_first(root: Node, kept: Node | None) -> tuple[Node, int] | None:
+    """The list or object, and the place in it, of the first thing that is ours or was left empty by it."""
+    hooks = root["hooks"]
+    if hooks is None:
+        return None
+    for event, index in (hooks.keys or {}).items():
+        groups = hooks.items[index]
+        for number, group in enumerate(groups.items):
+            handlers = group["hooks"] if group.is_object else None
+            ours = [i for i, item in enumerate(handlers.items) if _calls_us(item)] if handlers else []
+            if ours and handlers and len(ours) == len(handlers.items):
+                if len(groups.items) > 1 or (kept and kept[event]):
+                    return groups, number
+                return (hooks, index) if len(hooks.items) > 1 or kept else (root, root.items.index(hooks))
+            if ours and handlers:
+                return handlers, ours[0]
+    return None
+
+
+def _calls_us(handler: Node) -> bool:
+    called = handler["command"] if handler.is_object else None
+    return called is not None and isinstance(called.value, str) and SCRIPT.name in called.value
+
+
+def _called(data: bytes) -> list[str]:
+    """What the hooks in the file call: interpreter, hook and command."""
+    text = decode(data)
+    if text.startswith("//"):
+        line = next(line for line in text.splitlines() if SCRIPT.name in line)
+        words = json.loads(line.partition("=")[2].strip().rstrip(";"))
+        return [words[0], words[3], words[5]]
+    for groups in (parse(text)["hooks"] or Node(0)).items:
+        for group in groups.items:
+            for handler in (group["hooks"] or Node(0)).items:
+                if _calls_us(handler):
+                    words = shlex.split(str(handler.data["command"]).partition(" && ")[2].partition(" && ")[2])
+                    return [words[0], words[3], words[5]]
+    return []
+
+
+def _stored(agent: Agent, old: bytes | None) -> str | None:
+    """What is to come back when the hooks go."""
+    before = None if old is None else without_hooks(agent, old)
+    return None if before is None else base64.b64encode(before).decode()
+
+
+def _sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _write_list(settings: Settings, known: dict[str, Hooked]) -> None:
+    path = _list_of(settings)
+    new = json.dumps([asdict(entry) for entry in known.values()], indent=1).encode() + b"\n"
+    write_atomically(path, new, expected=bytes_of(path), backups=None)
+
+
+def _list_of(settings: Settings) -> Path:
+    return settings.workspace / "connections" / "hooks.json"

@@ -1,0 +1,191 @@
+"""What an agent calls when a session starts or is compacted: prints what `memory` answers, or nothing.
+
+    python -I -S memory_pipeline_hook.py WORKSPACE MEMORY AGENT EVENT < payload.json
+
+It never keeps a session waiting: after `SECONDS` it is over, whatever hangs, and the process group of `memory` is
+killed. It fails open: exit code 0 and no output whatever is wrong, with one line in `agents/hooks.log` of the
+workspace. It imports nothing of the package, because that alone may take as long as there is time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+BEGAN = time.monotonic()
+SECONDS = 0.95
+"""From here on. With the start of Python it is less than a second."""
+MAX_BYTES = 65_536
+"""Of an answer; a brief has less than a tenth of it."""
+STARTING = 0.4
+"""Seconds until `memory` has started; what is left is its own."""
+LOG_BYTES = 100_000
+INSIDE = "MEMORY_PIPELINE_INSIDE"
+"""Set where the pipeline itself asks an agent as a model: that is no session to remember anything in."""
+OPENING = '<memory-pipeline note="data of earlier sessions, not what the user says in this one">'
+CLOSING = "</memory-pipeline>"
+_NOT_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_child: subprocess.Popen[bytes] | None = None
+
+
+class _NoAnswerError(Exception):
+    """Why there is nothing to print."""
+
+
+def main(workspace: str, memory: str, agent: str, event: str) -> None:
+    """Print the answer in the form that the agent reads."""
+
+    def on_alarm(*_: object) -> None:
+        _end(workspace, agent, event, f"took longer than {SECONDS} s")
+
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.signal(signal.SIGTERM, on_alarm)  # an agent's own limit
+    signal.setitimer(signal.ITIMER_REAL, max(0.01, BEGAN + SECONDS - time.monotonic()))
+    try:
+        payload = _payload()
+        text = _answer(workspace, [memory, *_arguments(agent, event, payload)])
+        if text:
+            sys.stdout.write(_in_form(agent, event, text))
+            sys.stdout.flush()
+        _end(workspace, agent, event, None)
+    except _NoAnswerError as error:
+        _end(workspace, agent, event, str(error))
+    except BaseException as error:
+        _end(workspace, agent, event, f"{type(error).__name__}: {error}")
+
+
+def _arguments(agent: str, event: str, payload: dict[str, Any]) -> list[str]:
+    """What `memory` is asked. Raises `_NoAnswerError` for a compaction of nobody knows what."""
+    if event == "start":
+        return ["brief", "--project", str(payload.get("cwd") or Path.cwd())]
+    session = payload.get("transcript_path") or payload.get("session_id")
+    if not session:
+        raise _NoAnswerError("the agent did not say which session is compacted")
+    left = max(0.1, BEGAN + SECONDS - time.monotonic() - STARTING)
+    arguments = ["compaction", f"--seconds={left:.2f}", *(["--json"] if agent == "pi" else [])]
+    for option in ("first_kept", "tokens_before"):
+        if option in payload:
+            arguments.append(f"--{option.replace('_', '-')}={payload[option]}")
+    return [*arguments, "--", str(session)]
+
+
+def _payload() -> dict[str, Any]:
+    """What the agent says of the session."""
+    data = b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
+    try:
+        payload = json.loads(data or b"{}")
+    except ValueError:
+        return {}
+    return payload if isinstance(payload, dict) else {}
+
+
+def _answer(workspace: str, command: list[str]) -> str:
+    """What the command prints. Raises `_NoAnswerError`."""
+    global _child
+    environment = {**os.environ, "MEMORY_WORKSPACE": workspace}
+    try:
+        _child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=workspace,  # not the project's folder: Python may import what lies where it starts
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise _NoAnswerError(f"{command[0]}: {(error.strerror or 'cannot be started').lower()}") from None
+    out, err = _read(_child)
+    code = _child.wait()  # the alarm ends this
+    said = [line for line in err.decode("utf-8", "replace").splitlines() if line.strip()]
+    if code or (said and not out.strip()):
+        raise _NoAnswerError(f"exit code {code}: {said[-1][:300] if said else 'no message'}")
+    try:
+        text = out.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        raise _NoAnswerError("the answer is not UTF-8") from None
+    if _NOT_TEXT.search(text):
+        raise _NoAnswerError("the answer is not text")
+    return text
+
+
+def _read(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """All of stdout, up to a limit, and the end of stderr."""
+    assert child.stdout and child.stderr
+    out, err = bytearray(), bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(child.stdout, selectors.EVENT_READ, out)
+        selector.register(child.stderr, selectors.EVENT_READ, err)
+        while selector.get_map():
+            for key, _ in selector.select():
+                piece = os.read(key.fd, 65_536)
+                if not piece:
+                    selector.unregister(key.fileobj)
+                key.data.extend(piece)
+                if len(out) > MAX_BYTES:
+                    raise _NoAnswerError(f"the answer is longer than {MAX_BYTES} bytes")
+                del err[:-4096]
+    return bytes(out), bytes(err)
+
+
+def _in_form(agent: str, event: str, text: str) -> str:
+    """Marked as data, in the form that the agent takes. Raises `_NoAnswerError`."""
+    if agent == "pi" and event == "compaction":
+        return json.dumps(_in_place_of_its_own(text))
+    if agent == "codex" or (agent == "claude" and event == "start"):
+        return json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": _marked(text)}})
+    return _marked(text)
+
+
+def _in_place_of_its_own(text: str) -> dict[str, Any]:
+    """pi makes no summary of its own where it is given one, so half of one is none. Raises `_NoAnswerError`."""
+    try:
+        found = json.loads(text)
+        if not found["details"]["isComplete"]:
+            raise _NoAnswerError("there was no time to observe the whole session, so pi makes its own summary")
+        return {**found, "summary": _marked(str(found["summary"]))}
+    except (ValueError, KeyError, TypeError):
+        raise _NoAnswerError("the summary is not as expected") from None
+
+
+def _marked(text: str) -> str:
+    inside = text.replace("memory-pipeline>", "memory-pipeline&gt;").replace("<memory-pipeline", "&lt;memory-pipeline")
+    return f"{OPENING}\n{inside}\n{CLOSING}"
+
+
+def _end(workspace: str, agent: str, event: str, problem: str | None) -> NoReturn:
+    """Leave nothing behind but a line in the log, and be over."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if _child is not None:
+        with contextlib.suppress(OSError):
+            os.killpg(_child.pid, signal.SIGKILL)
+    if problem:
+        with contextlib.suppress(Exception):
+            _log(Path(workspace, "connections", "hooks.log"), f"{agent} {event}: {' '.join(problem.split())}")
+    os._exit(0)
+
+
+def _log(path: Path, line: str) -> None:
+    if path.exists() and path.stat().st_size > LOG_BYTES:
+        path.replace(path.with_suffix(".log.1"))
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(
+            descriptor, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n".encode("utf-8", "replace")
+        )
+    finally:
+        os.close(descriptor)
+
+
+if __name__ == "__main__":
+    if not os.environ.get(INSIDE) and len(sys.argv) == 5:
+        main(*sys.argv[1:])

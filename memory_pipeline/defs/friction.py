@@ -1,0 +1,119 @@
+"""The asset `friction_clusters`."""
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import dagster as dg
+import polars as pl
+from dagster_duckdb import DuckDBResource
+
+from memory_pipeline.defs.orchestration import (
+    MODEL_RETRY,
+    ONE_RUN,
+    WorkspaceResource,
+    daily_partitions,
+    lookback_dep,
+    markdown_table,
+    run_stage,
+    table_spec,
+)
+from memory_pipeline.embeddings.kept_open import indexes_kept_open
+from memory_pipeline.friction.living import Pattern, Window, living, why_none
+from memory_pipeline.friction.places import draw
+from memory_pipeline.friction.stage import VERSION, FrictionStage
+from memory_pipeline.lake.rows import FrictionRow, typed_rows
+from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.scope import told
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.encoder import Encoder, encoder_of
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.workspace.workspace import Workspace
+
+MAX_TITLE = 120
+"""Characters of a title in the table."""
+
+
+def friction_assets(settings: Settings) -> dg.AssetsDefinition:
+    """`friction_clusters`."""
+
+    @dg.multi_asset(
+        name="find_friction",
+        specs=[
+            table_spec(
+                "friction_clusters",
+                deps=[
+                    lookback_dep(table, settings) for table in ("sessions", "messages", "observations", "embeddings")
+                ],
+                version=VERSION,
+                description="What goes wrong again and again over sessions, of seven kinds: corrections, failures, "
+                "misused tools, an environment that is not as it should be, missing skills, stale lines and broken "
+                "rules, each with every place where it happened. Severity is sessions times the minutes that one "
+                "occurrence costs. A day has the patterns that it added to, and those that ended.",
+            )
+        ],
+        partitions_def=daily_partitions(settings),
+        backfill_policy=ONE_RUN,
+        retry_policy=MODEL_RETRY,
+    )
+    def find_friction(
+        context: dg.AssetExecutionContext, workspace: WorkspaceResource, duckdb: DuckDBResource
+    ) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = workspace.open()
+        stage = FrictionStage.from_workspace(opened, duckdb.get_connection)
+        encoder = encoder_of(opened.settings.embedding_model)
+        with indexes_kept_open():
+            made = run_stage(context, opened, stage, lambda _, day: describe(opened, encoder, day))
+        yield from made
+
+    return find_friction
+
+
+def describe(workspace: Workspace, encoder: Encoder, day: date) -> Mapping[str, Any]:
+    """The patterns that live on the day, as numbers that plot, as a table, and drawn among the observations."""
+    lake, days = workspace.lake, workspace.settings.lookback_days
+    patterns, window = living(lake, day, days), Window.of(workspace, day)
+    rows = typed_rows(lake.read("friction_clusters", [day]), FrictionRow)
+    drawn, said = draw(workspace, encoder, day, patterns)
+    metadata: dict[str, Any] = {
+        "points": window.points,
+        "living": len(patterns),
+        "new": sum(p.row["pattern_id"].startswith(f"f-{day:%Y%m%d}-") for p in patterns),
+        "ended": sum(row["ended_on"] is not None for row in rows),
+        "occurrences": sum(p.row["occurrences"] for p in patterns),
+        "minutes_lost": float(sum(p.row["minutes"] or 0.0 for p in patterns)),
+        "worst_severity": float(max((p.row["severity"] for p in patterns), default=0.0)),
+        "table": _table(patterns, day) if patterns else why_none(workspace, day),
+        "picture": dg.MetadataValue.md(_shown(drawn, said)) if drawn else said,
+    }
+    if window.remarks:
+        metadata["remarks"] = dg.MetadataValue.md("\n".join(f"- {escaped(remark)}" for remark in window.remarks))
+    return metadata
+
+
+def _table(patterns: Sequence[Pattern], day: date) -> dg.MarkdownMetadataValue:
+    return markdown_table(
+        pl.DataFrame(
+            {
+                "pattern": p.row["pattern_id"],
+                "kind": p.kind,
+                "title": clip(p.row["title"], MAX_TITLE),
+                "project": told(p.row["projects"]),
+                "times": p.row["occurrences"],
+                "sessions": p.row["sessions"],
+                "minutes": "" if p.row["minutes"] is None else f"{p.row['minutes']:.1f}",
+                "severity": round(p.row["severity"], 1),
+                "by week": " ".join(f"{n}" for _, n in p.weeks(day)),
+                "since": p.first_day,
+                "last": p.last_day,
+                "target": p.row["target_file"],
+            }
+            for p in patterns
+        )
+    )
+
+
+def _shown(png: bytes, said: str) -> str:
+    """Markdown with the image in it: the UI lets images of the page itself through, and no file has to be served."""
+    return f"![patterns among the observations](data:image/png;base64,{b64encode(png).decode()})\n\n{escaped(said)}"

@@ -1,0 +1,206 @@
+"""What a run can do: each job with the assets that it brings up to date."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+
+import dagster as dg
+
+from memory_pipeline.days import today
+from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.pruning import prune
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, TABLE_OF, WEEK
+from memory_pipeline.operations.retention import retire
+from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
+from memory_pipeline.proposals.todoist.review import Reviewed, sync
+from memory_pipeline.reflections.stage import ReflectionsStage, why_not_reflected
+from memory_pipeline.workspace.daily_log.archive import archive_logs
+
+DAY_JOB, REFLECT_JOB, POOL_REFLECT_JOB, DISTIL_JOB = "day_job", "reflect_job", "pool_reflect_job", "distil_job"
+DISTIL_WEEKS_JOB, DISTIL_MONTHS_JOB = "distil_weeks_job", "distil_months_job"
+FRICTION_JOB, REVIEW_JOB, TODOIST_JOB, ARCHIVE_JOB = "friction_job", "review_job", "todoist_job", "archive_job"
+QUALITY_JOB, PRUNE_JOB = "quality_job", "prune_job"
+OWN_DAY_JOB, LOOK_BACK_JOB, SUMMARIES_JOB = "own_day_job", "look_back_job", "summaries_job"
+DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB}
+"""One per level: Dagster allows a job no assets with different partitions."""
+SHOWN = 10
+"""Days that a log names one by one."""
+RECALL = ("summary_embeddings", "message_embeddings")
+"""What only recall reads."""
+OWN_DAY = ("sessions", "messages", "windows", "segments", "observations", "embeddings", "message_embeddings")
+"""What is made of a day from that day alone. `planning.Stages.of_own_day` has their stages."""
+DISTILLATIONS = tuple(TABLE_OF[level] for level in LEVELS)
+TODOIST_IS_OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN switch it on."
+ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
+
+day_job = dg.define_asset_job(
+    DAY_JOB,
+    # the others have jobs of their own: they look back over weeks, and one that refuses must not stop a day
+    selection=dg.AssetSelection.all() - dg.AssetSelection.assets("pool_reflections", "quality_report", *DISTILLATIONS),
+    description="A day from its session files to MEMORY.md and friction.",
+)
+own_day_job = dg.define_asset_job(
+    OWN_DAY_JOB,
+    selection=dg.AssetSelection.assets(*OWN_DAY),
+    description="What needs no other day: from session files to observations and their vectors. Runs of it over other "
+    "days may go at once.",
+)
+look_back_job = dg.define_asset_job(
+    LOOK_BACK_JOB,
+    selection=dg.AssetSelection.assets("reflections", "proposals", "friction_clusters"),
+    description="What looks back over the days before, once `own_day_job` has made them; the oldest day first.",
+)
+summaries_job = dg.define_asset_job(
+    SUMMARIES_JOB,
+    selection=dg.AssetSelection.assets("summary_embeddings"),
+    description="The vectors of segments and reflections, once `look_back_job` has made these. Runs of it over other "
+    "days may go at once.",
+)
+reflect_job = dg.define_asset_job(
+    REFLECT_JOB,
+    selection=dg.AssetSelection.all()
+    - dg.AssetSelection.assets("friction_clusters", "pool_reflections", "quality_report", *RECALL, *DISTILLATIONS),
+    description="A day from its session files to its proposals, and these into REVIEW.md.",
+)
+pool_reflect_job = dg.define_asset_job(
+    POOL_REFLECT_JOB,
+    selection=dg.AssetSelection.assets("pool_reflections"),
+    description="The reflections of all days but the last three, condensed once and for all; by hand, about weekly.",
+)
+distil_job = dg.define_asset_job(
+    DISTIL_JOB,
+    selection=dg.AssetSelection.assets(TABLE_OF[DAY]),
+    description="What days come down to.",
+)
+distil_weeks_job = dg.define_asset_job(
+    DISTIL_WEEKS_JOB,
+    selection=dg.AssetSelection.assets(TABLE_OF[WEEK]),
+    description="What weeks come down to; their days are brought up to date with them.",
+)
+distil_months_job = dg.define_asset_job(
+    DISTIL_MONTHS_JOB,
+    selection=dg.AssetSelection.assets(TABLE_OF[MONTH]),
+    description="What months come down to; their weeks and days are brought up to date with them.",
+)
+friction_job = dg.define_asset_job(
+    FRICTION_JOB,
+    selection=dg.AssetSelection.assets("friction_clusters"),
+    description="What recurred in the days up to the partition.",
+)
+review_job = dg.define_asset_job(
+    REVIEW_JOB,
+    selection=dg.AssetSelection.assets("memory_file"),
+    description="Decisions from REVIEW.md into MEMORY.md.",
+)
+
+
+quality_job = dg.define_asset_job(
+    QUALITY_JOB,
+    selection=dg.AssetSelection.assets("quality_report"),
+    description="What the checks found and how quality goes, as a page.",
+)
+
+
+@dg.op(name="sync_todoist", description="Decisions from Todoist into MEMORY.md, proposals into Todoist.")
+def sync_todoist(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
+    opened = workspace.open()
+    if not opened.settings.todoist.enabled:
+        raise dg.Failure(TODOIST_IS_OFF, allow_retries=False)
+    try:
+        with open_todoist(opened.settings) as todoist:
+            done = sync(opened, todoist, datetime.now(UTC))
+    except (TodoistBusyError, TodoistRefusedError) as error:
+        raise dg.Failure(str(error), allow_retries=False) from None
+    context.add_output_metadata({name: len(ids) for name, ids in vars(done).items()})
+    context.log.info(_summary(done))
+
+
+@dg.job(
+    name=TODOIST_JOB,
+    description="Decisions from Todoist into MEMORY.md, proposals into Todoist.",
+    executor_def=dg.in_process_executor,
+)
+def todoist_job() -> None:
+    sync_todoist()
+
+
+def _summary(done: Reviewed) -> str:
+    return "; ".join(f"{name}: {', '.join(ids) or 'none'}" for name, ids in vars(done).items())
+
+
+@dg.op(description="Daily logs that are old and reflected on into memory/archive/.")
+def archive_daily_logs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
+    opened = workspace.open()
+    settings = opened.settings
+    if not settings.archive_after_days:
+        raise dg.Failure(ARCHIVING_IS_OFF, allow_retries=False)
+    stage = ReflectionsStage.from_workspace(opened)
+    done = archive_logs(settings, today(settings.zone), lambda day: why_not_reflected(stage, day))
+    context.add_output_metadata({"moved": len(done.moved), "waiting": len(done.waiting), "stuck": len(done.stuck)})
+    context.log.info(f"{len(done.moved)} logs were archived: {', '.join(map(str, done.moved)) or 'none'}")
+    for day, reason in sorted((done.waiting | done.stuck).items()):
+        context.log.warning(f"The log of {day} stays: {reason}")
+    if done.stuck:
+        first, reason = next(iter(done.stuck.items()))
+        raise dg.Failure(f"{len(done.stuck)} logs could not be moved, first {first}: {reason}", allow_retries=False)
+
+
+@dg.job(
+    name=ARCHIVE_JOB,
+    description="Old daily logs that are reflected on into memory/archive/.",
+    executor_def=dg.in_process_executor,
+)
+def archive_job() -> None:
+    archive_daily_logs()
+
+
+@dg.op(description="Dagster's record of runs that are old and whose results were all replaced.")
+def prune_runs(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
+    pruned = prune(context.instance, workspace.open().settings, datetime.now(UTC))
+    context.add_output_metadata({"runs": pruned.runs, "logs": pruned.logs, "bytes": pruned.bytes})
+    context.log.info(f"{pruned.runs} runs and {pruned.logs} logs are gone, {pruned.bytes / 1e6:,.1f} MB.")
+
+
+@dg.op(name="retire_rows", description="What is older than the settings keep_words_days and keep_days say.")
+def retire_old_rows(context: dg.OpExecutionContext, workspace: WorkspaceResource) -> None:
+    settings = workspace.open().settings
+    done = retire(settings, today(settings.zone))
+    context.add_output_metadata({f"days of {table}": len(retired.days) for table, retired in done.items()})
+    for table, retired in done.items():
+        if retired.days:
+            context.log.info(f"{table}: {len(retired.days)} days are no longer kept: {_told(retired.days)}.")
+        if retired.waiting:
+            context.log.warning(f"{table}: not up to date, and kept until they are: {_told(retired.waiting)}.")
+
+
+def _told(days: Sequence[date]) -> str:
+    return ", ".join(map(str, days)) if len(days) <= SHOWN else f"from {days[0]} to {days[-1]}"
+
+
+@dg.job(
+    name=PRUNE_JOB,
+    description="Takes out of Dagster's record what is old and was replaced, and of the tables what is older than "
+    "MEMORY_KEEP_WORDS_DAYS and MEMORY_KEEP_DAYS_… say, if they are set; what you decided on is left alone.",
+    executor_def=dg.in_process_executor,
+)
+def prune_job() -> None:
+    prune_runs()
+    retire_old_rows()
+
+
+JOBS = (
+    day_job,
+    own_day_job,
+    look_back_job,
+    summaries_job,
+    reflect_job,
+    pool_reflect_job,
+    distil_job,
+    distil_weeks_job,
+    distil_months_job,
+    friction_job,
+    review_job,
+    quality_job,
+    todoist_job,
+    archive_job,
+    prune_job,
+)

@@ -1,0 +1,102 @@
+"""A run that failed is told: by a notification of the desktop, or by a POST to an address."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from typing import Any
+
+import dagster as dg
+
+from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.redaction import redactor_of
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.sentences import clip
+
+TITLE = "memory_pipeline"
+MAX_TEXT = 400
+SECONDS = 10
+OFF, DESKTOP = "off", "desktop"
+
+
+class NotTellableError(MemoryPipelineError):
+    """The notification could not be given; the message says why."""
+
+
+def failure_sensor(settings: Settings) -> dg.SensorDefinition:
+    """On where the setting names somebody to tell."""
+
+    @dg.run_failure_sensor(
+        name="tell_failures",
+        minimum_interval_seconds=30,
+        default_status=dg.DefaultSensorStatus.STOPPED if settings.notify == OFF else dg.DefaultSensorStatus.RUNNING,
+        description="A run failed: tell whom MEMORY_NOTIFY names.",
+    )
+    def tell_failures(context: dg.RunFailureSensorContext, workspace: WorkspaceResource) -> dg.SkipReason | None:
+        opened = workspace.open()
+        if opened.settings.notify == OFF:
+            return dg.SkipReason("Nobody is to be told: MEMORY_NOTIFY is off.")
+        steps = [event.step_failure_data.error for event in context.get_step_failure_events()]
+        reasons = [_first_cause(error) for error in steps if error] or [context.failure_event.message or ""]
+        told = text_of(context.dagster_run.job_name, reasons[0])
+        try:
+            tell(opened.settings, redactor_of(opened.settings).redact(told))
+        except NotTellableError as error:
+            raise dg.Failure(str(error)) from None  # a red tick
+        return None
+
+    return tell_failures
+
+
+def _first_cause(error: Any) -> str:
+    while error.cause:
+        error = error.cause
+    return str(error.message)
+
+
+def text_of(job: str, reason: str) -> str:
+    """What is told, in one line."""
+    return clip(f"{job} failed: {' '.join(reason.split())}", MAX_TEXT) + " `memory status` and the Dagster UI say more."
+
+
+def tell(settings: Settings, text: str) -> None:
+    """Raises `NotTellableError` where it cannot be told."""
+    if settings.notify == DESKTOP:
+        _on_the_desktop(text)
+    elif settings.notify != OFF:
+        _post(settings.notify, text)
+
+
+def _on_the_desktop(text: str) -> None:
+    if sys.platform == "darwin":
+        script = f"display notification {json.dumps(text)} with title {json.dumps(TITLE)}"
+        command = ["osascript", "-e", script]
+    else:
+        command = ["notify-send", "--app-name", TITLE, TITLE, text]
+    if shutil.which(command[0]) is None:
+        raise NotTellableError(
+            f"MEMORY_NOTIFY=desktop: there is no {command[0]} on this machine; set an address instead."
+        )
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
+    except (subprocess.SubprocessError, OSError) as error:
+        raise NotTellableError(f"MEMORY_NOTIFY=desktop: {command[0]} failed: {error}") from None
+
+
+def _post(url: str, text: str) -> None:
+    data = json.dumps({"text": f"{TITLE}: {text}"}).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS):
+            return
+    except urllib.error.HTTPError as error:
+        error.close()
+        why = f"{error.code}"
+    except (OSError, ValueError) as error:
+        why = type(error).__name__  # its text may have the address, and that a token
+    raise NotTellableError(f"MEMORY_NOTIFY: the address did not take the notification ({why}).")

@@ -1,0 +1,127 @@
+"""The assets `segments` and `observations`."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.days import today
+from memory_pipeline.defs.orchestration import (
+    MODEL_RETRY,
+    ONE_RUN,
+    WorkspaceResource,
+    daily_partitions,
+    markdown_table,
+    run_stage,
+    table_spec,
+)
+from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.observations.evaluation import condensed
+from memory_pipeline.observations.observing import VERSION
+from memory_pipeline.observations.stage import ObservationsStage, observer_of
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.dates import clock_of
+from memory_pipeline.text.priorities import PRIORITIES
+from memory_pipeline.workspace.daily_log.markers import write_markers
+from memory_pipeline.workspace.workspace import Workspace
+
+PREVIEWED = 40
+
+
+def observation_assets(settings: Settings) -> dg.AssetsDefinition:
+    """`segments` and `observations`.
+
+    Model and prompts are part of their version, so that an edited prompt shows them as stale, once the code location is
+    reloaded. A run asks for what the settings and prompts say when it begins.
+    """
+    version = f"{VERSION} {observer_of(Workspace.open(settings)).version}"
+
+    @dg.multi_asset(
+        name="observe",
+        specs=[
+            table_spec(
+                "segments",
+                deps=["messages", "windows"],
+                version=version,
+                description="A topic ends where the user goes on behind something finished, where the words change "
+                "or after a pause. The narrative tells what was asked, what was done and how it ended.",
+            ),
+            table_spec(
+                "observations",
+                deps=["messages", "windows"],
+                version=version,
+                description="Facts with priority, time and the spans that carry them: quotes, or what the model of "
+                "OBSERVER_MODEL wrote and what was said bears out. Only windows marked `observed` have "
+                "rows, and those marked `rules_only` where the user set something. Also written to the day's log, "
+                "memory/YYYY-MM-DD.md.",
+            ),
+        ],
+        partitions_def=daily_partitions(settings),
+        backfill_policy=ONE_RUN,
+        retry_policy=MODEL_RETRY,
+        # where it cannot, Dagster 1.13 refuses a backfill on some starts: it compares how each key writes its days
+        can_subset=True,
+    )
+    def observe(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = workspace.open()
+        stage, calls_for = ObservationsStage.from_workspace(opened), calls_by_day(opened)
+        write_markers(opened.settings)  # of all days: where only the markers are others, no day is out of date
+        yield from run_stage(context, opened, stage, lambda table, day: describe(opened, table, day, calls_for))
+
+    return observe
+
+
+def calls_by_day(workspace: Workspace) -> Callable[[date], pl.DataFrame]:
+    """The model's calls for a day, whenever they were made. Those made before today are read once, not for each day."""
+    now, columns = today(workspace.settings.zone), ["for_day", "stage", "cached", "cost_usd"]
+
+    def read(days: Iterable[date]) -> pl.DataFrame:
+        return workspace.lake.read("ledger", days, columns).filter(pl.col("stage") == "observations")
+
+    before = read(day for day in workspace.lake.days("ledger") if day < now)
+    return lambda day: pl.concat([before, read(d for d in workspace.lake.days("ledger") if d >= now)]).filter(
+        pl.col("for_day") == day
+    )
+
+
+def describe(workspace: Workspace, table: str, day: date, calls_for: Callable[[date], pl.DataFrame]) -> dict[str, Any]:
+    frame = workspace.lake.read(table, [day])
+    if table == "segments":
+        narratives = frame.sort("dedupe_key", "position").select("narrative")
+        unparsed = frame.filter(~pl.col("parsed").fill_null(True))
+        problems = {"problems": markdown_table(unparsed.select("problem", "answer"))} if unparsed.height else {}
+        return problems | {
+            "windows": frame["dedupe_key"].n_unique(),
+            "unparsed": unparsed.height,
+            "preview": markdown_table(narratives),
+        }
+    tokens, said = condensed(workspace, day)
+    counts = {priority: int((frame["priority"] == priority).sum()) for priority in PRIORITIES}
+    flags = Counter(flag for flags in frame["flags"] for flag in flags)
+    calls = calls_for(day)
+    return (
+        counts
+        | dict(flags)
+        | {
+            "observers": ", ".join(sorted(frame["observer"].unique())),
+            "model_calls": calls.filter(~pl.col("cached")).height,
+            "spent_usd": float(calls["cost_usd"].sum()),
+            "tokens": int(frame["tokens"].sum()),
+            "compression_ratio": round(tokens / said, 4) if said else 0.0,
+            "preview": dg.MetadataValue.md(_preview(frame, workspace.settings)),
+        }
+    )
+
+
+def _preview(frame: pl.DataFrame, settings: Settings) -> str:
+    rows = frame.sort("observed_at").head(PREVIEWED).iter_rows(named=True)
+    marks, zone = settings.marks, settings.zone
+    lines = [
+        f"* {marks[o['priority']]} ({clock_of(o['observed_at'], zone, o['untimed'])}) {escaped(o['text'])}"
+        for o in rows
+    ]
+    more = [f"… and {frame.height - PREVIEWED} more"] if frame.height > PREVIEWED else []
+    return "\n".join([*lines, *more]) or "nothing worth keeping"

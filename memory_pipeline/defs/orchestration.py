@@ -1,0 +1,185 @@
+"""What all assets and checks share with Dagster: the partitions and the loop over days."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from datetime import date
+from typing import Any
+
+import dagster as dg
+import polars as pl
+from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
+
+from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
+from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
+from memory_pipeline.llm.errors import SetAsideError
+from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.settings import Settings, load_settings
+from memory_pipeline.stages import Stage, bring_up_to_date
+from memory_pipeline.workspace.free_space import require_space
+from memory_pipeline.workspace.workspace import Workspace
+
+# backfill policies are in beta and partitioned checks in preview in 1.13, which is why its version is pinned
+warnings.filterwarnings("ignore", category=dg.BetaWarning)
+warnings.filterwarnings("ignore", category=dg.PreviewWarning)
+
+ONE_RUN = dg.BackfillPolicy.single_run()
+GROUP = "memory"
+"""One for all: the UI folds several groups away, and the first thing to see should be the assets."""
+MODEL_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
+"""For steps that wait for the index's lock or a server; bad data is not retried."""
+FAILED_DAYS = "failed_days"
+"""Metadata of a step that failed: a sentence for each day that did, which begins with the day."""
+REBUILT = "rebuilt"
+"""Metadata of a day of a table: whether the run made it anew, or found it up to date."""
+UNTRIED_DAYS = "untried_days"
+"""How many days after them were left out, as they would have failed likewise."""
+STOPPED = "The run was stopped. Run it again; what is finished is kept."
+
+Describe = Callable[[str, date], Mapping[str, Any]]
+"""Metadata of a table's day, for the UI."""
+
+DayOfKey = Callable[[str], date]
+"""The `day` of a partition's rows: itself, or the last one of a week or month."""
+
+on_progress: ContextVar[Callable[[str, int], None] | None] = ContextVar("on_progress", default=None)
+"""Called with what a run is at, and how many days of a stage were finished since the last call; the command line draws
+its bar with it."""
+DAYS_TAG = "memory/days"
+"""The days of a run over a range, to be seen in the list of runs and filtered by."""
+
+
+def range_tags(first: date, last: date) -> dict[str, str]:
+    """Of a run over these partitions; weeks and months are named by their first day."""
+    days = f"{first}" if first == last else f"{first}...{last}"
+    return {ASSET_PARTITION_RANGE_START_TAG: f"{first}", ASSET_PARTITION_RANGE_END_TAG: f"{last}", DAYS_TAG: days}
+
+
+def daily_partitions(settings: Settings, youngest: int = 0) -> dg.DailyPartitionsDefinition:
+    """One partition per local day from the workspace's first one to that which is so many days old; 0 is today."""
+    return dg.DailyPartitionsDefinition(
+        start_date=f"{settings.start_date}", timezone=settings.timezone, end_offset=1 - youngest
+    )
+
+
+def weekly_partitions(settings: Settings, monday: date) -> dg.WeeklyPartitionsDefinition:
+    """One per week from this Monday to a Sunday, once it has ended: nothing is missing of the current one."""
+    return dg.WeeklyPartitionsDefinition(start_date=f"{monday}", timezone=settings.timezone, day_offset=1)
+
+
+def monthly_partitions(settings: Settings, first: date) -> dg.MonthlyPartitionsDefinition:
+    """One per month from the one that begins with this day, once it has ended."""
+    return dg.MonthlyPartitionsDefinition(start_date=f"{first}", timezone=settings.timezone)
+
+
+class WorkspaceResource(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """The workspace as the environment and its settings file say when a run or a tick begins."""
+
+    def open(self) -> Workspace:
+        return Workspace.open(load_settings())
+
+
+def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, version: str) -> dg.AssetSpec:
+    """An asset that is a table of the lake."""
+    return dg.AssetSpec(
+        table,
+        deps=list(deps),
+        description=f"One row is {TABLES[table].row}.\n\n{description}",
+        group_name=GROUP,
+        code_version=version,
+        kinds={"parquet", "polars"},
+        metadata={"dagster/column_schema": table_schema(table)},
+    )
+
+
+def lookback_dep(asset: str, settings: Settings) -> dg.AssetDep:
+    """A dependency on the days of the lookback; days before the first partition are no error."""
+    return dg.AssetDep(
+        asset,
+        partition_mapping=dg.TimeWindowPartitionMapping(
+            start_offset=1 - settings.lookback_days, allow_nonexistent_upstream_partitions=True
+        ),
+    )
+
+
+def table_schema(table: str) -> dg.TableSchema:
+    columns = TABLES[table].columns.items()
+    return dg.TableSchema([dg.TableColumn(name, duckdb_type(kind), COLUMN_NOTES[name]) for name, kind in columns])
+
+
+def days_of(
+    context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, day_of_key: DayOfKey = date.fromisoformat
+) -> dict[date, str]:
+    """The days of the run with their partitions, oldest first: stages may look back, so order matters."""
+    return dict(sorted((day_of_key(key), key) for key in context.partition_keys))
+
+
+def run_stage(
+    context: dg.AssetExecutionContext,
+    workspace: Workspace,
+    stage: Stage,
+    describe: Describe,
+    day_of_key: DayOfKey = date.fromisoformat,
+    *,
+    newest_first: bool = False,
+) -> list[dg.MaterializeResult[Any]]:
+    """Bring every day of the run up to date and report each of its tables by day, with the notes of what was built.
+
+    A day that fails does not stop the others; the step fails at the end and names it. Finished days are
+    stored, so the next run skips them. All tables of a stage are made together, whichever are selected.
+    """
+    selected = [table for table in stage.tables if dg.AssetKey(table) in context.selected_asset_keys]
+    failed: dict[date, Exception] = {}
+    untried = 0
+    lake, rebuilt, days = workspace.lake, 0, days_of(context, day_of_key)
+    report = on_progress.get()
+    ordered = list(reversed(days) if newest_first else days)
+    with lake.seen_once():
+        for done, day in enumerate(ordered, 1):
+            if report:
+                report(f"{stage.tables[-1]} {day}", 0)
+            try:
+                require_space(workspace.settings.workspace)
+                built = bring_up_to_date(stage, lake, day)
+            except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
+                # the retry policy would count it as a failure and begin the step again
+                raise dg.Failure(STOPPED, allow_retries=False) from None
+            except Exception as caught:
+                context.log.exception(f"{stage.tables[-1]} of {day} failed")
+                failed[day] = caught
+                if isinstance(caught, (TryAgainLaterError, CannotGoOnError)) and not isinstance(caught, SetAsideError):
+                    untried = len(ordered) - done
+                    break  # it would be the same for every other day
+                continue
+            rebuilt += built is not None
+            for warning in built.warnings if built else ():
+                context.log.warning(warning)
+            for table in selected:
+                rows = lake.read(table, [day]).height
+                metadata = {"dagster/row_count": rows, REBUILT: built is not None} | dict(describe(table, day))
+                metadata |= built.notes if built else {}
+                context.add_asset_metadata(metadata, asset_key=table, partition_key=days[day])
+            if report:
+                report(f"{stage.tables[-1]} {day}", 1)
+    if failed:
+        first, error = next(iter(failed.items()))
+        raise dg.Failure(
+            f"{len(failed)} of {len(days)} days failed, first {first}: {type(error).__name__}: {error}",
+            metadata={
+                FAILED_DAYS: dg.MetadataValue.json([f"{d}: {e}" for d, e in failed.items()]),
+                UNTRIED_DAYS: untried,
+            },
+            allow_retries=isinstance(error, TryAgainLaterError) and not isinstance(error, SetAsideError),
+        ) from error
+    context.log.info(f"{', '.join(stage.tables)}: {rebuilt} of {len(days)} days were out of date")
+    schema = {table: {"dagster/column_schema": table_schema(table)} for table in stage.tables}
+    return [dg.MaterializeResult(asset_key=table, metadata=schema[table]) for table in selected]
+
+
+def markdown_table(frame: pl.DataFrame, limit: int = 20) -> dg.MarkdownMetadataValue:
+    """The first rows as a Markdown table."""
+    head = frame.head(limit)
+    rows = [[escaped(f"{value}") for value in row] for row in head.iter_rows()]
+    lines = [" | ".join(head.columns), " | ".join("---" for _ in head.columns), *(" | ".join(row) for row in rows)]
+    more = f"\n\n… and {frame.height - limit} more" if frame.height > limit else ""
+    return dg.MetadataValue.md("\n".join(f"| {line} |" for line in lines) + more)

@@ -1,0 +1,147 @@
+"""The assets `proposals` and `memory_file`."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.defs.orchestration import (
+    GROUP,
+    MODEL_RETRY,
+    ONE_RUN,
+    WorkspaceResource,
+    daily_partitions,
+    markdown_table,
+    run_stage,
+    table_spec,
+)
+from memory_pipeline.embeddings.kept_open import indexes_kept_open
+from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.proposals.auto_fix import HOW_TO_UNDO
+from memory_pipeline.proposals.auto_promotion import HOW_TO_TAKE_BACK, in_shadow, report
+from memory_pipeline.proposals.events import ProposalLog, is_fix
+from memory_pipeline.proposals.memory_file import lines_of
+from memory_pipeline.proposals.review import Reconciled, reconcile
+from memory_pipeline.proposals.stage import VERSION, ProposalsStage
+from memory_pipeline.settings import Settings
+
+PREVIEWED = 40
+
+
+def proposal_assets(settings: Settings) -> dg.AssetsDefinition:
+    """`proposals`."""
+
+    @dg.multi_asset(
+        name="propose",
+        specs=[
+            table_spec(
+                "proposals",
+                deps=["reflections"],
+                version=VERSION,
+                description="High lines and notable medium ones, each offered once; what stands in MEMORY.md or was "
+                "offered before is merged into it (`supports`) and not offered again. Questions, "
+                "suppositions and orders that only tools or pastes gave are left out and counted. A "
+                "person decides in REVIEW.md or with `memory review`; what runs showed on seven days "
+                "without a decision expires.",
+            )
+        ],
+        partitions_def=daily_partitions(settings),
+        backfill_policy=ONE_RUN,
+        retry_policy=MODEL_RETRY,
+    )
+    def propose(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = workspace.open()
+        stage = ProposalsStage(opened)
+        decided = dict(ProposalLog(opened.lake).decisions.select("proposal_id", "decision").iter_rows())
+        with indexes_kept_open():
+            made = run_stage(context, opened, stage, lambda _, day: describe(stage, day, decided))
+        yield from made
+
+    return propose
+
+
+@dg.asset(
+    deps=["proposals"],
+    group_name=GROUP,
+    kinds={"markdown"},
+)
+def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
+    """MEMORY.md: the lines that a user approved, each under its section, once.
+
+    One file for all days, so it has no partitions. Decisions are read back from REVIEW.md and kept in the lake's
+    table `decisions`, approved lines are added to MEMORY.md and kept in `promotions` (`memory sql` shows both).
+    Nothing that a user wrote is changed, and a line that a user removed does not come back.
+    """
+    opened = workspace.open()
+    reconciled = reconcile(opened, datetime.now(UTC))
+    _report(context, reconciled)
+    log, path = ProposalLog(opened.lake), opened.settings.memory_file
+    lines = lines_of(path.read_bytes()) if path.exists() else []
+    for why in in_shadow(opened, log):
+        context.log.warning(f"MEMORY_AUTO_PROMOTE=on: {why}.")
+    shadow = "\n".join(f"* {sentence}" for sentence in report(opened, log))
+    return dg.MaterializeResult(
+        metadata={
+            "promoted": len(reconciled.promoted),
+            "promoted_automatically": len(reconciled.automatic),
+            "fixes_applied": len(reconciled.applied),
+            "fixes_offered_now": len(reconciled.offered),
+            "approved_now": len(reconciled.approved),
+            "rejected_now": len(reconciled.rejected),
+            "expired_now": len(reconciled.expired),
+            "offered_again_now": len(reconciled.reoffered),
+            "superseded_now": len(reconciled.superseded),
+            "fixes_withdrawn_now": len(reconciled.withdrawn),
+            "invalid_now": len(reconciled.invalid),
+            "pending": reconciled.pending,
+            "lines": len(lines),
+            "preview": dg.MetadataValue.md(
+                "\n".join(f"* {escaped(f'{line.section}: {line.text}')}" for line in lines[-PREVIEWED:])
+            ),
+            "path": dg.MetadataValue.path(path),
+            **({"auto_promotion": dg.MetadataValue.md(shadow)} if shadow else {}),
+        }
+    )
+
+
+def describe(stage: ProposalsStage, day: date, decided: dict[str, str]) -> dict[str, Any]:
+    lake = stage.lake
+    status = pl.col("proposal_id").replace_strict(decided, default="pending", return_dtype=pl.String)
+    frame = lake.read("proposals", [day]).with_columns(status.alias("status"))
+    return {f"left_out_{reason}": count for reason, count in stage.left_out(day).items()} | {
+        "pending": int((frame["status"] == "pending").sum()),
+        "merged": lake.read("supports", [day]).height,
+        "preview": markdown_table(frame.select("proposal_id", "section", "status", "text")),
+    }
+
+
+def _report(context: dg.AssetExecutionContext, reconciled: Reconciled) -> None:
+    for problem in reconciled.not_refreshed:
+        context.log.warning(problem)
+    if reconciled.damaged:
+        context.log.warning(
+            f"REVIEW.md was not read ({reconciled.damaged}); no decision was taken, the old file is in backups/, "
+            "and a fresh one was written."
+        )
+    if reconciled.ignored:
+        context.log.warning(f"REVIEW.md says nothing clear about {', '.join(reconciled.ignored)}; nothing was decided.")
+    for proposal_id, state in reconciled.already.items():
+        context.log.info(f"{proposal_id} is {state} already, so its line in an older copy of REVIEW.md was not read.")
+    for proposal_id, reason in reconciled.invalid.items():
+        context.log.warning(f"{proposal_id} was approved and is not in MEMORY.md: {reason}.")
+    for how in reconciled.to_make.values():
+        context.log.info(f"Approved. {how}")
+    for proposal_id, reason in reconciled.withdrawn.items():
+        context.log.info(f"{proposal_id} was withdrawn: {reason}.")
+    for proposal_id in reconciled.automatic:
+        context.log.info(f"{proposal_id} is {HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK}.")
+    for proposal_id in reconciled.too_late:
+        how = HOW_TO_UNDO if is_fix(proposal_id) else HOW_TO_TAKE_BACK
+        context.log.warning(f"{proposal_id} was decided on too late: it is {how}.")
+    for proposal_id, state in reconciled.late.items():
+        context.log.warning(
+            f"{proposal_id} is {state} already, so its line in REVIEW.md was not read; if it is to stay, write "
+            "it into MEMORY.md yourself."
+        )

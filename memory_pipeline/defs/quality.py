@@ -1,0 +1,98 @@
+"""The asset `quality_report`."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+
+from memory_pipeline.defs.orchestration import GROUP, WorkspaceResource
+from memory_pipeline.defs.quality_history import checks_of, results_of, seconds_by_stage
+from memory_pipeline.markdown.escaping import escaped
+from memory_pipeline.quality.report import Report, make_report
+from memory_pipeline.workspace.workspace import Workspace
+
+SECONDS_DAYS = 92
+"""Days back from which the time of stages is told."""
+DAYS_SHOWN, FAILURES_SHOWN = 31, 40
+
+
+def quality_assets(graph: Callable[[], AssetGraph]) -> dg.AssetsDefinition:
+    """`quality_report`. The graph has every check; it is asked for once the asset is made, for the asset is in it."""
+
+    @dg.asset(deps=["memory_file", "friction_clusters"], group_name=GROUP, kinds={"html"})
+    def quality_report(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
+        """What every check found by day, the figures of quality over time, and what to do about what failed, as one
+        page.
+
+        It judges nothing itself: the results are those that the checks' last runs stored. `memory report` makes the
+        same.
+        """
+        opened = workspace.open()
+        report = report_of(opened, context.instance, graph())
+        from memory_pipeline.quality.page import write_report  # with the drawing library, which few processes need
+
+        page = write_report(report, opened.settings.report_dir)
+        context.log.info(report.sentence)
+        return dg.MaterializeResult(metadata=describe(report) | {"page": dg.MetadataValue.url(page.as_uri())})
+
+    return quality_report
+
+
+def report_of(workspace: Workspace, instance: dg.DagsterInstance, graph: AssetGraph) -> Report:
+    """The report of what the instance has stored for the checks of this graph."""
+    return make_report(
+        workspace,
+        results_of(instance, graph),
+        checks_of(graph),
+        seconds_by_stage(instance, workspace.settings.zone, SECONDS_DAYS),
+        datetime.now(UTC).astimezone(workspace.settings.zone),
+    )
+
+
+def describe(report: Report) -> dict[str, Any]:
+    """What the UI shows of it: numbers that plot, days by checks, and why what failed did."""
+    means = {
+        f"{figure.key}_last_7_days": mean
+        for figure in report.figures
+        if report.last and (mean := figure.mean(report.last)) is not None
+    }
+    return {
+        "summary": report.sentence,
+        "results": report.judged,
+        "results_failed": len(report.failed),
+        "errors": sum(result.severe for result in report.failed),
+        "days_failed": len(report.days_failed),
+        "days_by_checks": dg.MetadataValue.md(_days_by_checks(report)),
+        "why": dg.MetadataValue.md(_why(report)),
+        "changes_since_last_week": dg.MetadataValue.md("\n".join(f"* {escaped(line)}" for line in report.changes)),
+        **means,
+    }
+
+
+def _days_by_checks(report: Report) -> str:
+    """A line for each of the last days that were judged, a column for each check that judges days."""
+    checks = [check for check in report.checked if check.is_by_day]
+    days = sorted({day for check in checks for day in check.results if day}, reverse=True)[:DAYS_SHOWN]
+    if not days:
+        return "No check has judged a day yet."
+    head = "| day | " + " | ".join(escaped(check.name) for check in checks) + " |"
+    lines = [head, "|---" * (len(checks) + 1) + "|"]
+    for day in days:
+        marks = (
+            "·" if (r := c.results.get(day)) is None else "✓" if r.passed else "✗" if r.severe else "!" for c in checks
+        )
+        lines.append(f"| {day} | " + " | ".join(marks) + " |")
+    return "\n".join(lines)
+
+
+def _why(report: Report) -> str:
+    newest = sorted(report.failed, key=lambda r: (r.day is None, f"{r.day}"), reverse=True)
+    lines = [
+        f"* **{result.day or 'all days'}** {escaped(result.name)}: "
+        f"{escaped(result.sentence or '; '.join(result.offenders[:1]) or 'failed')}"
+        for result in newest[:FAILURES_SHOWN]
+    ]
+    more = len(newest) - FAILURES_SHOWN
+    return "\n".join([*lines, *([f"* … and {more} more, in the page"] if more > 0 else [])]) or "Nothing failed."

@@ -1,0 +1,108 @@
+"""What Dagster has stored of checks and runs. Nothing else of the quality report knows Dagster."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import dagster as dg
+from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+
+from memory_pipeline.defs.check_results import NOTHING_SAID
+from memory_pipeline.defs.orchestration import REBUILT
+from memory_pipeline.markdown.escaping import unescaped
+from memory_pipeline.quality.results import Result
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+MAX_RESULTS = 20_000
+"""Of one check, the newest: years, and each day many times."""
+MAX_RUNS = 500
+ANEW = dg.MetadataValue.bool(True)
+
+
+def checks_of(graph: AssetGraph) -> dict[str, str]:
+    """The checks by name, each with the first sentence of what it says of itself, in the order of the assets."""
+    order = [key.to_user_string() for key in graph.toposorted_asset_keys]
+    keys = sorted(graph.asset_check_keys, key=lambda key: order.index(key.asset_key.to_user_string()))
+    told = {key: (graph.get_check_spec(key).description or "").strip().split("\n\n")[0] for key in keys}
+    return {f"{key.asset_key.to_user_string()}/{key.name}": " ".join(text.split()) for key, text in told.items()}
+
+
+def results_of(instance: dg.DagsterInstance, graph: AssetGraph) -> list[Result]:
+    """The latest of each check and day on which something was said. A run over a range stores its sum too, which is
+    left out."""
+    found = []
+    for key in graph.asset_check_keys:
+        partitioned = graph.get(key).partitions_def is not None
+        seen: set[str | None] = set()
+        for record in instance.event_log_storage.get_asset_check_execution_history(key, MAX_RESULTS):
+            evaluation = record.evaluation if record.status.value in ("SUCCEEDED", "FAILED") else None
+            partition = record.partition
+            if evaluation is None or partition in seen or (partition is None) == partitioned:
+                continue
+            seen.add(partition)
+            if NOTHING_SAID in evaluation.metadata:
+                continue
+            found.append(_result(key, partition, evaluation))
+    return sorted(found, key=lambda r: (r.day or date.min, r.name))
+
+
+def seconds_by_stage(instance: dg.DagsterInstance, zone: ZoneInfo, days: int) -> dict[str, dict[date, float]]:
+    """By step and the local day of its run: how long it took in all, where it succeeded."""
+    since = datetime.now(UTC) - timedelta(days=days)
+    ended = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
+    found: dict[str, dict[date, float]] = defaultdict(lambda: defaultdict(float))
+    for record in instance.get_run_records(dg.RunsFilter(statuses=ended, created_after=since), limit=MAX_RUNS):
+        day = record.create_timestamp.astimezone(zone).date()
+        run = record.dagster_run.run_id
+        for entry in instance.event_log_storage.get_logs_for_run(run, of_type=dg.DagsterEventType.STEP_SUCCESS):
+            event = entry.dagster_event
+            if event and event.step_key:
+                found[event.step_key][day] += event.step_success_data.duration_ms / 1000
+    return found
+
+
+def days_made(instance: dg.DagsterInstance, job: str, asset: str, most: int) -> list[tuple[set[date], float]]:
+    """Of the newest runs of a job that succeeded, so many at most: the days of which it made the asset anew, and the
+    seconds of the whole run. Without those that made none."""
+    found = []
+    filters = dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.SUCCESS])
+    for record in instance.get_run_records(filters, limit=most):
+        if record.start_time is None or record.end_time is None:
+            continue
+        logs = instance.event_log_storage.get_logs_for_run(
+            record.dagster_run.run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION
+        )
+        made = [event.dagster_event.step_materialization_data.materialization for event in logs if event.dagster_event]
+        days = {
+            date.fromisoformat(one.partition)
+            for one in made
+            if one.partition and one.asset_key == dg.AssetKey(asset) and one.metadata.get(REBUILT) == ANEW
+        }
+        if days:
+            found.append((days, record.end_time - record.start_time))
+    return found
+
+
+def _result(key: dg.AssetCheckKey, partition: str | None, evaluation: dg.AssetCheckEvaluation) -> Result:
+    numbers = {}
+    offenders: list[str] = []
+    for name, value in evaluation.metadata.items():
+        raw = value.value
+        if isinstance(raw, (int, float)) and not isinstance(raw, bool):
+            numbers[name] = float(raw)
+        elif isinstance(value, dg.MarkdownMetadataValue):
+            offenders += [unescaped(line[2:]) for line in value.value.splitlines() if line.startswith("- ")]
+    return Result(
+        key.asset_key.to_user_string(),
+        key.name,
+        date.fromisoformat(partition) if partition else None,
+        evaluation.passed,
+        evaluation.severity is dg.AssetCheckSeverity.ERROR,
+        evaluation.description or "",
+        numbers,
+        tuple(offenders),
+    )

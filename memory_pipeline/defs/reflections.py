@@ -1,0 +1,149 @@
+"""The assets `reflections` and `pool_reflections`."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.days import today
+from memory_pipeline.defs.orchestration import (
+    GROUP,
+    MODEL_RETRY,
+    ONE_RUN,
+    STOPPED,
+    WorkspaceResource,
+    daily_partitions,
+    lookback_dep,
+    markdown_table,
+    run_stage,
+    table_schema,
+    table_spec,
+)
+from memory_pipeline.embeddings.kept_open import indexes_kept_open
+from memory_pipeline.errors import CannotGoOnError
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.llm.errors import BudgetReachedError
+from memory_pipeline.reflections.pool import reflect_pool
+from memory_pipeline.reflections.stage import VERSION, ReflectionsStage, reflector_of
+from memory_pipeline.reflections.types import UnusableAnswerError
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.encoder import encoder_of
+from memory_pipeline.workspace.workspace import Workspace
+
+_BACKFILL = "dagster/backfill"
+NOT_ALONE = (
+    "Nothing was added, as this run is about other assets too or part of a backfill: materialize pool_reflections "
+    "alone or launch pool_reflect_job."
+)
+
+
+def reflection_assets(settings: Settings) -> dg.AssetsDefinition:
+    """`reflections`. Model and prompts are part of its version, so that an edited prompt shows it as stale."""
+    version = f"{VERSION} {reflector_of(Workspace.open(settings)).version}"
+
+    @dg.multi_asset(
+        name="reflect",
+        specs=[
+            table_spec(
+                "reflections",
+                deps=[lookback_dep(table, settings) for table in ("segments", "observations", "embeddings")],
+                version=version,
+                description="Over a lookback of days that ends with the partition, what says the same is one line "
+                "with its support; what is older than a day is condensed, from three days on to what "
+                "was laid down or said again. Newer state replaces older. With REFLECTOR_MODEL a model "
+                "writes the lines, and those stay that their observations carry. What a user wrote "
+                "into a day's log is reflected on with it (`notes`). A day without observations or "
+                "notes has no rows.",
+            )
+        ],
+        partitions_def=daily_partitions(settings),
+        backfill_policy=ONE_RUN,
+        retry_policy=MODEL_RETRY,
+    )
+    def reflect(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> Iterator[dg.MaterializeResult[Any]]:
+        opened = workspace.open()
+        with indexes_kept_open():
+            made = run_stage(
+                context, opened, ReflectionsStage.from_workspace(opened), lambda _, day: describe(opened, day)
+            )
+        yield from made
+
+    return reflect
+
+
+@dg.asset(
+    deps=["reflections"],
+    group_name=GROUP,
+    kinds={"parquet", "polars"},
+    metadata={"dagster/column_schema": table_schema("pool_reflections")},
+    retry_policy=MODEL_RETRY,
+)
+def pool_reflections(context: dg.AssetExecutionContext, workspace: WorkspaceResource) -> dg.MaterializeResult[Any]:
+    """What the reflections of all days but the last three come down to, in rows of 150 to 600 tokens.
+
+    Materialize it by hand and alone, about once a week, or launch `pool_reflect_job`: together with other assets and in
+    a backfill it does nothing and says so, as a model may have to be paid. Each time adds what was reflected on since,
+    all of it or, where a model fails on the way, nothing. Rows that are there are never reflected on again, and
+    `reflections` stays as it is. A section with little to say waits for more.
+    """
+    opened = workspace.open()
+    if not is_alone(context):
+        context.log.info(NOT_ALONE)
+        return dg.MaterializeResult(metadata=pool_of(opened.lake) | {"added": 0, "left_alone": NOT_ALONE})
+    encoder = encoder_of(opened.settings.embedding_model)
+    try:
+        done = reflect_pool(opened, reflector_of(opened), encoder, datetime.now(UTC))
+    except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
+        # the retry policy would count it as a failure and begin the step again
+        raise dg.Failure(STOPPED, allow_retries=False) from None
+    except (UnusableAnswerError, BudgetReachedError, CannotGoOnError) as error:
+        raise dg.Failure(f"Nothing was added: {error}", allow_retries=False) from error
+    context.log.info(f"{done.rows} rows of {done.lines} lines were added; {done.waiting} lines wait")
+    return dg.MaterializeResult(
+        metadata={
+            "added": done.rows,
+            "lines": done.lines,
+            "waiting": done.waiting,
+            "dropped_lines": done.dropped,
+            "input_tokens": done.input_tokens,
+            "output_tokens": done.output_tokens,
+            "compression_ratio": round(done.output_tokens / done.input_tokens, 4) if done.input_tokens else 0.0,
+        }
+        | pool_of(opened.lake)
+    )
+
+
+def is_alone(context: dg.AssetExecutionContext) -> bool:
+    """Whether the run was started for this asset and no other, by a user."""
+    return not (context.run.asset_selection or set()) - {context.asset_key} and _BACKFILL not in context.run.tags
+
+
+def pool_of(lake: Lake) -> dict[str, Any]:
+    """All that is in the pool, the newest first."""
+    frame = lake.read("pool_reflections")
+    preview = markdown_table(frame.reverse().select("section", "priority", "support", "text"))
+    return {"dagster/row_count": frame.height, "preview": preview}
+
+
+def asked_today(workspace: Workspace, day: date) -> dict[str, Any]:
+    """What a model took for the day since this morning; nothing where it was not asked."""
+    made = workspace.lake.read("ledger", [today(workspace.settings.zone)])
+    calls = made.filter((pl.col("for_day") == day) & (pl.col("stage") == "reflections") & ~pl.col("cached"))
+    return {"model_calls": calls.height, "spent_usd": float(calls["cost_usd"].sum())} if calls.height else {}
+
+
+def describe(workspace: Workspace, day: date) -> dict[str, Any]:
+    frame = workspace.lake.read("reflections", [day])
+    spent = int(frame["input_tokens"].max() or 0)  # type: ignore[arg-type]
+    tokens = int(frame["tokens"].sum())
+    shown = frame.sort("support", "last_seen", descending=True).select("section", "priority", "support", "text")
+    return asked_today(workspace, day) | {
+        "input_tokens": spent,
+        "output_tokens": tokens,
+        "compression_ratio": round(tokens / spent, 4) if spent else 0.0,
+        "superseded": int(frame["superseded"].list.len().sum() or 0),
+        "reflectors": ", ".join(sorted(frame["reflector"].unique())),
+        "preview": markdown_table(shown),
+    }

@@ -1,0 +1,122 @@
+"""What runs by the clock, in the workspace's time zone: distilling at five, reflecting at six, friction at seven, the
+quality report half an hour later."""
+
+from datetime import date, timedelta
+from zoneinfo import ZoneInfo
+
+import dagster as dg
+
+from memory_pipeline.days import day_of
+from memory_pipeline.defs.empty_partitions import graph_of, report_empty_partitions
+from memory_pipeline.defs.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, PRUNE_JOB, QUALITY_JOB, REFLECT_JOB
+from memory_pipeline.defs.orchestration import WorkspaceResource, range_tags
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK
+from memory_pipeline.distillation.stage import DistillationStage, due_periods, state_of
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.settings import Settings
+
+DISTIL_SCHEDULES = {DAY: "distil_at_five", WEEK: "distil_weeks_at_five", MONTH: "distil_months_at_five"}
+RUNNING, STOPPED = dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
+
+
+def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
+    """All of them. Each asks for the same day only once."""
+
+    def day_that_ended(context: dg.ScheduleEvaluationContext) -> str:
+        """The local day before the tick, also on the days of a clock change and when the tick runs late."""
+        local = context.scheduled_execution_time.astimezone(ZoneInfo(settings.timezone))
+        return f"{local.date() - timedelta(days=1)}"
+
+    @dg.schedule(
+        job_name=REFLECT_JOB,
+        cron_schedule="0 6 * * *",
+        execution_timezone=settings.timezone,
+        default_status=RUNNING,
+        description="Reflect on the day that ended and offer what is worth remembering in REVIEW.md.",
+    )
+    def reflect_at_six(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        day = day_that_ended(context)
+        if day < f"{settings.start_date}":  # a workspace that was made today
+            return dg.SkipReason(f"{day} is before the workspace's first day.")
+        return dg.RunRequest(run_key=f"reflect:{day}", partition_key=day)
+
+    @dg.schedule(
+        job_name=FRICTION_JOB,
+        cron_schedule="0 7 * * *",
+        execution_timezone=settings.timezone,
+        default_status=RUNNING,
+        description="Look for patterns in the days up to yesterday, once these have been reflected on.",
+    )
+    def friction_at_seven(
+        context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource
+    ) -> dg.RunRequest | dg.SkipReason:
+        day = day_that_ended(context)
+        # of the lake: Dagster also counts a day that was reported as it began, when nobody had said anything
+        if date.fromisoformat(day) not in workspace.open().lake.days("reflections"):
+            return dg.SkipReason(f"{day} has not been reflected on; materialize `reflections` of that day first.")
+        return dg.RunRequest(run_key=f"friction:{day}", partition_key=day)
+
+    def whole(name: str, job: str, cron: str, description: str, *, is_on: bool = True) -> dg.ScheduleDefinition:
+        """Of a job without days."""
+
+        @dg.schedule(
+            name=name,
+            job_name=job,
+            cron_schedule=cron,
+            execution_timezone=settings.timezone,
+            default_status=RUNNING if is_on else STOPPED,
+            description=description,
+        )
+        def once(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+            return dg.RunRequest(run_key=f"{job.removesuffix('_job')}:{day_that_ended(context)}")
+
+        return once
+
+    return [
+        *(_distilling(settings, level) for level in LEVELS),
+        reflect_at_six,
+        friction_at_seven,
+        whole("report_at_half_past_seven", QUALITY_JOB, "30 7 * * *", "Write the quality report of all days."),
+        whole(
+            "archive_at_eight",
+            ARCHIVE_JOB,
+            "0 8 * * *",
+            "Archive the daily logs that have become old enough. Off unless MEMORY_ARCHIVE_AFTER_DAYS is set.",
+            is_on=settings.archive_after_days > 0,
+        ),
+        whole(
+            "prune_on_sunday",
+            PRUNE_JOB,
+            "0 4 * * 0",
+            "Take out of Dagster's record what is older than MEMORY_KEEP_RUNS_DAYS and was replaced, and of the tables "
+            "what is older than MEMORY_KEEP_WORDS_DAYS and MEMORY_KEEP_DAYS_… say.",
+            is_on=any((settings.keep_runs_days, settings.keep_words_days, *settings.keep_days.model_dump().values())),
+        ),
+    ]
+
+
+def _distilling(settings: Settings, level: int) -> dg.ScheduleDefinition:
+    """One run over what is due of a level. Each level has a schedule, as it has a job; in which order they run does not
+    matter, since each brings what it is made of up to date."""
+
+    @dg.schedule(
+        name=DISTIL_SCHEDULES[level],
+        job_name=DISTIL_JOBS[level],
+        cron_schedule="0 5 * * *",
+        execution_timezone=settings.timezone,
+        default_status=RUNNING,
+        description=f"Distil the {NAMES[level]}s that are old enough or grew since.",
+    )
+    def distil(context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource) -> dg.RunRequest | dg.SkipReason:
+        opened = workspace.open()
+        if level == DAY:
+            catalogue = Catalogue(opened.lake, opened.settings)
+            report_empty_partitions(context.instance, opened, catalogue, graph_of(context))
+        stage = DistillationStage(opened, level, day_of(context.scheduled_execution_time, opened.settings.zone))
+        due = due_periods(stage)
+        if not due:
+            return dg.SkipReason(f"Every {NAMES[level]} that is old enough is distilled.")
+        tags = range_tags(due[0].key, due[-1].key)
+        return dg.RunRequest(run_key=f"distil:{state_of(stage, due)}", tags=tags)
+
+    return distil

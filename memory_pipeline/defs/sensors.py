@@ -1,0 +1,236 @@
+"""What is watched: the session directories, the observations of today, REVIEW.md, and tasks in Todoist.
+
+The session directories are the queue: a rescan finds whatever was missed.
+"""
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+
+import dagster as dg
+
+from memory_pipeline.days import day_of, today
+from memory_pipeline.defs.empty_partitions import graph_of, report_empty_partitions
+from memory_pipeline.defs.jobs import DAY_JOB, REFLECT_JOB, REVIEW_JOB, TODOIST_IS_OFF, TODOIST_JOB
+from memory_pipeline.defs.notifications import failure_sensor
+from memory_pipeline.defs.orchestration import WorkspaceResource
+from memory_pipeline.defs.under_way import runs_over_days
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.llm.own_sessions import is_inside
+from memory_pipeline.planning import Stages
+from memory_pipeline.proposals.todoist.client import TodoistBusyError, TodoistRefusedError, open_todoist
+from memory_pipeline.proposals.todoist.planning import plan
+from memory_pipeline.sessions.catalogue import Catalogue
+from memory_pipeline.sessions.discovery import find_sources, roots
+from memory_pipeline.settings import Settings
+
+MAX_ATTEMPTS = 3
+"""Runs that are asked for with one and the same input, when they fail."""
+MAX_DAYS = 20
+"""Days asked for in one tick; the rest is found again by the next."""
+RUNS_LOOKED_AT = 500
+RECENT_DAYS = 7
+"""Days that are asked for however many are due."""
+REFRESH_SECONDS = 2.0
+"""Time for reading changed files in one tick: the sensor shares its process with the UI's other questions."""
+SETTLED_SECONDS = 3.0
+"""Age of a REVIEW.md that no editor is writing any more."""
+TODOIST_SECONDS = 10.0
+"""Most that each step of the one request of a tick may take."""
+INPUT_TAG, SAVED_TAG, WORK_TAG = "memory/input", "memory/review", "memory/todoist"
+"""Name the state of the inputs that a run was asked for; in Todoist's also the hour, as what cannot be done is tried
+again each hour."""
+
+
+def session_sensor_from(first_day: date) -> dg.SensorDefinition:
+    """Asks for no day before the first one of the partitions, as they were loaded."""
+
+    @dg.sensor(
+        job_name=DAY_JOB,
+        minimum_interval_seconds=60,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Session files are new or have grown and are idle: materialize the days that they touch.",
+    )
+    def session_sensor(
+        context: dg.SensorEvaluationContext, workspace: WorkspaceResource
+    ) -> dg.SensorResult | dg.SkipReason:
+        if is_inside():
+            return dg.SkipReason("This process was started by a model command of the pipeline itself.")
+        opened, now = workspace.open(), datetime.now(UTC)
+        settings = opened.settings
+        catalogue = Catalogue(opened.lake, settings)
+        day = f"{day_of(now, settings.zone)}"
+        if context.cursor and context.cursor != day:  # it has begun, and nothing is there yet; at first the UI reports
+            report_empty_partitions(context.instance, opened, catalogue, graph_of(context))
+        context.update_cursor(day)
+        seen = catalogue.refresh(find_sources(roots(settings)), seconds=REFRESH_SECONDS)
+        stages = Stages.from_settings(settings, catalogue, now, for_planning=True)
+        due = {
+            day: state_of(stages, day, day_of(now, settings.zone))
+            for day in settled_days(catalogue, now)
+            if not stages.is_current(day)
+        }
+        failed = failed_runs(context.instance)
+        hopeless = [day for day, fingerprint in due.items() if failed[fingerprint] >= MAX_ATTEMPTS]
+        summary = f"{seen.files} session files, {seen.changed} changed, {seen.left} still to be read"
+        if hopeless:
+            summary += (
+                f"; {MAX_ATTEMPTS} runs failed for {', '.join(map(str, hopeless))}: see why and run these by hand"
+            )
+        older = [day for day in due if day < first_day]
+        if older:
+            summary += f"; {len(older)} days from {older[0]} on are before the partitions: reload the code location"
+        due = {day: key for day, key in due.items() if day not in hopeless and day not in older}
+        history = history_of(due, day_of(now, settings.zone))
+        if history:
+            summary += (
+                f"; {len(history)} days from {history[0]} to {history[-1]} are too many to be asked for one by one: "
+                "call `memory backfill`, or start a backfill of these days here"
+            )
+        requests = [
+            dg.RunRequest(run_key=f"{day}:{key}:{failed[key]}", partition_key=f"{day}", tags={INPUT_TAG: key})
+            for day, key in due.items()
+            if day not in history
+        ]
+        if requests and (busy := runs_over_days(context.instance)):
+            others = f" and {len(busy) - 1} more" if len(busy) > 1 else ""
+            return dg.SkipReason(
+                f"{summary}; {len(requests)} days are due and are looked at again when what is under way has ended: "
+                f"{busy[0]}{others}."
+            )
+        context.log.info(summary)
+        return (
+            dg.SensorResult(run_requests=requests[:MAX_DAYS])
+            if requests
+            else dg.SkipReason(f"{summary}; no day is asked for.")
+        )
+
+    return session_sensor
+
+
+def state_of(stages: Stages, day: date, today: date) -> str:
+    """What a run of the day would be asked for. One that waits for something is asked for once more on each new day:
+    a model's budget begins again then."""
+    fingerprint = stages.fingerprint(day)
+    return f"{fingerprint}:{today}" if stages.is_incomplete(day) else fingerprint
+
+
+def history_of(due: Iterable[date], now: date) -> list[date]:
+    """The due days that are left to a backfill, which does them all in one run: those of long ago, if they are many."""
+    old = [day for day in due if (now - day).days >= RECENT_DAYS]
+    return old if len(old) > MAX_DAYS else []
+
+
+def settled_days(catalogue: Catalogue, now: datetime) -> list[date]:
+    """Days none of whose sessions is being written to, oldest first: a day looks back on those before it."""
+    return [
+        day
+        for day in catalogue.days()
+        if all(catalogue.is_idle(path, day, now) for path in catalogue.files_of(day) if path in catalogue.present)
+    ]
+
+
+def failed_runs(instance: dg.DagsterInstance) -> Counter[str]:
+    """By fingerprint: how many of this sensor's latest runs failed with no success after them."""
+    runs = instance.get_runs(dg.RunsFilter(job_name=DAY_JOB), limit=RUNS_LOOKED_AT)  # newest first
+    failed: Counter[str] = Counter()
+    done: set[str] = set()
+    for run in runs:
+        key = run.tags.get(INPUT_TAG)
+        if key and run.status == dg.DagsterRunStatus.SUCCESS:
+            done.add(key)
+        elif key and run.status == dg.DagsterRunStatus.FAILURE and key not in done:
+            failed[key] += 1
+    return failed
+
+
+@dg.sensor(
+    job_name=REFLECT_JOB,
+    minimum_interval_seconds=300,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Today's observations have passed MEMORY_REFLECT_EARLY_TOKENS: reflect on today now, once.",
+)
+def reflect_early(context: dg.SensorEvaluationContext, workspace: WorkspaceResource) -> dg.RunRequest | dg.SkipReason:
+    if is_inside():
+        return dg.SkipReason("This process was started by a model command of the pipeline itself.")
+    opened = workspace.open()
+    return early_request(opened.lake, today(opened.settings.zone), opened.settings.reflect_early_tokens)
+
+
+def early_request(lake: Lake, day: date, threshold: int) -> dg.RunRequest | dg.SkipReason:
+    """The run for a day with so many tokens of observations; its key is the day's, so it is asked for once."""
+    tokens = int(lake.read("observations", [day], ["tokens"])["tokens"].sum())
+    if tokens < threshold:
+        return dg.SkipReason(f"The observations of {day} have {tokens:,} tokens, fewer than {threshold:,}.")
+    return dg.RunRequest(run_key=f"reflect_early:{day}", partition_key=f"{day}")
+
+
+@dg.sensor(
+    job_name=REVIEW_JOB,
+    minimum_interval_seconds=30,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="REVIEW.md was saved by a person: read the decisions and bring MEMORY.md up to date.",
+)
+def review_sensor(context: dg.SensorEvaluationContext, workspace: WorkspaceResource) -> dg.SensorResult | dg.SkipReason:
+    settings = workspace.open().settings
+    path, shown = settings.review_file, settings.review_shown
+    if not path.exists():
+        return dg.SkipReason("There is no REVIEW.md yet.")
+    if time.time() - path.stat().st_mtime < SETTLED_SECONDS:
+        return dg.SkipReason("REVIEW.md was saved just now; an editor may still be writing.")
+    data = path.read_bytes()
+    if shown.exists() and shown.read_bytes() == data:
+        return dg.SkipReason("REVIEW.md is as it was written.")
+    saved = f"{hashlib.sha256(data).hexdigest()}:{path.stat().st_mtime_ns}"
+    filters = dg.RunsFilter(job_name=REVIEW_JOB, tags={SAVED_TAG: saved}, statuses=[dg.DagsterRunStatus.FAILURE])
+    failed = context.instance.get_runs_count(filters)
+    if failed >= MAX_ATTEMPTS:
+        return dg.SkipReason(f"{failed} runs failed for REVIEW.md as it is; see why, then save it again.")
+    request = dg.RunRequest(run_key=f"review:{saved}:{failed}", tags={SAVED_TAG: saved})
+    return dg.SensorResult(run_requests=[request])
+
+
+def sensors(settings: Settings) -> list[dg.SensorDefinition]:
+    """All of them; the one for Todoist is off unless it is switched on."""
+
+    @dg.sensor(
+        job_name=TODOIST_JOB,
+        minimum_interval_seconds=120,
+        default_status=dg.DefaultSensorStatus.RUNNING if settings.todoist.enabled else dg.DefaultSensorStatus.STOPPED,
+        description="A task was completed, deleted, edited or labelled in Todoist, or proposals are no tasks yet.",
+    )
+    def todoist_sensor(
+        context: dg.SensorEvaluationContext, workspace: WorkspaceResource
+    ) -> dg.SensorResult | dg.SkipReason:
+        opened, now = workspace.open(), datetime.now(UTC)
+        if not opened.settings.todoist.enabled:
+            return dg.SkipReason(TODOIST_IS_OFF)
+        if context.cursor and now < datetime.fromisoformat(context.cursor):
+            return dg.SkipReason(f"Todoist asked to wait until {context.cursor}.")
+        try:
+            with open_todoist(opened.settings, patience=0, seconds=TODOIST_SECONDS) as todoist:
+                due = plan(opened, todoist.review_tasks()).due
+        except TodoistBusyError as busy:
+            context.update_cursor((now + timedelta(seconds=busy.wait)).isoformat(timespec="seconds"))
+            return dg.SkipReason(str(busy))
+        except TodoistRefusedError as error:
+            raise dg.Failure(str(error)) from None  # a red tick: nothing will work until a user does something
+        if not due:
+            return dg.SkipReason("Every proposal in review is a task, and none of them was decided.")
+        work = f"{hashlib.sha256(' '.join(due).encode()).hexdigest()[:16]}:{now:%Y-%m-%dT%H}"
+        filters = dg.RunsFilter(job_name=TODOIST_JOB, tags={WORK_TAG: work}, statuses=[dg.DagsterRunStatus.FAILURE])
+        failed = context.instance.get_runs_count(filters)
+        if failed >= MAX_ATTEMPTS:
+            return dg.SkipReason(f"{failed} runs failed in this hour; see why. It is tried again in the next.")
+        context.log.info(", ".join(due))
+        return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"todoist:{work}:{failed}", tags={WORK_TAG: work})])
+
+    return [
+        session_sensor_from(settings.start_date),
+        reflect_early,
+        review_sensor,
+        todoist_sensor,
+        failure_sensor(settings),
+    ]

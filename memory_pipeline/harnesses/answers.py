@@ -1,0 +1,158 @@
+"""What a user says through a tool: answers to its questions, and words with which a plan or a call is let through or
+refused. Every harness words it in another way; what they have in common is read here.
+
+A tool that asks is known by its questions in the arguments, which offer options or come as a list, and by the answer to
+one of them in what it gave back; not by its name. Other tools that take a question ask it of a program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from memory_pipeline.harnesses.model import Answering
+from memory_pipeline.harnesses.records import JsonObject, text_of
+
+_ASKING = ("question", "prompt")
+_NAMING = ("id", "question", "prompt", "header", "label")
+"""Fields of a question by which an answer may name it."""
+_SAYING = ("answers", "answer", "selected", "labels", "label", "value", "text")
+"""Fields of an answer, of which the first that is there holds what was chosen."""
+_NOTES = ("notes", "note", "custom")
+"""Fields of an answer that hold what was written beside the choice."""
+_NOTE = re.compile(r"user_note: ?")
+_NOTHING = re.compile(r"unanswered|\(?no (?:option selected|answer(?: provided)?|input)\)?", re.IGNORECASE)
+# The model's advice, which it writes into the name of an option.
+_ADVICE = re.compile(r"\s*\(Recommended\)(?=,|\Z)")
+_TOLD = re.compile(r"(?:User has answered your questions?|Your questions? ha(?:s|ve) been answered):\s*")
+_TOLD_END = re.compile(r"\.? You can now continue with [^\n]*\Z")
+# Between the answer and the next question a preview of the option may stand, and the user's notes.
+_AFTER_ANSWER = re.compile(r'"(?: selected preview:\n.*?)?(?:\.? (?:user )?notes: (?P<notes>.*?))?[\s,.]*\Z', re.DOTALL)
+_ANY_QUESTION = re.compile(r'(?:\A|(?<=, ))"(?P<question>[^"]+)"="')
+_LISTED = re.compile(
+    r'^- "(?P<question>.*?)"\n  (?:Answer: (?P<answer>.*?)|\(No answer provided\))'
+    r'(?:\n  User notes: (?P<notes>.*?))?(?=\n- "|\s*\Z)',
+    re.DOTALL | re.MULTILINE,
+)
+
+
+class Answer(NamedTuple):
+    """Words of the user in what a tool gave back."""
+
+    text: str
+    to: Answering
+    answered: str
+    """The question, the plan or the call that they answer; "" where it is not known any more."""
+
+
+REFUSED = Answer("", "refused call", "")
+"""Marks the result of a call that the user refused, with or without words."""
+
+
+class _Question(NamedTuple):
+    text: str
+    names: tuple[str, ...]
+
+
+def asks(arguments: object) -> bool:
+    """Whether a call asks a question, of whomever."""
+    return bool(_questions(arguments))
+
+
+def answers_given(arguments: object, given: object, told: str = "") -> list[Answer]:
+    """The user's answers to the questions in the arguments of a call, in the order of the questions.
+
+    `given` is what the harness stored of them as data, an object with `answers` or `answer`; `told` is what the model
+    was told, which is read where there is no such object.
+    """
+    questions = _questions(arguments)
+    found = list(_from_data(questions, given)) if isinstance(given, dict) else []
+    return found or list(_as_told(questions, told))
+
+
+def answers_listed(text: str) -> list[Answer]:
+    """Answers listed below each other, as Claude Code does when a user wants to talk about the questions first."""
+    found = (_answer(q["question"], [q["answer"] or ""], q["notes"]) for q in _LISTED.finditer(text))
+    return [answer for answer in found if answer]
+
+
+def _questions(arguments: object) -> list[_Question]:
+    if not isinstance(arguments, dict):
+        return []
+    listed, options = arguments.get("questions"), arguments.get("options")
+    found = listed if isinstance(listed, list) else [arguments] if isinstance(options, list) else []
+    return [_question(number, q) for number, q in enumerate(found) if isinstance(q, dict) and _text_in(q, _ASKING)]
+
+
+def _question(number: int, question: JsonObject) -> _Question:
+    names = (text_of(question.get(name)) for name in _NAMING)
+    return _Question(_text_in(question, _ASKING), (*filter(None, names), str(number)))
+
+
+def _text_in(values: JsonObject, names: Sequence[str]) -> str:
+    return next((value for name in names if (value := text_of(values.get(name)).strip())), "")
+
+
+def _from_data(questions: list[_Question], given: JsonObject) -> Iterator[Answer]:
+    answers = given.get("answers", given.get("answer"))
+    notes = given.get("annotations")
+    for number, question in enumerate(questions):
+        chosen = _of_question(answers, question, number, len(questions))
+        beside = _of_question(notes, question, -1, 0)
+        answer = _answer(question.text, *_choice_and_notes(chosen), *_choice_and_notes(beside)[1:])
+        if answer:
+            yield answer
+
+
+def _of_question(answers: object, question: _Question, number: int, of: int) -> object:
+    """What answers this question: by one of its names, else by its place."""
+    if isinstance(answers, dict):
+        return next((answers[name] for name in question.names if name in answers), None)
+    if isinstance(answers, list):
+        named = [a for a in answers if isinstance(a, dict) and _text_in(a, _NAMING[:3])]
+        if named:
+            return next((a for a in named if _text_in(a, _NAMING[:3]) in question.names), None)
+        return answers[number] if len(answers) == of else None
+    return answers if of == 1 else None
+
+
+def _choice_and_notes(value: object) -> tuple[list[str], str]:
+    """What was chosen, and what was written beside it."""
+    if isinstance(value, dict):
+        chosen = next((value[name] for name in _SAYING if value.get(name)), None)
+        choice, notes = _choice_and_notes(chosen)
+        beside = [text for name in _NOTES if (text := text_of(value.get(name))) and text not in choice]
+        return choice, "\n".join(filter(None, [notes, *beside]))
+    texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+    choice = [text for text in texts if not _NOTE.match(text)]
+    return choice, "\n".join(text[mark.end() :] for text in texts if (mark := _NOTE.match(text)))
+
+
+def _answer(question: str, choice: Sequence[str], *notes: str | None) -> Answer | None:
+    chosen = ", ".join(text for text in map(str.strip, choice) if text and not _NOTHING.fullmatch(text))
+    chosen = _ADVICE.sub("", chosen)
+    said = ":\n".join(filter(None, [chosen, "\n".join(filter(None, ((note or "").strip() for note in notes)))]))
+    return Answer(said, "question", question) if said else None
+
+
+def _as_told(questions: list[_Question], told: str) -> Iterator[Answer]:
+    """From `"question"="answer", …`: the questions are looked for, since both may hold quotation marks."""
+    opening = _TOLD.match(told)
+    if not opening:
+        return
+    text = _TOLD_END.sub("", told[opening.end() :])
+    places: list[tuple[str, int, int]] = []
+    for question in questions:
+        begin = text.find(mark := f'"{question.text}"="', places[-1][2] if places else 0)
+        if begin >= 0:
+            places.append((question.text, begin, begin + len(mark)))
+    if not places:  # the call is not in this file
+        places = [(found["question"], *found.span()) for found in _ANY_QUESTION.finditer(text)]
+    ends = [*(begin for _, begin, _ in places[1:]), len(text)]
+    for (question_text, _, start), end in zip(places, ends, strict=True):
+        said = text[start:end].rstrip(", ")
+        rest = _AFTER_ANSWER.search(said)
+        answer = _answer(question_text, [said[: rest.start()] if rest else said], rest["notes"] if rest else None)
+        if answer:
+            yield answer

@@ -1,0 +1,75 @@
+"""What a user says in the result of a tool of Claude Code."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from memory_pipeline.harnesses.answers import Answer, answers_given, answers_listed
+from memory_pipeline.harnesses.content import call_text
+from memory_pipeline.harnesses.records import text_of
+
+_REFUSED = (
+    "The user doesn't want to proceed with this tool use.",
+    "The user doesn't want to take this action right now.",
+    "Permission for this tool use was denied. The tool use was rejected",
+    "The agent proposed a plan that was rejected by the user.",
+    "The user rejected this plan",
+    "The user wants to clarify these questions.",
+    "The user has indicated they have provided enough answers",
+    "User declined to answer questions",
+    "User rejected tool use",
+)
+_DENIED_BY_USER = "user-rejected"
+_SAID = re.compile(r"\b[Tt]he user said:\s*\n?")
+_WRAPPER = 500
+"""Characters within which the user's words begin; what is refused is not quoted before them."""
+_NOTE_TO_MODEL = re.compile(r"\n+Note: The user's next message may contain a correction or preference\..*\Z", re.DOTALL)
+_ABOUT_QUESTIONS = ("The user wants to clarify these questions.", "The user has indicated they have provided enough")
+_APPROVED = re.compile(r"User has approved (?:your plan|the plan|exiting plan mode)")
+_PLAN = re.compile(r"^## Approved Plan(?: \(edited by user\))?:\n", re.MULTILINE)
+
+
+class Call(NamedTuple):
+    """A call whose result is awaited."""
+
+    name: str
+    arguments: object
+
+    @property
+    def text(self) -> str:
+        return call_text(self.name, self.arguments) if self.name else ""
+
+
+class Heard(NamedTuple):
+    """What there is of the user in a tool's result."""
+
+    answers: list[Answer]
+    refused: bool
+    """The user refused, so that nothing failed."""
+
+
+def heard(call: Call, text: str, *, is_error: bool, denial: object, result: object) -> Heard:
+    """The user's words in a result; `denial` and `result` are `toolDenialKind` and `toolUseResult` of its record."""
+    if is_error and (denial == _DENIED_BY_USER or text.startswith(_REFUSED)):
+        return Heard(_words_of_refusal(call, text), refused=True)
+    if not is_error and (approved := _APPROVED.match(text)):
+        plan = _PLAN.search(text)
+        proposed = text[plan.end() :] if plan else _plan_in(call.arguments) or _plan_in(result)
+        return Heard([Answer(approved[0], "approved plan", proposed.strip())], refused=False)
+    return Heard([] if is_error else answers_given(call.arguments, result, text), refused=False)
+
+
+def _words_of_refusal(call: Call, text: str) -> list[Answer]:
+    said = _SAID.search(text, 0, _WRAPPER)
+    words = _NOTE_TO_MODEL.sub("", text[said.end() :] if said else text).strip()
+    if words.startswith(_ABOUT_QUESTIONS):
+        return answers_listed(words)
+    if not said or not words:
+        return []
+    plan = _plan_in(call.arguments)
+    return [Answer(words, "refused plan", plan) if plan else Answer(words, "refused call", call.text)]
+
+
+def _plan_in(value: object) -> str:
+    return text_of(value.get("plan")) if isinstance(value, dict) else ""

@@ -1,0 +1,79 @@
+"""Prompts that the user typed while the agent worked, of which nothing else is kept.
+
+Each movement of the queue is a record without `uuid`: `enqueue` with the text, then `dequeue` (sent: a record of the
+user follows), `remove` (handed to the model in the middle of a turn) or `popAll` (back in the user's input, not sent).
+Versions that write attachments keep what they hand over as one of them; those before keep it nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from memory_pipeline.harnesses.speakers import split_content_by_speaker
+from memory_pipeline.harnesses.transcript import Place
+
+# the program's own check: what has another slash in its first word is a path
+_COMMAND = re.compile(r"/[\w:-]+(?!\S)")
+
+
+class Queued(NamedTuple):
+    """What came into the queue."""
+
+    typed: str
+    """The user's own words in it; of a command its arguments."""
+    content: object
+    identity: str
+    place: Place
+    after: int
+    """The record of the conversation that was the last one then; -1 before the first."""
+
+
+class Queue:
+    """Follows the queue through a session. It is first in, first out; only newer versions say what left it."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Queued] = []
+        self._sent: list[Queued] = []
+        self._handed_over: list[Queued] = []
+        self._overtaken = -1
+
+    def enqueue(self, content: object, identity: str, place: Place, after: int) -> None:
+        """Machine text is counted too, since what leaves the queue has no name."""
+        typed = "\n".join(text for role, text in split_content_by_speaker(content, place.line) if role == "user")
+        command = _COMMAND.match(typed)
+        typed = typed[command.end() :].strip() if command else typed
+        self._waiting.append(Queued(typed, content, identity, place, after))
+
+    def move(self, operation: str, content: object, *, is_kept: bool) -> None:
+        """Another operation; `is_kept` when this version keeps what it hands over."""
+        named = next((entry for entry in self._waiting if content and entry.content == content), None)
+        if operation == "popAll":
+            self._waiting = [entry for entry in self._waiting if named and entry is not named]
+        elif operation in ("dequeue", "remove") and self._waiting:
+            entry = named or self._waiting[0]
+            self._waiting.remove(entry)
+            if operation == "dequeue":
+                self._sent.append(entry)
+            elif not is_kept:
+                self._handed_over.append(entry)
+
+    def told(self, text: str, record: int) -> None:
+        """The user says this in a record, which takes one prompt of these words out of what is kept nowhere else."""
+        for entries in (self._sent, self._waiting, self._handed_over):
+            entry = next((entry for entry in entries if entry.typed.split() == text.split()), None)
+            if entry:
+                entries.remove(entry)
+                return
+        if not self._sent:
+            self._overtaken = record
+        self._sent.clear()  # sent in other words: with what was pasted, or as a command
+
+    def kept_nowhere_else(self) -> list[Queued]:
+        """What the user typed and was handed over, or waits at the end of the file, in order.
+
+        What waits while the user goes on in other words may have left the queue unrecorded, so it is not among them.
+        """
+        waiting = (entry for entry in self._waiting if entry.place.record > self._overtaken)
+        entries = [entry for entry in (*self._handed_over, *waiting) if entry.typed]
+        return sorted(entries, key=lambda entry: entry.place.record)

@@ -1,0 +1,166 @@
+"""Where Cline and the extensions made of it keep tasks, and what the files beside a task say of it.
+
+A task of the extension is a folder `tasks/<id>` with `api_conversation_history.json`, a list of messages. Since version
+4 a session is a folder `sessions/<id>` with `<id>.messages.json`, which holds the list in an object, and the manifest
+`<id>.json`; the messages of its sub-agents lie beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from memory_pipeline.harnesses.cline.texts import outcome, result_in, spoken_and_called, typed
+from memory_pipeline.harnesses.model import NotASessionError, Problem, Source
+from memory_pipeline.harnesses.records import DamagedText, JsonObject, text_of
+
+HISTORY = "api_conversation_history.json"
+MESSAGES = ".messages.json"
+EXTENSIONS = {
+    "saoudrizwan.claude-dev": "cline",
+    "rooveterinaryinc.roo-cline": "roo",
+    "kilocode.kilo-code": "kilo_code",
+}
+"""The names of the extensions' folders in an editor's storage, in lower case."""
+_MESSAGE_START = re.compile(r'\{\s*"(?:id|role|ts)"\s*:')
+_ISO_TIME = re.compile(r"Current time in ISO 8601 UTC format: (\S+)")
+_SAID = ("task", "text", "user_feedback", "completion_result")
+_FIRST = 2
+"""Number of the record of the first message; the one before it is the task."""
+
+
+def owner(folder: Path) -> str:
+    """The harness to which a folder belongs by its path: Cline, unless it is another extension's."""
+    return next((EXTENSIONS[part.lower()] for part in folder.parts if part.lower() in EXTENSIONS), "cline")
+
+
+def claims(folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
+    """The tasks in a folder, and which of the names are not the extension's own; None of any other folder."""
+    if folder.name.lower() in EXTENSIONS:
+        return [], [name for name in names if name == "tasks"]
+    if HISTORY in names:
+        return [_source(folder / HISTORY, folder.name)], []
+    if f"{folder.name}{MESSAGES}" in names:
+        found = sorted(name for name in names if name.endswith(MESSAGES))
+        return [_source(folder / name, name.removesuffix(MESSAGES)) for name in found], []
+    if folder.name == "tasks" and "_index.json" in names:
+        return [], [name for name in names if not name.endswith(".json")]
+    return None
+
+
+def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
+    """The task as `{"task": …}`, then each message as `{"message": …}`. Raises `NotASessionError`."""
+    path = Path(source.path)
+    messages, agent = _messages(path.read_bytes(), problems)
+    task = _manifest(path) if path.name.endswith(MESSAGES) else _history_item(path.parent)
+    yield 1, {"task": {"id": source.session, **task, "agent": agent}}
+    untimed = [message for message in messages if message.get("ts") is None]
+    shown = _shown_times(path.parent) if untimed and path.name == HISTORY else {}
+    for number, message in enumerate(messages, start=_FIRST):
+        if message.get("ts") is None and path.name == HISTORY:
+            message["ts"] = _time_of(message, shown) or (task.get("created") if number == _FIRST else None)
+        yield number, {"message": message}
+
+
+def _source(path: Path, session: str) -> Source:
+    try:
+        stat = path.stat()
+    except OSError:
+        return Source(str(path), session)
+    return Source(str(path), session, stat.st_size, stat.st_mtime_ns)
+
+
+def _messages(raw: bytes, problems: list[Problem]) -> tuple[list[JsonObject], str]:
+    """The messages of a file, and which agent of the session they are of."""
+    agent = ""
+    try:
+        value: Any = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        value = _saved(raw.decode("utf-8", "replace"))
+        problems.append(Problem(1, f"The file is not valid JSON; {len(value)} messages were saved from it."))
+    if isinstance(value, dict):
+        agent, value = text_of(value.get("agent")), value.get("messages")
+    if not isinstance(value, list):
+        raise NotASessionError("It holds no list of messages.")
+    return [message for message in value if isinstance(message, dict)], agent
+
+
+def _saved(text: str) -> list[JsonObject]:
+    """The whole messages in the text of a file that was cut off or damaged."""
+    damaged, found, position = DamagedText(text), list[JsonObject](), 0
+    while damaged.left > 0 and (start := _MESSAGE_START.search(text, position)):
+        position = start.start() + 1
+        if (decoded := damaged.decode(start.start())) and isinstance(decoded[0], dict) and "role" in decoded[0]:
+            # lone surrogates, which only Python's decoder lets in, are dropped: nothing can store them
+            found.append(orjson.loads(json.dumps(decoded[0], ensure_ascii=False).encode(errors="ignore")))
+            position = decoded[1]
+    return found
+
+
+def _file(path: Path) -> Any:
+    try:
+        return orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):  # what is beside a session is of use, but not needed
+        return None
+
+
+def _manifest(path: Path) -> JsonObject:
+    folder = path.parent
+    manifest = _file(folder / f"{folder.name}.json")
+    found = manifest if isinstance(manifest, dict) else {}
+    metadata = found.get("metadata")
+    is_child = path.name != f"{folder.name}{MESSAGES}"
+    return {
+        "title": text_of(metadata.get("title")) if isinstance(metadata, dict) and not is_child else "",
+        "cwd": text_of(found.get("cwd")),
+        "created": found.get("started_at") or found.get("created_at"),
+        "parent": folder.name if is_child else "",
+        "interactive": found.get("interactive"),
+    }
+
+
+def _history_item(folder: Path) -> JsonObject:
+    """What Roo notes in the task's folder, and Cline for all tasks in one file."""
+    item = _file(folder / "history_item.json")
+    if not isinstance(item, dict):
+        listed = _file(folder.parent.parent / "state" / "taskHistory.json")
+        items = [found for found in (listed if isinstance(listed, list) else ()) if isinstance(found, dict)]
+        item = next((found for found in items if found.get("id") == folder.name), {})
+    began = int(folder.name) if re.fullmatch(r"1\d{12}", folder.name) else None  # Cline names a task by its time
+    return {
+        "cwd": text_of(item.get("workspace")) or text_of(item.get("cwdOnTaskInitialization")),
+        "created": began,
+        "parent": text_of(item.get("parentTaskId")),
+    }
+
+
+def _shown_times(folder: Path) -> dict[str, list[Any]]:
+    """When each text was shown, in the order of the times: what the extension keeps for its view has times always."""
+    times: dict[str, list[Any]] = {}
+    listed = _file(folder / "ui_messages.json")
+    for message in listed if isinstance(listed, list) else ():
+        if isinstance(message, dict) and message.get("say") in _SAID:
+            times.setdefault(text_of(message.get("text")).strip(), []).append(message.get("ts"))
+    return times
+
+
+def _time_of(message: JsonObject, shown: dict[str, list[Any]]) -> object:
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else [{"text": content}]
+    texts = [text_of(block.get("text")) for block in blocks if isinstance(block, dict)]
+    for text in texts:
+        if message.get("role") == "user":
+            result = result_in(text)
+            found = outcome(*result) if result else typed(text)
+            said = [found.said.strip()] if found else []
+        else:
+            said = [spoken or text_of(given.get("result")) for _, spoken, given in spoken_and_called(text)]
+        for words in filter(None, said):
+            if times := shown.get(words):
+                return times.pop(0)
+    return next((iso[1] for text in texts if (iso := _ISO_TIME.search(text))), None)

@@ -1,0 +1,135 @@
+"""What a rollout says twice, as an event and as an item, counted once when all of it was read.
+
+Prompts stand as `user_message` events (to 2026), as `UserMessage` items of `item_completed` (since) and as
+`response_item` of the role user, which also carries what the program puts in; answers likewise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from memory_pipeline.harnesses.content import without_marks
+from memory_pipeline.harnesses.model import Image, Role
+from memory_pipeline.harnesses.speakers import Passage
+from memory_pipeline.harnesses.transcript import Place
+
+
+class Prompt(NamedTuple):
+    """What stands in a record of a prompt."""
+
+    parts: list[Passage]
+    place: Place
+    images: tuple[Image, ...]
+
+    @property
+    def bare(self) -> str:
+        return "\n".join(bare(text) for _, text in self.parts)
+
+
+class Utterance(NamedTuple):
+    """Something that was said once."""
+
+    role: Role
+    text: str
+    place: Place
+    images: tuple[Image, ...] = ()
+
+
+class Streams:
+    """Collects what may be there twice."""
+
+    def __init__(self) -> None:
+        self.event_prompts: list[Prompt] = []
+        self.item_prompts: list[Prompt] = []
+        self.response_prompts: list[Prompt] = []
+        self.event_answers: list[tuple[str, Place]] = []
+        self.item_answers: list[tuple[str, Place]] = []
+        self.response_answers: Counter[str] = Counter()
+        """How often each answer stands there, by its text."""
+
+    def prompts(self) -> list[Prompt]:
+        """Those of the older events, and those of the newer that do not repeat one; some versions write both."""
+        left = Counter(prompt.bare for prompt in self.event_prompts)
+        prompts = list(self.event_prompts)
+        for prompt in self.item_prompts:
+            if left[prompt.bare] > 0:
+                left[prompt.bare] -= 1
+            else:
+                prompts.append(prompt)
+        return prompts
+
+    def prompts_once(self, typed: Role) -> Iterator[Utterance]:
+        """The prompts, whose typed words get the role `typed`, and what the program put in.
+
+        Where there is an event stream, a `response_item` that no event repeats was said by the program in the
+        user's name.
+        """
+        prompts = self.prompts()
+        used = set()
+        pictured: dict[str, list[tuple[str, tuple[Image, ...]]]] = {}
+        for prompt in self.response_prompts:
+            for _, text in prompt.parts if prompt.images else ():
+                pictured.setdefault(bare(text), []).append((text, prompt.images))
+        for prompt in prompts:
+            for speaker, text in prompt.parts:
+                used.add(bare(text))
+                # the event may only name the file of an image, of which the item has the bytes
+                same = pictured.get(bare(text)) if prompt.images else None
+                written, images = same.pop(0) if same else (text, prompt.images)
+                yield Utterance(typed if speaker == "user" else speaker, written, prompt.place, images)
+        for prompt in self.response_prompts:
+            for speaker, text in prompt.parts:
+                if bare(text) not in used:
+                    role: Role = "injected" if prompts or speaker != "user" else typed
+                    yield Utterance(role, text, prompt.place, prompt.images)
+
+    def answers_once(self) -> Iterator[Utterance]:
+        """The answers that no `response_item` repeats."""
+        known = self.response_answers.copy()
+        for answers in (self.event_answers, self.item_answers):
+            left = known.copy()
+            for text, place in answers:
+                if left[bare(text)] > 0:
+                    left[bare(text)] -= 1
+                else:
+                    known[bare(text)] += 1
+                    yield Utterance("assistant", text, place)
+
+    def rolled_back(self, rollbacks: list[tuple[int, int]]) -> set[int]:
+        """Records of turns that were voided, for each (record of the rollback, number of turns): of the last so
+        many prompts and of all that followed each.
+        """
+        if not rollbacks:
+            return set()
+        waiting = deque(sorted(prompt.place.record for prompt in (self.prompts() or self.response_prompts)))
+        items = {item.place.record for item in self.response_prompts}
+        standing: list[int] = []
+        voided: list[range] = []
+        for at, turns in rollbacks:
+            while waiting and waiting[0] < at:
+                standing.append(waiting.popleft())
+            if standing and turns > 0:
+                prompt = standing[-min(turns, len(standing))]
+                # its own `response_item` is the last one before its event
+                start = next((record for record in range(prompt - 1, prompt - 4, -1) if record in items), prompt)
+                while standing and standing[-1] >= start:
+                    standing.pop()
+                while voided and voided[-1].stop >= start:
+                    start = min(start, voided.pop().start)
+                voided.append(range(start, at))
+        return set(chain.from_iterable(voided))
+
+
+def essence(text: str) -> str:
+    """What stands for a text in an identity: of a long one its length, beginning and end, since hashing a whole log
+    takes longer than all the rest.
+    """
+    return text if len(text) <= 2000 else f"{len(text)}\x1f{text[:1000]}\x1f{text[-1000:]}"
+
+
+def bare(text: str) -> str:
+    """The text without the marks of images, which name the line that they stand on."""
+    return without_marks(text)

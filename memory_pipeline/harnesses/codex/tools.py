@@ -1,0 +1,126 @@
+"""Tool calls of Codex and their results, which every version and every kind of tool writes in another form."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import msgspec
+import orjson
+
+from memory_pipeline.harnesses.codex.records import CallPayload
+from memory_pipeline.harnesses.content import as_content, content_text
+from memory_pipeline.harnesses.records import text_of
+
+_ARGUMENTS = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "local_shell_call": "action",
+    "web_search_call": "action",
+    "tool_search_call": "arguments",
+    "image_generation_call": "revised_prompt",
+}
+CALL_TYPES = frozenset(_ARGUMENTS)
+OUTPUT_TYPES = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output"))
+_PATCHED_FILE = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): ([^\n]+)")
+_EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)")
+# What Codex answers itself when a tool could not be run or gave an error: such a result has no exit code.
+_FAILED = re.compile(
+    r"Script (?:failed|error:)|failed in sandbox|unsupported (?:custom tool )?call|execution error: |err: "
+    r"|tool call error: |failed to parse [\w ]*arguments|(?:exec_command|write_stdin) failed"
+    r"|apply_patch (?:verification failed|handler received)|error: (?:Failed to find expected lines|[Ii]nvalid hunk)"
+    r"|error: [Ii]nvalid patch|patch rejected: |approval policy is \S+; reject command"
+    r"|unable to (?:locate|read|process) (?:image|media)|\w+ is unavailable in \w+ mode"
+)
+_SCRIPT = r"(?:Script failed\n(?:Wall time[^\n]*\n)?(?:Output:\n)?\s*)?(?:Script error:\s*)?"
+# The user said no, or pressed Escape: then they go on with a message of their own.
+_REFUSED = re.compile(
+    rf"{_SCRIPT}(?:Wall time: [^\n]*\n)?(?:(?:exec command|patch) rejected by user"
+    r"|user (?:rejected|cancelled) MCP tool call|(?:command )?aborted by user)\b(?! approval settings)"
+)
+
+
+class Call(NamedTuple):
+    """A tool call."""
+
+    call_id: str
+    identity: str
+    name: str
+    arguments: object
+    patched: list[str]
+    """Paths of the files that a patch in the arguments would change."""
+
+
+class Output(NamedTuple):
+    """What a tool gave back."""
+
+    call_id: str
+    identity: str
+    text: str
+    content: object
+    """What the text is of, with its images."""
+    data: object
+    """What was given as JSON, decoded; else the text or the blocks."""
+    failed: bool
+    refused: bool
+    """The user refused or interrupted the call, so that nothing failed."""
+
+
+def read_call(payload: CallPayload) -> Call:
+    """The call in a `response_item` of one of the `CALL_TYPES`."""
+    kind = text_of(payload.type)
+    given = getattr(payload, _ARGUMENTS[kind])
+    arguments = _decoded(given) if kind == "function_call" and isinstance(given, str) else given
+    call_id = text_of(payload.call_id)
+    patched = []
+    if kind in ("function_call", "custom_tool_call", "local_shell_call"):
+        patch = "\n".join(_strings(arguments))
+        patched = _PATCHED_FILE.findall(patch) if "*** Begin Patch" in patch else []
+    return Call(
+        call_id,
+        _plain(given) + call_id,
+        text_of(payload.name) or kind.removesuffix("_call"),
+        arguments,
+        [path.strip() for path in patched],
+    )
+
+
+def read_output(payload: CallPayload, line: int) -> Output:
+    """The result in a `response_item` of one of the `OUTPUT_TYPES`."""
+    given = payload.output
+    output = data = _decoded(given) if isinstance(given, str) and given.startswith('{"') else given
+    exit_code: object = None
+    if isinstance(output, dict) and not output.keys() & {"output", "content"}:
+        output = _plain(given)
+    elif isinstance(output, dict):
+        metadata = output.get("metadata")
+        exit_code = metadata.get("exit_code") if isinstance(metadata, dict) else None
+        output = as_content(output.get("output", output.get("content")))
+    text = content_text(output, line)
+    if exit_code is None and (found := _EXIT_CODE.search(text, 0, 400)):
+        exit_code = int(found[1])
+    refused = _REFUSED.match(text) is not None
+    failed = not refused and (exit_code not in (None, 0) or (exit_code is None and _FAILED.match(text) is not None))
+    call_id = text_of(payload.call_id)
+    return Output(call_id, _plain(given) + call_id, text, output, data, failed, refused)
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _decoded(text: str) -> object:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+def _strings(value: object) -> list[str]:
+    """The strings in the arguments of a call, which hold a patch whole or as one word of a command."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        parts = (part if isinstance(part, list) else [part] for part in value)
+        return [text for part in parts for text in part if isinstance(text, str)]
+    return [value] if isinstance(value, str) else []

@@ -1,0 +1,103 @@
+"""Session files that their harness has compressed with zstd, as Codex does with rollouts that are some days old.
+
+`NAME.jsonl.zst` is the same session file as `NAME.jsonl`, by whose path it stays known.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_pipeline.harnesses.model import COMPRESSED
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+DECOMPRESSED_LIMIT = 8 * 1024**3
+"""Bytes that are read of a compressed file. A rollout has some hundred MB at most; a few KB can be made to hold more
+than any disk."""
+_CHUNK = 128 * 1024
+_BUFFER = 256 * 1024
+
+
+def is_compressed(path: str) -> bool:
+    return path.endswith(COMPRESSED)
+
+
+def where_it_lies(path: Path) -> Path:
+    """The session file that is known by this path: itself, or what it was compressed to."""
+    compressed = path.with_name(f"{path.name}.zst")
+    # Path.exists() raises where a folder may not be entered
+    is_there, is_packed = os.path.exists(path), os.path.exists(compressed)  # noqa: PTH110
+    return compressed if is_compressed(compressed.name) and is_packed and not is_there else path
+
+
+def open_session(path: str | Path) -> io.BufferedReader:
+    """The file, decompressed while it is read. Of a damaged one there is as much as can be decompressed, and
+    `damage_of` says what is wrong."""
+    if is_compressed(str(path)):
+        return io.BufferedReader(_Decompressed(Path(path)), _BUFFER)
+    return io.BufferedReader(Path(path).open("rb", buffering=0), _BUFFER)
+
+
+def damage_of(file: io.BufferedReader) -> str:
+    """What ended the reading of the file before its end; "" if nothing did."""
+    return file.raw.damage if isinstance(file.raw, _Decompressed) else ""
+
+
+class _Decompressed(io.RawIOBase):
+    """What the frames of a zstd file hold, one chunk at a time."""
+
+    def __init__(self, path: Path) -> None:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+        self.damage = ""
+        self._zstd = zstd
+        self._frame = zstd.ZstdDecompressor()
+        self._left = DECOMPRESSED_LIMIT
+        self._file = path.open("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        view = memoryview(buffer).cast("B")
+        data = b""
+        while not data and not self.damage:
+            try:
+                data = self._more(min(len(view), self._left))
+            except self._zstd.ZstdError:
+                self.damage = "The compressed data is damaged from here on; what stands before it was read."
+            except EOFError:
+                break
+        view[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
+
+    def _more(self, most: int) -> bytes:
+        """Some more of the data; none where the decompressor needs more of the file for it. Raises `EOFError` at the
+        end, and `ZstdError`."""
+        if not most:
+            self.damage = f"It has more than {DECOMPRESSED_LIMIT >> 30} GB decompressed; the rest was left out."
+            return b""
+        if self._frame.eof:
+            rest = self._frame.unused_data or self._file.read(_CHUNK)
+            if not rest:
+                raise EOFError
+            self._frame = self._zstd.ZstdDecompressor()
+            return self._frame.decompress(rest, most)
+        if not self._frame.needs_input:
+            return self._frame.decompress(b"", most)
+        chunk = self._file.read(_CHUNK)
+        if not chunk:
+            self.damage = "The compressed file ends in the middle; what stands before that was read."
+        return self._frame.decompress(chunk, most) if chunk else b""
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()

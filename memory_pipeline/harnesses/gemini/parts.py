@@ -1,0 +1,258 @@
+"""What a message of Gemini CLI is made of: the parts of its content, its tool calls, and who speaks in a prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given
+from memory_pipeline.harnesses.content import call_text, image_mark, image_type
+from memory_pipeline.harnesses.model import Image, Role
+from memory_pipeline.harnesses.records import JsonObject, text_of, words
+from memory_pipeline.harnesses.speakers import Passage, split_by_speaker
+
+_READS = words("read_file read_many_files")
+_WRITES = words("write_file replace edit smart_edit")
+_UNANSWERED = words("validating scheduled awaiting_approval executing")
+_FAILED_COMMAND = re.compile(r"^Exit Code: -?[1-9]", re.MULTILINE)
+# What the program adds to a prompt: files named with `@`, a hook's words, a hint to use an agent.
+_ADDED = re.compile(
+    r"(--- Content from referenced files ---.*?(?:--- End of content ---|\Z)"
+    r"|<hook_context>.*?(?:</hook_context>|\Z)"
+    r"|<system_note>\s*The user has explicitly selected.*?(?:</system_note>|\Z))",
+    re.DOTALL,
+)
+_HEADERS = (
+    "This is the Gemini CLI. We are setting up the context",
+    "Here is the user's editor context as a JSON object",
+    "Here is a summary of changes in the user's editor context",
+    "System: Please continue.",
+    "System: Potential loop detected.",
+)
+_PLAN = "exit_plan_mode"
+_PLAN_ANSWER = re.compile(
+    r"(?P<approved>Plan approved)\b|Plan rejected\. User feedback: (?P<words>.+?)(?:\n\nThe plan is stored at: |\Z)",
+    re.DOTALL,
+)
+_SUMMARY = "<state_snapshot>"
+
+
+class Piece(NamedTuple):
+    """One message to be, found in a record."""
+
+    role: Role
+    text: str
+    key: tuple[object, ...]
+    """Identifies it in its session."""
+    said_at: object = None
+    """When, if not when the record was."""
+    tool_name: str | None = None
+    is_error: bool = False
+    images: tuple[Image, ...] = ()
+    read: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+    answer: Answer | None = None
+
+
+def pieces_of(identity: str, record: JsonObject, line: int) -> Iterator[Piece]:
+    """What is said in one message; thoughts are left out."""
+    kind, parts = record.get("type"), parts_of(record.get("content"))
+    numbers = _numbers(record, line)
+    if kind == "user":
+        yield from _prompt(identity, record, parts, numbers)
+    elif kind == "gemini":
+        text = "\n".join(_texts(parts, numbers))
+        yield Piece("assistant", text, (identity, "text"), images=_images_of(parts, numbers))
+    else:
+        text = "\n".join(_texts(parts, numbers))
+        yield Piece("injected", text, (identity, "text"), images=_images_of(parts, numbers))
+    calls = record.get("toolCalls")
+    for number, call in enumerate(calls if isinstance(calls, list) else ()):
+        if isinstance(call, dict):
+            yield from _tool(identity, number, call, numbers)
+    for number, part in enumerate(parts):
+        call, answer = part.get("functionCall"), part.get("functionResponse")
+        if isinstance(call, dict):
+            key = text_of(call.get("id")) or f"{identity}/part {number}"
+            name = text_of(call.get("name"))
+            read, modified = _files(name, call.get("args"))
+            text = call_text(name, call.get("args"))
+            yield Piece("tool", text, (key, "call"), tool_name=name, read=read, modified=modified)
+        if isinstance(answer, dict):
+            key = text_of(answer.get("id")) or f"{identity}/part {number}"
+            text, images = _result([part], numbers)
+            yield Piece("tool", text, (key, "result"), tool_name=text_of(answer.get("name")), images=images)
+
+
+def parts_of(content: object) -> list[JsonObject]:
+    """The content as parts, in whichever of its forms it is."""
+    if isinstance(content, str):
+        return [{"text": content}]
+    found = content if isinstance(content, list) else [content]
+    return [{"text": part} if isinstance(part, str) else part for part in found if isinstance(part, str | dict)]
+
+
+def plain_text(record: JsonObject) -> str:
+    """What is said in a message, without images."""
+    return "\n".join(text for part in parts_of(record.get("content")) if (text := _spoken(part)))
+
+
+def image_parts(record: JsonObject) -> list[JsonObject]:
+    """The images of a record in the order in which they are numbered: those of its content, then those of its tools."""
+    calls = record.get("toolCalls")
+    found = parts_of(record.get("content"))
+    for call in calls if isinstance(calls, list) else ():
+        found += parts_of(call.get("result")) if isinstance(call, dict) else []
+    return [part for part in _with_nested(found) if _media_type(part)]
+
+
+def is_summary(text: str) -> bool:
+    """Whether a text is what the model's context was compressed to."""
+    return _SUMMARY in text
+
+
+Numbers = dict[int, Image]
+"""The images of a record by the `id()` of the part that each stands in."""
+
+
+def _numbers(record: JsonObject, line: int) -> Numbers:
+    images = enumerate(image_parts(record))
+    return {id(part): Image(line, number, _media_type(part)) for number, part in images}
+
+
+def _with_nested(parts: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """The parts, and those that a tool's response holds."""
+    for part in parts:
+        yield part
+        answer = part.get("functionResponse")
+        nested = answer.get("parts") if isinstance(answer, dict) else None
+        yield from (inner for inner in (nested if isinstance(nested, list) else ()) if isinstance(inner, dict))
+
+
+def _media_type(part: JsonObject) -> str:
+    """Of an image; "" of any other part."""
+    for name in ("inlineData", "fileData"):
+        data = part.get(name)
+        kind = text_of(data.get("mimeType")) if isinstance(data, dict) else ""
+        if kind.startswith("image/"):
+            return image_type(kind)
+    return ""
+
+
+def _spoken(part: JsonObject) -> str:
+    return "" if part.get("thought") else text_of(part.get("text"))
+
+
+def _texts(parts: Iterable[JsonObject], numbers: Numbers) -> list[str]:
+    texts = [image_mark(numbers[id(part)]) if id(part) in numbers else _spoken(part) for part in parts]
+    return [text for text in texts if text]
+
+
+def _images_of(parts: Iterable[JsonObject], numbers: Numbers) -> tuple[Image, ...]:
+    return tuple(numbers[id(part)] for part in parts if id(part) in numbers)
+
+
+def _prompt(identity: str, record: JsonObject, parts: list[JsonObject], numbers: Numbers) -> Iterator[Piece]:
+    """A record of the user role: what the user typed, and what the program added."""
+    spoken = "\n".join(text for part in parts if (text := _spoken(part)))
+    typed = "\n".join(text for part in parts_of(record.get("displayContent")) if (text := _spoken(part)))
+    answers = any("functionResponse" in part for part in parts)
+    if answers:
+        passages: list[Passage] = [("injected", spoken)]
+    elif typed.strip():
+        # what is displayed is what was typed; the model got it with files, commands and hints filled in
+        passages = [*_passages(typed), ("injected", spoken.removeprefix(typed))]
+    else:
+        passages = list(_passages(spoken))
+    images = _images_of(parts, numbers)
+    sender: Role = "injected" if answers else "user"
+    passages += [(sender, image_mark(image)) for image in images]
+    roles: tuple[Role, Role] = ("user", "injected")
+    for role in roles:
+        text = "\n".join(part for speaker, part in passages if speaker == role and part)
+        yield Piece(role, text, (identity, role), images=images if role == sender else ())
+
+
+def _passages(text: str) -> Iterator[Passage]:
+    for chunk in _ADDED.split(text):
+        bare = chunk.strip()
+        if _ADDED.match(chunk) or bare.startswith(_HEADERS):
+            yield "injected", bare
+        else:
+            yield from split_by_speaker(chunk)
+
+
+def _tool(identity: str, number: int, call: JsonObject, numbers: Numbers) -> Iterator[Piece]:
+    """A call, and its result once there is one."""
+    key = text_of(call.get("id")) or f"{identity}/{number}"
+    name, status, arguments = text_of(call.get("name")), call.get("status"), call.get("args")
+    failed = status in ("error", "cancelled")
+    read, modified = ((), ()) if failed else _files(name, arguments)
+    yield Piece("tool", call_text(name, arguments), (key, "call"), tool_name=name, read=read, modified=modified)
+    text, images = _result(parts_of(call.get("result")), numbers)
+    if text or text_of(status) not in _UNANSWERED:
+        text = text or text_of(call.get("resultDisplay")) or "(no output)"
+        # what is cancelled was refused or interrupted by the user
+        failed = status == "error" or (name == "run_shell_command" and bool(_FAILED_COMMAND.search(text)))
+        said_at = call.get("timestamp")
+        no = REFUSED if status == "cancelled" else None
+        yield Piece("tool", text, (key, "result"), said_at, tool_name=name, is_error=failed, images=images, answer=no)
+        for place, answer in enumerate(_answers(name, arguments, text)):
+            yield Piece("user", answer.text, (key, "answer", place), said_at, tool_name=name, answer=answer)
+
+
+def _answers(name: str, arguments: object, text: str) -> list[Answer]:
+    """What the user answered: to questions, or when a plan was shown to them, of which only the file is known."""
+    if name == _PLAN:
+        said = _PLAN_ANSWER.match(text)
+        named = arguments.values() if isinstance(arguments, dict) else ()
+        plan = next((path for path in named if isinstance(path, str)), "")
+        if said and said["approved"]:
+            return [Answer(said["approved"], "approved plan", plan)]
+        return [Answer(said["words"], "refused plan", plan)] if said else []
+    if not text.startswith("{"):
+        return []
+    try:
+        return answers_given(arguments, orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return []
+
+
+def _result(parts: list[JsonObject], numbers: Numbers) -> tuple[str, tuple[Image, ...]]:
+    texts = []
+    found = list(_with_nested(parts))
+    for part in found:
+        answer = part.get("functionResponse")
+        response = answer.get("response") if isinstance(answer, dict) else None
+        if isinstance(response, dict):
+            output = response.get("output", response.get("error"))
+            texts.append(output if isinstance(output, str) else _json(response))
+        else:
+            texts += _texts([part], numbers)
+    return "\n".join(text for text in texts if text), _images_of(found, numbers)
+
+
+def _json(value: object) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return "…"
+
+
+def _files(name: str, arguments: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The paths that a call reads, and those that it changes."""
+    if not isinstance(arguments, dict):
+        return (), ()
+    one = (arguments.get(key) for key in ("file_path", "absolute_path", "path"))
+    many = (arguments.get(key) for key in ("paths", "include"))
+    named = [*one, *(path for paths in many if isinstance(paths, list) for path in paths)]
+    paths = tuple(path for path in named if isinstance(path, str) and path and "*" not in path)
+    return (paths if name in _READS else ()), (paths if name in _WRITES else ())
+
+
+def written(record: JsonObject) -> str:
+    """The whole record, which stands for the id of a message that has none."""
+    return _json(record)

@@ -1,0 +1,330 @@
+"""Gemini CLI: `~/.gemini/tmp/<project>/chats/`, a JSON snapshot of a session, or since 2026 a JSONL log of it.
+
+A snapshot is written anew after every turn, so exports of one session repeat each other; its messages have ids. The log
+repeats a message whenever something was added to it: the last version counts. `$rewindTo` voids a message and all after
+it; `$set` changes the metadata and, with `messages`, says what the model's context holds from then on. A prompt or a
+reply may stand only there.
+
+The records are plain dicts: the metadata, and one per message, with their lines; in a snapshot the metadata have 0 and
+a message its place among the messages, from 1. `parts.image_parts` has the images of a record in their order.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from memory_pipeline.harnesses.authorship import Evidence, is_person
+from memory_pipeline.harnesses.compressed import is_compressed
+from memory_pipeline.harnesses.gemini.parts import Piece, image_parts, is_summary, pieces_of, plain_text, written
+from memory_pipeline.harnesses.model import ParsedSession, Problem, Source
+from memory_pipeline.harnesses.protocol import HarnessWithRecords
+from memory_pipeline.harnesses.records import DamagedText, JsonLines, JsonObject, text_of, to_time, words
+from memory_pipeline.harnesses.transcript import Place, Transcript
+
+_TYPES = words("user gemini info error warning")
+_SPOKEN = ("user", "gemini")
+_ACKNOWLEDGED = re.compile(r"Got it\. Thanks for the (?:additional )?context!?")
+"""What Gemini CLI has the model say to what it puts into the context."""
+_DIRECTORY = re.compile(r"(?:working in the directory: |Workspace Directories:\**\s+- )(\S[^\n]*)")
+_FIRST_LINES = 20
+"""So many lines are looked at to tell a log from a snapshot that stands on many lines."""
+_MAX_PATH = 4096
+_MESSAGES = re.compile(r'"messages"\s*:\s*\[')
+_AGE = re.compile(r"([1-9]\d{0,5})([hdwm])")
+_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
+_MESSAGE_START = re.compile(r'\{\s*"id"\s*:')
+
+
+class Gemini(HarnessWithRecords[JsonObject]):
+    name = "gemini"
+    folders = ("${GEMINI_CLI_HOME:-~}/.gemini/tmp",)
+    record_type: type[JsonObject] = dict
+    side_files = (
+        "logs.json",  # the prompts of all sessions of a project
+        "logs/session-*.jsonl",  # what the program did
+        "checkpoints/*.json",
+        "checkpoint-*.json",
+        "tool-outputs/*/*.json",
+        "settings.json",
+        "projects.json",
+        "state.json",
+        "trustedFolders.json",
+        "oauth_creds.json",
+        "google_accounts.json",
+    )
+
+    def retention_days(self, settings: JsonObject) -> float | None:
+        """30 by default, where `general.sessionRetention` is not switched off."""
+        general = settings.get("general")
+        retention = general.get("sessionRetention") if isinstance(general, dict) else None
+        retention = retention if isinstance(retention, dict) else {}
+        age = _AGE.fullmatch(text_of(retention.get("maxAge", "30d")))
+        return int(age[1]) * _DAYS[age[2]] if age and retention.get("enabled", True) is True else None
+
+    def recognises(self, record: JsonObject) -> bool:
+        """A snapshot, the first record of a log, or a message where that was lost."""
+        if isinstance(record.get("sessionId"), str):
+            return isinstance(record.get("projectHash"), str) or isinstance(record.get("messages"), list)
+        return (
+            isinstance(record.get("id"), str)
+            and text_of(record.get("type")) in _TYPES
+            and {"timestamp", "content"} <= record.keys()
+            and "uuid" not in record
+        )
+
+    def images_of(self, record: JsonObject) -> list[JsonObject]:
+        return image_parts(record)
+
+    def records(self, source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
+        """The metadata and the messages, with their lines or numbers."""
+        if is_compressed(source.path) or _is_log(Path(source.path)):
+            lines = JsonLines(source.path, self.record_type, problems)
+            yield from lines.records()
+            return
+        snapshot = _snapshot(Path(source.path).read_bytes(), problems)
+        messages = snapshot.pop("messages", None)
+        yield 0, snapshot
+        for number, message in enumerate(messages if isinstance(messages, list) else (), start=1):
+            if isinstance(message, dict):
+                yield number, message
+            else:
+                problems.append(Problem(number, "The message is not an object; left out."))
+
+    def reader(self, transcript: Transcript) -> Reader:
+        return Reader(transcript)
+
+
+def _is_log(path: Path) -> bool:
+    with path.open("rb") as file:
+        for _ in range(_FIRST_LINES):
+            try:
+                record = orjson.loads(file.readline())
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(record, dict) and record:
+                # a log may have been added to a snapshot on one line
+                return not isinstance(record.get("messages"), list) or bool(file.readline().strip())
+    return False
+
+
+def _snapshot(raw: bytes, problems: list[Problem]) -> JsonObject:
+    """The whole file as one object; of a damaged one, what can be saved."""
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return _recovered(raw, problems)
+    return value if isinstance(value, dict) else {}
+
+
+def _recovered(raw: bytes, problems: list[Problem]) -> JsonObject:
+    text = raw.decode("utf-8", "replace").lstrip("\ufeff")
+    if "\ufffd" in text and b"\xef\xbf\xbd" not in raw:
+        problems.append(Problem(0, "The file holds bytes that are not UTF-8; they were replaced."))
+    if "\x00" in text:
+        problems.append(Problem(0, "The file holds NUL bytes; they were left out."))
+        text = text.replace("\x00", "")
+    damaged = DamagedText(text)
+    whole, _ = _decoded(damaged, 0)
+    if whole is not None:
+        return whole
+    begin = _MESSAGES.search(text)
+    head, _ = _decoded(DamagedText(text[: begin.start()].rstrip().rstrip(",") + "}"), 0) if begin else (None, 0)
+    if not begin:
+        problems.append(Problem(0, "The file is not valid JSON, and no messages can be found in it."))
+    messages: list[JsonObject] = []
+    position = begin.end() if begin else len(text)
+    while damaged.left > 0 and (start := _MESSAGE_START.search(text, position)):
+        message, position = _decoded(damaged, start.start())
+        if message is None:
+            problems.append(Problem(len(messages) + 1, "The message is not valid JSON or incomplete; left out."))
+        elif "type" in message:
+            messages.append(message)
+    return {**(head or {}), "messages": messages}
+
+
+def _decoded(damaged: DamagedText, start: int) -> tuple[JsonObject | None, int]:
+    """The object that begins there, and where to go on."""
+    value, end = damaged.decode(start) or (None, start + 1)
+    return (value if isinstance(value, dict) else None), end
+
+
+class _Message:
+    """A message in its last version, and where it stands."""
+
+    __slots__ = ("kind", "pieces", "place", "plain")
+
+    def __init__(self, kind: str, plain: str, place: Place, pieces: list[Piece]) -> None:
+        self.kind, self.plain, self.place, self.pieces = kind, plain, place, pieces
+
+
+class Reader:
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.metadata: JsonObject = {}
+        self.cwd = ""
+        self.messages: dict[str, _Message] = {}
+        self.voided: set[str] = set()
+        # the ids in the order in which they were first said, and of what was not voided the places in that order
+        self.names: list[str] = []
+        self.numbers: dict[str, int] = {}
+        self.standing: list[int] = []
+        self.by_words: dict[tuple[object, str], dict[str, None]] = {}
+
+    def record(self, line: int, record: JsonObject) -> None:
+        changed = record.get("$set")
+        self.transcript.next_record(line, record.get("timestamp"))
+        if isinstance(record.get("$rewindTo"), str):
+            self._rewind(record["$rewindTo"])
+        elif isinstance(changed, dict):
+            context = changed.get("messages")
+            if isinstance(context, list):
+                self._set_context(line, [message for message in context if isinstance(message, dict)])
+            self.metadata |= {name: value for name, value in changed.items() if name != "messages"}
+        elif text_of(record.get("type")) in _TYPES:
+            self._message(line, record)
+        elif line == 0 or isinstance(record.get("sessionId"), str):
+            messages = record.get("messages")  # a snapshot on one line, to which a log was added
+            for message in messages if isinstance(messages, list) else ():
+                if isinstance(message, dict):
+                    self.transcript.next_record(line, message.get("timestamp"))
+                    self._message(line, message)
+            self.metadata |= {name: value for name, value in record.items() if name != "messages"}
+        else:
+            self.transcript.unknown[text_of(record.get("type")) or "no type"] += 1
+
+    def finish(self) -> ParsedSession:
+        transcript = self.transcript.copy()
+        session_id = text_of(self.metadata.get("sessionId")) or Path(transcript.source.path).stem
+        cwd, folder = self._cwd(), Path(transcript.source.path).parent
+        subagent = self.metadata.get("kind") == "subagent" or folder.parent.name == "chats"
+        attended = is_person(Evidence("gemini", parent_session=folder.name if subagent else "", cwd=cwd))
+        for message in self.messages.values():
+            for piece in message.pieces:
+                at = to_time(piece.said_at) if piece.said_at is not None else None
+                transcript.place = (
+                    message.place._replace(said_at=at, written_at=at, is_timed=True) if at else message.place
+                )
+                handle = transcript.add(
+                    # a question of a sub-agent is answered by the user
+                    "injected" if piece.role == "user" and not attended and not piece.answer else piece.role,
+                    piece.text,
+                    "\x1f".join(map(str, (session_id, *piece.key))),
+                    tool_name=piece.tool_name,
+                    is_error=piece.is_error,
+                    images=piece.images,
+                    answer=piece.answer,
+                )
+                transcript.touch(handle, read=piece.read, modified=piece.modified)
+        voided = {self.messages[identity].place.record for identity in self.voided}
+        return transcript.finish(session_id, text_of(self.metadata.get("summary")), cwd, voided=voided)
+
+    def _message(self, line: int, record: JsonObject, *, synthetic: bool = False) -> None:
+        identity = text_of(record.get("id"))
+        if not identity:
+            identity = self.transcript.digest(written(record))
+            identity = f"{identity}/{self.transcript.occurrence(identity)}"
+        kind, plain, place = text_of(record.get("type")), plain_text(record), self.transcript.place
+        pieces = list(pieces_of(identity, record, line))
+        if synthetic:
+            pieces = [
+                piece if piece.role == "tool" or piece.answer else piece._replace(role="injected") for piece in pieces
+            ]
+        known = self.messages.get(identity)
+        if known:
+            # a newer version of what was said before keeps its time
+            place = known.place._replace(line=line)
+            if (known.kind, known.plain) != (kind, plain):
+                del self.by_words[known.kind, known.plain][identity]
+            if identity in self.voided:
+                insort(self.standing, self.numbers[identity])
+        else:
+            self.numbers[identity] = len(self.names)
+            self.standing.append(len(self.names))
+            self.names.append(identity)
+        self.messages[identity] = _Message(kind, plain, place, pieces)
+        self.by_words.setdefault((kind, plain), {})[identity] = None
+        self.voided.discard(identity)
+        if not self.cwd and kind == "user" and (directory := _DIRECTORY.search(plain)):
+            self.cwd = directory[1].strip()
+
+    def _rewind(self, identity: str) -> None:
+        """Void a message and all after it; Gemini CLI clears everything when it does not know the message."""
+        start = bisect_left(self.standing, self.numbers[identity]) if self._stands(identity) else 0
+        self.voided.update(self.names[number] for number in self.standing[start:])
+        del self.standing[start:]
+
+    def _stands(self, identity: str) -> bool:
+        return identity in self.messages and identity not in self.voided
+
+    def _set_context(self, line: int, context: list[JsonObject]) -> None:
+        """The model's context was exchanged: to mask what tools said, after a failure, or for a summary.
+
+        Messages that stood before are known by their ids, or else by their words. A prompt stays as it was first read,
+        for the context has it with what the program added.
+        """
+        found: set[str] = set()
+        added = []
+        same_words: dict[tuple[str, str], Iterator[str]] = {}
+        for message in context:
+            identity, kind = text_of(message.get("id")), text_of(message.get("type"))
+            if not self._stands(identity):
+                same_as = (kind, plain_text(message))
+                same = same_words.setdefault(same_as, iter(self.by_words.get(same_as, ())))
+                alike = (known for known in same if self._stands(known) and known not in found)
+                identity = next(alike, "") if kind in _SPOKEN else ""
+            elif kind == "gemini":
+                self._renew(line, identity, message)
+            if identity:
+                found.add(identity)
+            else:
+                added.append(message)
+        summarised = any(is_summary(plain_text(message)) for message in added)
+        if summarised or any(message.get("type") == "user" for message in added):
+            standing = {name: self.messages[name] for name in map(self.names.__getitem__, self.standing)}
+            gone = {
+                message.place.record
+                for name, message in standing.items()
+                if message.kind in _SPOKEN and name not in found
+            }
+            if gone:
+                summarised = True
+                kept = {message.place.record for message in self.messages.values()} - gone
+                self.transcript.compact(self.transcript.record, kept)
+        for message in added:
+            self.transcript.next_record(line, message.get("timestamp"))
+            is_reply = message.get("type") == "gemini" and not _ACKNOWLEDGED.fullmatch(plain_text(message).strip())
+            self._message(line, message, synthetic=not is_reply and (summarised or message.get("type") == "gemini"))
+
+    def _renew(self, line: int, identity: str, record: JsonObject) -> None:
+        """Take a newer version of a reply; what its tools said stays, since the context may have it masked."""
+        known, plain = self.messages[identity], plain_text(record)
+        newer = list(pieces_of(identity, record, line))
+        had = {piece.key for piece in known.pieces}
+        if plain and plain != known.plain:
+            told = {piece.key: piece for piece in newer if piece.role == "assistant"}
+            known.pieces = [told.get(piece.key, piece) for piece in known.pieces]
+            del self.by_words[known.kind, known.plain][identity]
+            self.by_words.setdefault((known.kind, plain), {})[identity] = None
+            known.plain = plain
+        known.pieces += [piece for piece in newer if piece.key not in had]
+
+    def _cwd(self) -> str:
+        """The project's directory. The hash in the metadata does not name it, but newer versions note it nearby."""
+        directories: Any = self.metadata.get("directories")
+        if isinstance(directories, list) and directories and isinstance(directories[0], str):
+            return directories[0]
+        for folder in Path(self.transcript.source.path).parents[1:3]:
+            noted = folder / ".project_root"
+            try:
+                if noted.is_file():  # opening a pipe might wait for ever
+                    with noted.open(encoding="utf-8") as file:
+                        return file.read(_MAX_PATH).strip()
+            except (OSError, UnicodeDecodeError):
+                continue
+        return self.cwd

@@ -1,0 +1,169 @@
+"""Kimi CLI, the one in Python: `~/.kimi/sessions/<hash of the folder>/<sessionId>/wire.jsonl`.
+
+A record is an event of the wire, `{timestamp, message: {type, payload}}`, with seconds as the time and without an id.
+Pieces of a stream are put together before they are written. What a sub-agent does also stands in a file of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, ClassVar
+
+from memory_pipeline.harnesses.content import Content
+from memory_pipeline.harnesses.model import ParsedSession
+from memory_pipeline.harnesses.protocol import Harness
+from memory_pipeline.harnesses.record_reader import RecordReader, plain_text, side_file, text_blocks
+from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of, words
+from memory_pipeline.harnesses.transcript import Transcript
+
+_IGNORED = words(
+    "TurnEnd StepBegin StepInterrupted StepRetry CompactionBegin HookTriggered HookResolved HookRequest "
+    "MCPLoadingBegin MCPLoadingEnd StatusUpdate ToolCallPart SubagentEvent PlanDisplay QuestionRequest ToolCallRequest"
+)
+
+
+class _Function(Fields):
+    name: Any = None
+    arguments: Any = None
+
+
+class _Returned(Fields):
+    is_error: Any = None
+    output: Content = None
+    message: Any = None
+
+
+class _Payload(Fields):
+    """What is read of any event."""
+
+    user_input: Content = None
+    type: Any = None
+    text: Any = None
+    id: Any = None
+    function: _Function | Other = None
+    tool_call_id: Any = None
+    return_value: _Returned | Other = None
+    request_id: Any = None
+    response: Any = None
+    feedback: Any = None
+    title: Any = None
+    body: Any = None
+    question: Any = None
+
+
+class _Event(Fields):
+    type: Any = None
+    payload: _Payload | Other = None
+
+
+class Record(Fields):
+    """An event, or the header, which has no message."""
+
+    type: Any = None
+    timestamp: Any = None
+    message: _Event | Other = None
+
+
+class KimiCli(Harness[Record]):
+    name = "kimi_cli"
+    folders = ("${KIMI_SHARE_DIR:-~/.kimi}/sessions",)
+    side_files = (
+        ".kimi/sessions/*/*/*.json",
+        ".kimi/sessions/*/*/context*.jsonl",
+        "subagents/*/meta.json",
+        "subagents/*/context*.jsonl",
+    )
+    record_type = Record
+
+    def recognises(self, record: JsonObject) -> bool:
+        """An event; the header before it is Kimi Code's too, but for the time."""
+        message = record.get("message")
+        return isinstance(message, dict) and isinstance(message.get("type"), str) and "payload" in message
+
+    def reader(self, transcript: Transcript) -> Reader:
+        return Reader(transcript)
+
+
+class Reader(RecordReader):
+    reads: ClassVar = {"ReadFile": "path"}
+    changes: ClassVar = {"WriteFile": "path", "StrReplaceFile": "path"}
+
+    def __init__(self, transcript: Transcript) -> None:
+        super().__init__(transcript)
+        folder = Path(transcript.source.path).parent
+        agent = folder.name if folder.parent.name == "subagents" else ""
+        session = folder.parents[1] if agent else folder
+        self.session_id = f"{session.name}/{agent}" if agent else session.name
+        self.title = text_of(side_file(session / "state.json").get("custom_title"))
+        self.cwd = _folder_of(session)
+        self.parent_session = session.name if agent else ""
+        self.requests: dict[str, str] = {}
+        self.refused: set[str] = set()
+
+    def finish(self) -> ParsedSession:
+        return self.transcript.finish(self.session_id, self.title, self.cwd, is_attended=self.is_attended)
+
+    def record(self, line: int, record: Record) -> None:
+        event = record.message if isinstance(record.message, _Event) else _Event()
+        kind = text_of(event.type)
+        if kind in _IGNORED or (not kind and record.type == "metadata"):
+            self.transcript.skip_record()
+            return
+        seconds = record.timestamp
+        self.transcript.next_record(line, seconds * 1000 if isinstance(seconds, int | float) else seconds)
+        payload = event.payload if isinstance(event.payload, _Payload) else _Payload()
+        self.begin_unnamed(seconds, kind, event, self.session_id)
+        if kind in ("TurnBegin", "SteerInput"):
+            self.prompt(text_blocks(payload.user_input))
+        elif kind == "ContentPart":
+            self.add("assistant", text_of(payload.text) if payload.type == "text" else "")
+        elif kind == "ToolCall":
+            function = payload.function if isinstance(payload.function, _Function) else _Function()
+            self.call(text_of(payload.id), text_of(function.name), function.arguments)
+        elif kind == "ToolResult":
+            self._result(payload)
+        elif kind == "CompactionEnd":
+            self.transcript.compact(self.transcript.record)
+        elif kind == "ApprovalRequest":
+            self.requests[text_of(payload.id)] = text_of(payload.tool_call_id)
+        elif kind == "ApprovalResponse":
+            self._approval(payload)
+        elif kind == "Notification":
+            self.add("injected", f"{text_of(payload.title)}\n{text_of(payload.body)}".strip())
+        elif kind == "BtwBegin":
+            self.prompt(text_of(payload.question))
+        elif kind == "BtwEnd":
+            self.add("assistant", text_of(payload.response))
+        else:
+            self.transcript.unknown[kind] += 1
+
+    def _approval(self, payload: _Payload) -> None:
+        """The user's decision about a call, with which they may say why they refuse it."""
+        call_id = self.requests.get(text_of(payload.request_id), "")
+        if payload.response == "reject":
+            self.refused.add(call_id)
+            self.refusal(call_id, text_of(payload.feedback))
+
+    def _result(self, payload: _Payload) -> None:
+        returned = payload.return_value if isinstance(payload.return_value, _Returned) else _Returned()
+        call_id = text_of(payload.tool_call_id)
+        text = plain_text(returned.output) or text_of(returned.message)
+        self.result(call_id, text, failed=returned.is_error is True, refused=call_id in self.refused)
+        self.refused.discard(call_id)
+
+
+def _folder_of(session: Path) -> str:
+    """The folder in which the session ran: of those that Kimi CLI notes, the one whose hash its folder is named by."""
+    if len(session.parents) < 3:
+        return ""
+    noted = side_file(session.parents[2] / "kimi.json").get("work_dirs")
+    paths = (
+        [text_of(entry.get("path")) for entry in noted if isinstance(entry, dict)] if isinstance(noted, list) else []
+    )
+    name = session.parent.name.rpartition("_")[2]
+    return next((path for path in paths if _hash(path) == name), "")
+
+
+def _hash(path: str) -> str:
+    return hashlib.md5(path.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()

@@ -1,0 +1,262 @@
+"""The tables of OpenCode's SQLite database; `harnesses/sqlite.py` opens it.
+
+Since 1.2 a session has rows in `session`, `message` and `part`; since 2.0 in `session_v2`, `session_message` and, for
+prompts that wait until the model has time for them, `session_inbox`. An upgrade copies every session and leaves the old
+tables as they are. A session that is in both is one session: what the old tables have of it is read from there, so that
+it keeps its ids, and the rest from the new ones, which decide what was taken back.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError, Problem, Source
+from memory_pipeline.harnesses.opencode.current import record_of
+from memory_pipeline.harnesses.records import JsonObject, text_of
+from memory_pipeline.harnesses.sqlite import (
+    WHOLE,
+    Damage,
+    State,
+    decoded,
+    is_busy,
+    listed_sources,
+    number,
+    opened,
+    plain,
+    rows_of,
+    state_of,
+    text,
+)
+
+_OLD = {"session", "message", "part"}
+_SESSIONS = ("session", "session_v2")
+_MESSAGES = ("message", "part", "session_message", "session_inbox")
+
+
+def database_sources(database: Path) -> tuple[list[Source], bool]:
+    """The sessions of a database, and whether it could not be looked into because it is locked."""
+    return listed_sources(database, _list)
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {text(row["name"]) for row in names}
+
+
+def _list(connection: sqlite3.Connection, database: Path, state: State) -> list[Source]:
+    tables = _tables(connection)
+    if not tables.intersection(_SESSIONS) or not (tables >= _OLD or "session_message" in tables):
+        if tables:
+            raise NotASessionError("It is an SQLite database, but not one of OpenCode.")
+        return []
+    # of a session that is in both tables the newer row counts
+    rows = [row for name in _SESSIONS if name in tables for row in rows_of(connection, name, lambda _: None)]
+    sessions = {text(row.get("id")): row for row in rows}
+    try:
+        counted = _counted(connection, tables)
+    except sqlite3.DatabaseError as error:
+        if is_busy(error):
+            raise
+        # of a damaged one, every session may have changed whenever the file has
+        modified = max(state.modified_ns, state.log_modified_ns)
+        return [Source(str(database), identity, state.size, modified) for identity in sessions]
+    sources = []
+    for identity, row in sessions.items():
+        found = counted.get(identity, [])
+        if found:
+            latest = max(number(row.get("time_updated")), *(time for _, time in found))
+            details = [*found, *(row.get(name) for name in ("title", "revert", "parent_id"))]
+            mark = zlib.crc32(repr(details).encode()) % 1_000_000
+            count = sum(rows for rows, _ in found)
+            sources.append(Source(str(database), identity, count, latest * 1_000_000 + mark))
+    return sources
+
+
+def _counted(connection: sqlite3.Connection, tables: set[str]) -> dict[str, list[tuple[int, int]]]:
+    """How many rows each session has in each table of messages, and when the latest of them was changed."""
+    counted: dict[str, list[tuple[int, int]]] = {}
+    for table in filter(tables.__contains__, _MESSAGES):
+        columns = {column[0] for column in connection.execute(f"SELECT * FROM {table} LIMIT 0").description}
+        latest = "max(time_updated)" if "time_updated" in columns else "max(rowid)"
+        query = f"SELECT session_id, count(*) AS count, {latest} AS latest FROM {table} GROUP BY session_id"
+        for row in connection.execute(query):
+            counted.setdefault(text(row["session_id"]), []).append((row["count"], number(row["latest"])))
+    return counted
+
+
+def from_database(source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
+    """The session, then its messages in order, numbered from 1. Raises `NotASessionError`."""
+    with opened(Path(source.path)) as connection:
+        if source.session == WHOLE:
+            _list(connection, Path(source.path), state_of(Path(source.path)))
+            raise NotReadableNowError("The database could not be read before; it is tried again.")
+        session = _Session(connection, source.session, Damage(problems))
+        if session.row is None and not session.damage.found:
+            raise NotASessionError("The session is no longer in the database.")
+        row = session.row or {"id": source.session}
+        yield 1, {"session": {name: plain(value) for name, value in row.items()}}
+        said = 0
+        for record in session.messages():
+            said += bool(record["parts"])
+            yield session.damage.number, record
+        if session.damage.found and not said:
+            raise NotASessionError("The database is damaged where the session lies.")
+
+
+class _Ancestor(NamedTuple):
+    """A session that another one is a fork of."""
+
+    ids: dict[int, str]
+    """Its messages by their numbers."""
+    old: dict[str, JsonObject]
+    """Its rows in the old table by their ids."""
+
+
+class _Session:
+    """One session of an open database, with the tables that it is in."""
+
+    def __init__(self, connection: sqlite3.Connection, identity: str, damage: Damage) -> None:
+        self.connection, self.identity, self.damage = connection, identity, damage
+        self.tables = _tables(connection)
+        self.old_row, self.new_row = (self._first(name, "id", identity) for name in _SESSIONS)
+        self.row = self.new_row or self.old_row
+
+    def messages(self) -> Iterator[JsonObject]:
+        """Its messages; the number of the one at hand is that of the damage."""
+        old = self._old_rows(self.identity)
+        rows = self._rows("session_message", "session_id", self.identity)
+        # 1.x has the newer table too, and 2.0 a session before it is copied
+        if old and not (self.new_row and rows):
+            yield from (record for row in old if (record := self._old_record(row)))
+            return
+        rows.sort(key=lambda row: number(row.get("seq")))
+        yield from self._old_messages(old, {text(row.get("id")) for row in rows})
+        yield from self._new_messages(rows, {text(row.get("id")) for row in old})
+        waiting = self._rows("session_inbox", "session_id", self.identity)
+        for row in sorted(waiting, key=lambda row: number(row.get("enqueued_seq"))):
+            if text(row.get("type")) == "user" and (record := self._new_record(row, "payload")):
+                record["message"]["origin"] = text(row.get("id"))
+                yield record
+
+    def _old_messages(self, old: list[JsonObject], standing: set[str]) -> Iterator[JsonObject]:
+        """What the old tables have of a session. Behind the last message that the new ones still have, everything that
+        they once had was taken back; summaries were never copied as messages of their own.
+        """
+        last = max((place for place, row in enumerate(old) if text(row.get("id")) in standing), default=-1)
+        undone = self._undone_before_the_upgrade()
+        updated = number((self.new_row or {}).get("time_updated"))
+        withdrawn = False
+        for place, row in enumerate(old):
+            if record := self._old_record(row):
+                withdrawn = withdrawn or text(row.get("id")) == undone
+                is_copied = text_of(record["message"].get("parentID")) in standing
+                gone = place > last and not is_copied and number(row.get("time_created")) <= updated
+                record["message"]["withdrawn"] = withdrawn or gone
+                yield record
+
+    def _undone_before_the_upgrade(self) -> str:
+        revert = decoded((self.old_row or {}).get("revert") or b"{}", 1, "", []) or {}
+        return text_of(revert.get("messageID"))
+
+    def _new_messages(self, rows: list[JsonObject], old: set[str]) -> Iterator[JsonObject]:
+        """The rows of the new table, without those that the old tables have of this session."""
+        ancestors = self._ancestors()
+        copied = {identity: row for fork in ancestors for identity, row in fork.old.items()}
+        before: JsonObject = {}
+        for row in rows:
+            origin = _origin(row, ancestors)
+            kind, is_known = text(row.get("type")), origin in old or origin in copied
+            split = kind == "synthetic" and before.get("time_created") == row.get("time_created")
+            # what the program had put into a prompt became a message of its own, behind the prompt
+            if origin not in old and not (split and before.get("is_known")):
+                is_old = origin in copied and kind != "compaction"
+                record = self._old_record(copied[origin]) if is_old else self._new_record(row)
+                if record:
+                    record["message"]["id"] = text(row.get("id"))
+                    if kind == "user" and not is_old:
+                        record["message"]["origin"] = origin
+                    yield record
+            before = {**row, "is_known": is_known}
+
+    def _ancestors(self) -> list[_Ancestor]:
+        """The sessions that this one is a fork of, the nearest first."""
+        found: list[_Ancestor] = []
+        seen = {self.identity}
+        row = self.row
+        while row and (parent := text(row.get("fork_session_id"))) and parent not in seen:
+            seen.add(parent)
+            found.append(_Ancestor(self._ids(parent), {text(r.get("id")): r for r in self._old_rows(parent)}))
+            row = self._first("session_v2", "id", parent)
+        return found
+
+    def _ids(self, session: str) -> dict[int, str]:
+        query = "SELECT seq, id FROM session_message WHERE session_id = ?"
+        try:
+            return {number(row["seq"]): text(row["id"]) for row in self.connection.execute(query, (session,))}
+        except sqlite3.DatabaseError as error:
+            if is_busy(error):
+                raise
+            return {}
+
+    def _rows(self, table: str, column: str, value: str) -> list[JsonObject]:
+        return rows_of(self.connection, table, self.damage, column, value) if table in self.tables else []
+
+    def _first(self, table: str, column: str, value: str) -> JsonObject | None:
+        return next(iter(self._rows(table, column, value)), None)
+
+    def _old_rows(self, session: str) -> list[JsonObject]:
+        return in_order(self._rows("message", "session_id", session)) if self.tables >= _OLD else []
+
+    def _old_record(self, row: JsonObject) -> JsonObject | None:
+        self.damage.number += 1
+        message = decoded(row.get("data"), self.damage.number, "The message", self.damage.problems)
+        if message is None:
+            return None
+        identity = text(row.get("id"))
+        message |= {"id": identity, "time_created": row.get("time_created"), "agent_id": text(row.get("agent_id"))}
+        return {"message": message, "parts": self._parts(identity)}
+
+    def _parts(self, message: str) -> list[JsonObject]:
+        rows = sorted(self._rows("part", "message_id", message), key=lambda row: text(row.get("id")))
+        at, problems = self.damage.number, self.damage.problems
+        return [
+            {**data, "id": text(row.get("id")), "time_created": row.get("time_created")}
+            for row in rows
+            if (data := decoded(row.get("data"), at, "A part of the message", problems)) is not None
+        ]
+
+    def _new_record(self, row: JsonObject, column: str = "data") -> JsonObject | None:
+        self.damage.number += 1
+        data = decoded(row.get(column), self.damage.number, "The message", self.damage.problems)
+        if data is None:
+            return None
+        times = {"time": {"created": row.get("time_created")}} if "time" not in data else {}
+        named = {"id": text(row.get("id")), "time_created": row.get("time_created")}
+        return record_of(text(row.get("type")), data | times | named)
+
+
+def _origin(row: JsonObject, ancestors: list[_Ancestor]) -> str:
+    """Id of the message that a row is a copy of, else its own; "" where the original is gone. A copy has the number of
+    its original, which also ends its id.
+    """
+    place, identity = number(row.get("seq")), text(row.get("id"))
+    for ancestor in ancestors:
+        if not identity.endswith(f"_{place}"):
+            break
+        identity = ancestor.ids.get(place, "")
+    return identity
+
+
+def in_order(found: Iterable[JsonObject]) -> list[JsonObject]:
+    """Messages by when they were made."""
+
+    def order(message: JsonObject) -> tuple[float, str]:
+        time = message.get("time")
+        created = message.get("time_created") or (time.get("created") if isinstance(time, dict) else None)
+        return created if isinstance(created, int | float) else 0, text(message.get("id"))
+
+    return sorted(found, key=order)

@@ -1,0 +1,353 @@
+"""OpenCode: `~/.local/share/opencode`, sessions in JSON folders (to version 1.1) or in an SQLite database (since 1.2),
+and the files that `opencode export` writes. Kilo and MiMoCode keep theirs in the same way.
+
+A fork copies messages under new ids, with their times, and before 2.0 does not say of what it is a fork. So a message
+is known by when it was begun, by the prompt that it belongs to and by what in it keeps when it is copied, such as the
+id of a tool call: copies have the ids of their originals, and so do the messages of a session that is in the folders
+and in the database. A prompt of 2.x is known by its own id or, as `origin`, that of its original, since it gets a time
+once it waited and a fork names its parent.
+
+The records are those of `store.records`. An image is a `file` part with a media type of an image, or such an
+attachment of a tool's result, counted as `image_parts` meets them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+import orjson
+
+from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given
+from memory_pipeline.harnesses.authorship import Evidence, is_person
+from memory_pipeline.harnesses.content import call_text, image_mark, image_type
+from memory_pipeline.harnesses.model import Image, ParsedSession, Role, Source
+from memory_pipeline.harnesses.opencode.current import STATES
+from memory_pipeline.harnesses.opencode.store import claims, records
+from memory_pipeline.harnesses.protocol import HarnessWithFolders
+from memory_pipeline.harnesses.records import JsonObject, text_of, to_time, words
+from memory_pipeline.harnesses.speakers import split_by_speaker
+from memory_pipeline.harnesses.transcript import Transcript
+
+# Thoughts, and what marks where a step of the model begins and ends.
+_IGNORED = words("reasoning step-start step-finish snapshot retry agent")
+_READS = words("read")
+_WRITES = words("write edit multiedit")
+_COMMANDS = words("bash shell")
+_MAIN_AGENT = "main"
+_PLACEHOLDER = re.compile(r"(?:New session|Child session) - \d{4}-\d\d-\d\dT")
+# `opencode run` puts an argument with blanks into quotes.
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+
+
+_REFUSED = re.compile(
+    r"(?:\w*Error: )?(?:The user rejected permission to use this specific tool call|The user dismissed this question)"
+    r"(?: with the following feedback: (?P<words>.+))?",
+    re.DOTALL,
+)
+_APPROVED = re.compile(r"User approved switching to \w+ agent")
+
+
+_DATA = "${XDG_DATA_HOME:-~/.local/share}"
+
+
+class OpenCode(HarnessWithFolders[JsonObject]):
+    name = format = "opencode"
+    record_type: type[JsonObject] = dict
+    side_files = (
+        "auth.json",
+        "mcp-auth.json",
+        "storage/session_diff/*.json",
+        "storage/session_share/*.json",
+        "storage/project/*.json",
+        "storage/todo/*.json",
+    )
+
+    def __init__(self, name: str = "opencode", *folders: str) -> None:
+        """An agent whose folder and database have its name; a variable names another database, from there on."""
+        self.name = name
+        self.folders = (f"{_DATA}/{name}", f"{_DATA}/{name}/${{{name.upper()}_DB:-}}", *folders)
+
+    def recognises(self, record: JsonObject) -> bool:
+        """The file of a session in the JSON folders, or an export."""
+        session = record if "projectID" in record else _object(record.get("info"))
+        return text_of(session.get("id")).startswith("ses_")
+
+    def images_of(self, record: JsonObject) -> list[JsonObject]:
+        return image_parts(record.get("parts") or [])
+
+    def claims(self, folder: Path, names: Collection[str]) -> tuple[list[Source], list[str]] | None:
+        return claims(folder, names, self.name)
+
+    records = staticmethod(records)
+
+    def reader(self, transcript: Transcript) -> Reader:
+        return Reader(transcript)
+
+
+def image_parts(parts: list[JsonObject]) -> list[JsonObject]:
+    """The images of a message in the order in which they are numbered; each has a `mime` and a `url`."""
+    found = []
+    for part in parts:
+        attached = _object(part.get("state")).get("attachments")
+        found += [part, *(attached if isinstance(attached, list) else ())]
+    return [part for part in found if isinstance(part, dict) and text_of(part.get("mime")).startswith("image/")]
+
+
+class Reader:
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.session: JsonObject = {}
+        self.revert: JsonObject = {}
+        self.voiding = False
+        self.voided: set[int] = set()
+        self.starts: dict[str, int] = {}
+        self.compactions: dict[str, JsonObject] = {}
+        self.prompt = ""
+        self.typed = ""
+        self.overflown = ""
+        # of the message that is being read
+        self.message: JsonObject = {}
+        self.images: dict[int, Image] = {}
+
+    def finish(self) -> ParsedSession:
+        title = text_of(self.session.get("title"))
+        return self.transcript.finish(
+            text_of(self.session.get("id")),
+            "" if _PLACEHOLDER.match(title) else title,
+            self._cwd(),
+            began_at=self._time(self.session, "created"),
+            voided=self.voided,
+            parent_id=self._parent(),
+        )
+
+    def record(self, number: int, record: JsonObject) -> None:
+        if "session" in record:
+            self.session = _object(record["session"])
+            self.revert = _object(self.session.get("revert"))
+            self.transcript.next_record(number, self._time(self.session, "created"))
+            return
+        self.message, parts = _object(record.get("message")), record.get("parts") or []
+        self._begin(number)
+        self.images = {
+            id(part): Image(number, place, image_type(part["mime"])) for place, part in enumerate(image_parts(parts))
+        }
+        role = text_of(self.message.get("role"))
+        if role == "user":
+            self._user(parts)
+        elif role == "assistant":
+            self._assistant(parts)
+        elif role not in STATES:
+            self.transcript.unknown[f"message/{role}"] += 1
+
+    def _begin(self, number: int, part: JsonObject | None = None) -> None:
+        """A message, or a part of it, each of which can be voided."""
+        owner = part if part is not None else self.message
+        times = _object(owner.get("time")) or _object(_object(owner.get("state")).get("time"))
+        said = times.get("start") or times.get("created") or self._time(self.message, "created")
+        written = owner.get("time_created")
+        self.transcript.next_record(number, said if written is None else written, said)
+        identity = text_of(owner.get("id"))
+        if identity:
+            self.starts.setdefault(identity, self.transcript.record)
+        reverted = text_of(self.revert.get("partID")) or text_of(self.revert.get("messageID"))
+        self.voiding = self.voiding or (reverted != "" and identity == reverted)
+        if self.voiding or self.message.get("withdrawn"):
+            self.voided.add(self.transcript.record)
+
+    def _user(self, parts: list[JsonObject]) -> None:
+        typed: list[tuple[JsonObject, str]] = []
+        injected: list[tuple[JsonObject, str]] = []
+        for part in parts:
+            kind, text = part.get("type"), text_of(part.get("text"))
+            if id(part) in self.images:
+                typed.append((part, image_mark(self.images[id(part)])))
+            elif kind == "text":
+                put_in = part.get("synthetic") is True or part.get("ignored") is True
+                (injected if put_in else typed).append((part, text))
+            elif kind == "file":
+                injected.append((part, f"[file: {text_of(part.get('filename'))}, {text_of(part.get('mime'))}]"))
+            elif kind == "subtask":
+                injected.append((part, text_of(part.get("prompt"))))
+            elif kind == "compaction":
+                self.compactions[text_of(self.message.get("id"))] = part
+            elif text_of(kind) not in _IGNORED:
+                self.transcript.unknown[f"part/{kind}"] += 1
+        # without the marks of images, which name the number of their record, and in whichever order they were copied
+        said = self.transcript.digest(
+            "\n".join(sorted(text_of(part.get("text")) or text_of(part.get("url")) for part, _ in typed))
+        )
+        self.prompt = f"{self._begun()}\x1f{said}"
+        if typed:
+            self._begin_part(typed[0][0])
+            # after the context was too long, OpenCode sends the prompt again, in a message of its own
+            self._say("\n".join(text for _, text in typed).strip(), again=said == self.overflown)
+            self.typed = said
+        self.overflown = ""
+        for part, text in injected:
+            self._begin_part(part)
+            self._add("injected", text, "injected", self.transcript.digest(text))
+
+    def _say(self, said: str, *, again: bool) -> None:
+        images = tuple(self.images[key] for key in self.images)
+        quoted = _QUOTED.fullmatch(said)
+        text = quoted[1].replace('\\"', '"') if quoted and re.search(r"\s", quoted[1]) else said
+        typed = not again and self._is_typed()
+        for number, (speaker, part) in enumerate(split_by_speaker(text)):
+            role: Role = speaker if typed else "injected"
+            self._add(role, part, "user", number, images=images if speaker == "user" else ())
+
+    def _is_typed(self) -> bool:
+        """Whether a person typed the message; MiMoCode has the prompts of sub-agents among those of the session."""
+        agent = text_of(self.message.get("agent_id"))
+        parent = self._parent() or ("" if agent in ("", _MAIN_AGENT) else agent)
+        return is_person(Evidence(OpenCode.format, parent_session=parent, cwd=self._cwd()))
+
+    def _assistant(self, parts: list[JsonObject]) -> None:
+        summary = self.message.get("summary") is True
+        last_call: int | None = None
+        named: dict[int, tuple[list[str], list[str]]] = {}
+        changed: set[str] = set()
+        for part in parts:
+            kind = part.get("type")
+            if kind == "text":
+                self._begin_part(part)
+                text = text_of(part.get("text"))
+                put_in = summary or part.get("synthetic") is True
+                self._add(
+                    "injected" if put_in else "assistant", text, "text", _start(part) or self.transcript.digest(text)
+                )
+            elif kind == "tool":
+                self._begin_part(part)
+                last_call = self._call(part)
+                if last_call is not None:
+                    named[last_call] = _files(part)
+                    changed.update(named[last_call][1])
+            elif kind == "patch":
+                # what the step changed, also by commands
+                files = part.get("files")
+                more = [path for path in (files if isinstance(files, list) else ()) if isinstance(path, str)]
+                if last_call is not None:
+                    named[last_call][1].extend(path for path in more if path not in changed)
+                    changed.update(more)
+            elif text_of(kind) not in _IGNORED and kind != "file":
+                self.transcript.unknown[f"part/{kind}"] += 1
+        for handle, (read, modified) in named.items():
+            self.transcript.touch(handle, read=tuple(read), modified=tuple(modified))
+        error = _object(self.message.get("error"))
+        if error:
+            reason = text_of(_object(error.get("data")).get("message")) or "no message"
+            self._add("injected", f"{text_of(error.get('name')) or 'Error'}: {reason}", "error")
+        if summary and not error and self.message.get("finish"):
+            self._compacted()
+
+    def _compacted(self) -> None:
+        """A summary counts when the message that it answers asked for a compaction."""
+        asked = text_of(self.message.get("parentID"))
+        compaction = self.compactions.get(asked)
+        if compaction is None and asked in self.starts:
+            return
+        own = self.starts.get(text_of(self.message.get("id")), self.transcript.record)
+        before = self.starts.get(asked, own)
+        tail = self.starts.get(text_of(_object(compaction).get("tail_start_id")), before)
+        self.transcript.compact(before, stretch=range(tail, before))
+        if _object(compaction).get("overflow") is True:
+            self.overflown = self.typed
+
+    def _call(self, part: JsonObject) -> int | None:
+        """A call, and its result once there is one."""
+        state = _object(part.get("state"))
+        name, status = text_of(part.get("tool")), state.get("status")
+        key = text_of(part.get("callID")) or _start(part) or text_of(part.get("id"))
+        handle = self._add("tool", call_text(name, state.get("input")), "call", key, tool_name=name)
+        if status in ("completed", "error"):
+            attached = state.get("attachments")
+            images = tuple(
+                self.images[id(image)]
+                for image in (attached if isinstance(attached, list) else ())
+                if id(image) in self.images
+            )
+            output = text_of(state.get("output")) or text_of(state.get("error"))
+            text = "\n".join(filter(None, [output, *map(image_mark, images)])) or "(no output)"
+            exit_code = _object(state.get("metadata")).get("exit")
+            refused = _REFUSED.match(output) if status == "error" else None
+            failed = (
+                (status == "error" and not refused)
+                or name == "invalid"
+                or (name in _COMMANDS and exit_code not in (0, None))
+            )
+            end = to_time(_object(state.get("time")).get("end"))
+            if end:
+                self.transcript.place = self.transcript.place._replace(said_at=end, written_at=end, is_timed=True)
+            no = REFUSED if refused else None
+            self._add("tool", text, "result", key, tool_name=name, is_error=failed, images=images, answer=no)
+            if refused and refused["words"]:
+                answers = [Answer(refused["words"], "refused call", call_text(name, state.get("input")))]
+            elif approved := _APPROVED.match(output):
+                answers = [Answer(approved[0], "approved plan", "")]
+            else:
+                answers = answers_given(state.get("input"), _object(state.get("metadata")), output)
+            for number, answer in enumerate(answers):
+                self._add("user", answer.text, "answer", key, number, tool_name=name, answer=answer)
+        return handle
+
+    def _begin_part(self, part: JsonObject) -> None:
+        self._begin(self.transcript.place.line, part)
+
+    def _add(
+        self,
+        role: Role,
+        text: str,
+        *key: object,
+        tool_name: str | None = None,
+        is_error: bool = False,
+        images: tuple[Image, ...] = (),
+        answer: Answer | None = None,
+    ) -> int | None:
+        identity = "\x1f".join(map(str, (self.prompt, self.message.get("role"), self._begun(), *key)))
+        identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
+        return self.transcript.add(
+            role, text, identity, tool_name=tool_name, is_error=is_error, images=images, answer=answer
+        )
+
+    def _begun(self) -> object:
+        """What tells the message from others of the same words: when it was begun, or the id of its original."""
+        return text_of(self.message.get("origin")) or self._time(self.message, "created")
+
+    def _parent(self) -> str:
+        return text_of(self.session.get("parent_id")) or text_of(self.session.get("parentID"))
+
+    def _cwd(self) -> str:
+        location = _object(self.session.get("location"))
+        return text_of(self.session.get("directory")) or text_of(location.get("directory"))
+
+    @staticmethod
+    def _time(owner: JsonObject, name: str) -> object:
+        return _object(owner.get("time")).get(name, owner.get(f"time_{name}"))
+
+
+def _object(value: object) -> JsonObject:
+    """The value as an object, also where it is one written as text; empty where it is none."""
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _start(part: JsonObject) -> object:
+    """When a part was begun, in the harness's own count."""
+    return (_object(part.get("time")) or _object(_object(part.get("state")).get("time"))).get("start")
+
+
+def _files(part: JsonObject) -> tuple[list[str], list[str]]:
+    """The paths that a call reads, and those that it changes."""
+    state = _object(part.get("state"))
+    given = _object(state.get("input"))
+    path = given.get("filePath") or given.get("path")
+    if not isinstance(path, str) or state.get("status") == "error":
+        return [], []
+    name = text_of(part.get("tool"))
+    return ([path] if name in _READS else []), ([path] if name in _WRITES else [])

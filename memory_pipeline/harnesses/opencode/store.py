@@ -1,0 +1,160 @@
+"""Where OpenCode keeps sessions: in folders of JSON files until version 1.1, in an SQLite database since 1.2.
+
+Upgrading copied the folders into the database and left them, so a session that is in both is read from the database.
+`opencode export` writes a file with one session: of 1.x messages with their parts, of 2.x those of the new table.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import orjson
+
+from memory_pipeline.harnesses.model import Problem, Source
+from memory_pipeline.harnesses.opencode.current import record_of
+from memory_pipeline.harnesses.opencode.database import database_sources, from_database, in_order
+from memory_pipeline.harnesses.records import DamagedText, JsonObject, text_of
+from memory_pipeline.harnesses.sqlite import decoded
+
+_DATABASE = re.compile(r"(\w+)(?:-[\w.-]+)?\.db")
+"""A database is named after its agent, and after the release channel where that is not the usual one."""
+_INFO = re.compile(r'"info"\s*:\s*(?=\{)')
+_MESSAGES = re.compile(r'"messages"\s*:\s*\[')
+_NEXT = re.compile(r"[\s,]*(?=\{)")
+
+
+def claims(folder: Path, names: Collection[str], agent: str) -> tuple[list[Source], list[str]] | None:
+    """The sessions of a folder with a database or JSON folders of the agent, and which of the names are not its own;
+    None of any other folder.
+    """
+    elsewhere = Path(os.environ.get(f"{agent.upper()}_DB", "")).name
+    databases = [
+        folder / name
+        for name in sorted(names)
+        if name == elsewhere or ((stem := _DATABASE.fullmatch(name)) and stem[1] == agent)
+        if (folder / name).is_file()
+    ]
+    storage = folder if folder.name == "storage" and "session" in names else folder / "storage"
+    in_folders = (storage == folder or "storage" in names) and _is_storage(storage)
+    if not databases and not in_folders:
+        return None
+    sources: list[Source] = []
+    waiting = False
+    for database in databases:
+        listed, locked = database_sources(database)
+        sources += listed
+        waiting = waiting or locked
+    taken = {source.session for source in sources}
+    # while a database is locked for the first time it is not known which sessions it has as well
+    found = _folder_sources(storage, taken) if in_folders and not waiting else []
+    if storage == folder or folder.name == agent:
+        return sources + found, []
+    own = tuple(database.name for database in databases)
+    left = [name for name in names if not (own and name.startswith(own)) and not (in_folders and name == "storage")]
+    return sources + found, left
+
+
+def records(source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
+    """The session as `{"session": …}`, then each message in order as `{"message": …, "parts": […]}`, all numbered."""
+    yield from (from_database if source.session else _from_file)(source, problems)
+
+
+def _is_storage(place: Path) -> bool:
+    return next(place.glob("session/*/ses_*.json"), None) is not None
+
+
+def _folder_sources(storage: Path, taken: Collection[str]) -> list[Source]:
+    files = sorted(storage.glob("session/*/ses_*.json"))
+    return [_folder_source(storage, file) for file in files if file.stem not in taken]
+
+
+def _folder_source(storage: Path, file: Path) -> Source:
+    """A session by its file. A part is only rewritten while its message, which is rewritten after it, is answered."""
+    size, modified = 0, 0
+    messages = storage / "message" / file.stem
+    try:
+        for place in (file, messages, *messages.glob("msg_*.json")):
+            stat = place.stat()
+            size, modified = size + stat.st_size, max(modified, stat.st_mtime_ns)
+            if place.parent == messages and (parts := storage / "part" / place.stem).is_dir():
+                modified = max(modified, parts.stat().st_mtime_ns)
+    except OSError:
+        pass
+    return Source(str(file), "", size, modified)
+
+
+def _from_file(source: Source, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
+    file = Path(source.path)
+    raw = file.read_bytes()
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        value = _saved(raw, problems)
+    if isinstance(value, dict) and "info" in value:
+        yield from _exported(value)
+    else:
+        session = decoded(raw, 1, "The session's file", problems) or {}
+        yield from _from_folder(file, session, problems)
+
+
+def _saved(raw: bytes, problems: list[Problem]) -> JsonObject | None:
+    """What a damaged or unfinished export still has; None where the file is none."""
+    damaged = DamagedText(raw.decode("utf-8", "replace"))
+    begin = _INFO.search(damaged.text, 0, 1000)
+    info = damaged.decode(begin.end()) if begin else None
+    if not info:
+        return None
+    messages: list[JsonObject] = []
+    start = _MESSAGES.search(damaged.text, info[1])
+    position = start.end() if start else len(damaged.text)
+    while (next_one := _NEXT.match(damaged.text, position)) and (found := damaged.decode(next_one.end())):
+        message, position = found
+        messages.append(message)
+    problems.append(Problem(len(messages) + 2, "The file is damaged or incomplete; the messages before were read."))
+    return {"info": info[0], "messages": messages}
+
+
+def _exported(export: JsonObject) -> Iterator[tuple[int, JsonObject]]:
+    info = export.get("info")
+    yield 1, {"session": info if isinstance(info, dict) else {}}
+    messages = export.get("messages")
+    found = [message for message in messages if isinstance(message, dict)] if isinstance(messages, list) else []
+    for number, message in enumerate(found, start=2):
+        parts = message.get("parts")
+        if isinstance(message.get("info"), dict):
+            kept = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+            yield number, {"message": message["info"], "parts": kept}
+        else:
+            record = record_of(text_of(message.get("type")), message)
+            if message.get("type") == "user":
+                record["message"]["origin"] = text_of(message.get("id"))
+            yield number, record
+
+
+def _from_folder(file: Path, session: JsonObject, problems: list[Problem]) -> Iterator[tuple[int, JsonObject]]:
+    storage = file.parents[2]
+    yield 1, {"session": {"id": file.stem, **session}}
+    messages = []
+    for path in sorted((storage / "message" / file.stem).glob("msg_*.json")):
+        message = _file(path, 1, problems)
+        if message is not None:
+            messages.append({"id": path.stem, **message})
+    for number, message in enumerate(in_order(messages), start=2):
+        found = [
+            {"id": path.stem, **part}
+            for path in sorted((storage / "part" / text_of(message["id"])).glob("prt_*.json"))
+            if (part := _file(path, number, problems)) is not None
+        ]
+        yield number, {"message": message, "parts": found}
+
+
+def _file(path: Path, number: int, problems: list[Problem]) -> JsonObject | None:
+    try:
+        raw = path.read_bytes()
+    except OSError:
+        problems.append(Problem(number, f"The file {path.name} cannot be read; left out."))
+        return None
+    return decoded(raw, number, f"The file {path.name}", problems)

@@ -1,0 +1,325 @@
+"""pi coding agent: `~/.pi/agent/sessions/**/*.jsonl`, versions 1 (linear, entries without ids) to 3 (a tree).
+
+Forks, clones and exports copy entries with their ids and times, so their messages have the same ids in every file.
+Messages on a branch that the user left are voided, unless a summary carried the branch over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given, asks
+from memory_pipeline.harnesses.authorship import Evidence, is_person
+from memory_pipeline.harnesses.content import Block, Content, as_blocks, call_text, content_text
+from memory_pipeline.harnesses.folders import expand
+from memory_pipeline.harnesses.model import ParsedSession, Role
+from memory_pipeline.harnesses.protocol import Harness
+from memory_pipeline.harnesses.records import Fields, JsonObject, Other, text_of, words
+from memory_pipeline.harnesses.speakers import split_content_by_speaker
+from memory_pipeline.harnesses.transcript import Transcript
+
+# Settings, bookkeeping of extensions and edits of the context only: nothing of it was said.
+_IGNORED = words(
+    "model_change thinking_level_change custom label context_edit usage title leaf active_tools_change "
+    "service_tier_change"
+)
+_SPILLED_RANGE = re.compile(r":(?:raw|\d+(?:-\d+)?)$")
+_REFUSED = "Blocked by user"
+"""What the extensions that ask before a call give as the reason when the answer is no; nothing failed then."""
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://")
+
+
+class _Details(Fields):
+    """What a tool that asks the user stores of the answers."""
+
+    answers: Any = None
+    answer: Any = None
+
+
+class _MessageFields(Fields):
+    """`message` of an entry of type `message`."""
+
+    role: Any = None
+    content: Content = None
+    timestamp: Any = None
+    toolCallId: Any = None
+    toolName: Any = None
+    isError: Any = None
+    details: _Details | Other = None
+    command: Any = None
+    output: Any = None
+    exitCode: Any = None
+    summary: Any = None
+
+
+class Record(Fields):
+    """An entry, or the header."""
+
+    type: Any = None
+    id: Any = None
+    parentId: Any = None
+    timestamp: Any = None
+    message: _MessageFields | Other = None
+    content: Content = None
+    summary: Any = None
+    fromId: Any = None
+    firstKeptEntryId: Any = None
+    firstKeptEntryIndex: Any = None
+    tokensBefore: Any = None
+    name: Any = None
+    cwd: Any = None
+    parentSession: Any = None
+
+
+class _Settings(Fields):
+    sessionDir: Any = None
+
+
+_FOLDERS = ("${PI_CODING_AGENT_SESSION_DIR:-${PI_CODING_AGENT_DIR:-~/.pi/agent}/sessions}",)
+_SETTINGS_BYTES = 1_000_000
+
+
+class Pi(Harness[Record]):
+    name = format = "pi"
+    record_type = Record
+    side_files = (
+        "settings.json",
+        "auth.json",
+        "models.json",
+        "sessions/sessions.json",  # OpenClaw's list of its sessions
+        "*.trajectory.jsonl",  # and what its program did
+    )
+
+    def __init__(self, name: str = "pi", *folders: str) -> None:
+        self.name, self.folders = name, folders or _FOLDERS
+
+    def default_roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        """Beside the folders of the table the one that `sessionDir` in the agent's settings.json names."""
+        roots = super().default_roots(home, env)
+        moved = [_session_dir(root.parent / "settings.json", home) for root in roots]
+        return [*filter(None, moved), *roots]
+
+    def recognises(self, record: JsonObject) -> bool:
+        """A header, though not as the first record in some forks; or a message, where the header was lost."""
+        message = record.get("message")
+        return (record.get("type") == "session" and isinstance(record.get("id"), str) and "timestamp" in record) or (
+            record.get("type") == "message" and isinstance(message, dict) and "role" in message
+        )
+
+    def reader(self, transcript: Transcript) -> Reader:
+        return Reader(transcript)
+
+
+class Reader:
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.header: Record | None = None
+        self.name = ""
+        self.entries: dict[str, int] = {}
+        self.parents: dict[str, str] = {}
+        self.last = ""
+        self.carried: dict[str, str] = {}
+        self.changes: dict[str, int | None] = {}
+        self.asked: dict[str, object] = {}
+        self.identity = ""
+        self.part = 0
+
+    def finish(self) -> ParsedSession:
+        left = left_behind(self.parents, self.last, self.carried)
+        header = self.header or Record()
+        return self.transcript.finish(
+            text_of(header.id),
+            self.name,
+            text_of(header.cwd),
+            began_at=header.timestamp,
+            voided={self.entries[entry] for entry in left},
+            is_attended=is_person(
+                Evidence(
+                    "pi",
+                    parent_session=text_of(header.parentSession),
+                    session_name=self.name,
+                    cwd=text_of(header.cwd),
+                )
+            ),
+        )
+
+    def record(self, line: int, entry: Record) -> None:
+        kind, message = text_of(entry.type), entry.message
+        if isinstance(entry.id, str) and kind != "session":
+            self._link(entry.id, text_of(entry.parentId))
+        if kind in _IGNORED:
+            self.transcript.skip_record()
+            return
+        spoken = message if isinstance(message, _MessageFields) else None
+        content = as_blocks(entry.content)
+        self.transcript.next_record(line, entry.timestamp, spoken.timestamp if spoken else None)
+        self.part = 0
+        if kind == "message" and spoken:
+            self._identify(entry, spoken.role, spoken)
+            self._message(spoken)
+        elif kind == "compaction":
+            self._identify(entry, kind, entry)
+            self._add("injected", text_of(entry.summary))
+            self.transcript.compact(self._kept_start(entry), tokens_before=entry.tokensBefore)
+        elif kind in ("branch_summary", "custom_message"):
+            self._identify(entry, kind, entry)
+            self._add("injected", text_of(entry.summary) or content_text(content, line), content=content)
+            if kind == "branch_summary":
+                self.carried[text_of(entry.id)] = text_of(entry.fromId)
+        elif kind == "session_info":
+            self.name = text_of(entry.name).strip() or self.name
+        elif kind == "session":
+            self.header = self.header or entry
+        else:
+            self.transcript.unknown[kind] += 1
+
+    def _link(self, entry_id: str, parent_id: str) -> None:
+        if entry_id not in self.entries:
+            self.entries[entry_id] = self.transcript.record + 1
+            self.parents[entry_id] = parent_id
+        self.last = entry_id
+
+    def _identify(self, entry: Record, role: object, content: Fields) -> None:
+        """Version 1 has no ids, so there the content stands for them."""
+        if isinstance(entry.id, str):
+            self.identity = f"{entry.id}\x1f{entry.timestamp}"
+            return
+        # without the field that version 1 did not have: a new one must not change stored ids
+        fields = {name: value for name, value in msgspec.structs.asdict(content).items() if name != "parentSession"}
+        digest = self.transcript.digest(msgspec.json.encode(fields))
+        identity = f"{entry.timestamp}\x1f{role}\x1f{digest}"
+        self.identity = f"{identity}\x1f{self.transcript.occurrence(identity)}"
+
+    def _kept_start(self, entry: Record) -> int:
+        """Where the entries begin that stay in the context; when it is not found, pi keeps nothing of the old ones."""
+        first_id, index = entry.firstKeptEntryId, entry.firstKeptEntryIndex
+        if isinstance(first_id, str):
+            return self.entries.get(first_id, self.transcript.record)
+        if isinstance(index, int):
+            return min(index, self.transcript.record)
+        return self.transcript.record
+
+    def _message(self, message: _MessageFields) -> None:
+        role, content = message.role, as_blocks(message.content)
+        line = self.transcript.place.line
+        if role == "assistant":
+            self._assistant(content)
+        elif role == "toolResult":
+            text = content_text(content, line) or "(no output)"
+            name, call_id = text_of(message.toolName), text_of(message.toolCallId)
+            if message.isError is True and call_id in self.changes:
+                self.transcript.touch(self.changes[call_id])  # refused or failed, so nothing was changed
+            failed, refused = message.isError is True, text.strip() == _REFUSED
+            answer = REFUSED if failed and refused else None
+            self._add("tool", text, tool_name=name, is_error=failed and not refused, content=content, answer=answer)
+            self._answers(self.asked.pop(call_id, None), message.details, text, name)
+        elif role == "user":
+            for speaker, text in split_content_by_speaker(content, line):
+                self._add(speaker, text, content=content)
+        elif role == "bashExecution":
+            # a command that the user ran with `!`: the call and its output are one message
+            output = f"bash(command={text_of(message.command)})\n{text_of(message.output)}"
+            self._add("tool", output, tool_name="bash", is_error=message.exitCode not in (0, None))
+        elif role in ("custom", "hookMessage", "branchSummary", "compactionSummary"):
+            self._add("injected", text_of(message.summary) or content_text(content, line), content=content)
+        elif role != "system":
+            self.transcript.unknown[f"message/{role}"] += 1
+
+    def _answers(self, arguments: object, details: object, text: str, name: str) -> None:
+        """What the user answered, where the call was a question; an extension may store it in details."""
+        given = None
+        if isinstance(details, _Details):
+            given = {key: value for key, value in msgspec.structs.asdict(details).items() if value is not None}
+        for number, answer in enumerate(answers_given(arguments, given, text)):
+            identity = f"{self.identity}\x1fanswer\x1f{number}"
+            self.transcript.add("user", answer.text, identity, tool_name=name, answer=answer)
+
+    def _assistant(self, content: Content) -> None:
+        """Text and tool calls in their order; thinking is left out, and a failed turn often has nothing at all."""
+        if isinstance(content, str):
+            self._add("assistant", content)
+        for block in content if isinstance(content, list) else ():
+            if not isinstance(block, Block):
+                continue
+            if block.type == "toolCall":
+                self._call(text_of(block.id), text_of(block.name), block.arguments)
+            elif block.type == "text":
+                self._add("assistant", text_of(block.text))
+
+    def _call(self, call_id: str, name: str, arguments: object) -> None:
+        handle = self._add("tool", call_text(name, arguments), tool_name=name)
+        if asks(arguments):
+            self.asked[call_id] = arguments
+        path = arguments.get("path") if isinstance(arguments, dict) else None
+        if isinstance(path, str) and path and not _URL.match(path):
+            if name == "read":
+                self.transcript.touch(handle, read=(_SPILLED_RANGE.sub("", path),))
+            elif name in ("write", "edit"):
+                self.transcript.touch(handle, modified=(path,))
+                self.changes[call_id] = handle
+
+    def _add(
+        self,
+        role: Role,
+        text: str,
+        *,
+        tool_name: str | None = None,
+        is_error: bool = False,
+        content: object = None,
+        answer: Answer | None = None,
+    ) -> int | None:
+        identity = f"{self.identity}\x1f{self.part}"
+        self.part += 1
+        return self.transcript.add(
+            role, text, identity, tool_name=tool_name, is_error=is_error, content=content, answer=answer
+        )
+
+
+def _session_dir(settings: Path, home: Path) -> Path | None:
+    """The absolute folder that pi's settings name; a relative one depends on where pi was started."""
+    try:
+        with settings.open("rb") as file:
+            found = msgspec.json.decode(file.read(_SETTINGS_BYTES), type=_Settings).sessionDir
+    except (OSError, msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    path = expand(found, home, {})[0] if isinstance(found, str) and found and "*" not in found else None
+    return path if path and path.is_absolute() else None
+
+
+def left_behind(parents: Mapping[str, str], leaf: str, carried: Mapping[str, str] | None = None) -> set[str]:
+    """The entries that branch off the way from the first entry to the leaf and are not on it.
+
+    `parents` has the parent of every entry, "" or an unknown name where there is none. What hangs on an entry that
+    is not on the way to the leaf, but on no common root either, was not left: its parent was lost. `carried` has, by
+    the entry that is a summary, the last entry of the branch that it carried over: that branch is kept as long as the
+    summary is, but for what had been left there before.
+    """
+    carried = carried or {}
+    kept: set[str] = set()
+    waiting = [leaf]
+    while waiting:
+        node = waiting.pop()
+        while node in parents and node not in kept:
+            kept.add(node)
+            if node in carried:
+                waiting.append(carried[node])
+            node = parents[node]
+    if len(kept) == len(parents):
+        return set()
+    status: dict[str, bool] = {}
+    for entry in parents:
+        path = []
+        node = entry
+        while node in parents and node not in kept and node not in status:
+            path.append(node)
+            status[node] = False  # an end to cycles
+            node = parents[node]
+        left = status.get(node, node in kept)
+        for node in path:
+            status[node] = left
+    return {entry for entry, left in status.items() if left}

@@ -1,0 +1,244 @@
+"""From the bytes of a session file to its records, and what the fields of a record are taken for.
+
+A session file is JSON lines, written by a program that may be killed at any moment. Whatever cannot be read becomes
+a `Problem`, which names the line but never quotes it, since the line may hold a secret; the rest is read.
+
+A harness declares the `Fields` of its records. What these do not name is skipped while decoding and never becomes
+a Python object, which is where the speed of reading comes from: images, diffs and encrypted reasoning are most of a
+file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, Generic, TypeVar
+
+import msgspec
+
+from memory_pipeline.harnesses.compressed import damage_of, is_compressed, open_session
+from memory_pipeline.harnesses.model import Problem
+
+JsonObject = dict[str, Any]
+Other = str | int | float | bool | list[Any] | None
+"""What may stand in a file where an object is expected; only objects with declared fields are looked into."""
+
+
+class Fields(msgspec.Struct, gc=False):
+    """The fields that are read of a JSON object; all are optional and may hold anything."""
+
+
+R = TypeVar("R")
+
+# A time outside these comes from a clock that was never set.
+EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
+_YEARS = range(EARLIEST.year, 2100)
+LINE_LIMIT = 64 * 1024 * 1024
+"""Bytes of a line; a longer one is passed over. The longest seen have 7 MB."""
+_EDGE = 4096
+_RECORD_START = re.compile(r'\{\s*"(?:type|id|timestamp|parentUuid|uuid|sessionId|isSidechain|cwd|ordinal)"\s*:')
+_RECORD_MARKS = ("timestamp", "sessionId", "leafUuid")
+
+
+class JsonLines(Generic[R]):
+    """A file of JSON lines, which can be read on from where the last reading of it ended."""
+
+    def __init__(self, path: str, record_type: type[R], problems: list[Problem]) -> None:
+        self.path = path
+        self.record_type = record_type
+        self.problems = problems
+        self.line = 0
+        self._offset = 0
+        self._whole = True
+        self._is_compressed = is_compressed(path)
+        self._edges = b""
+
+    def records(self) -> Iterator[tuple[int, R]]:
+        """Every record from where the last reading ended, with its 1-based line; problems go to `problems`."""
+        decode = msgspec.json.Decoder(self.record_type).decode
+        line = self.line
+        raw = b""
+        with open_session(self.path) as file:
+            if not self._is_compressed:
+                file.seek(self._offset)
+            for raw in iter(partial(file.readline, LINE_LIMIT), b""):
+                line += 1
+                try:
+                    record = decode(raw)
+                except (msgspec.DecodeError, ValueError, RecursionError):
+                    for record in () if raw.isspace() else self._damaged(raw, line, file):
+                        yield line, record
+                else:
+                    yield line, record
+                if not raw.endswith(b"\n") and len(raw) < LINE_LIMIT:
+                    break  # what is written to this line from now on is read with it the next time
+            if damage := damage_of(file):
+                self.problems.append(Problem(line, damage))
+            if not self._is_compressed:
+                self._offset = file.tell()
+                self._edges = self._read_edges(file)
+        self.line, self._whole = line, raw.endswith(b"\n") if raw else self._whole
+
+    def can_go_on(self) -> bool:
+        """Whether the file seems to have only grown since it was read: its beginning and what was its end are the same.
+
+        What was changed between them while it also grew is only seen when it is next read from its beginning. A
+        compressed file is always read from there.
+        """
+        if self._is_compressed:
+            return False
+        try:
+            with Path(self.path).open("rb") as file:
+                grown = os.fstat(file.fileno()).st_size >= self._offset
+                return self._whole and grown and self._read_edges(file) == self._edges
+        except OSError:
+            return False
+
+    def _read_edges(self, file: BinaryIO) -> bytes:
+        file.seek(0)
+        head = file.read(min(_EDGE, self._offset))
+        file.seek(max(0, self._offset - _EDGE))
+        return hashlib.sha256(head + file.read(min(_EDGE, self._offset))).digest()
+
+    def _damaged(self, raw: bytes, line: int, file: BinaryIO) -> Iterator[R]:
+        if len(raw) == LINE_LIMIT and not raw.endswith(b"\n"):
+            self.problems.append(Problem(line, f"The line is longer than {LINE_LIMIT >> 20} MB; it was left out."))
+            while raw and not raw.endswith(b"\n"):
+                raw = file.readline(LINE_LIMIT)
+            return
+        for value in decode_damaged(raw, line, self.problems):
+            try:
+                # lone surrogates, which only Python's decoder lets in, are dropped: nothing can store them
+                yield msgspec.json.decode(
+                    json.dumps(value, ensure_ascii=False).encode(errors="ignore"), type=self.record_type
+                )
+            except (msgspec.DecodeError, ValueError, RecursionError):
+                self.problems.append(Problem(line, "A record has fields that no harness writes; it was left out."))
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
+class DamagedText:
+    """Decodes the objects in a damaged text, as long as that costs no more than going through it a few times.
+
+    Otherwise a text of nothing but beginnings of objects would be gone through from each of them to its end.
+    """
+
+    # NULs and raw control characters occur inside strings of files that were damaged or written on Windows.
+    # NaN, infinities and numbers as large as them, which only some programs write, are taken for nothing.
+    _decoder = json.JSONDecoder(strict=False, parse_constant=lambda _: None, parse_float=_finite)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.left = 8 * len(text) + 200_000
+        """How many characters may still be gone through."""
+
+    def decode(self, start: int) -> tuple[Any, int] | None:
+        """The value that begins there and where it ends; None where there is none."""
+        reached = len(self.text)
+        try:
+            value, reached = self._decoder.raw_decode(self.text, start)
+        except json.JSONDecodeError as error:
+            if not error.msg.startswith("Unterminated"):
+                reached = error.pos
+        except (ValueError, RecursionError):
+            pass
+        else:
+            self.left -= reached - start
+            return value, reached
+        # the decoder counts the lines before a mistake
+        self.left -= 100 + reached - start + reached // 16
+        return None
+
+
+def decode_damaged(raw: bytes, line: int, problems: list[Problem]) -> list[JsonObject]:
+    """The objects that can be saved from a line that is not exactly one JSON object of the expected shape."""
+    text = raw.decode("utf-8", "replace").lstrip("\ufeff")
+    if "\ufffd" in text and b"\xef\xbf\xbd" not in raw:
+        problems.append(Problem(line, "The line holds bytes that are not UTF-8; they were replaced."))
+    if "\x00" in text:
+        problems.append(Problem(line, "The line holds NUL bytes; they were left out."))
+        text = text.replace("\x00", "")
+    records: list[JsonObject] = []
+    position = _skip_space(text, 0)
+    damaged = DamagedText(text)
+    while position < len(text):
+        if found := damaged.decode(position):
+            value, position = found
+            if isinstance(value, dict):
+                records.append(value)
+            else:
+                problems.append(Problem(line, "The line holds a JSON value that is not an object."))
+        else:
+            problems.append(Problem(line, _unreadable(raw, position)))
+            position, value = _next_record(damaged, position + 1)
+            if value is None:
+                break
+            records.append(value)
+        position = _skip_space(text, position)
+    return records
+
+
+def _unreadable(raw: bytes, position: int) -> str:
+    if not raw.endswith(b"\n"):
+        return "The last line is incomplete; it may still be being written."
+    if position:
+        return "A part of the line is not valid JSON; the objects before it were read."
+    return "The line, or its beginning, is not valid JSON."
+
+
+def _skip_space(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
+
+
+def _next_record(damaged: DamagedText, position: int) -> tuple[int, JsonObject | None]:
+    """The next whole record after a broken piece: (where it ends, record), or (end of text, None).
+
+    A content block inside the broken piece also parses, so only an object that looks like a record counts.
+    """
+    while damaged.left > 0 and (start := _RECORD_START.search(damaged.text, position)):
+        if found := damaged.decode(start.start()):
+            value, position = found
+            if "type" in value and any(mark in value for mark in _RECORD_MARKS):
+                return position, value
+        else:
+            position = start.start() + 1
+    return len(damaged.text), None
+
+
+def text_of(value: object) -> str:
+    """The value, if it is text; fields of a record may hold anything."""
+    return value if isinstance(value, str) else ""
+
+
+def words(names: str) -> frozenset[str]:
+    """A set of names, written as one text."""
+    return frozenset(names.split())
+
+
+def to_time(value: object) -> datetime | None:
+    """ISO 8601 text or Unix milliseconds as UTC; None when it is neither or lies outside 2020 to 2100."""
+    try:
+        if type(value) is str:
+            time = datetime.fromisoformat(value)
+            if time.tzinfo is not UTC:
+                time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        elif type(value) is int or type(value) is float:
+            time = datetime.fromtimestamp(value / 1000, UTC)
+        else:
+            return None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return time if time.year in _YEARS else None

@@ -1,0 +1,213 @@
+"""SQLite databases of agents, which are never written to, and no file beside them either.
+
+One that its agent has closed is opened as immutable, one in use through the shared memory of its log, and one that was
+left without that memory is copied aside first.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import orjson
+
+from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError, Problem, Source
+from memory_pipeline.harnesses.records import JsonObject, decode_damaged, text_of
+
+_BUSY_SECONDS = 0.5
+WHOLE = "*"
+"""Stands for a session's id in the source of a database whose sessions cannot be listed."""
+_LOG_VERSION = 18
+"""Byte of the header of a database which is 2 when changes are first written to a log beside it."""
+_UNUSED = "mode=ro&immutable=1"
+"""How a database is opened that nobody has open: without locks, which would leave files."""
+_CHANGED = "The database was changed while it was read; it is tried again."
+_BUSY, _LOCKED, _READ_ONLY, _DAMAGED, _CANNOT_OPEN, _NO_DATABASE = 5, 6, 8, 11, 14, 26
+_REASONS = {
+    _BUSY: "The database is locked by another program; it is tried again.",
+    _LOCKED: "The database is locked by another program; it is tried again.",
+    _READ_ONLY: "The database was left in the middle of a change, which its agent undoes when it next starts.",
+    _DAMAGED: "The database is damaged.",
+    _NO_DATABASE: "It is not an SQLite database.",
+}
+
+
+class State(NamedTuple):
+    """Of a database and its log: whatever is in them changes it."""
+
+    size: int
+    modified_ns: int
+    log_size: int
+    log_modified_ns: int
+
+
+ListSessions = Callable[[sqlite3.Connection, Path, State], list[Source]]
+"""Lists the sessions of an open database. Raises `NotASessionError` where it is another program's."""
+_listed: dict[str, tuple[State, list[Source]]] = {}
+"""What each database held when it was last listed; an unchanged one is not even opened."""
+
+
+def listed_sources(database: Path, list_sessions: ListSessions) -> tuple[list[Source], bool]:
+    """The sessions of a database, and whether it could not be looked into because it is locked."""
+    try:
+        state = state_of(database)
+    except OSError:
+        return [Source(str(database), WHOLE)], False
+    if state.size == 0:
+        return [], False
+    known = _listed.get(str(database))
+    if known and known[0] == state:
+        return known[1], False
+    try:
+        with opened(database) as connection:
+            sources = list_sessions(connection, database, state)
+    except (NotASessionError, OSError) as reason:
+        sources = [Source(str(database), WHOLE, state.size, state.modified_ns)]
+        if isinstance(reason, NotReadableNowError):
+            return (known[1], False) if known else (sources, True)
+        if isinstance(reason, OSError):  # a right that is given changes nothing by which it could be noticed
+            return sources, False
+    _listed[str(database)] = (state, sources)
+    return sources, False
+
+
+@contextmanager
+def opened(database: Path) -> Iterator[sqlite3.Connection]:
+    """The database, to be read only. Raises `NotASessionError`."""
+    before = state_of(database)
+    options = _options(database, before)
+    try:
+        with ExitStack() as stack:
+            place = database
+            if not options:
+                place = _copied(database, Path(stack.enter_context(tempfile.TemporaryDirectory())))
+            address = f"file:{quote(str(place.absolute()))}?{options or 'mode=ro'}"
+            opened = closing(sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS))
+            connection = stack.enter_context(opened)
+            connection.row_factory = sqlite3.Row
+            connection.text_factory = bytes
+            yield connection
+    except sqlite3.Error as error:
+        # a program that opens or closes it may leave it in the middle of a change for a moment
+        now = _code(error) in (_BUSY, _LOCKED, _READ_ONLY, _CANNOT_OPEN)
+        raise (NotReadableNowError if now else NotASessionError)(_reason(error)) from error
+    except UnicodeDecodeError as error:  # in the name of a column
+        raise NotASessionError("The database is damaged: its tables have no proper names.") from error
+    if options == _UNUSED and state_of(database) != before:
+        raise NotReadableNowError(_CHANGED)
+
+
+def _options(database: Path, state: State) -> str:
+    """How to open it without a trace; "" when it cannot be done in place."""
+    with database.open("rb") as file:
+        header = file.read(_LOG_VERSION + 1)
+    if header[_LOG_VERSION:] != b"\x02":
+        return "mode=ro"
+    if not state.log_size:
+        return _UNUSED
+    return "mode=ro&readonly_shm=1" if Path(f"{database}-shm").exists() else ""
+
+
+def _copied(database: Path, folder: Path) -> Path:
+    for name in (database.name, f"{database.name}-wal"):
+        shutil.copyfile(database.with_name(name), folder / name)
+    return folder / database.name
+
+
+def state_of(database: Path) -> State:
+    """The state of a database and its log. Raises `OSError`."""
+    stat = database.stat()
+    try:
+        log = Path(f"{database}-wal").stat()
+    except OSError:
+        return State(stat.st_size, stat.st_mtime_ns, 0, 0)
+    return State(stat.st_size, stat.st_mtime_ns, log.st_size, log.st_mtime_ns)
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _reason(error: sqlite3.Error) -> str:
+    # what SQLite says may quote a piece of the file
+    name = getattr(error, "sqlite_errorname", "no reason given")
+    return _REASONS.get(_code(error), f"The database cannot be read: {name}.")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another program holds the database, so that it can be read a moment later."""
+    return _code(error) in (_BUSY, _LOCKED)
+
+
+def plain(value: object) -> object:
+    """A value of a column, text as text: the connection returns bytes, since a damaged text may not be UTF-8."""
+    return text(value) if isinstance(value, bytes) else value
+
+
+def text(value: object) -> str:
+    """The value of a column, if it is text."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else text_of(value)
+
+
+def number(value: object) -> int:
+    """The value of a column, if it is an integer."""
+    return value if isinstance(value, int) else 0
+
+
+class Damage:
+    """Notes what is missing because the database is damaged."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        self.number = 1
+        self.found = False
+
+    def __call__(self, what: str) -> None:
+        self.found = True
+        self.problems.append(Problem(self.number, f"The database is damaged: {what}; left out."))
+
+
+def rows_of(
+    connection: sqlite3.Connection, table: str, damaged: Callable[[str], None], column: str = "", value: str = ""
+) -> list[JsonObject]:
+    """The rows of a table with a column `id`, all or those with a value; of a damaged one, those that can be read."""
+    where, values = (f" WHERE {column} = ?", (value,)) if column else ("", ())
+    try:
+        return [dict(row) for row in connection.execute(f"SELECT * FROM {table}{where}", values)]
+    except sqlite3.DatabaseError as error:
+        if _code(error) != _DAMAGED:
+            raise
+    rows: list[JsonObject] = []
+    try:
+        # an index holds the ids, also of rows that lie on a damaged page
+        identities = [plain(row["id"]) for row in connection.execute(f"SELECT id FROM {table}{where}", values)]
+    except sqlite3.DatabaseError:
+        damaged(f"rows of the table {table} cannot be found")
+        return rows
+    for identity in identities:
+        try:
+            rows += [dict(row) for row in connection.execute(f"SELECT * FROM {table} WHERE id = ?", (identity,))]
+        except sqlite3.DatabaseError:
+            damaged(f"a row of the table {table} cannot be read")
+    return rows
+
+
+def decoded(raw: object, number: int, what: str, problems: list[Problem]) -> JsonObject | None:
+    """The JSON of a row or file; None, and a problem, when there is no object to be had of it."""
+    raw = raw if isinstance(raw, bytes) else b""
+    try:
+        value: Any = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        value = next(iter(decode_damaged(raw, number, [])), None)
+        if value is not None:
+            problems.append(Problem(number, f"{what} is not proper JSON; what could be saved was read."))
+    if not isinstance(value, dict):
+        problems.append(Problem(number, f"{what} is not valid JSON; left out."))
+        return None
+    return value

@@ -1,0 +1,360 @@
+"""Collects what one session says, and makes it ready to be stored.
+
+No text of a session gets past `Transcript` unredacted: messages are redacted where they are added, names and paths
+where it is finished. Before that they lose what nobody sees, which may split a secret. The path of the file itself is
+kept as it is: by it the file is found again.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Container, Mapping
+from datetime import datetime
+from itertools import chain
+from operator import attrgetter, itemgetter
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from msgspec.structs import replace
+
+from memory_pipeline.harnesses.answers import Answer
+from memory_pipeline.harnesses.content import image_type, images_in, marked_images, without_marks
+from memory_pipeline.harnesses.model import Compaction, Image, Message, ParsedSession, Part, Problem, Role, Source
+from memory_pipeline.harnesses.records import EARLIEST, to_time
+from memory_pipeline.llm.own_sessions import MARKER
+from memory_pipeline.redaction import Redactor
+from memory_pipeline.text.hidden import without_hidden
+
+_NO_NAME = re.compile(r"[^\w/. -]+", re.ASCII)
+_DATA_URL = re.compile(r"(data:[\w./+-]{0,60};base64,)[A-Za-z0-9+/=_-]{100,}")
+_DO_NOT_INDEX = "DO NOT INDEX"
+_REMOTE = re.compile(r"[:/](?P<owner>[^/:@]+)/(?P<name>\.?\w[\w.-]*?)(?:\.git)?/?$")
+FORGOTTEN = "it was forgotten with `memory forget`"
+"""Why nothing of a session is stored."""
+# In what a program put in, such as the instructions of a project, only a line of its own is meant as the mark.
+_MARK_LINE = re.compile(
+    r"^(?:[^\w\n]|_)*(?:<[^<>\n]*>)?DO NOT INDEX(?: THIS \w+)?[.!]?(?:<[^<>\n]*>)?(?:[^\w\n]|_)*$", re.MULTILINE
+)
+
+
+class Place(NamedTuple):
+    """Where and when something was said; no time when neither it nor any record before it has one."""
+
+    record: int
+    line: int
+    said_at: datetime | None
+    written_at: datetime | None
+    is_timed: bool = True
+    """Whether the time is its own, and not that of a record before it."""
+
+
+class Transcript:
+    """Collects what one session says while a harness's reader goes through its records."""
+
+    def __init__(
+        self, harness: str, source: Source, tool_text_limit: int, redactor: Redactor, id_prefix: str = ""
+    ) -> None:
+        self.harness = harness
+        self.id_prefix = id_prefix or harness
+        self.source = source
+        self.limit = tool_text_limit
+        self.redactor = redactor
+        self.record = -1
+        self.place = Place(-1, 0, None, None, is_timed=False)
+        self.problems: list[Problem] = []
+        self.unknown: Counter[str] = Counter()
+        self.excluded: str | None = None
+        self.hidden = 0
+        self._messages: list[Message] = []
+        self._records: list[int] = []
+        self._untimed: list[int] = []
+        self._in_order = True
+        self._seen: set[str] = set()
+        self._occurrences: dict[str, int] = {}
+        self._former: dict[str, str] = {}
+        self._names: dict[str | None, str | None] = {}
+        self._compactions: list[tuple[int, Container[int], range, datetime | None, int | None]] = []
+        self._first_time: datetime | None = None
+        # of what the latest message was said in, which may be taken apart into many
+        self._content: object = None
+        self._images: tuple[Image, ...] = ()
+
+    def copy(self) -> Self:
+        """An independent copy, to add what can only be settled at the end without ending the original."""
+        twin = copy.copy(self)
+        for name in (
+            "problems",
+            "unknown",
+            "_messages",
+            "_records",
+            "_untimed",
+            "_seen",
+            "_occurrences",
+            "_former",
+            "_compactions",
+        ):
+            setattr(twin, name, copy.copy(getattr(self, name)))
+        return twin
+
+    def next_record(self, line: int, written: object, said: object = None) -> None:
+        """Begin a record; without a usable time it has the place in time of the record before, and is not timed."""
+        self.record += 1
+        written_at = to_time(written)
+        own = (to_time(said) if said is not None else None) or written_at
+        said_at = own or self.place.said_at
+        if self._first_time is None:
+            self._first_time = said_at
+        self.place = Place(self.record, line, said_at, written_at or said_at, own is not None)
+
+    def skip_record(self) -> None:
+        """Count a record in which nothing is said."""
+        self.record += 1
+
+    def digest(self, content: str | bytes) -> str:
+        """What stands for content in an identity; salted, so that no id discloses what was redacted."""
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        return hashlib.sha256(self.redactor.salt + data).hexdigest()
+
+    def occurrence(self, identity: str) -> int:
+        """How often this identity came by now, for records that carry no id of their own."""
+        number = self._occurrences[identity] = self._occurrences.get(identity, 0) + 1
+        return number
+
+    def add(
+        self,
+        role: Role,
+        text: str,
+        identity: str,
+        *,
+        tool_name: str | None = None,
+        is_error: bool = False,
+        content: object = None,
+        images: tuple[Image, ...] = (),
+        answer: Answer | None = None,
+        formerly: str = "",
+    ) -> int | None:
+        """Keep one message, unless it is blank or was there before; of a tool's text and what is answered an excerpt.
+
+        Images are found in the `content` that the text is of, or given. `formerly` is the identity that an earlier
+        version of the reader gave the message. Returns a handle for `touch`.
+        """
+        hidden = 0
+        if "\x00" in text or not text.isascii():
+            text, hidden = without_hidden(clean(text))
+            images = tuple(image._replace(media_type=image_type(image.media_type)) for image in images)
+        if ";base64," in text:
+            text = _DATA_URL.sub(r"\1[base64 left out]", text)
+        if not text or text.isspace():
+            return None
+        identifier = message_id(self.id_prefix, identity)
+        if identifier in self._seen or self.redactor.forgotten.has_message(identifier):
+            return None
+        if formerly:
+            former = message_id(self.id_prefix, formerly)
+            if self.redactor.forgotten.has_message(former):
+                return None
+            self._former[identifier] = former
+        if type(content) is list:
+            if content is not self._content:
+                self._content, self._images = content, images_in(content, self.place.line)
+            images = marked_images(text, self._images)
+        if role == "tool":
+            text = self.redactor.excerpt(text, self.limit)
+        else:
+            if _DO_NOT_INDEX in text or MARKER in text:
+                self._look_for_marks(role, text)
+            text = self.redactor.redact(text)
+        if tool_name:
+            tool_name = self._names.get(tool_name) or self._name(tool_name)
+        answered = self.redactor.excerpt(storable(answer.answered), self.limit) if answer and answer.answered else None
+        record, line, said_at, written_at, is_timed = self.place
+        messages = self._messages
+        if said_at is None or written_at is None:
+            self._untimed.append(len(messages))
+            said_at = written_at = EARLIEST
+        if messages and ((last := messages[-1]).said_at > said_at or (last.said_at == said_at and last.line > line)):
+            self._in_order = False
+        self._seen.add(identifier)
+        self.hidden += hidden
+        self._records.append(record)
+        messages.append(
+            Message(
+                *(identifier, role, said_at, written_at, text, line, tool_name, is_error),
+                images=images,
+                is_timed=is_timed,
+                answer_to=answer and answer.to,
+                answered=answered,
+            )
+        )
+        return len(messages) - 1
+
+    def touch(self, handle: int | None, *, read: tuple[str, ...] = (), modified: tuple[str, ...] = ()) -> None:
+        """The message, a tool call, reads or modifies these files."""
+        if handle is not None:
+            self._messages[handle] = replace(
+                self._messages[handle],
+                files_read=tuple(self._storable(path) for path in read if path),
+                files_modified=tuple(self._storable(path) for path in modified if path),
+            )
+
+    def compact(
+        self, before: int, kept: Container[int] = (), stretch: range = range(0), *, tokens_before: object = None
+    ) -> None:
+        """The current record summarised away every message of the records below `before`, but for those in `kept` and
+        in the `stretch`.
+        """
+        tokens = tokens_before if isinstance(tokens_before, int) and 0 <= tokens_before < 2**53 else None
+        self._compactions.append((before, kept, stretch, self.place.said_at, tokens))
+
+    def finish(
+        self,
+        session_id: str,
+        name: str,
+        cwd: str,
+        *,
+        began_at: object = None,
+        voided: Container[int] = (),
+        parent_id: str = "",
+        inherited: Container[int] = (),
+        branch: str = "",
+        remote: str = "",
+        is_attended: bool = True,
+        part: Part | None = None,
+        numbers: Mapping[int, int] | None = None,
+    ) -> ParsedSession:
+        """The session as far as it was read; an empty `name` is replaced by the first thing that the user said.
+
+        `voided` and `inherited` are the numbers of the records whose messages are so, `remote` is the address of the
+        repository, `numbers` are the numbers that the records have in the session that the `part` is a part of. Where
+        the session is not attended, a program typed what stands there as the user's.
+        """
+        pairs = list(zip(self._records, self._messages, strict=True))
+        if not is_attended:
+            pairs = [(r, _typed_by_program(m) if m.role == "user" else m) for r, m in pairs]
+        if self._untimed:
+            began = self._first_time or to_time(began_at)
+            time = began or to_time(self.source.modified_ns / 1e6) or EARLIEST
+            for index in self._untimed:
+                pairs[index] = (pairs[index][0], replace(pairs[index][1], said_at=time, written_at=time))
+        if voided:
+            pairs = [(r, replace(m, voided=True) if r in voided else m) for r, m in pairs]
+        messages = [message for _, message in pairs]
+        if self._untimed or not self._in_order:
+            messages.sort(key=attrgetter("said_at", "line"))
+        prompts = (without_marks(message.text) for message in messages if message.role == "user")
+        first_words = next(filter(None, prompts), "")
+        modified = {path for message in messages for path in message.files_modified}
+        read = {path for message in messages for path in message.files_read}
+        own_id = self._storable(session_id or Path(self.source.path).stem)
+        excluded = FORGOTTEN if self.redactor.forgotten.has_session(own_id) else self.excluded
+        return ParsedSession(
+            session_id=own_id,
+            harness=self.harness,
+            name=one_line(self._storable(name)) or one_line(first_words),
+            cwd=self._storable(cwd),
+            messages=tuple(messages),
+            compactions=self._compacted(pairs),
+            files_read=tuple(sorted(read - modified)),
+            files_modified=tuple(sorted(modified)),
+            began_at=to_time(began_at),
+            records=self.record + 1,
+            unknown_records=self._unknown(),
+            problems=tuple(Problem(line, self._storable(reason)) for line, reason in self.problems),
+            parent_id=self._storable(parent_id),
+            inherited=frozenset(m.message_id for r, m in pairs if r in inherited) if inherited else frozenset(),
+            excluded=excluded,
+            hidden_characters=self.hidden,
+            branch=self._storable(branch),
+            repository=self._storable(repository_of(remote)),
+            is_attended=is_attended,
+            part=part and self._storable_part(part, numbers or {}, pairs),
+            former_ids=self._former,
+        )
+
+    def _storable_part(self, part: Part, numbers: Mapping[int, int], pairs: list[tuple[int, Message]]) -> Part:
+        return part._replace(
+            name=self._storable(part.name),
+            base=self._storable(part.base),
+            numbers={message.message_id: numbers[record] for record, message in pairs if record in numbers},
+        )
+
+    def _compacted(self, pairs: list[tuple[int, Message]]) -> tuple[Compaction, ...]:
+        compactions = []
+        left = sorted((record, index) for index, (record, _) in enumerate(pairs)) if self._compactions else []
+        start = 0
+        for before, kept, stretch, at, tokens in self._compactions:
+            end = max(bisect_left(left, (before,)), start)
+            # what stays in a row is not gone through, since every compaction may keep all that the one before kept
+            first = min(max(bisect_left(left, (stretch.start,)), start), end)
+            last = max(min(bisect_left(left, (stretch.stop,)), end), first)
+            gone = [place for place in chain(left[start:first], left[last:end]) if place[0] not in kept]
+            if gone:
+                more = [place for place in left[last:end] if place[0] in kept]
+                stay = [*(place for place in left[start:first] if place[0] in kept), *left[first:last], *more]
+                start = end - len(stay)
+                left[start:end] = stay
+            ids = tuple(pairs[index][1].message_id for _, index in sorted(gone, key=itemgetter(1)))
+            compactions.append(Compaction(ids, at, tokens))
+        return tuple(compactions)
+
+    def _look_for_marks(self, role: Role, text: str) -> None:
+        if role == "user" and text.startswith(MARKER):
+            self.excluded = self.excluded or "written by the pipeline's own model command"
+        elif (role == "user" and _DO_NOT_INDEX in text) or (role == "injected" and _MARK_LINE.search(text)):
+            self.excluded = self.excluded or f"line {self.place.line} says {_DO_NOT_INDEX}"
+
+    def _unknown(self) -> dict[str, int]:
+        """Of a record type only what a name consists of: in a damaged file anything may stand there."""
+        found: Counter[str] = Counter()
+        for kind, count in self.unknown.items():
+            found[self._storable(_NO_NAME.sub("", kind)[:60]) or "no name"] += count
+        return dict(found)
+
+    def _name(self, tool: str | None) -> str | None:
+        self._names[tool] = tool and self._storable(tool)
+        return self._names[tool]
+
+    def _storable(self, text: str) -> str:
+        return self.redactor.redact(storable(text))
+
+
+def _typed_by_program(message: Message) -> Message:
+    return replace(message, role="injected", answer_to=None, answered=None)
+
+
+def repository_of(url: str) -> str:
+    """`owner/name` of a remote's address, without what else stands in it; empty when it has none."""
+    found = _REMOTE.search(url.strip())
+    return f"{found['owner']}/{found['name']}" if found else ""
+
+
+def one_line(text: str, limit: int = 80) -> str:
+    """A title: white space run together, at most `limit` characters."""
+    # the first words are enough; a pasted log need not be split as a whole
+    title = " ".join(text[: limit * 20].split())
+    return title if len(title) <= limit else f"{title[: limit - 1]}…"
+
+
+def storable(text: str) -> str:
+    """The text as it may be stored once it is redacted: whole characters that can be seen."""
+    return without_hidden(clean(text))[0]
+
+
+def clean(text: str) -> str:
+    """The text without NUL and lone surrogates, which neither DuckDB nor Parquet stores."""
+    if "\x00" in text:
+        text = text.replace("\x00", "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-8", "ignore").decode()
+    return text
+
+
+def message_id(prefix: str, identity: str) -> str:
+    """A stable id from what identifies a message in its harness; never from where it stands in the file."""
+    return f"{prefix}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

@@ -1,0 +1,284 @@
+"""Makes what a model wrote honest: evidence found, times and names checked against what was said, claims capped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from zoneinfo import ZoneInfo
+
+from memory_pipeline.observations.first_speakers import SIDES, is_order
+from memory_pipeline.observations.flags import COMPLETED, TIME_REMOVED, UNGROUNDED, UNGROUNDED_SPECIFICS
+from memory_pipeline.observations.grounding import WindowTimes
+from memory_pipeline.observations.model.alignment import GROUNDED, MAX_SPANS, NAMED, Aligned, Alignment, stems
+from memory_pipeline.observations.model.parsing.answer import ParsedFact
+from memory_pipeline.observations.model.parsing.markup import without_markup
+from memory_pipeline.observations.model.quotations import Quotation, Quotations, words
+from memory_pipeline.observations.quotes.features import Conversation
+from memory_pipeline.observations.quotes.units import SHORT_ANSWER
+from memory_pipeline.observations.types import EvidenceSpan, Fact, WindowMessage
+from memory_pipeline.text.dates import CLOCK, clock_of, clock_times
+from memory_pipeline.text.kinds import NORMATIVE, length_of
+from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
+from memory_pipeline.text.spaces import run_together
+from memory_pipeline.text.specifics import Words, missing_specifics, specifics
+
+SURE = 0.2
+"""Of a fact whose names were all said, so much is enough in the messages that the model named: it may be in another
+language than the session."""
+SAID_BY = 0.4
+"""Share of a fact's words that makes it somebody's: more than any long message has of a fact that it does not tell."""
+STEERED = 0.12
+"""Share of a fact's words that shows that the user spoke of it."""
+MIN_QUOTED = 3
+"""Words of content in marks of quotation by which a fact is known to be of the message that has them, and of who said
+them, whatever stands around them."""
+_QUOTATION = re.compile(r'["“„«「『](?P<words>[^"“”„«»「」『』]+)["”“»」』]')
+MAX_PRIORITY = {"tool": MEDIUM, "paste": MEDIUM, "injected": LOW}
+"""Most that a fact can be whose words nobody said themselves. What is pasted or read may be somebody else's order."""
+SHOWN_BY_RESULTS = ("root_cause", "state_change")
+"""Kinds of facts that a result of a tool shows by itself, also one that the user pasted, as the log of a build. What
+tells somebody to do something may be anybody's."""
+_BEFORE = (
+    r"(?:\b(?:at|by|around|about|from|since|until|till|between|before|after|to|um|ab|bis|von|gegen|à|vers)\s+"
+    r"|(?<=\d)T)?"
+)
+_AFTER = r"(?:\s*(?:[ap]\.?m\b\.?|(?:UTC|GMT|Uhr|Z|h)(?![\w:])))?"
+_TIME = rf"{CLOCK.pattern}{_AFTER}"
+_TIMES_IN_WORDS = [
+    re.compile(rf"\s*(?:\(\s*{_BEFORE}{times}\s*\)|{_BEFORE}{times})", re.I)
+    for times in (rf"{_TIME}\s*(?:-|–|—|\b(?:to|and|until|till|bis|und)\b)\s*{_TIME}", _TIME)
+]
+"""From one time to another, and one time, with the words and brackets that belong to it."""
+
+
+@dataclass(frozen=True)
+class FactCheck:
+    """What is known of a window to hold a model's facts against."""
+
+    messages: Sequence[WindowMessage]
+    window: Conversation
+    alignment: Alignment
+    quotations: Quotations
+    said: Words
+    texts: Sequence[str]
+    times: frozenset[str]
+    """Clock times that were printed or said."""
+    zone: ZoneInfo
+
+    @classmethod
+    def from_messages(cls, messages: Sequence[WindowMessage], zone: ZoneInfo) -> FactCheck:
+        texts = [m.text for m in messages]
+        names = [m.tool_name or "" for m in messages]
+        return cls(
+            messages,
+            Conversation.from_messages(messages),
+            Alignment(messages),
+            Quotations(messages),
+            Words([*texts, *names]),
+            texts,
+            WindowTimes.from_messages(((m.said_at, m.untimed, m.text) for m in messages), zone).spoken,
+            zone,
+        )
+
+    def check(self, parsed: ParsedFact, within: range) -> Fact:
+        """The fact as it may be stored. `within` are the positions of the part that the model was shown."""
+        named = [number - 1 for number in parsed.refs if number - 1 in within]
+        text, is_removed = self.without_invented_times(self.without_markup(parsed.text))
+        missing = missing_specifics(text, self.said)
+        marked = [found.span("words") for found in _QUOTATION.finditer(text)]
+        named, quoted = self._where_quoted(text, named, within, marked, _says_something)
+        aligned = self._aligned(text, named, within, missing)
+        if aligned is None:  # it may quote without marks of quotation
+            named, quoted = self._where_quoted(text, named, within, [(0, len(text))], self._is_mostly)
+            aligned = self._aligned(text, named, within, missing) if quoted else None
+        flags = [COMPLETED] if parsed.is_done else []
+        flags += [UNGROUNDED_SPECIFICS] if missing else []
+        if is_removed or (parsed.clock and parsed.clock not in self.times):
+            flags.append(TIME_REMOVED)
+        if aligned is None:
+            return self._ungrounded(parsed, text, [UNGROUNDED, *flags], named or list(within))
+        aligned = _with_quotations(aligned, quoted)
+        positions = [p for p in named if p in aligned.positions] or aligned.positions
+        said = self.messages[self._said_at([*positions, *named], parsed.clock)]
+        fact = Fact(
+            text=text,
+            priority=parsed.priority,
+            kind=parsed.kind,
+            observed_at=said.said_at,
+            trust=self._trust(text, parsed.kind, aligned, named),
+            evidence=(*aligned.spans, *self._consents(named, aligned)),
+            flags=tuple(flags),
+            untimed=said.untimed,
+            trace=self._trace(parsed.trace, within),
+        )
+        return self._cap_priority(_without_orders(fact), aligned, missing)
+
+    def times_in(self, clocks: Iterable[str | None], texts: Iterable[str | None]) -> tuple[int, int]:
+        """How many clock times a model wrote, before facts and in texts, and how many of them its window has not."""
+        written = [*filter(None, clocks), *(time for text in texts for time in clock_times(text or ""))]
+        return len(written), sum(time not in self.times for time in written)
+
+    def _trace(self, steps: Sequence[str], within: range) -> str | None:
+        """The steps that were said somewhere in what the model was shown; one alone leads nowhere."""
+        clean = (self.without_invented_times(self.without_markup(step))[0] for step in steps)
+        said = [step for step in clean if step and self._is_said(step, within)]
+        return " → ".join(said) if len(said) > 1 else None
+
+    def _is_said(self, step: str, within: range) -> bool:
+        aligned = self.alignment.align(step, within)
+        return not missing_specifics(step, self.said) and bool(aligned.spans) and aligned.coverage >= NAMED
+
+    def without_markup(self, text: str) -> str:
+        """The text without what only the answer's format added to it."""
+        return without_markup(text, self.texts)
+
+    def without_invented_times(self, text: str) -> tuple[str, bool]:
+        """The text without clock times that nobody said and no message bears, and whether there were any."""
+        if clock_times(text) <= self.times:
+            return text, False
+        while not clock_times(text) <= self.times:  # what is left may stand together as another time
+            for times in _TIMES_IN_WORDS:
+                text = times.sub(self._unless_said, text)
+        return run_together(text), True
+
+    def _unless_said(self, found: re.Match[str]) -> str:
+        if clock_times(found[0]) & self.times:
+            return found[0]
+        goes_on = found.string[found.end() : found.end() + 1].isalnum()
+        return " " if goes_on else ""
+
+    def _where_quoted(
+        self,
+        text: str,
+        named: list[int],
+        within: range,
+        parts: Sequence[tuple[int, int]],
+        is_enough: Callable[[str, Quotation], bool],
+    ) -> tuple[list[int], list[Quotation]]:
+        """The messages to hold the fact against, and what these parts of it quote of messages that the model did not
+        name: they come first, and of those that it named stays what the fact tells of. A quotation is where it was
+        said first."""
+        found, there = (
+            [q for start, end in parts for q in self.quotations.of(text, start, end, p) if is_enough(text, q)]
+            for p in (within, named)
+        )
+        moved = [q for q in found if not any(_covers(other.within, q.within) for other in there)]
+        if not moved:
+            return named, []
+        quoted = list(dict.fromkeys(q.position for q in moved))
+        kept = [p for p in named if p not in quoted and self.alignment.coverage(text, [p]) >= STEERED]
+        return [*quoted, *kept], moved
+
+    def _is_mostly(self, text: str, quotation: Quotation) -> bool:
+        """Whether the fact has so many of its words from it, by their rarity, that it is meant without marks, too."""
+        return self.alignment.share(text[quotation.within], text) >= NAMED
+
+    def _aligned(self, text: str, named: list[int], within: range, missing: list[str]) -> Aligned | None:
+        """Where it was said: in the messages that the model named, else anywhere in what it was shown, else nowhere."""
+        if named:
+            aligned = self.alignment.align(text, frozenset(named), named=True)
+            is_sure = not missing and bool(specifics(text))
+            if aligned.spans and aligned.coverage >= (SURE if is_sure else NAMED):
+                return aligned
+        aligned = self.alignment.align(text, within)
+        return aligned if aligned.spans and aligned.coverage >= GROUNDED else None
+
+    def _ungrounded(self, parsed: ParsedFact, text: str, flags: list[str], where: list[int]) -> Fact:
+        said = self.messages[self._said_at(where, parsed.clock)]
+        return Fact(text, LOW, parsed.kind, said.said_at, "model", (), tuple(flags), said.untimed)
+
+    def _consents(self, named: list[int], aligned: Aligned) -> Iterator[EvidenceSpan]:
+        """The user's short answers that the model named: "ok" has no word of what it agrees to."""
+        for position in named:
+            message = self.messages[position]
+            own = message.own
+            start, end = len(own) - len(own.lstrip()), len(own.rstrip())
+            is_short = 0 < length_of(own.strip()) <= SHORT_ANSWER
+            if message.role == "user" and is_short and position not in aligned.positions:
+                yield EvidenceSpan(message.message_id, start, end)
+
+    def _said_at(self, positions: Sequence[int], clock: str | None) -> int:
+        """The first of these messages whose time the model gave, or simply the first."""
+        said = (self.messages[p] for p in positions)
+        times = (clock_of(m.said_at, self.zone, m.untimed) for m in said)
+        return next((p for p, time in zip(positions, times, strict=True) if time == clock), positions[0])
+
+    def _trust(self, text: str, kind: str, aligned: Aligned, named: list[int]) -> str:
+        """Whose words it is: the user's or the model's where these say much of it, else what carries it best.
+
+        What the model did at a user's word counts as the model's, though the words may be a tool's; an order is of
+        who gave it first.
+        """
+        if is_order(text, kind) and (other := self.window.first_speakers.repeated(text, len(self.messages))):
+            return other
+        positions = {*aligned.positions, *named}
+        if self._quotes_user(text, positions):
+            return "user"
+        by_user = self.alignment.coverage(text, positions, ["user"])
+        if by_user >= SAID_BY:
+            return "user"
+        if by_user >= STEERED or self.alignment.coverage(text, positions, ["user", "assistant"]) >= SAID_BY:
+            return "assistant"
+        return self.alignment.speaker(aligned.spans[0], aligned.positions[0])
+
+    def _quotes_user(self, text: str, positions: Iterable[int]) -> bool:
+        """Whether it has a sentence of the user's word for word, in marks of quotation."""
+        users = [p for p in positions if self.messages[p].role == "user"]
+        return any(
+            self.alignment.speaker(q.span, q.position) == "user" and _says_something(text, q)
+            for found in _QUOTATION.finditer(text)
+            for q in self.quotations.of(text, *found.span("words"), users)
+            if q.within == _words_in(text, found)
+        )
+
+    def _cap_priority(self, fact: Fact, aligned: Aligned, missing: list[str]) -> Fact:
+        """With the priority that it may have at most."""
+        most = MAX_PRIORITY.get(fact.trust)
+        if fact.trust in ("tool", "paste") and fact.kind in SHOWN_BY_RESULTS and not is_order(fact.text, fact.kind):
+            most = None
+        if missing:
+            most = LOW
+        elif (fact.trust == "assistant" and not self._is_confirmed(aligned)) or fact.kind == "question":
+            most = LOW if most == LOW else MEDIUM
+        return replace(fact, priority=most) if most and RANK[most] > RANK[fact.priority] else fact
+
+    def _is_confirmed(self, aligned: Aligned) -> bool:
+        """Whether the user said some of it too or approved it as a plan, or a result or their reply let it stand."""
+        speakers = set(map(self.alignment.speaker, aligned.spans, aligned.positions))
+        return "user" in speakers or any(
+            self.messages[p].is_plan or self.window.is_confirmed(p) for p in aligned.positions
+        )
+
+
+def _words_in(text: str, quotation: re.Match[str]) -> slice:
+    """From the first to the last of its words."""
+    places = list(words(quotation["words"]))
+    first = quotation.start("words")
+    return slice(first + places[0].start, first + places[-1].end) if places else slice(0, 0)
+
+
+def _says_something(text: str, quotation: Quotation) -> bool:
+    """Whether it is more than the words that anybody says: "yes, please do that now"."""
+    return len(stems(text[quotation.within])) >= MIN_QUOTED
+
+
+def _covers(one: slice, other: slice) -> bool:
+    return bool(one.start <= other.start and other.stop <= one.stop)
+
+
+def _with_quotations(aligned: Aligned, quoted: Sequence[Quotation]) -> Aligned:
+    """With these first among the spans, in place of those that have them among other words."""
+    spans = [(q.span, q.position) for q in quoted]
+    spans += [
+        (span, position)
+        for span, position in zip(aligned.spans, aligned.positions, strict=True)
+        if not any(q.position == position and q.span.start < span.end and span.start < q.span.end for q in quoted)
+    ]
+    kept = spans[:MAX_SPANS]
+    return replace(aligned, spans=tuple(span for span, _ in kept), positions=tuple(p for _, p in kept))
+
+
+def _without_orders(fact: Fact) -> Fact:
+    """What neither side said is no rule and no decision of theirs, only what somebody says."""
+    return replace(fact, kind="statement") if fact.trust not in SIDES and fact.kind in NORMATIVE else fact

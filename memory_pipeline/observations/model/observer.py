@@ -1,0 +1,292 @@
+"""The observer that asks a language model, part by part, and keeps of its answers what stands on what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from zoneinfo import ZoneInfo
+
+from memory_pipeline.lake.store import fingerprint_of
+from memory_pipeline.llm.backends.provider import sees, takes_schema
+from memory_pipeline.llm.client import Client
+from memory_pipeline.llm.errors import RequestRefusedError
+from memory_pipeline.llm.prompts import filled, hash_of, text_of
+from memory_pipeline.llm.request import Answer, Request, RequestImage
+from memory_pipeline.observations.budget import model_token_budget
+from memory_pipeline.observations.flags import ENDED, UNPARSED
+from memory_pipeline.observations.model.fact_check import FactCheck
+from memory_pipeline.observations.model.merging import covering, trimmed, without_repeats
+from memory_pipeline.observations.model.parsing.answer import ParsedAnswer, ParsedSegment, parse_answer
+from memory_pipeline.observations.model.parsing.schema import schema
+from memory_pipeline.observations.model.transcript import Chunk, chunks, rendered
+from memory_pipeline.observations.narrative import narrative
+from memory_pipeline.observations.quotes.segmentation import segment_starts
+from memory_pipeline.observations.types import Context, Fact, Segment, WindowMessage, observation_id
+from memory_pipeline.sessions.images import NoSuchImageError, load_image
+from memory_pipeline.text.priorities import LOW
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.tokens import PROSE, estimate
+
+PROMPTS = ("observer", "priorities", "format_tags", "user_turn", "prior_observations", "observed_before", "ask_again")
+SMALL_PROMPTS = ("observer_small", *PROMPTS[3:])
+"""Of a model with little context, which is most likely a weak one: short instructions, and one topic a request."""
+TAGS, JSON = "format_tags", "format_json"
+"""The format of an answer, where nothing holds the model to it and where the provider can. Both are in the name of the
+observer, so that asking which one fits needs no library of a provider; sizes are reckoned with the tags, so that the
+same parts are asked about in either."""
+ASK_AGAIN = ("refusal", "empty", "degenerate", "raw")
+"""Forms of answers of which another may be better; of a list without its tags, the list is what was wanted."""
+FLAT = ("flat", "lines", "raw")
+"""Forms of answers without segments: their facts get no title and no narrative that nobody wrote."""
+MAX_LINE = 600
+"""Characters of a narrative, a task or a suggested response."""
+MESSAGES_BEFORE = 4
+"""Messages that are shown again before the new end of a window, so that an answer is understood."""
+MAX_BEFORE = 1_500
+"""Characters shown of each, its last ones: there stands the question."""
+MAX_IMAGES = 8
+"""Images that go along with one part, the first ones: each costs as much as a page of text."""
+MAX_IMAGE_BYTES = 4_000_000
+"""Larger images stay behind: providers refuse them."""
+IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+"""Flag of a fact that a later part of its window settles or makes untrue."""
+
+Earlier = Sequence[tuple[str, Fact]]
+
+
+@dataclass(frozen=True)
+class LanguageModelObserver:
+    """`budget` is the share of the tokens said that a window's facts should take, as with the extractive observer.
+
+    The parts of a window are asked for one after another, because each is shown what the ones before it gave.
+    """
+
+    client: Client
+    zone: ZoneInfo
+    budget: float = 0.10
+    chunk_tokens: int = 35_000
+    prior_tokens: int = 4_000
+    at_once: int = 4
+    max_images: int = MAX_IMAGES
+    is_small: bool = False
+    """Whether the model's context is small; see `SMALL_PROMPTS`."""
+
+    goes_on = True
+
+    @cached_property
+    def name(self) -> str:
+        """The model and a hash over the prompts."""
+        return self._named(self.client.model)
+
+    def _named(self, model: str) -> str:
+        return f"{model}#{hash_of(*(SMALL_PROMPTS if self.is_small else (*PROMPTS, JSON)))}"
+
+    @property
+    def version(self) -> str:
+        """All that would give other observations of the same messages."""
+        config = self.client.config
+        server = fingerprint_of(config.base_url)[:8] if config.base_url else None  # it may hold a password
+        asked = (server, config.temperature, config.max_output_tokens, sees(config) and self.max_images)
+        return repr((self.name, self.budget, self.chunk_tokens, self.prior_tokens, *asked))
+
+    def stop(self) -> None:
+        self.client.stop()
+
+    def observe(self, messages: Sequence[WindowMessage], context: Context) -> list[Segment]:
+        """The segments of a window, of one that was observed before those of its new end.
+
+        Raises what `Client.complete` raises, but for a part that the model refuses: that one is empty and says why.
+        Parts that were answered before cost nothing the next time.
+        """
+        fact_check = FactCheck.from_messages(messages, self.zone)
+        found: list[Segment] = []
+        for chunk in self._parts(messages, context):
+            facts = [*context.known]
+            facts += [(observation_id(context.window, fact), fact) for segment in found for fact in segment.facts]
+            earlier = _newest([*context.earlier, *(f for f in facts if ENDED not in f[1].flags)], self.prior_tokens)
+            segments = self._observe_chunk(chunk, fact_check, context, earlier)
+            ended = {observation for segment in segments for observation in segment.ended}
+            found = [_without(segment, ended, context.window) for segment in found]
+            found += without_repeats(segments, [fact for _, fact in [*context.earlier, *facts]])
+        return trimmed(found, model_token_budget(messages[context.observed :], self.budget))
+
+    def room(self, chunk: Chunk, messages: Sequence[WindowMessage], context: Context) -> int:
+        """Tokens for the facts of a part: its share of the window's, by messages."""
+        new = messages[context.observed :]
+        return model_token_budget(new, self.budget) * (chunk.end - chunk.start) // len(new)
+
+    def requests(self, messages: Sequence[WindowMessage], context: Context) -> list[tuple[Request, Chunk]]:
+        """What would be asked, but for what earlier parts would have answered; for estimates."""
+        return [(self._request(chunk, messages, context, ()), chunk) for chunk in self._parts(messages, context)]
+
+    def _parts(self, messages: Sequence[WindowMessage], context: Context) -> list[Chunk]:
+        topics = segment_starts(messages) if self.is_small else ()
+        return chunks(messages, self.chunk_tokens, self.zone, context.observed, topics)
+
+    def _observe_chunk(self, chunk: Chunk, fact_check: FactCheck, context: Context, earlier: Earlier) -> list[Segment]:
+        request = self._request(chunk, fact_check.messages, context, earlier)
+        parsed, answer = self._ask(request, context)
+        ids = {f"o{number}": observation for number, (observation, _) in enumerate(earlier, 1)}
+        whole = range(chunk.start, chunk.end)
+        shown = range(_shown_from(chunk, context), chunk.end)
+        segments = [
+            self._segment(segment, part, shown, fact_check, parsed, answer) for segment, part in covering(parsed, whole)
+        ]
+        written, invented = fact_check.times_in([], [parsed.current_task, parsed.suggested_response])
+        before = {message.message_id for message in fact_check.messages[shown.start : whole.start]}
+        segments = [_without_known(segment, before) for segment in segments]
+        last = replace(
+            segments[-1],
+            times_written=written + (segments[-1].times_written or 0),
+            times_invented=invented + (segments[-1].times_invented or 0),
+            current_task=_line(parsed.current_task, fact_check),
+            suggested_response=_line(parsed.suggested_response, fact_check),
+            used=tuple(ids[name] for name in parsed.used if name in ids),
+            ended=tuple(ids[name] for name in parsed.ended if name in ids),
+        )
+        return [*segments[:-1], last]
+
+    def _ask(self, request: Request, context: Context) -> tuple[ParsedAnswer, Answer]:
+        """The answer, read and as it came. What cannot be used is asked for once more, in fewer words if too long."""
+        try:
+            answer = self.client.complete(request, context.day)
+            parsed = parse_answer(answer.text)
+            if parsed.form not in ASK_AGAIN and not answer.truncated:
+                return parsed, answer
+            again = replace(request, attempt=1, prompt=f"{request.prompt}\n{text_of('ask_again').strip()}\n")
+            other = self.client.complete(again, context.day)
+        except RequestRefusedError as refused:
+            return ParsedAnswer(form="refused", problem=str(refused)), Answer("", 0, 0, None, 0.0, key=request.key)
+        second = parse_answer(other.text)
+        if (second.parsed, _facts(second)) >= (parsed.parsed, _facts(parsed)):
+            return second, other
+        return parsed, answer
+
+    def _request(self, chunk: Chunk, window: Sequence[WindowMessage], context: Context, earlier: Earlier) -> Request:
+        config, messages = self.client.config, window[chunk.start : chunk.end]
+        has_schema = not self.is_small and takes_schema(config)
+        first = messages[0].said_at.astimezone(self.zone)
+        project = f"The session worked in the folder {context.project}. " if context.project else ""
+        # nothing but the words: whatever else is shown would have the rest paid again when it is judged otherwise
+        reported = "\n".join(f"o{number} {fact.text}" for number, (_, fact) in enumerate(earlier, 1))
+        prior = filled("prior_observations", {"fence": chunk.fence, "observations": reported}) if earlier else ""
+        if before := range(_shown_from(chunk, context), chunk.start):
+            shown = "\n\n".join(_end_of(rendered(window[i], i + 1, self.zone)) for i in before)
+            prior += filled("observed_before", {"fence": chunk.fence, "messages": shown})
+        turn = {
+            "where": f"{project}It is {first:%A %Y-%m-%d}.\n\n",
+            "prior": prior,
+            "fence": chunk.fence,
+            "transcript": chunk.text,
+            "budget": f"{round(PROSE * self.room(chunk, window, context), -1):.0f}",
+        }
+        return Request(
+            model=config.model,
+            system=self._instructions(JSON if has_schema else TAGS),
+            prompt=filled("user_turn", turn),
+            images=tuple(_images(messages, self.max_images)) if sees(config) else (),
+            temperature=config.temperature,
+            max_output_tokens=config.max_output_tokens,
+            schema=schema() if has_schema else "",
+            plain_system=self._instructions(TAGS) if has_schema else "",
+        )
+
+    def _instructions(self, form: str) -> str:
+        if self.is_small:
+            return text_of("observer_small")
+        return filled("observer", {"priorities": text_of("priorities").strip(), "format": text_of(form).strip()})
+
+    def _segment(
+        self,
+        segment: ParsedSegment,
+        part: range,
+        whole: range,
+        fact_check: FactCheck,
+        parsed: ParsedAnswer,
+        answer: Answer,
+    ) -> Segment:
+        messages = fact_check.messages[part.start : part.stop]
+        facts = (fact_check.check(fact, whole) for fact in segment.facts)
+        texts = [segment.title, segment.narrative, *(text for f in segment.facts for text in (f.text, *f.trace))]
+        written, invented = fact_check.times_in([fact.clock for fact in segment.facts], texts)
+        return Segment(
+            narrative=_line(segment.narrative, fact_check) or ("" if parsed.form in FLAT else narrative(messages)),
+            first_message_id=messages[0].message_id,
+            last_message_id=messages[-1].message_id,
+            facts=tuple(facts) if parsed.parsed else tuple(replace(f, flags=(*f.flags, UNPARSED)) for f in facts),
+            title=_line(segment.title, fact_check),
+            parsed=parsed.parsed,
+            answer=answer.key,
+            observer=self._named(answer.asked) if answer.asked else None,
+            instead=answer.instead,
+            problem=parsed.problem,
+            times_written=written,
+            times_invented=invented,
+        )
+
+
+def _shown_from(chunk: Chunk, context: Context) -> int:
+    """The first message that is shown with a part: of the new end of a window also some that came before it."""
+    goes_on = context.observed and chunk.start == context.observed
+    return max(0, chunk.start - MESSAGES_BEFORE) if goes_on else chunk.start
+
+
+def _end_of(text: str) -> str:
+    """A message shown for what follows it; its first line says who speaks."""
+    if len(text) <= MAX_BEFORE:
+        return text
+    who, _, said = text.partition("\n")
+    return f"{who}\n[…] {said[-MAX_BEFORE:]}"
+
+
+def _without_known(segment: Segment, before: Collection[str]) -> Segment:
+    """The segment without facts that rest on nothing but what was observed before."""
+    facts = (f for f in segment.facts if not f.evidence or any(s.message_id not in before for s in f.evidence))
+    return replace(segment, facts=tuple(facts))
+
+
+def _facts(parsed: ParsedAnswer) -> int:
+    return sum(len(segment.facts) for segment in parsed.segments)
+
+
+def _without(segment: Segment, ended: Collection[str], window: str) -> Segment:
+    """The segment with what has ended marked, and low: it was so, and is not any more."""
+    facts = (
+        replace(fact, priority=LOW, flags=(*fact.flags, ENDED))
+        if observation_id(window, fact) in ended and ENDED not in fact.flags
+        else fact
+        for fact in segment.facts
+    )
+    return replace(segment, facts=tuple(facts))
+
+
+def _newest(earlier: Earlier, cap: int) -> Earlier:
+    """The last of these that fit into so many tokens, in their order."""
+    kept: list[tuple[str, Fact]] = []
+    for observation, fact in reversed(earlier):
+        cap -= estimate(fact.text) + 2  # its number
+        if cap < 0:
+            break
+        kept.append((observation, fact))
+    return kept[::-1]
+
+
+def _line(text: str | None, fact_check: FactCheck) -> str | None:
+    words = fact_check.without_invented_times(fact_check.without_markup(text))[0] if text and text.strip() else None
+    return words and clip(words, MAX_LINE)
+
+
+def _images(messages: Sequence[WindowMessage], left: int) -> Iterator[RequestImage]:
+    """The first images of these messages that can be shown; where one cannot, its mark in the text has to do."""
+    for place in (place for message in messages for place in message.images):
+        if not left:
+            return
+        try:
+            image = load_image(place.source_file, place.line, place.block)
+        except NoSuchImageError:
+            continue
+        if image.media_type in IMAGE_TYPES and len(image.data) <= MAX_IMAGE_BYTES:
+            left -= 1
+            yield RequestImage(image.media_type, image.data)

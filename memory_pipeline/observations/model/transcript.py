@@ -1,0 +1,127 @@
+"""A window as a language model is shown it: numbered messages with their times, in parts that fit into one call."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from memory_pipeline.observations.types import WindowMessage
+from memory_pipeline.text.dates import clock_of
+from memory_pipeline.text.tokens import estimate
+
+INJECTED = 300
+"""Characters shown of what a program put in: enough to see what it is."""
+ANSWERED = 400
+"""Characters shown of what a user answers through a tool; the call that asked stands before it."""
+PLAN = 6_000
+"""Characters shown of a plan that the user approved: it says what the session is for, and why."""
+PASTED = 1_500
+"""Characters shown of one thing that a user pasted."""
+MIN_FULL = 0.7
+"""Share of the cap that a part has at least where it is cut earlier for a better place."""
+MIN_TOPIC = 300
+"""Tokens of a part that ends because its topic does; less is not worth the instructions of a request."""
+FENCE = "transcript"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Messages `start` to `end` (exclusive) of a window, with the text that shows them."""
+
+    start: int
+    end: int
+    text: str
+    tokens: int
+    fence: str
+    """A mark that cannot stand inside `text`: it is made of a hash over it."""
+
+
+def chunks(
+    messages: Sequence[WindowMessage], cap: int, zone: ZoneInfo, first: int = 0, topics: Collection[int] = ()
+) -> list[Chunk]:
+    """The window from its message `first` on in parts of at most `cap` estimated tokens, cut between messages and
+    counted from there.
+
+    So the parts of a window that grows stay as they are, all but the last. A part ends before a message of the user
+    where one is near, else before one of the model, so that a call is not cut from its result. A single message that
+    is longer than the cap loses its middle. Where `topics` begin, a part ends too, unless it has next to nothing.
+    """
+    shown = [_fitting(m, i + 1, cap, zone) if i >= first else ("", 0) for i, m in enumerate(messages)]
+    found: list[Chunk] = []
+    start, tokens = first, 0
+    for i, (_, cost) in enumerate(shown):
+        if i in topics and i > start and tokens >= MIN_TOPIC:
+            found.append(_chunk(start, i, shown))
+            start, tokens = i, 0
+        while i > start and tokens + cost > cap:
+            end = _natural_end(messages, shown, start, i, cap)
+            found.append(_chunk(start, end, shown))
+            start, tokens = end, sum(cost for _, cost in shown[end:i])
+        tokens += cost
+    return [*found, _chunk(start, len(messages), shown)] if len(messages) > first else []
+
+
+def _natural_end(
+    messages: Sequence[WindowMessage], shown: Sequence[tuple[str, int]], start: int, end: int, cap: int
+) -> int:
+    """Where the part that may reach to `end` is best cut, without leaving much of its room unused."""
+    best, left = end, MIN_FULL * cap
+    tokens = sum(cost for _, cost in shown[start:end])
+    for i in range(end, start, -1):
+        if tokens < left:
+            break
+        if messages[i].role == "user":
+            return i
+        if messages[i].role == "assistant" and messages[best].role != "assistant":
+            best = i
+        tokens -= shown[i - 1][1]
+    return best
+
+
+def _chunk(start: int, end: int, shown: Sequence[tuple[str, int]]) -> Chunk:
+    text = "\n\n".join(text for text, _ in shown[start:end])
+    fence = f"{FENCE}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return Chunk(start, end, text, sum(cost for _, cost in shown[start:end]), fence)
+
+
+def _fitting(message: WindowMessage, number: int, cap: int, zone: ZoneInfo) -> tuple[str, int]:
+    is_tool = message.role == "tool"
+    text = rendered(message, number, zone)
+    cost = estimate(text, tool=is_tool)
+    if cost > cap:
+        half = int(len(text) * cap / cost / 2) - 40
+        text = f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+        cost = estimate(text, tool=is_tool)
+    return text, cost
+
+
+def rendered(message: WindowMessage, number: int, zone: ZoneInfo) -> str:
+    """One message: `[#12 14:03 user]`, or `[#12 early in session user]`, and what was said, pasted and injected text
+    clipped."""
+    who = [
+        "plan" if message.is_plan else message.role,
+        *([message.tool_name] if message.tool_name else []),
+        *(["error"] if message.is_error else []),
+    ]
+    text = message.text
+    if message.role == "injected":
+        text = _clipped(text, PLAN if message.is_plan else INJECTED)
+    if message.role == "user" and message.quoted:
+        text = _with_pastes(message)
+    if message.role == "user" and message.answer_to and message.answered:
+        text = f"(to the {message.answer_to}: {_clipped(message.answered, ANSWERED)})\n{text}"
+    return f"[#{number} {clock_of(message.said_at, zone, message.untimed)} {' '.join(who)}]\n{text.strip()}"
+
+
+def _with_pastes(message: WindowMessage) -> str:
+    parts, end = [], 0
+    for start, stop in message.quoted:
+        parts += [message.text[end:start], f"(pasted) {_clipped(message.text[start:stop].strip(), PASTED)}\n"]
+        end = stop
+    return "".join([*parts, message.text[end:]])
+
+
+def _clipped(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]} [… {len(text) - limit} characters left out …]"

@@ -1,0 +1,286 @@
+"""What might be kept of a window, and the choice of what is: each unit with its kind, speaker and probability.
+
+`Weights` were fitted (`benchmarks/fit_observer.py`). `select` takes the most probability per token that fits into the
+budget, without saying things twice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
+from importlib.resources import files
+
+from memory_pipeline.observations.first_speakers import is_order
+from memory_pipeline.observations.quotes.features import Conversation, novelty, rows
+from memory_pipeline.observations.quotes.reversals import reversed_units, reversing_units
+from memory_pipeline.observations.quotes.units import Unit, answers, units
+from memory_pipeline.text import cues
+from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.kinds import is_question, kind_of_model, kind_of_user
+from memory_pipeline.text.languages.cues import foreign_cues
+from memory_pipeline.text.momentary import is_momentary_question, is_momentary_step
+from memory_pipeline.text.sameness import SAYS_NOTHING_NEW
+from memory_pipeline.text.sentences import squeeze
+from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.tokens import estimate
+
+FILE = "weights.json"
+LEXICAL, ENCODED = "lexical", "encoded"
+"""Names of the two sets: without and with a model that makes vectors."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Fitted by `benchmarks/fit_observer.py`; the file says when, how and on what."""
+
+    intercept: float
+    features: Mapping[str, float]
+    cost: float
+    """Exponent of the tokens in worth per cost: a small one lets a whole sentence win over a fragment of it."""
+    redundancy: float
+    """Share of its worth that a unit loses when all its words have been kept already."""
+    high: float
+    """Probability from which what may be high is."""
+
+    def probability(self, row: Sequence[float]) -> float:
+        """That a unit with these features, in the order of `features`, is worth keeping."""
+        x = self.intercept + sum(w * value for w, value in zip(self.features.values(), row, strict=True))
+        return 1 / (1 + math.exp(-max(-60.0, min(60.0, x))))
+
+
+@lru_cache
+def load(name: str) -> Weights:
+    """One of the two sets that are shipped."""
+    data = json.loads(files(__package__).joinpath(FILE).read_text("utf-8"))[name]
+    return Weights(**data)
+
+
+KEEP = 0.1
+"""Probability below which nothing is kept, even where the budget has room."""
+REPORTED_AS_FACT = ("root_cause", "state_change", "decision", "convention", "statement")
+"""Kinds of the model's words that can be high. Rules are for people, and progress is stale tomorrow. A statement has no
+cue to go by, but what makes it likely tells as much: without statements a tenth less of the high facts were high on
+labelled sessions, with as much junk."""
+CHOSEN = 0.9
+"""Probability that a choice is worth keeping: the model stopped to ask. Not fitted: no labelled session has one."""
+SAYS_WHAT = 4
+"""Words of content from which a correction says what is right: "no, leave it" is about the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """`probability` is that of being worth keeping."""
+
+    unit: Unit
+    kind: str
+    trust: str
+    probability: float
+    is_firm: bool
+    """May be high: a user's own words without doubt, or the model's that the user or a result confirmed."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Every unit of a window that nothing later retracts, with its features: all that does not depend on weights."""
+
+    window: Conversation
+    units: Sequence[Unit]
+    rows: Sequence[Sequence[float]]
+    successors: dict[int, tuple[int, ...]]
+    """For each unit that takes others back, by its number: indices in `reversed_rows`."""
+    reversed_rows: Sequence[Sequence[float]]
+
+
+def measured(window: Conversation, encoder: Encoder | None = None) -> Measured:
+    answered = answers(window.messages, language=window.language["user"])
+    joined = {unit.position for unit in answered}  # alone they would mean less, and cost less
+    found = [unit for unit in units(window.messages) if unit.form != "whole" or unit.position not in joined]
+    found += answered
+    values = rows(found, window)
+    if encoder:
+        values = [[*row, new] for row, new in zip(values, novelty(found, window.messages, encoder), strict=True)]
+    retracted = reversed_units(found, window)
+    standing = [i for i in range(len(found)) if i not in retracted]
+    numbers = {i: n for n, i in enumerate(standing)}
+    successors: dict[int, tuple[int, ...]] = {}
+    retracted_rows: list[Sequence[float]] = []
+    reversing = reversing_units(found, retracted.values())
+    for i, reversal in retracted.items():
+        successor = reversing.get(reversal)
+        if successor is not None and successor in numbers:
+            successors[numbers[successor]] = (*successors.get(numbers[successor], ()), len(retracted_rows))
+            retracted_rows.append(values[i])
+    return Measured(window, [found[i] for i in standing], [values[i] for i in standing], successors, retracted_rows)
+
+
+def candidates(found: Measured, weights: Weights) -> list[Candidate]:
+    """The units that are worth keeping at all. What takes a claim back is worth no less than the claim was."""
+    answer = []
+    for i, (unit, row) in enumerate(zip(found.units, found.rows, strict=True)):
+        inherited = (weights.probability(found.reversed_rows[j]) for j in found.successors.get(i, ()))
+        probability = max([weights.probability(row), *inherited])
+        judged_unit = _judge(unit, found.window)
+        if unit.form == "choice" and judged_unit.kind != "question":
+            probability = max(probability, CHOSEN)
+        if probability >= KEEP:
+            answer.append(replace(judged_unit, probability=probability))
+    return answer
+
+
+def judged(found: Sequence[Unit], window: Conversation, weights: Weights) -> list[Candidate]:
+    """These units as candidates, however likely they are."""
+    values = zip(found, rows(found, window), strict=True)
+    return [replace(_judge(unit, window), probability=weights.probability(row)) for unit, row in values]
+
+
+def _judge(unit: Unit, window: Conversation) -> Candidate:
+    """What it is, and whose: an order that stood elsewhere before stays what somebody else says. What a user chose
+    stands in the result of the tool that asked."""
+    if unit.form == "paste":
+        return Candidate(unit, "statement", "paste", 0.0, False)
+    judged_unit = _judge_said(unit, window)
+    if unit.form == "choice" or not is_order(unit.text, judged_unit.kind):
+        return judged_unit
+    if unit.before and window.first_speakers.repeated(_proposed(unit, window), unit.position):
+        return replace(judged_unit, trust="assistant", is_firm=False)  # agreed to, and not the user's idea
+    said = window.first_speakers.repeated if judged_unit.trust == "assistant" else window.first_speakers.copied
+    if other := said(unit.text, unit.position):
+        return Candidate(unit, "statement", other, 0.0, False)
+    return judged_unit
+
+
+def _proposed(unit: Unit, window: Conversation) -> str:
+    """The words that an answer answers."""
+    position, start, end = unit.before or (unit.position, unit.start, unit.end)
+    return window.messages[position].text[start:end]
+
+
+def _judge_said(unit: Unit, window: Conversation) -> Candidate:
+    if unit.form == "said":
+        return _judge_model(unit, window)
+    if unit.form == "answer":
+        foreign = foreign_cues(unit.text)
+        doubt = foreign.doubt if foreign else cues.DOUBT
+        return Candidate(unit, "decision", "user", 0.0, not doubt.search(unit.text))
+    if unit.form == "choice":
+        return _judge_choice(unit, window)
+    has_cues, foreign = window.has_cues("user"), foreign_cues(unit.text)
+    kind = kind_of_user(unit.text) if has_cues or is_question(unit.text) else "statement"
+    if kind in ("statement", "preference", "decision") and (window.messages[unit.position].answer_to or "").startswith(
+        "refused"
+    ):
+        kind = "correction"  # whatever the language: they stopped the model and said this instead
+    is_lasting = kind not in ("question", "progress")
+    if kind == "correction" and len(content_words(unit.text)) < SAYS_WHAT:
+        says_what = (cues.REASON, cues.DECISION, cues.OBLIGATION)
+        if foreign:
+            says_what = (foreign.reason, foreign.decision, foreign.contrast)
+        is_lasting = any(c.search(unit.text) for c in says_what)
+    doubts: tuple[re.Pattern[str], ...] = (cues.DOUBT, cues.FOR_NOW, cues.LATER, cues.OPEN, cues.COMPLAINT)
+    if foreign:
+        doubts = (foreign.doubt, foreign.for_now, foreign.open)
+    is_firm = unit.form in ("whole", "dense") and is_lasting
+    return Candidate(unit, kind, "user", 0.0, is_firm and not any(c.search(unit.text) for c in doubts))
+
+
+def _judge_choice(unit: Unit, window: Conversation) -> Candidate:
+    """A decision, unless the user asks back; firm where it is about more than the next step."""
+    words, message = unit.parts[0], window.messages[unit.position]
+    said = kind_of_user(words)
+    kind = "question" if is_question(words) else said if said in ("rule", "preference") else "decision"
+    doubts = (cues.DOUBT, cues.LATER, cues.OPEN)
+    is_firm = (
+        kind != "question"
+        and message.answer_to == "question"
+        and not is_momentary_question(squeeze(message.answered or ""))
+        and not any(c.search(words) for c in doubts)
+    )
+    return Candidate(unit, kind, "user", 0.0, is_firm)
+
+
+def _judge_model(unit: Unit, window: Conversation) -> Candidate:
+    kind = kind_of_model(unit.text)
+    doubts = (cues.HEDGE, cues.VERDICT, cues.FOR_NOW, cues.PROPOSAL)
+    # in other languages the cues do not tell results from plans well enough: a fifth more of the highs were junk
+    is_firm = kind in REPORTED_AS_FACT and window.is_english("assistant") and window.is_confirmed(unit.position)
+    if kind == "statement" and any(map(is_momentary_step, unit.parts)):  # steps of a plan
+        is_firm = False
+    return Candidate(unit, kind, "assistant", 0.0, is_firm and not any(c.search(unit.text) for c in doubts))
+
+
+class Selection:
+    """What has been kept so far, indexed by its words and its place."""
+
+    def __init__(self, rarity: Mapping[str, float]) -> None:
+        self.rarity = rarity
+        self.kept: list[Candidate] = []
+        self._by_word: dict[str, list[int]] = defaultdict(list)
+        self._spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
+
+    def add(self, candidate: Candidate, words: frozenset[str]) -> None:
+        for word in words:
+            self._by_word[word].append(len(self.kept))
+        for position, start, end in candidate.unit.places:
+            self._spans[position].append((start, end))
+        self.kept.append(candidate)
+
+    def overlaps(self, candidate: Candidate) -> bool:
+        """Whether some of the very same words are kept already."""
+        return any(
+            start < other_end and other_start < end
+            for position, start, end in candidate.unit.places
+            for other_start, other_end in self._spans.get(position, ())
+        )
+
+    def repeated(self, words: frozenset[str], since: int = 0) -> float:
+        """The largest share of these words, by their rarity, that one of those kept has; of the first `since`, none
+        is looked at."""
+        shared: dict[int, float] = defaultdict(float)
+        total = 0.0
+        for word in words:
+            weight = self.rarity.get(word, 1.0)
+            total += weight
+            having = self._by_word.get(word, ())
+            for number in having[bisect_left(having, since) :]:
+                shared[number] += weight
+        return max(shared.values(), default=0.0) / total if total else 0.0
+
+
+def select(
+    pool: Sequence[Candidate], weights: Weights, rarity: Mapping[str, float], token_budget: float
+) -> list[Candidate]:
+    """The best that fit, in the order in which they were said.
+
+    What is kept makes others that repeat it worth less. Values only fall, so a heap with values that may be too high
+    is enough: what stays on top when it is looked at again is the best.
+    """
+    chosen = Selection(rarity)
+    words = [content_words(c.unit.text) for c in pool]
+    costs = [estimate(c.unit.text) for c in pool]
+    scores = [c.probability**2 / math.pow(max(1, cost), weights.cost) for c, cost in zip(pool, costs, strict=True)]
+    heap = [(-value, i) for i, value in enumerate(scores)]
+    heapify(heap)
+    repeated, looked_at = [0.0] * len(pool), [0] * len(pool)  # so that no two are compared twice
+    least = min(costs, default=0)
+    while heap and token_budget >= least:
+        value, i = heappop(heap)
+        if costs[i] > token_budget or chosen.overlaps(pool[i]):
+            continue
+        repeated[i] = max(repeated[i], chosen.repeated(words[i], looked_at[i]))
+        looked_at[i] = len(chosen.kept)
+        if repeated[i] >= SAYS_NOTHING_NEW:
+            continue
+        now = -scores[i] * (1 - weights.redundancy * repeated[i])
+        if now > value:
+            heappush(heap, (now, i))
+            continue
+        token_budget -= costs[i]
+        chosen.add(pool[i], words[i])
+    return sorted(chosen.kept, key=lambda c: (c.unit.position, c.unit.start))

@@ -1,0 +1,234 @@
+"""What is measured about a unit before it is weighed. Few numbers, each of which can be checked by eye.
+
+With an encoder also how little a unit resembles anything said before it (`novelty`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from memory_pipeline.harnesses.model import CHOICES
+from memory_pipeline.observations.first_speakers import FirstSpeakers
+from memory_pipeline.observations.quotes.units import Unit
+from memory_pipeline.observations.types import WindowMessage
+from memory_pipeline.text import cues
+from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.kinds import kind_of_user
+from memory_pipeline.text.languages.cues import foreign_cues, has_cues
+from memory_pipeline.text.languages.identify import ENGLISH, language_of_speaker
+from memory_pipeline.text.similarity import content_words
+from memory_pipeline.text.specifics import COUNTED
+from memory_pipeline.text.tokens import estimate
+
+FEATURES: Mapping[str, str] = {
+    "length": "log(1 + tokens) / 5",
+    "named": "paths, identifiers, versions and numbers: 1 for four or more",
+    "new_words": "share of its words that nobody said before",
+    "final_words": "share of its words that the model's last message has too",
+    "later_words": "share of its words that are said again later",
+    "whole": "a user's short message, or their acceptance with the proposal that it answers",
+    "pasted": "what a user only passed on",
+    "first_wish": "in the first message of the user",
+    "user_rule": "a user's rule or preference",
+    "user_correction": "a user's correction",
+    "user_claim": "a user's decision, cause, change or convention",
+    "user_question": "a user's question",
+    "found": "the model tells a cause",
+    "changed": "the model tells of a decision, a change or how things are kept",
+    "rejected": "the user's next message says no",
+    "hedge": "the model doubts it",
+    "praise": "the model's verdict, not a fact: great, ready, successfully",
+}
+"""Name and meaning of each, in the order of a row."""
+ENCODED: Mapping[str, str] = {"novel": "1 - the closest cosine to a message said before"}
+"""What stands behind them in a row when there is a model that makes vectors."""
+FULL = 4
+"""Names and numbers from which more of them say nothing more."""
+
+NEAR = 6
+"""Messages within which a result can be one of what was said."""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What the features need to know about the messages around a unit."""
+
+    messages: Sequence[WindowMessage]
+    reply: Sequence[int]
+    """For each message the position of the next one by the user, or the number of messages."""
+    ends_turn: Sequence[bool]
+    language: Mapping[str, str]
+    """What the user, and the model, speak."""
+    frequency: Mapping[str, int]
+    """In how many messages that were said a word is."""
+    first_said: Mapping[str, int]
+    last_said: Mapping[str, int]
+    said: int
+    first_wish: int
+    last_answer: int
+    final: frozenset[str]
+
+    @classmethod
+    def from_messages(cls, messages: Sequence[WindowMessage]) -> Conversation:
+        spoken = [i for i, m in enumerate(messages) if m.role in ("user", "assistant")]
+        frequency: Counter[str] = Counter()
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for i in spoken:
+            for word in content_words(messages[i].text):
+                frequency[word] += 1
+                first.setdefault(word, i)
+                last[word] = i
+        reply, upcoming = [0] * len(messages), len(messages)
+        for i in reversed(range(len(messages))):
+            reply[i] = upcoming
+            upcoming = i if messages[i].role == "user" and messages[i].answer_to not in CHOICES else upcoming
+        ends = [False] * len(messages)
+        awaiting = True
+        for i in reversed(range(len(messages))):
+            if messages[i].role == "assistant" and awaiting:
+                ends[i], awaiting = True, False
+            elif messages[i].role in ("user", "injected"):
+                awaiting = True
+        answers = [i for i in spoken if messages[i].role == "assistant"]
+        return cls(
+            messages,
+            reply,
+            ends,
+            {role: language_of_speaker(m.own for m in messages if m.role == role) for role in ("user", "assistant")},
+            frequency,
+            first,
+            last,
+            len(spoken),
+            next((i for i in spoken if messages[i].role == "user"), -1),
+            answers[-1] if answers else -1,
+            content_words(messages[answers[-1]].text) if answers else frozenset(),
+        )
+
+    @cached_property
+    def first_speakers(self) -> FirstSpeakers:
+        """Asked for where somebody gives an order."""
+        return FirstSpeakers.from_messages(self.messages)
+
+    def is_english(self, role: str) -> bool:
+        return self.language.get(role) == ENGLISH
+
+    def has_cues(self, role: str) -> bool:
+        """Whether there are words by which a sentence of this speaker shows what it is."""
+        return has_cues(self.language[role])
+
+    def rarity(self) -> dict[str, float]:
+        """How few messages have a word: 0 when all do."""
+        return {word: math.log((1 + self.said) / count) for word, count in self.frequency.items()}
+
+    def is_confirmed(self, position: int) -> bool:
+        """Whether a result after the model's message, or the user's reply to it, lets it stand."""
+        if self.is_rejected(position):
+            return False
+        reply = self.reply[position]
+        results = (m for m in self.messages[position + 1 : min(reply, position + 1 + NEAR)] if m.role == "tool")
+        return any(not m.is_error and not m.answer_to for m in results) or (
+            self.ends_turn[position] and reply < len(self.messages)
+        )
+
+    def is_rejected(self, position: int) -> bool:
+        reply = self.reply[position]
+        if reply == len(self.messages) or not self.has_cues("user"):
+            return False
+        words = self.messages[reply].own.lstrip("\n")
+        foreign = foreign_cues(words)
+        return bool((foreign.correction if foreign else cues.NEGATIVE_REPLY).search(words))
+
+
+def rows(found: Sequence[Unit], window: Conversation) -> list[list[float]]:
+    """The features of each unit, in the order of `FEATURES`."""
+    known: dict[str, Mapping[str, float]] = {}
+    answers = []
+    for unit in found:
+        values = dict.fromkeys(FEATURES, 0.0) | _of_words(unit, window)
+        if unit.form == "said":
+            for part in unit.parts:
+                if part not in known:
+                    known[part] = _of_model(part) if window.is_english("assistant") else {}
+                for name, value in known[part].items():
+                    values[name] = max(values[name], value)
+            values["rejected"] = float(window.is_rejected(unit.position))
+        else:
+            values |= _of_user(unit, window)
+        answers.append([values[name] for name in FEATURES])
+    return answers
+
+
+def _of_words(unit: Unit, window: Conversation) -> dict[str, float]:
+    words = content_words(unit.text)
+    count = max(1, len(words))
+    return {
+        "length": math.log1p(estimate(unit.text)) / 5,
+        "named": min(FULL, len(COUNTED.findall(unit.text))) / FULL,
+        "new_words": sum(window.first_said.get(w, unit.position) >= unit.position for w in words) / count,
+        "final_words": len(words & window.final) / count if unit.position != window.last_answer else 0.0,
+        "later_words": sum(window.last_said.get(w, unit.position) > unit.position for w in words) / count,
+    }
+
+
+def _of_user(unit: Unit, window: Conversation) -> dict[str, float]:
+    values = {
+        "whole": unit.form in ("whole", "answer", "choice"),
+        "user_claim": unit.form in ("answer", "choice"),
+        "pasted": unit.form == "paste",
+        "first_wish": unit.position == window.first_wish,
+    }
+    if window.has_cues("user") and unit.form not in ("paste", "answer", "choice"):
+        kind = kind_of_user(unit.text)
+        values |= {
+            "user_rule": kind in ("rule", "preference"),
+            "user_correction": kind == "correction",
+            "user_claim": kind in ("decision", "root_cause", "state_change", "convention"),
+            "user_question": kind == "question",
+        }
+    return {name: float(value) for name, value in values.items()}
+
+
+def _of_model(words: str) -> dict[str, float]:
+    return {
+        "found": float(bool(cues.ROOT_CAUSE.search(words))),
+        "changed": float(
+            any(c.search(words) for c in (cues.DECIDED, cues.DECISION, cues.STATE_CHANGE, cues.CONVENTION))
+        ),
+        "hedge": float(bool(cues.HEDGE.search(words))),
+        "praise": float(bool(cues.VERDICT.search(words))),
+    }
+
+
+BLOCK = 512
+"""Units that are compared at once: a window of any length stays within some megabytes."""
+
+
+def novelty(found: Sequence[Unit], messages: Sequence[WindowMessage], encoder: Encoder) -> list[float]:
+    """1 - the closest cosine to a message before the unit's own; 1 where nothing was said before.
+
+    The vector of a unit is the mean of its sentences', so each sentence is encoded once.
+    """
+    if not found:
+        return []
+    import numpy as np  # comes with the encoder; the observer without one must not need it
+
+    spoken = [i for i, m in enumerate(messages) if m.role in ("user", "assistant") and m.text.strip()]
+    texts = sorted({p for u in found for p in u.parts} | {messages[i].text for i in spoken}, key=len)
+    numbers = {text: n for n, text in enumerate(texts)}
+    vectors = np.asarray(encoder.encode(texts), dtype=np.float32)
+    said = vectors[[numbers[messages[i].text] for i in spoken]]
+    places = np.asarray(spoken)
+    answers: list[float] = []
+    for start in range(0, len(found), BLOCK):
+        block = found[start : start + BLOCK]
+        means = np.stack([vectors[[numbers[p] for p in unit.parts]].mean(axis=0) for unit in block])
+        means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+        is_before = places[None, :] < np.asarray([unit.position for unit in block])[:, None]
+        closest = np.where(is_before, means @ said.T, 0.0).max(axis=1)
+        answers += [round(float(1 - x), 6) for x in closest]
+    return answers

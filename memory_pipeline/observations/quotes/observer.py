@@ -1,0 +1,193 @@
+"""The extractive observer: it quotes. No model is needed, and nothing is in it that was not said.
+
+It weighs spans of what users and models said (`candidates.py`) and keeps the best ones within a token budget, so that a
+fact is always somebody's own words with the place where they stand. A conversation that is no work on code is kept by
+its rarest words: the weights were fitted on coding sessions and do no better than chance elsewhere
+(`benchmarks/answer_words.py`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memory_pipeline.observations.budget import MIN_BUDGET, token_budget
+from memory_pipeline.observations.first_speakers import SIDES
+from memory_pipeline.observations.flags import NO_CUES
+from memory_pipeline.observations.narrative import VERSION as NARRATIVE_VERSION
+from memory_pipeline.observations.narrative import narrative
+from memory_pipeline.observations.quotes.candidates import (
+    ENCODED,
+    LEXICAL,
+    Candidate,
+    Measured,
+    Weights,
+    candidates,
+    judged,
+    load,
+    measured,
+    select,
+)
+from memory_pipeline.observations.quotes.features import Conversation
+from memory_pipeline.observations.quotes.segmentation import Vector, said_vectors, segment_starts
+from memory_pipeline.observations.quotes.units import Unit
+from memory_pipeline.observations.types import Context, EvidenceSpan, Fact, Segment, WindowMessage
+from memory_pipeline.text import cues
+from memory_pipeline.text.condense import condense
+from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.kinds import NORMATIVE, is_passing, is_prose
+from memory_pipeline.text.languages.cues import foreign_cues
+from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
+from memory_pipeline.text.sentences import sentences, squeeze
+from memory_pipeline.text.specifics import CODE
+from memory_pipeline.text.tokens import estimate
+
+MIN_MESSAGES_OF_TALK = 10
+"""Messages below which nobody can tell what kind of conversation it is."""
+MAX_WORK_SHARE = 0.2
+"""Share of the messages that may name files, identifiers or options, or announce what is done next. Between people it
+is below .05, in coding sessions mostly above .3."""
+
+
+def is_talk(window: Conversation) -> bool:
+    """Whether no tool was used, hardly anything of code was named and hardly any step of work announced."""
+    said = [m.text for m in window.messages if m.role in ("user", "assistant")]
+    if len(said) < MIN_MESSAGES_OF_TALK or any(m.role == "tool" for m in window.messages):
+        return False
+    return sum(bool(CODE.search(text) or cues.PLAN.search(text)) for text in said) < MAX_WORK_SHARE * len(said)
+
+
+def rarest(window: Conversation, tokens: int) -> list[Unit]:
+    """The sentences that say most with rare words, in order, within so many tokens."""
+    found = list(_sentences(window))
+    total = sum(estimate(unit.text) for unit in found)
+    return [found[i] for i in condense([unit.text for unit in found], tokens / total)] if total else []
+
+
+def _sentences(window: Conversation) -> Iterator[Unit]:
+    for position, message in enumerate(window.messages):
+        if message.role in ("user", "assistant"):
+            form = "whole" if message.role == "user" else "said"
+            for sentence in sentences(message.own):
+                words = squeeze(message.text[sentence.start : sentence.end])
+                if is_prose(words) and not is_passing(words):
+                    yield Unit(position, sentence.start, sentence.end, words, form, (words,))
+
+
+HIGH_SHARE = 0.6
+"""Share of a window's facts that can be high: who finds nearly everything marked looks at nothing. Without it short
+windows, which may use more of their words, have three quarters of their facts high. On the labelled sessions .5 costs
+an eighth of the high facts that are high and saves a quarter of the junk among them; .6 has most of both."""
+HIGHS, MAX_HIGHS = 3, 5
+"""High facts that a window may have, however few facts it has, and however many that no user laid down. Readers found
+1 to 12 in a session, four in the median. Without a bound one long session of small steps had sixty, and .46 of the
+highs on sessions of strangers carried no labelled fact; with it .27 (`benchmarks/strangers.py`)."""
+LIKELY = 0.3
+"""Probability below which what is kept matters for hours only."""
+
+
+@dataclass(frozen=True)
+class ExtractiveObserver:
+    """`budget` is the share of the tokens said that the facts of a window may take. With an encoder it also knows
+    what resembles something said before, and takes seconds more."""
+
+    budget: float = 0.10
+    encoder: Encoder | None = None
+    min_budget: int = MIN_BUDGET
+
+    @property
+    def name(self) -> str:
+        return f"extractive-3-{ENCODED if self.encoder else LEXICAL}"
+
+    at_once = 1
+    goes_on = False
+
+    @property
+    def version(self) -> str:
+        return f"{self.name} {self.budget} {NARRATIVE_VERSION}"
+
+    def observe(self, messages: Sequence[WindowMessage], context: Context | None = None) -> list[Segment]:
+        found = measured(Conversation.from_messages(messages), self.encoder)
+        vectors = said_vectors(messages, self.encoder) if self.encoder else None
+        return self.segments(found, load(ENCODED if self.encoder else LEXICAL), vectors)
+
+    def stop(self) -> None:
+        """Nothing waits: it has no other threads."""
+
+    def segments(
+        self, found: Measured, weights: Weights, vectors: Sequence[Vector | None] | None = None
+    ) -> list[Segment]:
+        """The segments with the facts that these weights choose; `vectors` tell where the topic shifts."""
+        messages, window = found.window.messages, found.window
+        kept = self._kept(found, weights)
+        facts = [_fact(c, priority, window) for c, priority in zip(kept, _priorities(kept, weights.high), strict=True)]
+        positions = [c.unit.position for c in kept]
+        segments = []
+        for start, end in pairwise([*segment_starts(messages, vectors), len(messages)]):
+            within = slice(bisect_left(positions, start), bisect_left(positions, end))
+            segments.append(
+                Segment(
+                    narrative=narrative(messages[start:end]),
+                    first_message_id=messages[start].message_id,
+                    last_message_id=messages[end - 1].message_id,
+                    facts=tuple(facts[within]),
+                )
+            )
+        return segments
+
+    def _kept(self, found: Measured, weights: Weights) -> list[Candidate]:
+        tokens = token_budget(found.window.messages, self.budget, self.min_budget)
+        if is_talk(found.window):
+            return judged(rarest(found.window, tokens), found.window, load(LEXICAL))
+        return select(candidates(found, weights), weights, found.window.rarity(), tokens)
+
+
+def _fact(candidate: Candidate, priority: str, window: Conversation) -> Fact:
+    unit, messages = candidate.unit, window.messages
+    role = messages[unit.position].role
+    return Fact(
+        text=unit.text,
+        priority=priority,
+        kind=candidate.kind,
+        observed_at=messages[unit.position].said_at,
+        trust=candidate.trust,
+        evidence=tuple(EvidenceSpan(messages[i].message_id, start, end) for i, start, end in unit.places),
+        flags=() if window.has_cues(role) else (NO_CUES,),
+        untimed=messages[unit.position].untimed,
+    )
+
+
+def priority_of(candidate: Candidate, high: float) -> str:
+    """High is what is likely and may be; a question and what others say are never more than low."""
+    if candidate.kind == "question" or candidate.trust not in SIDES or candidate.probability < LIKELY:
+        return LOW
+    return HIGH if candidate.is_firm and candidate.probability >= high else MEDIUM
+
+
+def _priorities(kept: Sequence[Candidate], high: float) -> list[str]:
+    """Of each; where more would be high than may be, those of the lowest rank are medium."""
+    priorities = [priority_of(candidate, high) for candidate in kept]
+    highs = [i for i, priority in enumerate(priorities) if priority == HIGH]
+    highs.sort(key=lambda i: _rank(kept[i]))
+    laid_down = sum(_is_laid_down(kept[i]) for i in highs)
+    for i in highs[min(max(MAX_HIGHS, laid_down), max(HIGHS, int(HIGH_SHARE * len(kept)))) :]:
+        priorities[i] = MEDIUM
+    return priorities
+
+
+def _is_laid_down(candidate: Candidate) -> bool:
+    """Whether it is a user's rule, preference, correction or decision."""
+    return candidate.trust == "user" and candidate.kind in NORMATIVE
+
+
+def _rank(candidate: Candidate) -> tuple[bool, bool, bool, float]:
+    """What a user set goes first, before all where they were asked, with its reason or as a decision; then what is
+    most likely."""
+    is_normative = _is_laid_down(candidate)
+    foreign = foreign_cues(candidate.unit.text)
+    reasons = (foreign.reason, foreign.decision) if foreign else (cues.REASON, cues.DECIDED)
+    tells_why = any(cue.search(candidate.unit.text) for cue in reasons)
+    was_asked = candidate.unit.form == "choice"
+    return not was_asked, not (is_normative and tells_why), not is_normative, -candidate.probability

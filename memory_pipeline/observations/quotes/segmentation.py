@@ -1,0 +1,158 @@
+"""Where a conversation turns to another topic: by words, or by the vectors of its messages.
+
+With vectors: at each message, what was said before is compared with what is said from there on, nearer messages
+counting more. How far that likeness falls below the peaks on its two sides is the depth of the place; where it is
+clearly deeper than the conversation's other places, the topic shifts (TextTiling, on vectors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from datetime import timedelta
+from itertools import accumulate
+from typing import Any
+
+from memory_pipeline.harnesses.model import CHOICES
+from memory_pipeline.observations.types import WindowMessage
+from memory_pipeline.text import cues
+from memory_pipeline.text.encoder import Encoder
+from memory_pipeline.text.similarity import content_words
+
+Vector = Sequence[float]
+
+FADE = 0.65
+"""What a message counts beside the one next to it that is nearer to the place."""
+CLEAR = 1.2
+"""Standard deviations above the mean of the conversation from which a depth is a shift."""
+PRECISION = 6
+"""Decimals of a likeness and a depth; what is behind them is noise of the arithmetic."""
+
+
+def topic_shifts(vectors: Sequence[Vector | None], fade: float = FADE, clear: float = CLEAR) -> list[int]:
+    """Positions of the messages that begin another topic; `None` is a message without words, which begins none.
+
+    `FADE` and `CLEAR` were chosen by `benchmarks/segmentation.py --tune`, on dialogues that it does not report.
+    """
+    import numpy as np  # comes with the encoder; the observer without one must not need it
+
+    places, units = [], []
+    for place, vector in enumerate(vectors):
+        values = np.asarray([] if vector is None else vector, dtype=np.float64)
+        norm = np.linalg.norm(values)
+        if np.isfinite(norm) and norm > 0:  # others point nowhere
+            places.append(place)
+            units.append(values / norm)
+    before, after = _faded(units, fade)[:-1], _faded(units[::-1], fade)[::-1][1:]
+    likeness = [_cosine(one, other) for one, other in zip(before, after, strict=True)]
+    return [places[i + 1] for i in deep_places(likeness, clear)]
+
+
+def deep_places(likeness: Sequence[float], clear: float) -> list[int]:
+    """Where the likeness is clearly deeper than elsewhere."""
+    import numpy as np
+
+    if not likeness:
+        return []
+    left, right = _peaks(likeness), _peaks(likeness[::-1])[::-1]
+    depths = [round(a + b - 2 * here, PRECISION) for a, b, here in zip(left, right, likeness, strict=True)]
+    threshold = round(float(np.mean(depths) + clear * np.std(depths)), PRECISION)
+    return [i for i, depth in enumerate(depths) if depth > threshold]
+
+
+def _faded(units: Sequence[Any], fade: float) -> list[Any]:
+    """For each the sum of it and those before it, each counting `fade` times what the next one counts."""
+    return list(accumulate(units, lambda total, unit: fade * total + unit))
+
+
+def _cosine(one: Any, other: Any) -> float:
+    import numpy as np
+
+    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return round(float(one @ other) / norms, PRECISION) if norms else 0.0
+
+
+def _peaks(likeness: Sequence[float]) -> list[float]:
+    """For each the highest that is reached by going back as long as it does not go down."""
+    peaks: list[float] = []
+    for i, here in enumerate(likeness):
+        peaks.append(peaks[-1] if i and likeness[i - 1] >= here else here)
+    return peaks
+
+
+SPEAKERS = ("user", "assistant")
+MIN_MESSAGES, MAX_MESSAGES = 10, 50
+"""Messages that a topic has before other words end it, and after which the user's next message does."""
+MAX_WINDOW = 2 * MAX_MESSAGES
+"""Messages after which a segment is cut whoever speaks."""
+AFTER_BREAKPOINT = 4
+"""Messages that a topic has before a natural end, like a commit, ends it."""
+GAP = timedelta(minutes=30)
+COHESION = 0.2
+"""Below this share of words in common between what came before and after, a user message opens a new topic."""
+MIN_WISH = 12
+"""Characters below which a user's message goes on with what is going on."""
+LOOKED_AT = 3000
+"""Characters of a message in which a natural end shows."""
+ENCODED = 1000
+"""Characters of a message that its vector is made of."""
+
+
+def segment_starts(messages: Sequence[WindowMessage], vectors: Sequence[Vector | None] | None = None) -> list[int]:
+    """Positions at which a segment begins; the first is 0. `vectors` are those of `said_vectors`.
+
+    A segment begins with a message of the user that is more than consent: after a pause, behind something
+    finished, where they turn to the next thing, or where the topic shifts, which vectors tell better than words do.
+    Only one that grows without end is cut whoever speaks. The numbers were set with the labelled sessions in view,
+    but for those of `topic_shifts.py`.
+    """
+    starts = [0] if messages else []
+    shifts = _word_changes(messages) if vectors is None else frozenset(topic_shifts(vectors))
+    is_finished = False
+    for i in range(1, len(messages)):
+        is_finished = is_finished or _finishes(messages[i - 1])
+        length = i - starts[-1]
+        if length >= MAX_WINDOW or (_is_wish(messages[i]) and _opens(messages, i, length, is_finished, shifts)):
+            starts.append(i)
+            is_finished = False
+    return starts
+
+
+def said_vectors(messages: Sequence[WindowMessage], encoder: Encoder) -> list[list[float] | None]:
+    """One for the beginning of each message's own words; None for tools, and where there are none."""
+    words = [m.own.strip()[:ENCODED] if m.role in SPEAKERS else "" for m in messages]
+    encoded = iter(encoder.encode([text for text in words if text]))
+    return [next(encoded) if text else None for text in words]
+
+
+def _is_wish(message: WindowMessage) -> bool:
+    own = message.own.strip() if message.role == "user" and message.answer_to not in CHOICES else ""
+    return len(own) >= MIN_WISH and bool(cues.NEXT_THING.match(own) or not cues.ACCEPTING.match(own))
+
+
+def _opens(messages: Sequence[WindowMessage], i: int, length: int, is_finished: bool, shifts: Container[int]) -> bool:
+    if messages[i].said_at - messages[i - 1].said_at >= GAP or length >= MAX_MESSAGES:
+        return True
+    if length >= AFTER_BREAKPOINT and (is_finished or cues.NEXT_THING.match(messages[i].own)):
+        return True
+    return length >= MIN_MESSAGES and i in shifts
+
+
+def _finishes(message: WindowMessage) -> bool:
+    """Whether something ends with it: a commit, tests that pass."""
+    if message.role == "tool":
+        return not message.is_error and bool(cues.FINISHING.search(message.text, 0, LOOKED_AT))
+    return message.role == "assistant" and bool(cues.FINISHED.search(message.text, 0, LOOKED_AT))
+
+
+def _word_changes(messages: Sequence[WindowMessage]) -> frozenset[int]:
+    """Positions of the user's messages before and after which the words differ."""
+    vocabulary = [content_words(m.own) if m.role in SPEAKERS else frozenset() for m in messages]
+    return frozenset(i for i, m in enumerate(messages) if m.role == "user" and _cohesion(vocabulary, i) < COHESION)
+
+
+def _cohesion(vocabulary: Sequence[frozenset[str]], i: int, reach: int = MIN_MESSAGES) -> float:
+    """Words shared by the `reach` messages before and after position i, per word of the smaller side."""
+    before = frozenset().union(*vocabulary[max(0, i - reach) : i])
+    after = frozenset().union(*vocabulary[i : i + reach])
+    smaller = min(len(before), len(after))
+    return len(before & after) / smaller if smaller else 1.0

@@ -1,0 +1,274 @@
+"""Spans of what was said that could be facts: sentences and their neighbours, and a user's short message whole.
+
+A short acceptance goes with the proposal that it answers: "ok, do nothing" is a decision only beside what it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from memory_pipeline.harnesses.model import CHOICES
+from memory_pipeline.observations.answering import choice_line
+from memory_pipeline.observations.types import WindowMessage
+from memory_pipeline.text import cues
+from memory_pipeline.text.kinds import is_noise, is_passing, is_prose, is_question, length_of
+from memory_pipeline.text.languages.cues import cues_in, foreign_cues
+from memory_pipeline.text.languages.identify import ENGLISH
+from memory_pipeline.text.momentary import is_momentary_offer
+from memory_pipeline.text.sentences import Sentence, sentences, squeeze
+from memory_pipeline.text.similarity import CJK, content_words
+
+WHOLE_MESSAGE = 400
+"""Characters up to which a user's message is taken as a whole; what is longer is mostly pasted."""
+CLOSING = 200
+"""Characters of a last paragraph below a paste that can still be the user's own."""
+NEIGHBOURS, UNIT = 3, 420
+"""Sentences, and characters, that may stand together in one unit of the model's words."""
+MIN_ASSISTANT = 30
+"""Characters below which the model's words say nothing by themselves."""
+OPENING = 400
+"""Characters of a paste that are looked at."""
+OWN_LINES = 3
+"""Line breaks that a user types; a message with more of them holds something pasted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """`messages[position].text[start:end]`, squeezed into `text`; `parts` are its sentences."""
+
+    position: int
+    start: int
+    end: int
+    text: str
+    form: str
+    """`whole`: a user's short message; `own`: their words around a paste; `dense`: a message of many lines;
+    `answer`: acceptance with its proposal; `choice`: of what a tool asked; `paste`; `said`: by the model."""
+    parts: tuple[str, ...] = ()
+    before: tuple[int, int, int] | None = None
+    """Position, start and end of the proposal that an answer answers; its words stand first in `text`."""
+
+    @property
+    def places(self) -> tuple[tuple[int, int, int], ...]:
+        """Position, start and end of every span that `text` is made of, in order."""
+        own = (self.position, self.start, self.end)
+        return (self.before, own) if self.before else (own,)
+
+
+def units(messages: Sequence[WindowMessage]) -> Iterator[Unit]:
+    """Every span of the window that might be kept, in order."""
+    for position, message in enumerate(messages):
+        if choice := _choice_unit(position, message):
+            yield choice
+        elif message.role == "user":
+            yield from _of_user(position, message)
+            yield from _of_paste(position, message)
+        elif message.role == "assistant":
+            yield from _of_assistant(position, message)
+
+
+def _of_user(position: int, message: WindowMessage) -> Iterator[Unit]:
+    text = message.own
+    places = [0, *(place for span in message.quoted for place in span), len(text)]
+    parts = [text[start:end].strip() for start, end in zip(places[::2], places[1::2], strict=True)]
+    is_short = sum(map(len, parts)) <= WHOLE_MESSAGE
+    is_dense = sum(part.count("\n") for part in parts) > OWN_LINES
+    form = "own" if not is_short else "dense" if is_dense else "whole"
+    for found in _spans_of_user(message, is_short):
+        words = squeeze(text[found.start : found.end])
+        if is_prose(words) and not is_passing(words):
+            yield Unit(position, found.start, found.end, words, form, (words,))
+
+
+def _choice_unit(position: int, message: WindowMessage) -> Unit | None:
+    """What a user chose, with what a tool had asked; the span is that of their words."""
+    if message.role != "user" or message.answer_to not in CHOICES or not message.answered:
+        return None
+    start, end = len(message.text) - len(message.text.lstrip()), len(message.text.rstrip())
+    words = squeeze(message.text[start:end])
+    if len(words) > WHOLE_MESSAGE or not any(map(str.isalnum, words)):
+        return None
+    text = choice_line(message.answer_to, message.answered, words)
+    return Unit(position, start, end, text, "choice", (words,))
+
+
+def _of_paste(position: int, message: WindowMessage) -> Iterator[Unit]:
+    """How each longer paste begins. It tells what the user passed on, and whatever it says is no more than that."""
+    for start, end in message.quoted:
+        first = next(sentences(message.text[start : min(end, start + OPENING)]), None)
+        words = squeeze(message.text[start + first.start : start + first.end]) if first else ""
+        if first and is_prose(words) and len(words) >= MIN_ASSISTANT:
+            yield Unit(position, start + first.start, start + first.end, words, "paste", (words,))
+
+
+def _spans_of_user(message: WindowMessage, is_short: bool) -> list[Sentence]:
+    """A short message as one span, without the consent and the orders around what it says; of a longer one,
+    which is mostly pasted, the first sentences and a short last paragraph. A question stands alone, and so does
+    what is above, between and below what is known to be pasted."""
+    text = message.own
+    found = [s for s in sentences(text) if s.kind != "heading" and not _is_mark(message, s)]
+    if not is_short:
+        opening = [s for s in found if s.paragraph == found[0].paragraph][:2]
+        closing = [s for s in found if s.paragraph == found[-1].paragraph != found[0].paragraph]
+        return opening + (closing if closing and closing[-1].end - closing[0].start <= CLOSING else [])
+    spans: list[Sentence] = []
+    run: list[Sentence] = []
+    for sentence in [*found, None]:
+        words = squeeze(text[sentence.start : sentence.end]) if sentence else ""
+        stands_alone = is_question(words) or bool(cues.OPEN.search(words))
+        if not sentence or stands_alone or _is_paste_between(message, run, sentence):
+            spans += _joined(text, run)
+            run = []
+        if sentence and stands_alone:
+            spans.append(sentence)
+        elif sentence:
+            run.append(sentence)
+    return spans
+
+
+def _is_paste_between(message: WindowMessage, run: Sequence[Sentence], sentence: Sentence) -> bool:
+    return bool(run) and any(run[-1].end <= start < sentence.start for start, _ in message.quoted)
+
+
+def _is_mark(message: WindowMessage, sentence: Sentence) -> bool:
+    """Whether it is no more than an image, or says that something is pasted below it: "the log:"."""
+    if cues.IMAGE.fullmatch(message.text, sentence.start, sentence.end):
+        return True
+    if not message.text.endswith((":", "："), sentence.start, sentence.end):
+        return False
+    return any(start >= sentence.end and not message.text[sentence.end : start].strip() for start, _ in message.quoted)
+
+
+def _joined(text: str, run: Sequence[Sentence]) -> list[Sentence]:
+    """From the first to the last sentence that says something lasting; all of them when none does."""
+    said = [i for i, s in enumerate(run) if not is_passing(squeeze(text[s.start : s.end]))]
+    kept = run[said[0] : said[-1] + 1] if said else run
+    return [Sentence(kept[0].start, kept[-1].end, "prose", kept[0].paragraph)] if kept else []
+
+
+def _of_assistant(position: int, message: WindowMessage) -> Iterator[Unit]:
+    """Sentences, and two or three neighbours: what follows a claim often makes it clear. Plans, offers and praise
+    are in none of them."""
+    text = message.text
+    found = [(s, squeeze(text[s.start : s.end])) for s in sentences(text)]
+    keep = [s.kind != "heading" and bool(words) and not is_noise(words) for s, words in found]
+    for i in range(len(found)):
+        parts: list[str] = []
+        for j in range(i, min(i + NEIGHBOURS, len(found))):
+            if not keep[j] or (parts and not _follows(text, found[j - 1][0], found[j][0])):
+                break
+            first, last = found[i][0], found[j][0]
+            if parts and last.end - first.start > UNIT:
+                break
+            parts.append(found[j][1])
+            words = squeeze(text[first.start : last.end])
+            if length_of(words) >= MIN_ASSISTANT and not words.endswith(("?", "？", ":", "：")):
+                yield Unit(position, first.start, last.end, words, "said", tuple(parts))
+
+
+def _follows(text: str, one: Sentence, other: Sentence) -> bool:
+    """Whether nothing but space and the mark of a list is between them, and the list has not ended."""
+    if one.kind == "bullet" and other.kind != "bullet":
+        return one.paragraph == other.paragraph
+    return not text[one.end : other.start].strip(" \t\n-*•0123456789.)")
+
+
+SHORT_ANSWER = 40
+"""Characters, of which a Chinese one counts for three, of an answer that means nothing alone."""
+SAYS_WHAT = 4
+"""Words of content from which a question alone says what it proposes; "shall I go ahead?" does not."""
+CHARACTERS = 3
+"""Pairs of Chinese characters that are as good as a word."""
+_CHOICE = re.compile(r"^\W*(?:(?:ok|yes|go with|option|let'?s do|number|take)\W+)*([1-9]|[a-d])\W*$", re.I)
+_OPTION = re.compile(r"\b(?:option|choice|variant|number)\s*#?([1-9]|[a-d])\b|(?:方案|选项|選項)\s*([1-9]|[a-d])", re.I)
+"""A choice within a few words: "I like option C"."""
+_MARK = re.compile(r"^[\s#*•-]*(?:option\s+([1-9]|[a-d])\b|([1-9]|[a-d])[.):])", re.I)
+
+
+def answers(messages: Sequence[WindowMessage], *, language: str) -> list[Unit]:
+    """Each short acceptance of the user, joined with the proposal before it.
+
+    Without cues for the user's language, any few words that answer a question are taken for one.
+    """
+    found = []
+    proposing = -1
+    for position, message in enumerate(messages):
+        if message.role == "assistant":
+            proposing = position
+        elif message.role == "user" and proposing >= 0:
+            answered = None if message.answer_to else messages[proposing].text
+            unit = _answer(position, message, proposing, answered, language) if answered else None
+            if unit:
+                found.append(unit)
+            proposing = -1
+    return found
+
+
+def _answer(position: int, message: WindowMessage, proposing: int, text: str, language: str) -> Unit | None:
+    own = message.own
+    start, end = len(own) - len(own.lstrip()), len(own.rstrip())
+    words = squeeze(own[start:end])
+    if not words or length_of(words) > SHORT_ANSWER or is_question(words):
+        return None
+    if not _choice(words) and not _consents(words, language):
+        return None
+    proposal = _proposal(text, words)
+    if proposal is None or (language == ENGLISH and is_momentary_offer(squeeze(text[proposal.start : proposal.end]))):
+        return None
+    place = (proposing, proposal.start, proposal.end)
+    joined = squeeze(f"{text[proposal.start : proposal.end]} {message.text[start:end]}")
+    return Unit(position, start, end, joined, "answer", (joined,), before=place)
+
+
+def _choice(words: str) -> str:
+    found = _CHOICE.match(words) or _OPTION.search(words)
+    return (found[1] or found[found.lastindex or 1]).lower() if found else ""
+
+
+def _consents(words: str, language: str) -> bool:
+    foreign = foreign_cues(words) or cues_in(language)
+    if foreign:
+        return bool(foreign.accepting.match(words))
+    return language != ENGLISH or bool(cues.ACCEPTING.match(words))
+
+
+def _proposal(text: str, answer: str) -> Sentence | None:
+    """The list item that was chosen, the sentence that the answer takes up, or the question that it answers."""
+    found = list(sentences(text))
+    choice = _choice(answer)
+    if choice:
+        marked = [s for s in found if _mark_of(text, s) == choice]
+        return _without_hashes(text, marked[-1]) if marked else None
+    asking = [i for i, s in enumerate(found) if text.endswith(("?", "？"), s.start, s.end)]
+    if not asking:
+        return None
+    taken_up = content_words(answer) - content_words("ok yes sure do it go please 好 好的 行 可以 是的 要")
+    shared = [_shared(taken_up, text[s.start : s.end]) for s in found]
+    if max(shared, default=0) >= 1:
+        return found[shared.index(max(shared))]
+    last = asking[-1]
+    question, before = found[last], found[last - 1] if last else None
+    says_what = len(content_words(text[question.start : question.end])) >= SAYS_WHAT
+    if says_what or before is None or before.kind == "heading" or question.end - before.start > UNIT:
+        return question
+    return Sentence(before.start, question.end, before.kind, before.paragraph)
+
+
+def _without_hashes(text: str, heading: Sentence) -> Sentence:
+    words = text[heading.start : heading.end]
+    return replace(heading, start=heading.end - len(words.lstrip("# ")))
+
+
+def _shared(taken_up: frozenset[str], words: str) -> float:
+    """Words in common, of which a pair of Chinese characters is a part of one; what only announces ("I could:")
+    proposes nothing."""
+    if words.endswith((":", "：")):
+        return 0
+    return sum(1 / CHARACTERS if CJK.match(word) else 1 for word in taken_up & content_words(words))
+
+
+def _mark_of(text: str, sentence: Sentence) -> str:
+    line = text[text.rfind("\n", 0, sentence.start) + 1 : sentence.end]
+    mark = _MARK.match(line)
+    return (mark[1] or mark[2]).lower() if mark else ""

@@ -1,0 +1,254 @@
+"""Secrets that are recognised by what stands around them: URLs, headers, cookies, command lines, files of passwords."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memory_pipeline.redaction.assignments import is_mixed, is_shown
+from memory_pipeline.redaction.detectors import Detector, Span
+
+_USER_IN_URL = "://[^\\s/@\"'`<>]+@"
+_AUTHORIZATION = r"""authorization\\*["']?\s{0,9}[:=,]\s{0,9}\\*["'`]?\s{0,9}"""
+_COOKIE = re.compile(r"""([\w.-]{1,60})(?:=|["']:\s?["'])([^;,\s"'`\\]{12,})""")
+_COOKIE_HEADER = re.compile(
+    r"""s?\\*["']?\s{0,9}(?:[:=]\s{0,9}|\s)\\*["']?(?:(?P<cookies>[\w.-]{1,60}=[^\r\n"'`\\]{12,8192}"""
+    r"""|\{\s{0,9}["'][^\r\n}]{12,4096}))"""
+)
+
+
+def _is_token(secret: str) -> bool:
+    return is_shown(secret) and is_mixed(secret)
+
+
+# Looked for as they are.
+CONTEXTS: tuple[Detector, ...] = (
+    Detector(
+        "password",
+        ("://",),
+        re.compile(r"""://[^\s/:@"'`<>]*:(?P<secret>[^\s/"'`<>]+)(?=@)"""),
+        accepts=is_shown,
+        hints=(_USER_IN_URL,),
+    ),
+    Detector(
+        "token",
+        ("://",),
+        re.compile(r"""://(?P<secret>[A-Za-z0-9_-]{20,})(?=@(?!\w+\.ingest\.|sentry))"""),
+        accepts=_is_token,
+        hints=(_USER_IN_URL,),
+    ),
+    Detector("password", (":thin:",), re.compile(r""":thin:\w+/(?P<secret>[^\s/@"']+)(?=@)"""), accepts=is_shown),
+    Detector(
+        "password",
+        (":",),
+        re.compile(
+            r":(?:\d{4,5}|\*):[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*.-]*:(?P<secret>[^:\s\"'`]{4,})(?=\s|$|\\n|[\"'`])"
+        ),
+        accepts=is_shown,
+        hints=(r"[\w*]:(?:[0-9]{4,5}|\*):[A-Za-z_*][\w*-]*:[A-Za-z_*][\w*.-]*:[^:\s]{4}",),
+    ),
+    Detector(
+        "password",
+        (" -u ", " --user "),
+        re.compile(r""" --?u(?:ser)? (?:\\?["'])?[^\s:"'`$]{1,100}:(?P<secret>[^\s"'`\\]{3,})"""),
+        before=re.compile(r"(?:\b|\\n)(?:curl|wget|http|https)\b[^\n|;]*\Z"),
+        accepts=is_shown,
+        hints=(r" --?u(?:ser)? \S+:",),
+    ),
+)
+
+# Looked for in lower case.
+FOLDED_CONTEXTS: tuple[Detector, ...] = (
+    Detector(
+        "bearer-token",
+        ("authorization",),
+        re.compile(
+            _AUTHORIZATION + r"(?:bearer|basic|token|apikey|bot)\s{1,9}(?P<secret>[\w.~+/=-]{8,})", re.IGNORECASE
+        ),
+        accepts=is_shown,
+    ),
+    Detector(
+        "bearer-token",
+        ("authorization",),
+        re.compile(_AUTHORIZATION + r"(?P<secret>[\w.~+/=-]{20,})", re.IGNORECASE),
+        accepts=_is_token,
+    ),
+    Detector(
+        "bearer-token",
+        ("bearer",),
+        re.compile(r"""\bbearer\s{1,9}(?P<secret>(?=[^\s"'`\d]{0,60}\d)[A-Za-z0-9._~+/=-]{10,})""", re.IGNORECASE),
+        accepts=is_shown,
+    ),
+    Detector(
+        "registry-login",
+        ('"auth', '\\"auth', "_auth"),
+        re.compile(r"""[\\"_]*auth\\?"?\s{0,9}[:=]\s{0,9}\\?"?(?P<secret>[A-Za-z0-9+/]{12,}={0,2})(?![\w(.])"""),
+        accepts=_is_token,
+    ),
+    Detector(
+        "api-key",
+        ("authorization",),
+        re.compile(_AUTHORIZATION + r"key=(?P<secret>[\w:-]{20,})", re.IGNORECASE),
+        accepts=_is_token,
+    ),
+    Detector(
+        "cookie",
+        ("phpsessid", "jsessionid", "connect.sid", "asp.net_sessionid"),
+        re.compile(
+            r"(?:phpsessid|jsessionid|connect\.sid|asp\.net_sessionid)[=\t](?P<secret>[\w%.-]{16,})", re.IGNORECASE
+        ),
+        accepts=_is_token,
+    ),
+    Detector(
+        "secret",
+        ("define(",),
+        re.compile(
+            r"""define\(\s{0,9}["']\w{0,60}(?:pass|passwd|password|secret|key|salt|token)["']\s{0,9},\s{0,9}"""
+            r"""(?P<quote>["'])(?P<secret>[^"'\r\n]{4,200})(?P=quote)""",
+            re.IGNORECASE,
+        ),
+        accepts=is_shown,
+        hints=(r"define\(",),
+    ),
+    Detector(
+        "secret",
+        ('password" value="', 'secret" value="', 'apikey" value="', 'token" value="'),
+        re.compile(r"""[a-z]+" value="(?P<secret>[^"\s]{6,200})\"""", re.IGNORECASE),
+        accepts=is_shown,
+    ),
+    Detector(
+        "secret",
+        ("secret access key [",),
+        re.compile(r"secret access key \[[^\]\n]{0,40}\]:\s{0,9}(?P<secret>[A-Za-z0-9/+=]{30,})", re.IGNORECASE),
+        hints=(r"secret access key \[",),
+    ),
+    Detector(
+        "password",
+        ("identified by ",),
+        re.compile(r"identified by (?:password )?['\"](?P<secret>[^'\"\r\n]{3,200})['\"]", re.IGNORECASE),
+        accepts=is_shown,
+    ),
+    # asked for by a program
+    Detector(
+        "password",
+        ("enter ", "retype ", "new ", "current "),
+        re.compile(
+            r"(?:enter|retype|new|current) [\w ]{0,30}pass(?:word|phrase)[^\n:]{0,80}: ?"
+            r"(?P<secret>[^\s<$]{4,100})(?=\s|\Z)",
+            re.IGNORECASE,
+        ),
+        accepts=_is_token,
+        hints=(r"(?:enter|retype|new|current) [\w ]*pass(?:word|phrase)[^\n:]*: ?\S",),
+    ),
+    Detector("password", ("wifi:",), re.compile(r"wifi:[^\n]{0,200}?;p:(?P<secret>[^;\n]{4,100});", re.IGNORECASE)),
+    Detector(
+        "secret",
+        ("unseal key", "master.key", "recovery key", "master key"),
+        re.compile(r"\w{6,8}[. ]key(?: \d{1,2})?:? (?:is )?(?P<secret>[A-Za-z0-9+/=-]{24,})", re.IGNORECASE),
+        accepts=_is_token,
+    ),
+    # words from which a wallet is made
+    Detector(
+        "secret",
+        ("seed phrase", "recovery phrase", "mnemonic", "secret phrase", "backup phrase"),
+        re.compile(
+            r"(?:\w+ phrase|mnemonic)[\w ]{0,30}(?:\s*[:=]\s*|\s+is\s+)[\"'`]?"
+            r"(?P<secret>[a-z]{3,8}(?:\s+[a-z]{3,8}){11,23})\b",
+            re.IGNORECASE,
+        ),
+    ),
+    Detector(
+        "secret",
+        ("recovery code", "backup code"),
+        re.compile(
+            r"(?:recovery|backup) codes?[^\n:]{0,40}:?\s+"
+            r"(?P<secret>(?=[a-z]{0,12}\d)[a-z0-9]{4,12}(?:-[a-z0-9]{3,12}){0,3}"
+            r"(?:\s{1,4}(?=[a-z]{0,12}\d)[a-z0-9]{4,12}(?:-[a-z0-9]{3,12}){0,3}){0,20})",
+            re.IGNORECASE,
+        ),
+        accepts=_is_token,
+    ),
+    Detector(
+        "secret",
+        ("$ansible_vault;",),
+        re.compile(r"\$ansible_vault;[\w.;-]{1,60}\s+(?P<secret>[0-9a-f]{16,}(?:\s+[0-9a-f]{8,})*)", re.IGNORECASE),
+    ),
+    Detector(
+        "password",
+        ("psk=",),
+        re.compile(r"""psk=(?P<quote>")?(?P<secret>(?(quote)[^"\n]|[^\s"\\]){8,64})""", re.IGNORECASE),
+        accepts=is_shown,
+    ),
+    Detector(
+        "secret",
+        tuple(f"{name}: {sign}" for name in ("password", "passphrase", "secret", "token") for sign in ">|"),
+        re.compile(r"[a-z]+: [>|][+-]?[ \t]{0,9}\r?\n[ \t]{1,20}(?P<secret>[^\s#]{6,200})(?=\s|\Z)", re.IGNORECASE),
+        accepts=_is_token,
+    ),
+    Detector(
+        "password",
+        ("password ", "passwd "),
+        re.compile(r"passw(?:or)?d (?:\\?['\"])?(?P<secret>[^\s'\"`\\]{4,})", re.IGNORECASE),
+        before=re.compile(r"(?:login|account|machine)\s{1,9}\S{1,60}\s{1,9}\Z"),
+        reach=80,
+        accepts=is_shown,
+    ),
+)
+
+SECRET_OBJECTS = (r"kind[\"']?: *[\"']?secret\b",)
+"""What tells of a secret of Kubernetes, in the syntax of re2."""
+_DATA = re.compile(r"(?:\A|\n)([ \t]*)(?:string)?data:[ \t]*\r?(?=\n)", re.IGNORECASE)
+_ENTRY = re.compile(r"\n([ \t]+)[\w.-]{1,200}:[ \t]*[\"']?(?P<secret>[^\s\"'|>]{4,8192})[^\n]*")
+
+
+def secret_objects(text: str, folded: str) -> Iterator[Span]:
+    """The values of the secrets of Kubernetes, whatever their names."""
+    place = folded.find("secret")
+    while place >= 0:
+        if folded[max(place - 9, 0) : place].strip().rstrip("\"' ").endswith(":"):
+            for data in _DATA.finditer(
+                text, max(folded.rfind("\n---", max(place - 4096, 0), place), place - 4096, 0), place + 4096
+            ):
+                after = data.end()
+                while (entry := _ENTRY.match(text, after)) and len(entry[1]) > len(data[1]):
+                    if is_shown(entry["secret"]):
+                        yield Span(*entry.span("secret"), "secret")
+                    after = entry.end()
+        place = folded.find("secret", place + 4096)
+
+
+COOKIES = ("cookie", r" -b ['\"\\]*[\w.-]+=", r"(?:true|false)(?:\t|\\+t)[0-9]+")
+"""What tells that there may be cookies, in the syntax of re2."""
+_JAR = re.compile(
+    r"(?:true|false)\t/[^\t\n]{0,200}\t(?:true|false)\t\d{1,12}\t[^\t\n]{1,100}\t(?P<secret>[^\s]{12,4096})"
+)
+_OPTION = re.compile(r""" -b ['"]?(?P<cookies>[\w.-]{1,60}=[^\r\n"'`]{12,8192})""")
+_CURL = re.compile(r"\b(?:curl|http|https|xh)\b[^\n|]*\Z")
+
+
+def cookies(text: str, folded: str) -> Iterator[Span]:
+    """The values of cookies, where a header, a program or a file has them; short ones are settings."""
+    place = folded.find("cookie")
+    while place >= 0:
+        after = place + len("cookie")
+        header = _COOKIE_HEADER.match(text, after)
+        if header:
+            after = header.end()
+            yield from _values(text, *header.span("cookies"))
+        place = folded.find("cookie", after)
+    place = folded.find(" -b ")
+    while place >= 0:
+        option = _OPTION.match(text, place)
+        if option and _CURL.search(text, max(place - 200, 0), place):
+            yield from _values(text, *option.span("cookies"))
+        place = folded.find(" -b ", option.end() if option else place + 4)
+    if "\t" in text:
+        yield from (
+            Span(*found.span("secret"), "cookie") for found in _JAR.finditer(folded) if is_shown(found["secret"])
+        )
+
+
+def _values(text: str, start: int, end: int) -> Iterator[Span]:
+    for found in _COOKIE.finditer(text, start, end):
+        if is_shown(found[2]) and is_mixed(found[2]):
+            yield Span(*found.span(2), "cookie")

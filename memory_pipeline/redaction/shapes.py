@@ -1,0 +1,76 @@
+"""Whether a token is no ordinary word: what a password looks like that somebody says in a sentence."""
+
+from __future__ import annotations
+
+import re
+
+from memory_pipeline.redaction import spoken_words as words
+from memory_pipeline.redaction.assignments import is_checksum, is_identifier, is_shown
+
+TOGETHER = re.compile(r"[⺀-鿿가-힯]")
+"""A script without blanks between the words: a value ends with it."""
+STRONG = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*(?:[A-Z]|[^\w\s])).+")
+_SIGN = re.compile(r"\d|(?<=\w)[^\w\s.,:;/'’-](?=\w|$)|[a-z][A-Z]")
+_CODE = re.compile(r"[A-Za-z_][\w.]*[;,]?|.*[(){}].*")
+# versions, times and sizes, algorithms, files and hosts, addresses, paths: they have digits or signs as well
+_THING = re.compile(
+    r"v?\d+(?:\.\d+)+[-.]?\w{0,8}|(?:[v~≥≤]\d{1,4}|\d+[.:/×-]\d+)(?:[.:/×-]\d+)*\+?|\d{1,4}(?:[.:]\d+)?(?:-[^\W\d]+|ms|[smhdkx%]|[kmgt]i?b|px|st|nd|rd|th|bits?|bytes?|chars?|stellig\w*|\+)"
+    r"|(?:sha|md|rs|hs|es|ps|aes|rsa|utf|base|oauth|argon|bcrypt|scrypt|pbkdf|ed|x|p|ipv|http|tls|totp|iso|k|s|i)"
+    r"[-_]?v?\d{1,5}(?:id|[iden]|ed|url)?(?:[-_/].+)?"
+    r"|.+\.(?:pyi?|[cm]?[jt]sx?|jsonl?|ya?ml|toml|md|txt|sh|env|go|rs|rb|php|java|sql|html?|s?css|conf|cfg|ini|log"
+    r"|pem|key|kdbx|xml|csv|db|zip|gz|dev|com|org|net|io|local|internal)(?::\d+)*"
+    r"|\.env.*|1password|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[\w.-]+/[\w./-]+",
+    re.IGNORECASE,
+)
+_NAME_IN_CODE = re.compile(
+    r"[A-Za-z]+(?:_[A-Za-z]+)*(?:_?\d{1,2}|_[A-Za-z]\w*)|[a-z]+(?:-[a-z]+)*-v?\d{1,2}|\w+(?:\.\w+)+"
+)
+_SECRET = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).{6,}|(?=.*\w[!@#$%^&*?~€§]\w)(?=.*[a-z])(?=.*[A-Z]).{6,}")
+
+
+def is_odd(value: str) -> bool:
+    """Whether it is no word: with a digit, or with a sign or a capital within it."""
+    return len(value) >= 4 and bool(_SIGN.search(value)) and not TOGETHER.search(value)
+
+
+def is_strong(value: str) -> bool:
+    """Whether it has the shape of a secret, so that it is one although other words stand before it."""
+    return is_phrase(value.replace("-", " "), 4) or (
+        bool(_SECRET.match(value))
+        and not TOGETHER.search(value)
+        and not is_thing(value)
+        and not is_checksum(value)
+        and not is_identifier(value)
+        and (not _NAME_IN_CODE.fullmatch(value) or bool(STRONG.match(value)))
+    )
+
+
+def is_thing(value: str) -> bool:
+    """Whether it is a version, a size, an algorithm, a file, a host or an address."""
+    return bool(_THING.fullmatch(value))
+
+
+def is_code(value: str) -> bool:
+    """Whether it is rather a name or a call in code."""
+    return bool(_CODE.fullmatch(value))
+
+
+def is_phrase(clause: str, at_least: int) -> bool:
+    """Whether it is a row of words of which none joins the others."""
+    said = clause.lower().split()
+    return (
+        at_least <= len(said) <= 8
+        and all(word.isalpha() and len(word) >= 3 and word not in words.JOINS for word in said)
+        and not said[0].endswith(("ed", "ing", "ly", "able", "ert", "tet"))
+    )
+
+
+def is_value(value: str) -> bool:
+    """Whether it is given in full, and refers to nothing."""
+    refers = value.startswith(("$", "<", "{", "%", "/", "~/", "-"))
+    return is_shown(value.strip()) and "[redacted" not in value and not refers
+
+
+def is_quoted_value(value: str) -> bool:
+    """Whether it may be a password where it stands in quotes: also words in a script of their own."""
+    return len(value) >= 3 and (is_value(value) or (value.replace(" ", "").isalpha() and not value.isascii()))

@@ -1,0 +1,126 @@
+"""Keeps of a model's lines those that their observations carry, with no more weight than these have."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from memory_pipeline.observations.model.alignment import OF_THE_WRITER, stems
+from memory_pipeline.observations.model.parsing.markup import without_markup
+from memory_pipeline.reflections.model.parsing import KnownToMemory, ParsedLine
+from memory_pipeline.reflections.types import Observation, ReflectionLine, best_priority, best_trust, section_of
+from memory_pipeline.scope import may_end
+from memory_pipeline.text.dates import clock_times
+from memory_pipeline.text.kinds import RULES
+from memory_pipeline.text.priorities import MEDIUM, RANK
+from memory_pipeline.text.sameness import CARRIED, SAYING
+from memory_pipeline.text.sentences import clip, sentences
+from memory_pipeline.text.specifics import Words, missing_specifics
+
+MAX_SENTENCES, MAX_SUMMARY = 2, 400
+
+
+class Checker:
+    """Observations that a model was shown, indexed by their words. Number n is `observed[n - 1]`.
+
+    `memory` are the lines of MEMORY.md by their ids.
+    """
+
+    def __init__(self, observed: Sequence[Observation], memory: Mapping[str, str] | None = None) -> None:
+        self.observed = observed
+        self._memory = memory or {}
+        self._stems = [stems(o.said) for o in observed]
+        count = Counter(word for words in self._stems for word in words)
+        self._rarity = {word: math.log1p(len(observed) / n) for word, n in count.items()}
+        self._unknown = math.log1p(len(observed) or 1)
+
+    def check(self, parsed: ParsedLine) -> ReflectionLine | None:
+        """The line as it may be stored; None when its observations are not there or do not carry it."""
+        parsed = replace(parsed, text=without_markup(parsed.text, [o.said for o in self.observed]))
+        named, replaced = self._known(parsed.sources), self._known(parsed.replaced)
+        if not any(self.observed[i].may_lead for i in named) or not self._is_carried(parsed.text, [*named, *replaced]):
+            return None
+        shares = {i: self._share(parsed.text, [i]) for i in named}
+        saying = [i for i in named if shares[i] >= SAYING]
+        leading = [i for i in saying if self.observed[i].may_lead]
+        if not leading:
+            return None
+        lead = max(leading, key=lambda i: (shares[i], self.observed[i].observed_at, -i))
+        sources = [self.observed[i] for i in (lead, *(i for i in saying if i != lead))]
+        kind = _kind(parsed.kind, sources)
+        section = next((s for s in (parsed.section, sources[0].section) if s is not None), None)
+        if section is None:
+            section = section_of(kind)
+        return ReflectionLine(
+            section=section,
+            text=parsed.text,
+            priority=max(parsed.priority or MEDIUM, best_priority(sources), key=RANK.__getitem__),
+            kind=kind,
+            sources=tuple(o.observation_id for o in sources),
+            sessions=len({o.session_id for o in sources}),
+            first_seen=min(o.observed_at for o in sources),
+            last_seen=max(o.observed_at for o in sources),
+            trust=best_trust(sources),
+            superseded=tuple(self._older(replaced, sources)),
+            tags=parsed.tags,
+            contradicts=tuple(m for m in self._named(parsed.contradicted) if self._share_a_word(m, parsed.text)),
+        )
+
+    def check_known(self, known: KnownToMemory) -> ReflectionLine | None:
+        """The line of MEMORY.md that these observations say again, in its own words; None where they do not."""
+        lines = (self.check(ParsedLine(text, known.sources, (), None, None, None)) for text in self._named(known.lines))
+        return next((line for line in lines if line), None)
+
+    def _named(self, ids: Sequence[str]) -> list[str]:
+        return [self._memory[i] for i in ids if i in self._memory]
+
+    def _share_a_word(self, one: str, other: str) -> bool:
+        return not (stems(one) - OF_THE_WRITER).isdisjoint(stems(other))
+
+    def summary(self, text: str | None) -> str | None:
+        """The first sentences of a summary, without those that hold a name, a number or a time that nobody gave."""
+        texts = [o.said for o in self.observed]
+        said, times = Words(texts), set().union(*map(clock_times, texts))
+        words = without_markup(text or "", texts)
+        found = (words[s.start : s.end].strip() for s in sentences(words))
+        kept = [s for s in found if s and clock_times(s) <= times and not missing_specifics(s, said)]
+        return clip(" ".join(kept[:MAX_SENTENCES]), MAX_SUMMARY) or None
+
+    def _known(self, numbers: Sequence[int]) -> list[int]:
+        return [n - 1 for n in numbers if 1 <= n <= len(self.observed)]
+
+    def _is_carried(self, text: str, positions: Sequence[int]) -> bool:
+        texts = [self.observed[i].said for i in positions]
+        if not clock_times(text) <= set().union(*map(clock_times, texts)):
+            return False
+        return not missing_specifics(text, Words(texts)) and self._share(text, positions) >= CARRIED
+
+    def _share(self, text: str, positions: Sequence[int]) -> float:
+        """Share of the text's words, by their rarity, that these observations have."""
+        weights = {word: self._rarity.get(word, self._unknown) for word in sorted(stems(text) - OF_THE_WRITER)}
+        said = set().union(*(self._stems[i] for i in positions))
+        total = sum(weights.values())
+        return sum(weight for word, weight in weights.items() if word in said) / total if total else 0.0
+
+    def _older(self, replaced: Sequence[int], sources: Sequence[Observation]) -> list[str]:
+        """Of what the model says is replaced, that which was said before the line's newest source, and is none."""
+        newest = max(o.observed_at for o in sources)
+        ids = {o.observation_id for o in sources}
+        projects = {project for o in sources for project in o.projects}
+        older = (self.observed[i] for i in replaced if self.observed[i].observed_at < newest)
+        return [o.observation_id for o in older if o.observation_id not in ids and may_end(projects, o.projects)]
+
+
+def _kind(reported: str | None, sources: Sequence[Observation]) -> str:
+    """The kind that the model gives, if its sources can be that; else that of the source with its words."""
+    lead = sources[0]
+    if all(o.kind == "question" for o in sources):
+        return "question"
+    of_person = any(o.trust == "user" and o.kind in (*RULES, "decision", "convention") for o in sources)
+    if reported and (reported not in RULES or of_person):
+        return reported
+    if lead.kind in RULES and lead.trust != "user":
+        return "statement"
+    return next(o.kind for o in sources if o.kind != "question") if lead.kind == "question" else lead.kind

@@ -1,0 +1,136 @@
+"""What is kept already, as a reflector is shown it: MEMORY.md, each line with an id, and the files that agents read
+first. They are a user's own and are only read; what does not fit is left out by whole lines and counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from memory_pipeline.llm.prompts import filled
+from memory_pipeline.observations.model.alignment import stems
+from memory_pipeline.observations.model.parsing.cleaning import cleaned
+from memory_pipeline.scope import without_note
+from memory_pipeline.settings import IDENTITY_FILES, Settings
+from memory_pipeline.text.tokens import estimate
+
+PROMPT = "reflector_context"
+MAX_BYTES = 4_000_000
+"""Of a file that are read."""
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
+_LEADING = re.compile(r"\s*(?:(?:[-*+]|\d+[.)])\s+)?(?:\[[ xX]\]\s+)?(?:\(\d{4}-\d\d-\d\d\)\s*)?")
+"""Bullet, box and date before the words of a line."""
+
+
+class MemoryLine(NamedTuple):
+    """A line of MEMORY.md that holds, and the heading that it stands under."""
+
+    heading: str
+    line_id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ContextFiles:
+    """MEMORY.md and the identity files, as they are when they are first asked for."""
+
+    memory_file: Path | None = None
+    identity_files: tuple[Path, ...] = ()
+    token_budget: int = 0
+    """Of each file."""
+    redact: Callable[[str], str] = str
+
+    @classmethod
+    def from_settings(cls, settings: Settings, redact: Callable[[str], str]) -> Self:
+        directory = settings.identity.directory
+        identity = tuple(directory / name for name in IDENTITY_FILES) if directory else ()
+        return cls(settings.memory_file, identity, settings.context_file_tokens, redact)
+
+    def within(self, tokens: int) -> Self:
+        """The same with so much room for all of them together."""
+        each = max(0, tokens) // (1 + len(self.identity_files))
+        return replace(self, token_budget=min(self.token_budget, each))
+
+    @cached_property
+    def lines(self) -> list[MemoryLine]:
+        """Those of MEMORY.md; what is struck through, and comments, are none."""
+        found, heading = [], ""
+        for line in self._read(self.memory_file).split("\n"):
+            if _HEADING.match(line):
+                heading = " ".join(line.split())
+                continue
+            text = without_note(" ".join(line[_LEADING.match(line).end() :].split()))  # type: ignore[union-attr]
+            if text and not text.startswith("~~"):
+                found.append(MemoryLine(heading, f"m{_hash(text.casefold())[:6]}", text))
+        return found
+
+    @cached_property
+    def text_of(self) -> dict[str, str]:
+        """The lines of MEMORY.md by their ids."""
+        return {line.line_id: line.text for line in self.lines}
+
+    def shown(self, observations: str) -> str:
+        """The files as they stand before these observations; of MEMORY.md rather what has words in common with them."""
+        if not self.token_budget:
+            return ""
+        parts = [_part("MEMORY.md", *self._memory(observations))]
+        parts += [_part(path.name, *self._identity(path)) for path in self.identity_files]
+        return "".join(parts)
+
+    def _memory(self, observations: str) -> tuple[list[str], int]:
+        words = stems(observations)
+        nearest = sorted(self.lines, key=lambda line: -len(stems(line.text) & words))  # of equal ones the first
+        shown_as = [f"{line.heading}\n{line.line_id} {line.text}" for line in nearest]
+        kept = set(nearest[: _fitting(self.token_budget, shown_as)])
+        shown, heading = [], ""
+        for line in self.lines:
+            if line not in kept:
+                continue
+            if line.heading != heading:
+                heading = line.heading
+                shown.append(heading)
+            shown.append(f"{line.line_id} {line.text}")
+        return shown, sum(line not in kept for line in self.lines)
+
+    def _identity(self, path: Path) -> tuple[list[str], int]:
+        lines = [line.rstrip() for line in self._read(path).split("\n") if line.strip()]
+        fitting = _fitting(self.token_budget, lines)
+        return lines[:fitting], len(lines) - fitting
+
+    def _read(self, path: Path | None) -> str:
+        """Without what only a program reads; empty where there is no such file. `memory identity` tells why."""
+        try:
+            if path is None or not path.is_file():  # a pipe would never answer
+                return ""
+            with path.open("rb") as file:
+                data = file.read(MAX_BYTES)
+        except OSError:
+            return ""
+        return self.redact(cleaned(_COMMENT.sub("", data.decode("utf-8", "replace").removeprefix("\ufeff"))))
+
+
+def _fitting(token_budget: int, lines: Sequence[str]) -> int:
+    """How many of the first lines fit."""
+    spent = accumulate(estimate(line) + 1 for line in lines)
+    return sum(tokens <= token_budget for tokens in spent)
+
+
+def _part(name: str, lines: list[str], left_out: int) -> str:
+    """A file with what is shown of it; nothing for one that is empty."""
+    if not lines and not left_out:
+        return ""
+    text = "\n".join(lines)
+    cut = f", but for {left_out} lines for which there is no room" if left_out else ""
+    fence = f"file-{_hash(f'{name}{text}')[:16]}"  # cannot stand in the text, which it is made of
+    return filled(PROMPT, {"fence": fence, "name": name, "cut": cut, "text": text})
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,249 @@
+"""The reflector that asks a language model, batch by batch, and keeps of its lines what their observations carry.
+
+Lines that it wrote twice, in one answer or in those to two batches, are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import cached_property
+from itertools import accumulate
+
+from memory_pipeline.lake.store import fingerprint_of
+from memory_pipeline.llm.client import Client
+from memory_pipeline.llm.errors import RequestRefusedError
+from memory_pipeline.llm.prompts import filled, hash_of, text_of
+from memory_pipeline.llm.request import Answer, Request
+from memory_pipeline.reflections.evaluation import GUIDANCE, is_too_little
+from memory_pipeline.reflections.model.checking import Checker
+from memory_pipeline.reflections.model.context_files import ContextFiles
+from memory_pipeline.reflections.model.parsing import parse_reflection
+from memory_pipeline.reflections.model.rendering import Batch, batches
+from memory_pipeline.reflections.types import TRUSTS, Observation, Reflection, ReflectionLine, UnusableAnswerError
+from memory_pipeline.text.priorities import RANK
+from memory_pipeline.text.sameness import WRITTEN_TWICE_BY_REFLECTOR as SAME
+from memory_pipeline.text.sameness import Signature
+from memory_pipeline.text.tokens import PROSE, estimate
+
+
+def merged(lines: Iterable[ReflectionLine]) -> list[ReflectionLine]:
+    """Each thing once, with the newest wording and all of its sources."""
+    found: list[ReflectionLine] = []
+    known: list[tuple[int, Signature]] = []
+    for line in sorted(lines, key=lambda line: (-line.last_seen.timestamp(), RANK[line.priority], line.text)):
+        signature = SAME.signature(line.text)
+        same = (i for i, (s, other) in enumerate(known) if s == line.section and SAME.holds(signature, other))
+        place = next(same, None)
+        if place is None:
+            found.append(line)
+            known.append((line.section, signature))
+        else:
+            found[place] = _joined(found[place], line)
+    return found
+
+
+def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
+    return replace(
+        one,
+        priority=min(one.priority, other.priority, key=RANK.__getitem__),
+        sources=tuple(dict.fromkeys((*one.sources, *other.sources))),
+        sessions=max(one.sessions, other.sessions),  # at least; some may be in both
+        first_seen=min(one.first_seen, other.first_seen),
+        last_seen=max(one.last_seen, other.last_seen),
+        trust=min(one.trust, other.trust, key=lambda t: TRUSTS.index(t) if t in TRUSTS else len(TRUSTS)),
+        superseded=tuple(dict.fromkeys((*one.superseded, *other.superseded))),
+        tags=tuple(dict.fromkeys((*one.tags, *other.tags))),
+        contradicts=tuple(dict.fromkeys((*one.contradicts, *other.contradicts))),
+    )
+
+
+PROMPTS = (
+    *("reflector", "reflector_context", "reflector_turn", "reflector_shorter", "reflector_again"),
+    *("observer", "priorities", "format_tags"),  # what the reflector is told of how observations come about
+)
+SMALL_PROMPTS = ("reflector_small", *PROMPTS[1:5])
+"""Of a model with little context: short instructions, without those of the observer."""
+LONG_AGO = "All of this is more than three days old. "
+GOOD, POOR, TOO_LONG, UNUSABLE = 3, 2, 1, 0
+"""What an answer is: within the band, cut off or mostly not carried, too long, nothing to go by."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of one answer."""
+
+    lines: tuple[ReflectionLine, ...]
+    dropped: int
+    quality: int
+    problem: str = ""
+    summary: str | None = None
+    instead: str = ""
+    """Why the first model did not give it, where the fallback did."""
+
+    @property
+    def score(self) -> tuple[int, int]:
+        """The better it is, the higher: within the band the one that rests on the most, else the shorter one."""
+        if self.quality == TOO_LONG:
+            return self.quality, -sum(estimate(line.text) for line in self.lines)
+        return self.quality, len({source for line in self.lines for source in line.sources})
+
+
+@dataclass(frozen=True)
+class LanguageModelReflector:
+    """`sections` are the names of the sections of MEMORY.md, the user's own first.
+
+    The context files are shown with observations, not with the lines of a pool, and are no part of the version: a day
+    is not reflected on anew because a line was promoted since.
+    """
+
+    client: Client
+    sections: tuple[str, ...]
+    batch_tokens: int = 35_000
+    context_files: ContextFiles = field(default_factory=ContextFiles)
+    is_small: bool = False
+    """Whether the model's context is small; see `SMALL_PROMPTS`."""
+
+    @cached_property
+    def name(self) -> str:
+        """The model and a hash over the prompts."""
+        return self._named(self.client.model)
+
+    def _named(self, model: str) -> str:
+        return f"{model}#{hash_of(*(SMALL_PROMPTS if self.is_small else PROMPTS))}"
+
+    @property
+    def version(self) -> str:
+        """All that would give other lines of the same observations."""
+        config = self.client.config
+        server = fingerprint_of(config.base_url)[:8] if config.base_url else None  # it may hold a password
+        return repr(
+            (self.name, self.sections[0], self.batch_tokens, server, config.temperature, config.max_output_tokens)
+        )
+
+    def reflect(
+        self, day: date, observations: Sequence[Observation], vectors: Mapping[str, Sequence[float]]
+    ) -> Reflection:
+        """Raises `UnusableAnswerError` when the answers to a batch are, and what `Client.complete` raises."""
+        return self._condensed(day, batches(observations, self.batch_tokens, day), _today(day), self.context_files)
+
+    def pool(self, day: date, lines: Sequence[Observation], vectors: Mapping[str, Sequence[float]]) -> Reflection:
+        """Like `reflect`. The same lines are the same question on every day, so that it is not paid again."""
+        parts = batches(lines, self.batch_tokens, None)
+        return self._condensed(day, parts, LONG_AGO, ContextFiles())
+
+    def requests(self, day: date, observations: Sequence[Observation]) -> list[tuple[Request, Batch]]:
+        """What would be asked first of each batch; for estimates."""
+        return self._first(batches(observations, self.batch_tokens, day), _today(day), self.context_files)
+
+    def empty_request(self, day: date) -> Request:
+        """What would be asked of observations that are not known yet."""
+        return self._request(Batch((), "", ""), _today(day), self.context_files, "", 0)
+
+    def pool_requests(self, lines: Sequence[Observation]) -> list[tuple[Request, Batch]]:
+        return self._first(batches(lines, self.batch_tokens, None), LONG_AGO, ContextFiles())
+
+    def _first(self, parts: Sequence[Batch], where: str, files: ContextFiles) -> list[tuple[Request, Batch]]:
+        return [(self._request(batch, where, files, "", 0), batch) for batch in _askable(parts)]
+
+    def _condensed(self, day: date, parts: Sequence[Batch], where: str, files: ContextFiles) -> Reflection:
+        found = [self._of_batch(day, batch, where, files) for batch in _askable(parts)]
+        lines = merged(line for attempt, _ in found for line in attempt.lines)
+        return Reflection(
+            tuple(lines),
+            asked=sum(asked for _, asked in found),
+            dropped=sum(attempt.dropped for attempt, _ in found),
+            summary=" ".join(attempt.summary for attempt, _ in found if attempt.summary) or None,
+            is_poor=any(attempt.quality != GOOD for attempt, _ in found),
+            instead=tuple(attempt.instead for attempt, _ in found),
+        )
+
+    def _of_batch(self, day: date, batch: Batch, where: str, files: ContextFiles) -> tuple[Attempt, int]:
+        """The best attempt, and how many there were. Where all are too long, its least lines are left out."""
+        checker = Checker(batch.observed, files.text_of)
+        best: Attempt | None = None
+        guidance, number = "", 0
+        for number, (share, said) in enumerate((*GUIDANCE, (0.0, "")), 1):
+            try:
+                answer = self.client.complete(self._request(batch, where, files, guidance, number - 1), day)
+            except RequestRefusedError as refused:
+                best = best or Attempt((), 0, UNUSABLE, str(refused))
+                break
+            attempt = replace(self._read(answer, batch, checker), instead=answer.instead)
+            best = attempt if best is None or attempt.score > best.score else best
+            if attempt.quality == GOOD:
+                break
+            guidance = self._guidance(attempt, batch, share, said) if said else ""
+        if best is None or best.quality == UNUSABLE:
+            raise UnusableAnswerError(f"{best.problem if best else 'nothing was asked'}, in {number} answer(s)")
+        return _trimmed(best, batch) if best.quality == TOO_LONG else best, number
+
+    def _request(self, batch: Batch, where: str, files: ContextFiles, guidance: str, attempt: int) -> Request:
+        config = self.client.config
+        turn = {"where": where, "fence": batch.fence, "observations": batch.text}
+        return Request(
+            model=config.model,
+            system=self._instructions(),
+            prompt=filled("reflector_turn", turn) + guidance,
+            temperature=config.temperature,
+            max_output_tokens=config.max_output_tokens,
+            attempt=attempt,
+            context=files.shown(batch.text),
+        )
+
+    def _instructions(self) -> str:
+        if self.is_small:
+            return filled("reflector_small", {"user": self.sections[0]})
+        parts = {"priorities": text_of("priorities").strip(), "format": text_of("format_tags").strip()}
+        reported = filled("observer", parts)
+        return filled("reflector", {"observer": reported.strip(), "user": self.sections[0]})
+
+    def _read(self, answer: Answer, batch: Batch, checker: Checker) -> Attempt:
+        parsed = parse_reflection(answer.text, self.sections, is_cut=answer.truncated)
+        checked = [*map(checker.check, parsed.lines), *map(checker.check_known, parsed.known)]
+        by = self._named(answer.asked) if answer.asked else None
+        lines = tuple(replace(line, reflector=by) for line in checked if line)
+        dropped = sum(line is None for line in checked)
+        tokens = sum(estimate(line.text) for line in lines)
+        if parsed.loops:
+            return Attempt(lines, dropped, UNUSABLE, "it said the same again and again")
+        if is_too_little(tokens, batch.tokens):
+            why = "no line stood on its observations" if dropped and not lines else "next to nothing was left"
+            has_lines = bool(parsed.lines or parsed.known)
+            return Attempt(lines, dropped, UNUSABLE, why if has_lines else "it had no line with its observations")
+        summary = checker.summary(parsed.summary)
+        if tokens > batch.most_tokens:
+            return Attempt(lines, dropped, TOO_LONG, summary=summary)
+        if answer.truncated:
+            return Attempt(lines, dropped, POOR, summary=summary)
+        if dropped > len(lines):
+            return Attempt(lines, dropped, POOR, "most of its lines did not stand on their observations", summary)
+        return Attempt(lines, dropped, GOOD, summary=summary)
+
+    def _guidance(self, attempt: Attempt, batch: Batch, share: float, said: str) -> str:
+        """What is added to the next request."""
+        if attempt.problem:
+            return "\n" + filled("reflector_again", {"problem": attempt.problem})
+        budget = min(sum(len(o.text) for o in batch.observed), PROSE * self.client.config.max_output_tokens)
+        return "\n" + filled("reflector_shorter", {"characters": f"{round(share * budget, -1):.0f}", "share": said})
+
+
+def _trimmed(attempt: Attempt, batch: Batch) -> Attempt:
+    """With the lines that fit: by priority first, then by how much they rest on, then the newest."""
+    lines = merged(attempt.lines)
+    lines.sort(key=lambda line: (RANK[line.priority], -len(line.sources), -line.last_seen.timestamp()))
+    spent = accumulate(estimate(line.text) for line in lines)
+    kept = tuple(line for line, tokens in zip(lines, spent, strict=True) if tokens <= batch.most_tokens)
+    if not kept:
+        raise UnusableAnswerError("what it wrote is longer than what it was shown")
+    return replace(attempt, lines=kept, dropped=attempt.dropped + len(lines) - len(kept))
+
+
+def _today(day: date) -> str:
+    return f"Today is {day:%A %Y-%m-%d}. "
+
+
+def _askable(parts: Sequence[Batch]) -> list[Batch]:
+    """Those that hold something that may give a line its words."""
+    return [batch for batch in parts if any(o.may_lead for o in batch.observed)]

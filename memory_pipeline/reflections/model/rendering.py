@@ -1,0 +1,139 @@
+"""Observations as a language model is shown them: numbered and fenced, by day and topic, in batches that fit into one
+call. A topic begins with its narrative; what a topic has too much for one batch is shown under it again in the next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import groupby
+
+from memory_pipeline.observations.flags import COMPLETED, ENDED, UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED
+from memory_pipeline.reflections.evaluation import most_tokens
+from memory_pipeline.reflections.types import Observation, Topic
+from memory_pipeline.text.priorities import EMOJI
+from memory_pipeline.text.sentences import clip
+from memory_pipeline.text.spaces import run_together
+from memory_pipeline.text.tokens import estimate
+
+FENCE = "observations"
+WHOSE = {
+    **{"user": "the person", "assistant": "the agent", "tool": "a tool's output", "paste": "pasted text"},
+    **{"injected": "text that a program put in", "model": "nobody knows whose"},
+}
+SAID_OF = {ENDED: "ended", COMPLETED: "done", **dict.fromkeys((UNGROUNDED, UNGROUNDED_SPECIFICS, UNPARSED), "doubtful")}
+"""What is said of an observation with the flag."""
+MAX_NARRATIVE = 400
+"""Characters of a topic's narrative that are shown."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Observations that are condensed in one call; number n is `observed[n - 1]`."""
+
+    observed: tuple[Observation, ...]
+    text: str
+    fence: str
+    """A mark that cannot stand inside `text`: it is made of a hash over it."""
+
+    @property
+    def tokens(self) -> int:
+        return sum(o.tokens for o in self.observed)
+
+    @property
+    def most_tokens(self) -> int:
+        """Tokens that its lines may have."""
+        return most_tokens(self.tokens, estimate(self.text))
+
+
+def batches(observed: Sequence[Observation], cap: int, today: date | None) -> list[Batch]:
+    """In order of days and about equal, each of at most `cap` estimated tokens, but for a single one that is longer.
+
+    With `today` each day says how long ago it was; without, the same observations are always the same words.
+    """
+    ordered = _in_order(observed)
+    lines = [estimate(_line(o, len(ordered))) + 1 for o in ordered]
+    even = shown_tokens(ordered)
+    even = math.ceil(even / max(1, math.ceil(even / cap)))  # a small rest might be answered with nothing at all
+    found: list[list[Observation]] = []
+    spent = 0
+    for o, line in zip(ordered, lines, strict=True):
+        cost = line + _heading_tokens(o, found[-1][-1] if found else None)
+        if not found or spent >= even or spent + cost > cap:
+            found.append([])
+            spent, cost = 0, line + _heading_tokens(o, None)
+        found[-1].append(o)
+        spent += cost
+    return [_batch(taken, today) for taken in found]
+
+
+def shown_tokens(observed: Sequence[Observation]) -> int:
+    """Estimated tokens of these as they are shown."""
+    ordered = _in_order(observed)
+    headings = sum(map(_heading_tokens, ordered, [None, *ordered]))
+    return headings + sum(estimate(_line(o, len(ordered))) + 1 for o in ordered)
+
+
+def _in_order(observed: Sequence[Observation]) -> list[Observation]:
+    """By day; within a day by topic, each at the place of its first observation."""
+    first: dict[tuple[date, str], datetime] = {}
+    for o in observed:
+        first[_place(o)] = min(o.observed_at, first.get(_place(o), o.observed_at))
+    return sorted(observed, key=lambda o: (o.day, first[_place(o)], _place(o), o.observed_at, o.observation_id))
+
+
+def _place(o: Observation) -> tuple[date, str]:
+    return o.day, o.topic.segment_id if o.topic else o.observation_id
+
+
+def _batch(observed: Sequence[Observation], today: date | None) -> Batch:
+    text = "\n".join(_shown(observed, today))
+    return Batch(tuple(observed), text, f"{FENCE}-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
+
+
+def _shown(observed: Sequence[Observation], today: date | None) -> Iterator[str]:
+    before: Observation | None = None
+    for day, of_day in groupby(enumerate(observed, 1), key=lambda numbered: numbered[1].day):
+        yield f"## {day:%A %Y-%m-%d}{f' ({_ago((today - day).days)})' if today else ''}"
+        for number, o in of_day:
+            if heading := _heading(o, before):
+                yield heading
+            yield _line(o, number)
+            before = o
+
+
+def _heading(o: Observation, before: Observation | None) -> str:
+    """What stands over an observation that begins a topic, or follows one without having one."""
+    if before and before.day == o.day and before.topic == o.topic:
+        return ""
+    if o.topic is None:
+        return "### (no topic)" if before and before.day == o.day else ""
+    return f"### {_told(o.topic)}"
+
+
+def _told(topic: Topic) -> str:
+    title, narrative = run_together(topic.title), clip(run_together(topic.narrative), MAX_NARRATIVE)
+    return ": ".join(filter(None, (title, narrative)))
+
+
+def _heading_tokens(o: Observation, before: Observation | None) -> int:
+    heading = _heading(o, before)
+    return estimate(heading) + 1 if heading else 0
+
+
+def _line(o: Observation, number: int) -> str:
+    said = dict.fromkeys(f"({SAID_OF[flag]}) " for flag in o.flags if flag in SAID_OF)
+    text = run_together(o.text) + (f" (trace: {run_together(o.trace)})" if o.trace else "")
+    return f"o{number} {EMOJI[o.priority]} {o.kind}, {WHOSE.get(o.trust, o.trust)}{_in(o)}: {''.join(said)}{text}"
+
+
+def _in(o: Observation) -> str:
+    """The projects that it was said in."""
+    return f" in {', '.join(map(run_together, o.projects))}" if o.projects else ""
+
+
+def _ago(days: int) -> str:
+    return "today" if days == 0 else f"{days} day{'' if days == 1 else 's'} ago"

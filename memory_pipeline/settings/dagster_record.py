@@ -1,0 +1,166 @@
+"""Where Dagster's record of runs lies, as the workspace's dagster.yaml says: in SQLite files, or in Postgres.
+
+Read without Dagster, which takes seconds to load: the file alone says it, with the variables that it names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
+from memory_pipeline.settings import Settings
+
+_KEYS = ("postgres_db", "postgres_url")
+_REASON = re.compile(r".*\b(?:FATAL|failed|error): *(.*)")
+"""What the driver puts before the server's words."""
+_STORAGE = re.compile(r"^(event_log_)?storage:", re.M)
+_MAX_REASON = 160
+
+
+class RecordUnavailableError(TryAgainLaterError):
+    """Postgres, which keeps Dagster's record, is out of reach or refuses; the message says what to do."""
+
+
+class RecordMisconfiguredError(CannotGoOnError):
+    """What dagster.yaml says of Postgres cannot be used; the message says which part."""
+
+
+@dataclass(frozen=True)
+class PostgresRecord:
+    """A record in Postgres."""
+
+    url: str = field(repr=False)
+    """As SQLAlchemy takes it, with the password."""
+    shown: str
+    """Host, port and database."""
+
+    def unavailable(self, error: BaseException) -> RecordUnavailableError:
+        """The sentence for what went wrong with it."""
+        return RecordUnavailableError(
+            f"Dagster's record of runs in Postgres at {self.shown} cannot be reached ({_reason(error)}). Start the "
+            "server, or check the DAGSTER_POSTGRES_ variables, and run it again; what is stored is whole."
+        )
+
+
+def is_in_files(settings: Settings) -> bool:
+    """Whether it lies in SQLite files, whose sizes and times say that something changed."""
+    text = _text(settings)
+    return "memory_pipeline.defs.event_storage" in text or not _STORAGE.search(text)
+
+
+def names_postgres(settings: Settings) -> bool:
+    """Whether dagster.yaml names Postgres, however well."""
+    return _names_postgres(_text(settings))
+
+
+def names_celery(settings: Settings) -> bool:
+    """Whether dagster.yaml has Celery workers execute the runs, however well."""
+    return "dagster_celery" in _text(settings)
+
+
+def postgres_of(settings: Settings) -> PostgresRecord | None:
+    """The record's place in Postgres; None where it is not there. Raises `RecordMisconfiguredError`."""
+    text = _text(settings)
+    if not _names_postgres(text):
+        return None
+    import yaml  # type: ignore[import-untyped]
+    from sqlalchemy.engine import URL, make_url
+    from sqlalchemy.exc import ArgumentError
+
+    file = settings.dagster_home / "dagster.yaml"
+    try:
+        found = next(_configured(yaml.safe_load(text)), None)
+    except yaml.YAMLError:
+        return None  # Dagster says what is wrong with it
+    if found is None:
+        return None
+    values = {name: _value(name, value, f"{file}") for name, value in found.items() if name != "params"}
+    try:
+        if "postgres_url" in values:
+            url = make_url(f"{values['postgres_url']}")
+        else:
+            url = URL.create(
+                f"{values.get('scheme') or 'postgresql'}",
+                username=values.get("username"),
+                password=values.get("password"),
+                host=values.get("hostname"),
+                port=int(values.get("port") or 5432),
+                database=values.get("db_name"),
+                query={name: f"{value}" for name, value in (found.get("params") or {}).items()},
+            )
+    except (ArgumentError, ValueError, AttributeError):
+        raise RecordMisconfiguredError(
+            f"{file}: what it says of Postgres is no address. Give host, port (a number), user, password and database."
+        ) from None
+    if url.drivername == "postgresql":
+        url = url.set(drivername="postgresql+psycopg2")
+    shown = f"{url.host}:{url.port or 5432}/{url.database}"
+    return PostgresRecord(url.render_as_string(hide_password=False), shown)
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Whether Postgres was out of reach, also where another error was raised because of it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if type(error).__name__ == "DagsterPostgresException" or _is_of_the_driver(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _is_of_the_driver(error: BaseException) -> bool:
+    return any(
+        f"{kind.__module__}.{kind.__name__}" in ("psycopg2.OperationalError", "psycopg2.InterfaceError")
+        for kind in type(error).__mro__
+    )
+
+
+def _reason(error: BaseException) -> str:
+    """In the server's words, in one line."""
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    lines = [line.strip() for line in f"{error}".splitlines() if line.strip()]
+    found = next((m[1] for line in lines if (m := _REASON.match(line)) and m[1]), lines[0] if lines else "")
+    return found[:_MAX_REASON].rstrip(".") or type(error).__name__
+
+
+def _text(settings: Settings) -> str:
+    try:
+        text = (settings.dagster_home / "dagster.yaml").read_text("utf-8")
+    except (OSError, ValueError):
+        return ""
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+
+
+def _names_postgres(text: str) -> bool:
+    return any(key in text for key in _KEYS)
+
+
+def _configured(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The mappings that say where Postgres is, wherever Dagster takes one."""
+    if not isinstance(value, Mapping):
+        return
+    for name, inner in value.items():
+        if name == "postgres_url":
+            yield {name: inner}
+        elif name == "postgres_db" and isinstance(inner, Mapping):
+            yield inner
+        else:
+            yield from _configured(inner)
+
+
+def _value(name: str, value: Any, file: str) -> Any:
+    """As it stands there, or of the variable that is named."""
+    if not isinstance(value, Mapping) or "env" not in value:
+        return value
+    if not (found := os.environ.get(f"{value['env']}")):
+        raise RecordMisconfiguredError(
+            f"{file} takes the {name} of Postgres from {value['env']}, which is not set. Set it, or put the "
+            "dagster.yaml of before back, with which the record lies in files."
+        )
+    return found

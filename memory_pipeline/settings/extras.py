@@ -1,0 +1,54 @@
+"""Packages that few need, by the name of the extra in pyproject.toml that installs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memory_pipeline.settings import Settings
+
+EXTRAS = {
+    "models": ("pydantic_ai", "openai", "genai_prices"),
+    "todoist": ("todoist_api_python",),
+    "server": ("qdrant_client",),
+    "mcp": ("mcp",),
+    "postgres": ("dagster_postgres", "psycopg2"),
+    "object-storage": ("obstore", "fsspec"),
+    "celery": ("dagster_celery", "redis"),
+}
+"""The modules without which it does not work. They are imported where they are called, never with a module of ours."""
+
+
+def is_installed(extra: str) -> bool:
+    """Whether the extra's modules are there, as far as can be said without importing them."""
+    return all(find_spec(module) is not None for module in EXTRAS[extra])
+
+
+def missing_extras(settings: Settings) -> list[str]:
+    """A sentence for each extra that a setting needs and that is not installed."""
+    return [
+        f"{cause}, whose packages are not installed: `pip install 'memory-pipeline[{extra}]'`."
+        for extra, cause in _needed(settings)
+        if not is_installed(extra)
+    ]
+
+
+def _needed(settings: Settings) -> Iterator[tuple[str, str]]:
+    for role, asked in (("OBSERVER", settings.observer), ("REFLECTOR", settings.reflector)):
+        for name, model in ((f"{role}_MODEL", asked.model), (f"{role}_FALLBACK_MODEL", asked.fallback_model)):
+            if model and " " not in model:  # else a command with its arguments
+                yield "models", f"{name} names the model of a provider"
+    if settings.todoist.enabled:
+        yield "todoist", "MEMORY_TODOIST offers proposals in Todoist"
+    if settings.qdrant.url:
+        yield "server", "QDRANT_URL names a Qdrant server"
+    from memory_pipeline.settings.dagster_record import names_celery, names_postgres
+
+    if names_postgres(settings):
+        yield "postgres", f"{settings.dagster_home / 'dagster.yaml'} names Postgres"
+    if names_celery(settings):
+        yield "celery", f"{settings.dagster_home / 'dagster.yaml'} names Celery"
+    if settings.lake and not settings.lake.startswith("file://"):
+        yield "object-storage", "MEMORY_LAKE names object storage"

@@ -1,0 +1,124 @@
+"""`memory.json`: settings of the models in a file, as the pi extension for observational memory has them.
+
+::
+
+    {"enabled": true,
+     "observer": {"provider": "google", "model": "gemini-2.5-flash", "temperature": 0.3, "maxOutputTokens": 8000},
+     "reflector": {"provider": "anthropic", "model": "claude-sonnet-4-5", "observationTokenThreshold": 40000}}
+
+Read is the user's own, `~/.pi/agent/memory.json`; the environment and settings.toml count more. A `.pi/memory.json` in
+the working directory is not read: the folder may have come from anybody, and would choose what is run and paid.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.settings.model_names import model_name
+
+KNOWN = ("provider", "model", "command", "baseUrl", "temperature", "maxOutputTokens", "price")
+PARTS = ("observer", "reflector")
+TOP = ("enabled", *PARTS, "$schema")
+EARLY = "observationTokenThreshold"
+"""Of the reflector: the tokens of observations from which it reflects before the day has ended."""
+FIELDS = {"baseUrl": "base_url", "temperature": "temperature", "maxOutputTokens": "max_output_tokens", "price": "price"}
+"""What follows the part's name in the keys of settings."""
+NUMBERS = ("temperature", "maxOutputTokens", EARLY)
+REFUSED = {
+    "messageTokenThreshold": "says when pi's extension observes within a session, and here a session is observed when "
+    "it is over; take it out, and set MEMORY_IDLE_MINUTES for how long nothing may be written until it is"
+}
+"""Keys of the extension that can mean nothing here, and why."""
+
+
+class WrongFileError(MemoryPipelineError):
+    """A memory.json cannot be used; the message names the file, the key and what was expected."""
+
+
+def path() -> Path:
+    """Where the file lies, whether it is there or not."""
+    agent = os.environ.get("PI_CODING_AGENT_DIR") or "~/.pi/agent"
+    return Path(agent).expanduser() / "memory.json"
+
+
+def found() -> dict[str, tuple[Any, Path]]:
+    """Settings by key, such as `observer.model`, each with the file that says it. Raises `WrongFileError`."""
+    file = path()
+    content = _read(file)
+    values: dict[str, tuple[Any, Path]] = {}
+    for part in PARTS:
+        said = content.get(part, {})
+        model = _model(part, said, file)
+        if content.get("enabled", True):
+            values |= {f"{part}.{FIELDS[key]}": (said[key], file) for key in FIELDS if key in said}
+            if EARLY in said:
+                values["reflect_early_tokens"] = said[EARLY], file
+            if model:
+                values[f"{part}.model"] = model, file
+    return values
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A file's content, each part of the type that it should have; empty when there is none."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except PermissionError as error:
+        if not os.access(path.parent, os.X_OK):
+            return {}  # a home that this user may not look into holds nothing for them
+        raise WrongFileError(f"{path} cannot be read: {error.strerror}. Let it be read or remove it.") from None
+    except (OSError, ValueError) as error:
+        raise WrongFileError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
+    if not isinstance(content, dict) or not isinstance(content.get("enabled", True), bool):
+        raise WrongFileError(f'{path}: expected an object like {{"enabled": true, "observer": {{…}}}}.')
+    if unknown := sorted(set(content) - set(TOP)):
+        raise WrongFileError(f"{path}: {unknown[0]} is not known; expected {_expected(unknown[0], TOP)}.")
+    for part in PARTS:
+        values = content.get(part, {})
+        if not isinstance(values, dict):
+            raise WrongFileError(f"{path}: {part} should be an object with provider and model.")
+        known = (*KNOWN, EARLY) if part == "reflector" else KNOWN
+        for key in set(values) & set(REFUSED):
+            raise WrongFileError(f"{path}: {part}.{key} {REFUSED[key]}.")
+        for key in NUMBERS:
+            if isinstance(values.get(key, 0), bool) or not isinstance(values.get(key, 0), int | float):
+                raise WrongFileError(f"{path}: {part}.{key} should be a number, not {values[key]!r}.")
+        if unknown := sorted(set(values) - set(known)):
+            raise WrongFileError(f"{path}: {part}.{unknown[0]} is not known; expected {_expected(unknown[0], known)}.")
+    return content
+
+
+def _expected(name: str, known: Sequence[str]) -> str:
+    """The names that are read, and the nearest of them."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return ", ".join(known) + (f"; the nearest is {near[0]}" if near else "")
+
+
+def _model(part: str, values: dict[str, Any], path: Path) -> str | None:
+    command, model, provider = (values.get(key) for key in ("command", "model", "provider"))
+    for key, value in (("command", command), ("model", model), ("provider", provider)):
+        if value is not None and not (isinstance(value, str) and value.strip()):
+            raise WrongFileError(f"{path}: {part}.{key} should be a text, not {value!r}.")
+        if key != "command" and value and value.split() != [value]:  # it would be taken for a command and run
+            raise WrongFileError(f"{path}: {part}.{key} should be a name without spaces, not {value!r}.")
+    if command:
+        return str(command)
+    if not model:
+        return None
+    if not provider and "/" in model:
+        try:
+            return model_name(model, values.get("baseUrl"))
+        except ValueError as error:
+            raise WrongFileError(f"{path}: {part}.model is {model!r}: {error}.") from None
+    if not provider and ":" not in model:
+        raise WrongFileError(
+            f"{path}: {part}.model is {model!r} and there is no {part}.provider; name it, like google."
+        )
+    return f"{provider}:{model}" if provider else str(model)

@@ -1,0 +1,159 @@
+"""The page's addresses. What each shows is made in the module of its screen; what is done goes to the desk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import Timeout
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from memory_pipeline import quality
+from memory_pipeline.days import parse_day
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.quality.report import Report
+from memory_pipeline.recall.day_log import day_log, days_with_logs, without_fences
+from memory_pipeline.recall.origin import is_line, origin
+from memory_pipeline.web.asking import OpenSearch
+from memory_pipeline.web.desk import Desk
+from memory_pipeline.web.memory import retirement, sections_of
+from memory_pipeline.web.quality import Reports
+from memory_pipeline.web.reading import NotThereError, search_screen, session_screen
+from memory_pipeline.web.rendering import render
+from memory_pipeline.web.review import review_screen, step_of
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+_OWN = Path(__file__).parent / "static"
+STATIC = {
+    "page.css": (_OWN, "text/css"),
+    "page.js": (_OWN, "text/javascript"),
+    "icon.svg": (_OWN, "image/svg+xml"),
+    "report.css": (Path(quality.__file__).parent, "text/css"),
+}
+"""All files that it gives: by name where each lies and what it is."""
+Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
+
+
+def page_app(desk: Desk, index: OpenSearch, report: Callable[[], Report], lifespan: Lifespan) -> ASGIApp:
+    """The application behind the guard. Each handler runs in a thread: tables are read in it."""
+    page = Page(desk, index, report)
+    routes = [
+        Route("/", page.home),
+        Route("/review", page.review),
+        Route("/review", page.step, methods=["POST"]),
+        Route("/undo", page.undo, methods=["POST"]),
+        Route("/memory", page.memory),
+        Route("/memory", page.retire, methods=["POST"]),
+        Route("/search", page.search),
+        Route("/session", page.session),
+        Route("/why", page.why),
+        Route("/day", page.day),
+        Route("/quality", page.quality),
+        Route("/static/{name}", page.static),
+    ]
+    refused = dict.fromkeys((MemoryPipelineError, Timeout), page.not_shown)
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: page.no_such_page, **refused})
+
+
+class Page:
+    """The handlers, over one desk."""
+
+    def __init__(self, desk: Desk, index: OpenSearch, report: Callable[[], Report]) -> None:
+        self.desk, self.index, self.settings = desk, index, desk.settings
+        self.reports = Reports(report)
+
+    def home(self, request: Request) -> Response:
+        return RedirectResponse("/review", 303)
+
+    def static(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in STATIC:
+            raise NotThereError("There is no such page.")
+        folder, kind = STATIC[name]
+        return FileResponse(folder / name, media_type=kind)
+
+    def review(self, request: Request) -> Response:
+        self.desk.look()
+        screen = review_screen(self.desk, request.query_params)
+        self.desk.saw([each.shown.card.proposal_id for each in screen.cards])
+        return self.shown(request, "review", review=screen)
+
+    def step(self, request: Request) -> Response:
+        form = request.scope["form"]
+        if step := step_of(self.desk, form):
+            self.desk.take(step)
+        return RedirectResponse(f"/review?{form.get('back', '')}", 303)
+
+    def undo(self, request: Request) -> Response:
+        self.desk.undo()
+        form = request.scope["form"]
+        place = form.get("screen", "review")
+        return RedirectResponse(f"/{place if place in ('review', 'memory') else 'review'}?{form.get('back', '')}", 303)
+
+    def memory(self, request: Request) -> Response:
+        self.desk.look()
+        return self.shown(request, "memory", sections=sections_of(self.desk))
+
+    def retire(self, request: Request) -> Response:
+        if step := retirement(self.desk, request.scope["form"]):
+            self.desk.take(step)
+        return RedirectResponse("/memory", 303)
+
+    def search(self, request: Request) -> Response:
+        return self.shown(request, "search", search=search_screen(self.settings, self.index, request.query_params))
+
+    def session(self, request: Request) -> Response:
+        return self.shown(request, "session", session=session_screen(self.settings, request.query_params))
+
+    def why(self, request: Request) -> Response:
+        identifier = request.query_params.get("id", "")
+        if not is_line(identifier):
+            raise NotThereError("This is no id of a line; they look like p-20260305-001, o-… or f-20260305-001.")
+        return self.shown(request, "why", found=origin(self.settings, identifier))
+
+    def day(self, request: Request) -> Response:
+        asked = request.query_params.get("day")
+        try:
+            log = day_log(self.settings, parse_day(asked) if asked else None)
+        except ValueError as error:
+            raise NotThereError(f"{error}") from None
+        text = without_fences(log.text).lstrip().removeprefix(f"# {log.day}") if log and log.text is not None else None
+        return self.shown(request, "day", asked=asked, log=log, text=text, days=days_with_logs(self.settings))
+
+    def quality(self, request: Request) -> Response:
+        made = self.reports.last(anew="anew" in request.query_params)
+        return self.shown(request, "quality", made=made)
+
+    def not_shown(self, request: Request, error: Exception) -> Response:
+        """What a user can understand and mend is a sentence."""
+        return self.shown(request, "missing", 404, reason=f"{error}")
+
+    def no_such_page(self, request: Request, error: Exception) -> Response:
+        return self.shown(request, "missing", 404, reason="There is no such page.")
+
+    def shown(self, request: Request, screen: str, status: int = 200, **values: Any) -> Response:
+        """A screen with what stands on each: the step that can be undone, and what came of earlier ones."""
+        desk = self.desk
+        waiting = len(desk.kept.pending()) - len({s.proposal_id for s in desk.under_way() if s.proposal_id})
+        has_data = storage_of(self.settings).is_begun("sessions")
+        return render(
+            request,
+            screen,
+            status,
+            held=desk.held,
+            is_under_way=bool(desk.under_way()),
+            news=desk.news(),
+            waiting=max(0, waiting),
+            has_data=has_data,
+            settings=self.settings,
+            query=request.url.query,
+            **values,
+        )

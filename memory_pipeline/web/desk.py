@@ -1,0 +1,246 @@
+"""What is done on the page: one step is held for a few seconds in which it can be undone, then it is recorded.
+
+A decision is a row that is never taken back. So the last one waits, as in `memory review`: until the next step, until
+its time is over, or until the page ends, and is recorded then. One thread records, in the order of the steps, and
+brings REVIEW.md and MEMORY.md in line; whoever asks for the page never waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from filelock import Timeout
+
+from memory_pipeline.days import day_of
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.markdown.safe_write import update_file
+from memory_pipeline.proposals.applying import left_to_the_user
+from memory_pipeline.proposals.events import APPROVED, PAGE_SURFACE, REJECTED, OpenLog, ProposalLog, is_fix
+from memory_pipeline.proposals.memory_file import MemoryLine, strike_line
+from memory_pipeline.proposals.quoted_change import visible
+from memory_pipeline.proposals.review import Reconciled, decide, now_utc, reconcile
+from memory_pipeline.proposals.shown_to_agents import refresh_agents
+from memory_pipeline.recall.kept_briefing import refresh_kept
+from memory_pipeline.settings import Settings
+from memory_pipeline.web.kept import Kept
+from memory_pipeline.workspace.workspace import Workspace
+
+logger = logging.getLogger(__name__)
+HELD_SECONDS = 8.0
+LATER, RETIRED = "later", "retired"
+NEWS = 20
+"""Sentences that wait to be read, the last ones."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a user did with a proposal (`approved`, `rejected`, `later`), or with a line of MEMORY.md (`retired`)."""
+
+    done: str
+    told: str
+    """The line, as it was shown."""
+    proposal_id: str = ""
+    text: str | None = None
+    """As edited."""
+    section: str | None = None
+    line: MemoryLine | None = None
+
+
+class Desk:
+    """The steps of one workspace; a context, at whose end all are recorded."""
+
+    def __init__(self, settings: Settings, *, held_seconds: float = HELD_SECONDS) -> None:
+        self.settings = settings
+        self.workspace = Workspace.open(settings)
+        self.kept = Kept(self.workspace)
+        self._held_seconds = held_seconds
+        self._lock = threading.Lock()
+        self._held: Step | None = None
+        self._timer: threading.Timer | None = None
+        self._being_recorded: list[Step] = []
+        self._later: dict[str, None] = {}
+        self._news: deque[str] = deque(maxlen=NEWS)
+        self._hand = ThreadPoolExecutor(1, "desk")
+        self._seen: set[str] = set()
+        self._read_at: tuple[int, int] | None = (0, 0)  # nothing yet, not even that there is no file
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.record_held()
+        self._hand.shutdown()
+        refresh_kept(self.settings)
+
+    @property
+    def held(self) -> Step | None:
+        """The last step, while it can be undone."""
+        return self._held
+
+    @property
+    def later(self) -> Sequence[str]:
+        """Proposals that were put off, oldest first."""
+        return list(self._later)
+
+    def under_way(self) -> list[Step]:
+        """Steps that no table or file has yet."""
+        with self._lock:
+            return [*self._being_recorded, *([self._held] if self._held else [])]
+
+    def news(self) -> list[str]:
+        """What came of earlier steps and was not told yet, a sentence each."""
+        with self._lock:
+            told = list(self._news)
+            self._news.clear()
+        return told
+
+    def take(self, step: Step) -> None:
+        """The step before can no longer be undone; this one can."""
+        with self._lock:
+            self._pass_on()
+            self._held = step
+            self._later.pop(step.proposal_id, None)
+            if step.done == LATER:
+                self._later[step.proposal_id] = None
+            self._timer = threading.Timer(self._held_seconds, self._time_is_over, (step,))
+            self._timer.daemon = True
+            self._timer.start()
+
+    def undo(self) -> Step | None:
+        """The step that is undone; None where the last one is recorded already."""
+        with self._lock:
+            step, self._held = self._held, None
+            if step:
+                self._later.pop(step.proposal_id, None)
+            return step
+
+    def record_held(self) -> None:
+        with self._lock:
+            self._pass_on()
+
+    def saw(self, proposal_ids: Sequence[str]) -> None:
+        """These were shown to the user."""
+        with self._lock:
+            new = [p for p in proposal_ids if p not in self._seen]
+            self._seen.update(new)
+        if new:
+            self._hand.submit(self._guarded, lambda: self._record_shown(new))
+
+    def look(self) -> None:
+        """Read what was marked in REVIEW.md since it was read last. Waits for it, so that the page shows it."""
+        if self._state_of_review() != self._read_at:
+            self._hand.submit(self._guarded, self._reconcile).result()
+
+    def wait(self) -> None:
+        """Until all that was handed on is recorded."""
+        self._hand.submit(lambda: None).result()
+
+    def _time_is_over(self, step: Step) -> None:
+        with self._lock:
+            if self._held is step:
+                self._pass_on()
+
+    def _pass_on(self) -> None:
+        step, self._held = self._held, None
+        if self._timer:
+            self._timer.cancel()
+        if step and step.done != LATER:
+            self._being_recorded.append(step)
+            self._hand.submit(self._guarded, lambda: self._record(step))
+
+    def _guarded(self, work: Callable[[], object]) -> None:
+        """Work whose failure is told on the page; what was decided there is then still pending."""
+        try:
+            work()
+        except (MemoryPipelineError, Timeout, OSError) as error:
+            self._tell(f"Not recorded, and pending as before: {error}")
+        except Exception:
+            logger.exception("a step on the page failed")
+            self._tell("Not recorded, and pending as before: the terminal where `memory open` runs says why.")
+
+    def _record(self, step: Step) -> None:
+        try:
+            self._retire(step.line) if step.line else self._decide(step)
+        finally:
+            with self._lock:
+                self._being_recorded.remove(step)
+                is_last = not self._being_recorded
+            if is_last:
+                self._reconcile()
+
+    def _decide(self, step: Step) -> None:
+        p = step.proposal_id
+        texts = {} if step.text is None else {p: step.text}
+        sections = {} if step.section is None else {p: step.section}
+        reasons = decide(
+            self.workspace, {p: step.done}, now_utc(), surface=PAGE_SURFACE, texts=texts, sections=sections
+        )
+        if p in reasons:
+            self._tell(f"{p} is not promoted: {reasons[p]}")
+        elif is_fix(p) and (how := left_to_the_user(ProposalLog(self.workspace.lake)).get(p)):
+            self._tell(visible(how))
+
+    def _retire(self, line: MemoryLine) -> None:
+        today = day_of(now_utc(), self.settings.zone)
+        is_there = True
+
+        def edit(current: bytes | None) -> bytes:
+            nonlocal is_there
+            struck = strike_line(current or b"", line, today)
+            is_there = struck is not None
+            return struck if struck is not None else current or b""
+
+        if self.settings.memory_file.exists():
+            update_file(self.settings.memory_file, edit, backups=self.settings.backups)
+        if not is_there or not self.settings.memory_file.exists():
+            self._tell(f"This line no longer stands in MEMORY.md: {line.text}")
+        for problem in refresh_agents(self.settings):
+            self._tell(problem)
+
+    def _reconcile(self) -> None:
+        if not storage_of(self.settings).is_begun():
+            return
+        made = reconcile(self.workspace, now_utc())
+        self._read_at = self._state_of_review()
+        for sentence in told(made):
+            self._tell(sentence)
+
+    def _record_shown(self, proposal_ids: Sequence[str]) -> None:
+        with OpenLog.open(self.workspace) as log:
+            log.record_shown(dict.fromkeys(proposal_ids), now_utc(), surface=PAGE_SURFACE)
+
+    def _tell(self, sentence: str) -> None:
+        with self._lock:
+            self._news.append(sentence)
+
+    def _state_of_review(self) -> tuple[int, int] | None:
+        try:
+            found = self.settings.review_file.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
+
+
+def told(made: Reconciled) -> list[str]:
+    """What came of a reconciliation, a sentence each, for whoever decides."""
+    found = [f"REVIEW.md was not read: {made.damaged} A fresh one was written."] if made.damaged else []
+    found += [visible(how) for how in made.to_make.values()]  # of fixes that were approved in REVIEW.md
+    for state, ids in ((APPROVED, made.approved), (REJECTED, made.rejected)):
+        found += [f"{p} was {state} in REVIEW.md." for p in ids]
+    found += [f"{p} is not promoted: {reason}" for p, reason in made.invalid.items()]
+    found += [f"{p} has given way to a newer line." for p in made.superseded]
+    found += [f"{p} is withdrawn: {reason}" for p, reason in made.withdrawn.items()]
+    found += [f"{p} was promoted without asking." for p in made.automatic if not is_fix(p)]
+    found += [f"{p} was decided on too late: it was promoted without asking." for p in made.too_late]
+    found += [f"{p} was {state} before it was approved in REVIEW.md." for p, state in made.late.items()]
+    if made.ignored:
+        found.append(f"Not understood in REVIEW.md, nothing is decided: {', '.join(made.ignored)}")
+    return [*found, *made.not_refreshed]

@@ -1,0 +1,133 @@
+"""What the page has read, kept while the tables that it comes from are as they were.
+
+Reading all decisions of a year takes longer than anybody waits for a page. A table's files are never changed in place,
+only replaced, so the time of a table's folder tells whether it changed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from memory_pipeline.lake.rows import ProposalState
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.cards import Card, cards_of, days_of
+from memory_pipeline.proposals.context import Turn, conversations
+from memory_pipeline.proposals.events import KEYS, ProposalLog
+from memory_pipeline.workspace.workspace import Workspace
+
+SAID = (
+    *("sessions", "messages", "observations", "reflections"),
+    *("remembered", "supports", "friction_fixes", "promotions"),
+)
+"""Tables that a card is made from, beside the proposals themselves, which never change."""
+EVENTS = ("proposals", "remembered", "supports", *KEYS)
+SETTLED_NS = 50_000_000
+"""What was written just now may be written again within the same tick of the file system's clock."""
+AROUND = 3
+"""Turns before and after the words that a card rests on."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A card with the conversation that its words were said in. ``start`` and ``end`` mark them in the message."""
+
+    row: ProposalState
+    card: Card
+    message_id: str | None
+    start: int
+    end: int
+    turns: Sequence[Turn]
+    said_again: Sequence[str]
+    """Lines of later days that said the same and were merged into it."""
+
+
+@dataclass
+class _Read:
+    state: tuple[int, ...] = ()
+    log: ProposalLog | None = None
+    pending: list[ProposalState] = field(default_factory=list)
+    said: tuple[int, ...] = ()
+    cards: dict[str, Shown] = field(default_factory=dict)
+
+
+class Kept:
+    """Of one workspace; may be asked by several threads."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._lock = threading.Lock()
+        self._read = _Read()
+
+    def log(self) -> ProposalLog:
+        """All proposals and what happened to them, as they are now."""
+        with self._lock:
+            return self._current()
+
+    def pending(self) -> list[ProposalState]:
+        """What waits for a decision, best first."""
+        with self._lock:
+            self._current()
+            return self._read.pending
+
+    def shown(self, rows: Sequence[ProposalState]) -> list[Shown]:
+        """The cards of these pending proposals, in their order."""
+        with self._lock:
+            said = self._state(SAID)
+            if said != self._read.said or not _is_settled(said):
+                self._read.cards.clear()
+                self._read.said = said
+            if missing := [row for row in rows if row["proposal_id"] not in self._read.cards]:
+                self._read.cards |= self._made(missing)
+            return [self._read.cards[row["proposal_id"]] for row in rows]
+
+    def _current(self) -> ProposalLog:
+        state = self._state(EVENTS)
+        if self._read.log is None or state != self._read.state or not _is_settled(state):
+            log = ProposalLog(self.workspace.lake)
+            self._read.log, self._read.pending, self._read.state = log, log.pending(), state
+        return self._read.log
+
+    def _made(self, rows: Sequence[ProposalState]) -> dict[str, Shown]:
+        cards = cards_of(self.workspace, rows)
+        firsts = {row["proposal_id"]: spans[0] for row in rows if (spans := row["evidence"])}
+        days = days_of(self.workspace, self._current(), rows)
+        said = conversations(self.workspace.lake, days, {span["message_id"] for span in firsts.values()}, AROUND)
+        again = self._said_again([row["proposal_id"] for row in rows])
+        found = {}
+        for row, card in zip(rows, cards, strict=True):
+            p = row["proposal_id"]
+            if span := firsts.get(p):
+                message, start, end = span["message_id"], span["start"], span["end"]
+                found[p] = Shown(row, card, message, start, end, said.get(message, []), again.get(p, []))
+            else:
+                found[p] = Shown(row, card, None, 0, 0, [], again.get(p, []))
+        return found
+
+    def _said_again(self, proposal_ids: Collection[str]) -> dict[str, list[str]]:
+        """By proposal, the texts of the reflections that were merged into it, the newest first."""
+        mine = pl.col("proposal_id").is_in(list(proposal_ids))
+        merged = self._current().table("supports").filter(mine).sort("said_at", descending=True)
+        if merged.is_empty():
+            return {}
+        texts = self.workspace.lake.read("reflections", merged["day"].unique(), ["reflection_id", "text"])
+        known, found = dict(texts.iter_rows()), dict[str, list[str]]()
+        for proposal_id, reflection in merged.select("proposal_id", "reflection_id").iter_rows():
+            if reflection in known:
+                found.setdefault(proposal_id, []).append(one_line(known[reflection]))
+        return {p: list(dict.fromkeys(lines)) for p, lines in found.items()}
+
+    def _state(self, tables: Collection[str]) -> tuple[int, ...]:
+        return tuple(_changed(self.workspace, table) for table in tables)
+
+
+def _changed(workspace: Workspace, table: str) -> int:
+    return workspace.lake.storage.changed_at(table)
+
+
+def _is_settled(state: Sequence[int]) -> bool:
+    return max(state, default=0) < time.time_ns() - SETTLED_NS

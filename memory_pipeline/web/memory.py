@@ -1,0 +1,88 @@
+"""The screen Memory: the lines of MEMORY.md as the file is now, each with what is on record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from memory_pipeline.days import day_of
+from memory_pipeline.lake.rows import ProposalState
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.events import APPROVED
+from memory_pipeline.proposals.memory_file import MemoryLine, lines_of
+from memory_pipeline.web.desk import RETIRED, Desk, Step
+
+SURFACES = {"command": "the command line", "page": "this page", "auto": "trust in its section"}
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A line with what became of it, a few words each."""
+
+    line: MemoryLine
+    trace: Sequence[str]
+    text: str
+    """Without the marks of one that holds no more."""
+
+
+@dataclass(frozen=True)
+class Section:
+    name: str
+    lines: Sequence[Remembered]
+    """Those that hold."""
+    ended: Sequence[Remembered]
+    """Those that are struck through."""
+
+
+def sections_of(desk: Desk) -> list[Section]:
+    """In the order of the file; lines before the first heading stand under no name."""
+    lines = _lines(desk)
+    ids = [line.proposal_id for line in lines if line.proposal_id]
+    rows = desk.kept.log().rows(ids)
+    newer = _replaced_by(desk, ids)
+    gone = [step.line for step in desk.under_way() if step.line]
+    found = []
+    for name, group in groupby(lines, key=lambda line: line.section):
+        told = [Remembered(line, _trace(desk, line, rows, newer), line.text.replace("~~", "")) for line in group]
+        ended = [each for each in told if each.line.is_struck or each.line in gone]
+        found.append(Section(name, [each for each in told if each not in ended], ended))
+    return found
+
+
+def retirement(desk: Desk, form: Mapping[str, str]) -> Step | None:
+    """What a line's form asks for; None where the line is no longer there."""
+    wanted = (form.get("id") or None, form.get("section", ""), form.get("text", "").replace("\r\n", "\n"))
+    for line in _lines(desk):
+        if not line.is_struck and (line.proposal_id, line.section, line.text) == wanted:
+            return Step(RETIRED, line.text, line=line)
+    return None
+
+
+def _lines(desk: Desk) -> list[MemoryLine]:
+    path = desk.settings.memory_file
+    return lines_of(path.read_bytes() if path.is_file() else None)
+
+
+def _replaced_by(desk: Desk, ids: Sequence[str]) -> dict[str, str]:
+    """By proposal: the approved one that took its place."""
+    log, wanted = desk.kept.log(), set(ids)
+    approved = log.frame.filter(status=APPROVED).drop_nulls("supersedes").select("proposal_id", "supersedes")
+    return {old: new for new, olds in approved.iter_rows() for old in olds if old in wanted}
+
+
+def _trace(desk: Desk, line: MemoryLine, rows: Mapping[str, ProposalState], newer: Mapping[str, str]) -> list[str]:
+    row = rows.get(line.proposal_id or "")
+    if row is None:
+        return ["written by hand" if line.proposal_id is None else "its proposal is not on record here"]
+    zone = desk.settings.zone
+    said = f"said {row['support']} times, last on" if row["support"] > 1 else "said on"
+    told = [f"{said} {day_of(row['last_seen'], zone)}"] if row["last_seen"] else []
+    told.append(f"offered for {row['day']}")
+    if row["decided_at"]:
+        surface = SURFACES.get(row["surface"] or "", row["surface"] or "")
+        edited = ", with your edits" if one_line(row["decided_text"] or "") != one_line(row["text"]) else ""
+        told.append(f"{row['status']} {row['decided_at'].astimezone(zone):%Y-%m-%d %H:%M} on {surface}{edited}")
+    if by := newer.get(row["proposal_id"]):
+        told.append(f"superseded by {by}")
+    return told

@@ -1,0 +1,48 @@
+"""The quality report on the page: made beside it, since the first one takes seconds, and kept for some minutes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+
+from markupsafe import Markup
+
+from memory_pipeline.quality.report import Report
+from memory_pipeline.web.rendering import linked
+
+KEPT_SECONDS = 300.0
+PATIENCE = 1.5
+"""Seconds for which a page waits for it."""
+
+
+class Reports:
+    """The last report, with its HTML."""
+
+    def __init__(self, make: Callable[[], Report]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: Future[tuple[Report, Markup]] | None = None
+        self._asked_at = 0.0
+
+    def last(self, *, anew: bool = False) -> tuple[Report, Markup] | None:
+        """None while it is being made. Raises what making it raised."""
+        with self._lock:
+            made = self._made
+            is_old = time.monotonic() - self._asked_at > KEPT_SECONDS
+            if made is None or (made.done() and (anew or is_old or made.exception())):
+                made = self._made = Future()
+                self._asked_at = time.monotonic()
+                threading.Thread(target=self._fill, args=(made,), daemon=True).start()
+        wait([made], PATIENCE)
+        return made.result() if made.done() else None
+
+    def _fill(self, made: Future[tuple[Report, Markup]]) -> None:
+        from memory_pipeline.quality.page import embedded  # with the drawing library, for one screen
+
+        try:
+            report = self._make()
+            made.set_result((report, embedded(report, linked)))
+        except BaseException as error:
+            made.set_exception(error)

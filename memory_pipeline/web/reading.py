@@ -1,0 +1,134 @@
+"""What is read on the page: hits of a search, and a session as a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import polars as pl
+
+from memory_pipeline.embeddings.passages import spoken
+from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.context import Context, contexts
+from memory_pipeline.recall.filters import filters_of, what_matches
+from memory_pipeline.recall.origin import is_line
+from memory_pipeline.recall.search import MEMORY_LINE, Found, Results
+from memory_pipeline.recall.usage import log_use
+from memory_pipeline.settings import Settings
+from memory_pipeline.web.asking import OpenSearch
+
+HITS = 10
+MESSAGES_SHOWN = 200
+"""Of a session at once."""
+
+
+class NotThereError(MemoryPipelineError):
+    """What an address names is not, or no longer, there."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A hit with what was said around it."""
+
+    found: Found
+    around: Context | None
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is no message, and `why` shows where it comes from."""
+        return is_line(self.found.source_id)
+
+    @property
+    def told(self) -> str:
+        """Who said it, or what it is."""
+        if self.found.record == MEMORY_LINE:
+            return f"MEMORY.md, {self.found.kind}"
+        if self.found.role:
+            return {"user": "you", "injected": "a program"}.get(self.found.role, self.found.role)
+        return f"{self.found.record} {self.found.kind}".strip()
+
+
+@dataclass(frozen=True)
+class SearchScreen:
+    asked: Mapping[str, str]
+    hits: Sequence[Hit] = ()
+    notes: Sequence[str] = ()
+    """What the answer lacks, or why there is none."""
+    is_likely: bool = True
+    nothing: str = ""
+    """Said where nothing was found."""
+    projects: Sequence[str] = ()
+    harnesses: Sequence[str] = ()
+
+
+def search_screen(settings: Settings, index: OpenSearch, asked: Mapping[str, str]) -> SearchScreen:
+    """Without a query nothing is looked for. What is wrong with one is told on the page."""
+    lake = Lake.from_settings(settings)
+    known = lake.read("sessions", columns=["project", "harness"])
+    projects, harnesses = (sorted(set(known[name].drop_nulls())) for name in ("project", "harness"))
+    empty = SearchScreen(asked, projects=projects, harnesses=harnesses)
+    if not asked.get("q", "").strip():
+        return empty
+    given = {name: [value] for name in ("project", "harness", "priority", "kind") if (value := asked.get(name))}
+    try:
+        filters = filters_of(settings, asked.get("from") or None, asked.get("to") or None, **given)
+        results = index.search(asked["q"], filters, limit=HITS)
+    except MemoryPipelineError as error:
+        return SearchScreen(asked, notes=[f"{error}"], projects=projects, harnesses=harnesses)
+    log_use(settings, "search", query=results.query, shown=[hit.source_id for hit in results.hits])
+    nothing = "" if results.hits else f"Nothing found{what_matches(settings, filters)}."
+    hits = _with_context(lake, results)
+    return SearchScreen(asked, hits, results.notes, results.is_likely, nothing, projects, harnesses)
+
+
+def _with_context(lake: Lake, results: Results) -> list[Hit]:
+    messages = {hit.source_id: date.fromisoformat(hit.day) for hit in results.hits if hit.role and hit.day}
+    around = contexts(lake, set(messages.values()), set(messages))
+    return [Hit(hit, around.get(hit.source_id)) for hit in results.hits]
+
+
+@dataclass(frozen=True)
+class SessionScreen:
+    """Messages of people and models, oldest first, with the observations that rest on each."""
+
+    session: Mapping[str, Any]
+    """A row of `sessions`; of several days the first."""
+    days: Sequence[date]
+    messages: Sequence[Mapping[str, Any]]
+    observations: Mapping[str, Sequence[Mapping[str, Any]]]
+    """By the first message that they rest on."""
+    start: int
+    total: int
+    at: str = ""
+    """The message that was asked for, which is shown whole."""
+
+
+def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScreen:
+    """A session by its id, or by that of a message of it. Raises `NotThereError`."""
+    lake, session_id, at = Lake.from_settings(settings), asked.get("id", ""), asked.get("at", "")
+    rows = lake.read("sessions").filter(pl.col("session_id") == session_id).sort("day")
+    if rows.is_empty():
+        raise NotThereError("There is no such session; it may have been forgotten. The search finds what there is.")
+    days = rows["day"].to_list()
+    not_kept = [day for day in days if lake.is_retired("messages", day)]  # who spoke, and when, is told all the same
+    said = spoken(lake.read("messages", days).filter(pl.col("session_id") == session_id)).filter(
+        (pl.col("text").str.strip_chars() != "") | pl.col("day").is_in(not_kept),
+    )
+    said = said.unique("message_id", keep="first", maintain_order=True).sort("said_at", "source_line")
+    ids = said["message_id"].to_list()
+    start = ids.index(at) // MESSAGES_SHOWN * MESSAGES_SHOWN if at in ids else _number(asked.get("from"))
+    page = said.slice(start, MESSAGES_SHOWN).to_dicts()
+    columns = ["session_id", "observation_id", "priority", "kind", "text", "evidence"]
+    observed = lake.read("observations", days, columns).filter(pl.col("session_id") == session_id)
+    notes: dict[str, list[dict[str, Any]]] = {}
+    for row in observed.to_dicts():
+        if row["evidence"]:
+            notes.setdefault(row["evidence"][0]["message_id"], []).append(row)
+    return SessionScreen(rows.row(0, named=True), days, page, notes, start, len(ids), at)
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() else 0

@@ -1,0 +1,182 @@
+"""The screen Review: which proposals are shown in which order, and what a form of theirs asks for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from memory_pipeline.days import today
+from memory_pipeline.lake.rows import ProposalState
+from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.markdown.safe_write import decode
+from memory_pipeline.proposals.events import APPROVED, REJECTED, is_fix
+from memory_pipeline.proposals.expiry import expiring_on
+from memory_pipeline.proposals.quoted_change import Change, shown_lines, text_as_edited
+from memory_pipeline.proposals.review import now_utc
+from memory_pipeline.proposals.review_file import offered_in
+from memory_pipeline.web.desk import LATER, Desk, Step
+from memory_pipeline.web.kept import Shown
+
+AGES = {"week": 7, "month": 30}
+"""By name: days up to which a line is as young as that; `older` is what is older than all."""
+FIXES = "Friction fixes"
+"""Filtered like a section."""
+NO_PROJECT = "no project"
+STEPS = {"approve": APPROVED, "edit": APPROVED, "reject": REJECTED, "later": LATER}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a filter offers: a value with how many wait that have it."""
+
+    value: str
+    count: int
+    is_chosen: bool
+
+
+@dataclass(frozen=True)
+class CardShown:
+    """A proposal on the screen."""
+
+    shown: Shown
+    expires_on: date | None
+    replaces: Sequence[str]
+    """The lines that it would take the place of."""
+    said_again: Sequence[str]
+    """Lines that said the same and were merged into it."""
+    sections: Sequence[str]
+    """To choose from; empty where its target says where it goes."""
+    edited: str | None
+    """What stands in the box where it is edited; None where it cannot be."""
+    changes: Sequence[str]
+    """Of a fix: the lines of its change."""
+    was_put_off: bool
+
+
+@dataclass(frozen=True)
+class ReviewScreen:
+    cards: Sequence[CardShown]
+    total: int
+    """Of all that wait and fit the filters."""
+    expiring: int
+    start: int
+    more: int | None
+    """Where the next ones start."""
+    projects: Sequence[Choice]
+    sections: Sequence[Choice]
+    ages: Sequence[Choice]
+    is_filtered: bool
+
+
+def review_screen(desk: Desk, asked: Mapping[str, str]) -> ReviewScreen:
+    """What waits, as many as REVIEW.md shows at once: what expires soon, then what stands there, then the others, each
+    best first; what was put off comes last."""
+    settings, now = desk.settings, now_utc()
+    day = today(settings.zone)
+    gone = {step.proposal_id for step in desk.under_way()}
+    later = {p: n for n, p in enumerate(desk.later)}
+    every = [row for row in desk.kept.pending() if row["proposal_id"] not in gone or row["proposal_id"] in later]
+    expires = {row["proposal_id"]: expiring_on(settings, row, now) if row["shown_since"] else None for row in every}
+    rows = [row for row in every if _fits(row, asked, day)]
+    there = _in_review_md(desk)
+    rows.sort(key=lambda row: (later.get(p := row["proposal_id"], -1), expires[p] or date.max, p not in there))
+    start = int(asked.get("from", "0")) if asked.get("from", "0").isdecimal() else 0
+    page = rows[start : start + settings.pending_limit]
+    log = desk.kept.log()
+    promoted = dict(log.table("promotions").select("proposal_id", "text").iter_rows())
+    end = start + len(page)
+    return ReviewScreen(
+        [_card(desk, shown, expires, promoted, later) for shown in desk.kept.shown(page)],
+        len(rows),
+        sum(expires[row["proposal_id"]] is not None for row in rows),
+        start,
+        end if end < len(rows) else None,
+        _choices((p for row in every for p in _projects(row)), asked.get("project", "")),
+        _choices((_section(row) for row in every), asked.get("section", "")),
+        _choices((_age(row, day) for row in every), asked.get("age", "")),
+        any(asked.get(name) for name in ("project", "section", "age")),
+    )
+
+
+def step_of(desk: Desk, form: Mapping[str, str]) -> Step | None:
+    """What a card's form asks for; None where its proposal is decided already, or nothing clear is asked."""
+    done, proposal_id = STEPS.get(form.get("do", "")), form.get("id", "")
+    row = next((row for row in desk.kept.pending() if row["proposal_id"] == proposal_id), None)
+    if done is None or row is None or proposal_id in {s.proposal_id for s in desk.under_way() if s.done != LATER}:
+        return None
+    (shown,) = desk.kept.shown([row])
+    text = _edited(shown, form.get("text", "")) if form["do"] == "edit" else None
+    chosen = form.get("section")
+    is_other = done == APPROVED and chosen in desk.settings.sections and chosen != row["section"]
+    return Step(done, text or shown.card.text, proposal_id, text, chosen if is_other else None)
+
+
+def _in_review_md(desk: Desk) -> set[str]:
+    path = desk.settings.review_file
+    return set(offered_in(decode(path.read_bytes()))) if path.exists() else set()
+
+
+def _edited(shown: Shown, text: str) -> str | None:
+    """The text as the user wrote it; None where it says nothing, or what was offered."""
+    change, offered = shown.card.change, shown.card.text
+    lines = text.replace("\r\n", "\n").strip("\n")
+    if change is None or change.edits == "line":
+        line = one_line(lines)
+        return line if line and line != one_line(offered) else None
+    edited = text_as_edited(change, offered, lines.split("\n"))
+    return None if edited == offered else edited
+
+
+def _card(
+    desk: Desk,
+    shown: Shown,
+    expires: Mapping[str, date | None],
+    promoted: Mapping[str, str],
+    later: Mapping[str, int],
+) -> CardShown:
+    row, card = shown.row, shown.card
+    goes_to_memory = card.change is None or card.change.edits == "line"
+    sections = list(dict.fromkeys([card.section, *desk.settings.sections])) if goes_to_memory else []
+    return CardShown(
+        shown,
+        expires[card.proposal_id],
+        [promoted[old] for old in row["supersedes"] or [] if old in promoted],
+        shown.said_again,
+        sections,
+        _box(card.text, card.change),
+        shown_lines(card.change) if card.change else [],
+        card.proposal_id in later,
+    )
+
+
+def _box(text: str, change: Change | None) -> str | None:
+    if change is None or change.edits == "line":
+        return text
+    return "\n".join(shown_lines(change)) if change.edits == "all" else None
+
+
+def _fits(row: ProposalState, asked: Mapping[str, str], now: date) -> bool:
+    project, section, age = (asked.get(name, "") for name in ("project", "section", "age"))
+    return (
+        (not project or project in _projects(row))
+        and (not section or section == _section(row))
+        and (not age or age == _age(row, now))
+    )
+
+
+def _projects(row: ProposalState) -> list[str]:
+    return row["projects"] or [NO_PROJECT]
+
+
+def _section(row: ProposalState) -> str:
+    return FIXES if is_fix(row["proposal_id"]) else row["section"]
+
+
+def _age(row: ProposalState, now: date) -> str:
+    return next((name for name, days in AGES.items() if row["day"] > now - timedelta(days=days)), "older")
+
+
+def _choices(values: Iterable[str], chosen: str) -> list[Choice]:
+    return [Choice(value, count, value == chosen) for value, count in sorted(Counter(values).items())]

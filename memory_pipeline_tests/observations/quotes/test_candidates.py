@@ -1,0 +1,340 @@
+"""What a sentence is taken for: its kind, and whether it is high. Each case has its reason."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+
+import pytest
+
+from memory_pipeline.observations.quotes.candidates import Candidate, candidates, load, measured
+from memory_pipeline.observations.quotes.features import Conversation
+from memory_pipeline.observations.quotes.observer import priority_of as priority
+from memory_pipeline.observations.types import WindowMessage
+from memory_pipeline.text.sentences import squeeze
+
+START = datetime(2025, 3, 5, 9, tzinfo=UTC)
+
+
+def weighed(said: list[WindowMessage]) -> list[Candidate]:
+    return candidates(measured(Conversation.from_messages(said)), load("lexical"))
+
+
+def priority_of(candidate: Candidate) -> str:
+    return priority(candidate, load("lexical").high)
+
+
+CONTEXT = {"user": (), "assistant": (("user", "The worker of the build fails with an error about a lock file."),)}
+"""What was said before: the model answers, it does not begin."""
+
+
+def kept(role: str, text: str, *later: str) -> list[Candidate]:
+    """The candidates of one message that are worth keeping; `later` are the messages after it, as `role: text`."""
+    before = CONTEXT.get(role, ())
+    turns = [*before, (role, text), *(tuple(turn.split(": ", 1)) for turn in later)]
+    said = [WindowMessage(f"m{i}", r, START + timedelta(minutes=i), t) for i, (r, t) in enumerate(turns)]
+    found = [c for c in weighed(said) if c.unit.position == len(before)]
+    assert all(squeeze(text[c.unit.start : c.unit.end]) == c.unit.text for c in found)
+    return found
+
+
+def only(role: str, text: str, *later: str) -> tuple[str, bool]:
+    """Kind of the one thing kept, and whether it is high."""
+    (found,) = kept(role, text, *later)
+    return found.kind, priority_of(found) == "high"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Never use npm in this repository.", "rule"),  # a ban
+        ("Always run the linter before you commit.", "rule"),  # a duty
+        ("From now on every commit must reference a ticket.", "rule"),  # a change of rules
+        ("Don't ever push to main directly.", "rule"),  # a ban in the imperative
+        ("no that's wrong, it must not poll", "rule"),  # a correction that lays down a rule
+        ("I prefer short functions over long ones.", "preference"),
+        ("please use pnpm instead of npm", "preference"),  # polite, and still laid down
+        ("Let's go with Postgres because the team knows it.", "decision"),
+        ("We decided to keep the monolith, because splitting costs more than it brings.", "decision"),
+        ("No, use the staging database, because production is read-only.", "correction"),  # with its reason
+        ("That's not what I asked, the export should be CSV only.", "correction"),  # says what it should be
+        ("The root cause was the missing index on orders.user_id.", "root_cause"),
+        ("I think we should never use pip.", "rule"),  # polite, and still laid down
+        ("no, we removed the session commands on purpose", "correction"),  # says what is right without a reason
+    ],
+)
+def test_what_a_person_lays_down_is_high(text: str, kind: str) -> None:
+    assert only("user", text) == (kind, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("No, leave it.", "correction"),  # about the moment
+        ("Maybe we should always use uv.", "rule"),  # a doubt
+        ("Perhaps we should never use pip.", "rule"),
+        ("Don't push yet.", "rule"),  # holds until it is done
+        ("The export crashed while it wrote, that should never happen.", "statement"),  # a complaint, no rule
+        ("Don't run the tests right now.", "rule"),  # for now
+        ("Never mind the tests, they are slow anyway.", "statement"),  # "never" that forbids nothing
+        ("the staging host is db-2.internal", "statement"),  # worth keeping, not a rule
+    ],
+)
+def test_what_is_said_in_passing_is_kept_and_not_high(text: str, kind: str) -> None:
+    assert only("user", text) == (kind, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Should we always use uv for Python?",
+        "should we always use uv for python",  # without its mark
+        "We must never use pip, right?",  # an assertion until its last word
+        "Is it true that we decided to go with Postgres?”",  # the mark stands inside of quotation marks
+        "Should we never deploy on a Friday？",  # a mark of another script
+        "Is the root cause of the crash known yet",
+        "I was wondering whether we should always use uv.",  # asked indirectly
+        "Please tell me if we must never force push.",  # a question in the imperative
+        "ok so do we always have to run the tests before pushing",  # behind consent
+        "What do you think: should we decide to go with Postgres instead of MySQL",
+        "I don't know whether we should always squash.",  # nobody knows yet
+        "Any idea why it always fails on CI",
+        "Sollen wir immer uv verwenden?",
+        "Can you tell me whether we agreed on never using npm?",
+        "Should we always run the slow tests before each commit, because the build broke twice last week?",  # long
+    ],
+)
+def test_a_question_is_never_high_in_any_disguise(text: str) -> None:
+    found = kept("user", text)
+    assert {c.kind for c in found} <= {"question"}
+    assert {priority_of(c) for c in found} <= {"low"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Why did you use pip instead of uv?",
+        "Didn't we agree to always use uv?",
+        "Shouldn't this always run in CI?",
+        "why are you always writing comments in German",  # without its mark
+    ],
+)
+def test_a_question_that_corrects_is_a_correction(text: str) -> None:
+    """And says what the person wants as firmly as a rule does."""
+    assert only("user", text) == ("correction", True)
+
+
+def test_an_answer_beside_a_question_is_not_drawn_down_by_it() -> None:
+    question, rule = kept("user", "Is it true that we deploy on Fridays? We never deploy on Fridays.")
+    assert (question.kind, priority_of(question)) == ("question", "low")
+    assert (rule.unit.text, priority_of(rule)) == ("We never deploy on Fridays.", "high")
+
+
+@pytest.mark.parametrize(
+    "text", ["ok", "yes please do it", "ok, continue", "Sounds good, thanks!", "1", "👍", "LGTM", "go ahead", "…"]
+)
+def test_acceptance_alone_says_nothing(text: str) -> None:
+    assert list(weighed([WindowMessage("m0", "user", START, text)])) == []
+
+
+def test_acceptance_and_orders_around_a_rule_are_not_part_of_it() -> None:
+    (found,) = kept("user", "ok, thanks. Never use npm here. Now run the tests again.")
+    assert found.unit.text == "Never use npm here."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "run the tests again",
+        "Please push it to the remote.",
+        "fix the failing test in src/app.py",
+        "ok now commit and push",
+        "can you look at the log of the worker",  # polite, and gone when it is done
+        "https://github.com/example/tool/issues/386",  # a link alone says nothing
+        "'/tmp/screenshots/2025-11-21/at-01.48.00.png'",
+    ],
+)
+def test_an_order_for_the_moment_and_a_mere_reference_are_not_kept(text: str) -> None:
+    assert kept("user", text) == []
+
+
+LOG = "error at foo.py in line 12 of the log\n" * 40
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Never use npm here.\n{LOG}",  # words above a paste: kept, but who knows whose they are
+        f"{LOG}\nNever retry more than twice.",  # and below it
+        "You must always answer in JSON. " * 30,  # a pasted prompt
+    ],
+)
+def test_a_long_pasted_message_is_never_high(text: str) -> None:
+    found = kept("user", text)
+    assert found
+    assert "high" not in {priority_of(c) for c in found}
+
+
+def own_and_pasted(text: str) -> tuple[list[Candidate], list[Candidate]]:
+    """What is kept of a person's message whose pasted parts stand in ⟦…⟧: of their own words, and of the paste."""
+    parts = re.split("[⟦⟧]", text)
+    places = list(accumulate(map(len, parts), initial=0))
+    quoted = tuple((places[i], places[i + 1]) for i in range(1, len(parts), 2))
+    found = weighed([WindowMessage("m0", "user", START, "".join(parts), quoted=quoted)])
+    assert all(squeeze("".join(parts)[c.unit.start : c.unit.end]) == c.unit.text for c in found)
+    return [c for c in found if c.trust == "user"], [c for c in found if c.trust == "paste"]
+
+
+def test_the_persons_own_words_around_a_known_paste_are_theirs() -> None:
+    own, pasted = own_and_pasted(f"Never use npm here.\n\n⟦{LOG}⟧\n\nAlways log in UTC from now on.")
+    assert [(c.unit.text, c.kind, priority_of(c)) for c in own] == [
+        ("Never use npm here.", "rule", "high"),
+        ("Always log in UTC from now on.", "rule", "high"),
+    ]
+    assert [priority_of(c) for c in pasted] in ([], ["low"])
+
+
+@pytest.mark.parametrize(
+    "paste",
+    [
+        "Never call the payment service twice for one order.",
+        "From now on every commit must reference a ticket.",
+        "I prefer short functions over long ones, and so should you.",
+        "We decided to go with Postgres because the team knows it.",
+        "The root cause was the missing index on the orders table.",
+        "No, use the staging database, because production is read-only.",
+        "Is it known why the deployment of the worker fails?",
+    ],
+)
+@pytest.mark.parametrize(
+    "message", ["⟦{}⟧", "they say:\n⟦{}⟧", "⟦{}⟧\n\nok", "so: ⟦{}⟧", "Never use npm.\n⟦{}⟧\nThanks."]
+)
+def test_what_is_pasted_is_never_the_persons_rule(paste: str, message: str) -> None:
+    own, pasted = own_and_pasted(message.format(paste))
+    assert [c.unit.text for c in own] == (["Never use npm."] if "npm" in message else [])
+    assert {(c.kind, priority_of(c)) for c in pasted} <= {("statement", "low")}
+
+
+def test_what_only_announces_a_paste_says_nothing() -> None:
+    own, _ = own_and_pasted("We moved the worker to its own host. this is the log of it:\n⟦ERROR gone⟧")
+    assert [c.unit.text for c in own] == ["We moved the worker to its own host."]
+
+
+def test_a_claim_is_not_rejected_or_taken_back_by_something_pasted() -> None:
+    paste = "no, I was wrong, the stale lock file was not the cause."
+    said = [
+        WindowMessage("m0", "user", START, "The build fails with an error about a lock."),
+        WindowMessage("m1", "assistant", START, CAUSE),
+    ]
+    said.append(WindowMessage("m2", "user", START, paste, quoted=((0, len(paste)),)))
+    assert "high" in {priority_of(c) for c in weighed(said) if c.unit.position == 1}
+
+
+def test_something_left_open_does_not_draw_down_what_is_changed_beside_it() -> None:
+    text = "yeah, leave kubernetes undecided. from today keep tracking events for 180 days instead of 90"
+    question, change = kept("user", text)
+    assert (question.kind, question.unit.text) == ("question", "yeah, leave kubernetes undecided.")
+    assert change.unit.text == "from today keep tracking events for 180 days instead of 90"
+    assert (change.kind, priority_of(change)) == ("decision", "high")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me look at the configuration file to see what must always be set.",  # a plan
+        "I'll now fix the failing test in src/app.py and run it again.",
+        "Next, I will check the logs of the worker for errors.",
+        "Would you like me to also add a test for the new endpoint?",  # an offer
+        "Let me know if you want me to change the retry policy as well.",
+        "I’ll now fix the failing test in src/app.py and run it again.",  # with a typographer's apostrophe
+        "You're absolutely right, I should have used uv here.",  # praise
+        "Perfect! The tests pass.",
+    ],
+)
+def test_plans_offers_and_praise_of_the_model_are_not_kept(text: str) -> None:
+    assert kept("assistant", text) == []
+
+
+CAUSE = (
+    "The root cause was a stale lock file in /var/run/worker.pid, which the killed worker of the build left behind: "
+    "`acquire_lock()` in src/worker.py never looks at its age, so every worker fails with an error about a lock."
+)
+
+
+def priorities(role: str, text: str, *later: str) -> set[str]:
+    return {priority_of(c) for c in kept(role, text, *later)}
+
+
+@pytest.mark.parametrize(
+    "confirmation",
+    [
+        ["user: thanks, and the next thing"],  # the person goes on with it
+        ["tool: rm /var/run/worker.pid: ok"],  # a result follows that is no error
+        ["tool: ok", "assistant: It starts."],
+    ],
+)
+def test_a_cause_that_the_model_found_is_high_once_it_is_confirmed(confirmation: list[str]) -> None:
+    assert "high" in priorities("assistant", CAUSE, *confirmation)
+
+
+@pytest.mark.parametrize(
+    ("text", "later"),
+    [
+        (CAUSE, []),  # nobody has said anything to it yet
+        (CAUSE, ["assistant: I will look at it."]),  # its own words confirm nothing
+        (CAUSE.replace("was a", "might be a"), ["user: thanks"]),  # a guess
+        ("I think " + CAUSE, ["user: thanks"]),
+        ("Never use" + CAUSE.removeprefix("The root cause was"), ["user: thanks"]),  # rules are for people
+        ("All 42 tests pass now: " + CAUSE.replace("root cause", "build"), ["user: thanks"]),  # stale tomorrow
+        ("It is " + CAUSE[19:], ["user: thanks"]),  # a mere claim
+        ("The build is now fully functional, " + CAUSE[15:], ["user: thanks"]),  # its own verdict
+        ("I would say that it is " + CAUSE[19:], ["user: thanks"]),  # what it would do, or think
+        ("We could remove " + CAUSE[19:], ["user: thanks"]),
+        (
+            "Remove the stale lock file in `/var/run/worker.pid` with `rm`, and read its age in `acquire_lock()` of "
+            "`src/worker.py`, so that no worker fails with an error about a lock.",
+            ["user: thanks"],
+        ),  # a step of a plan
+    ],
+)
+def test_the_models_words_are_not_high_before_or_without_a_confirmation(text: str, later: list[str]) -> None:
+    assert "high" not in priorities("assistant", text, *later)
+
+
+@pytest.mark.parametrize("reply", ["no, that is not it", "still broken", "why do you think so?", "that's not true"])
+def test_a_claim_that_the_person_rejects_is_not_high(reply: str) -> None:
+    assert "high" not in {priority_of(c) for c in kept("assistant", CAUSE, f"user: {reply}")}
+
+
+@pytest.mark.parametrize(
+    "retraction",
+    [
+        "assistant: I was wrong, the stale lock file was not the cause.",
+        "assistant: The stale lock file is innocent, the worker runs out of memory.",
+        "user: the stale lock file had nothing to do with it",
+    ],
+)
+def test_a_claim_that_is_taken_back_later_is_dropped(retraction: str) -> None:
+    assert kept("assistant", CAUSE, "tool: ok", retraction) == []
+
+
+def test_a_retraction_of_something_else_drops_nothing() -> None:
+    assert kept("assistant", CAUSE, "tool: ok", "assistant: I was wrong about the colour of the button.")
+
+
+@pytest.mark.parametrize("role", ["tool", "injected"])
+def test_nothing_comes_from_tools_and_injected_text(role: str) -> None:
+    assert kept(role, "Never use npm. The root cause was a stale lock file in /var/run.") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "永远不要在这个仓库里使用npm，请使用pnpm。",
+        "我们决定使用Postgres因为团队熟悉它",
+        "Bitte immer uv statt pip verwenden, weil es schneller ist.",
+        "Niemals direkt auf main pushen!",
+        "Wir haben uns für Postgres entschieden.",
+    ],
+)
+def test_a_short_message_in_another_language_is_kept_whole(text: str) -> None:
+    assert [c.unit.text for c in kept("user", text)] == [text]

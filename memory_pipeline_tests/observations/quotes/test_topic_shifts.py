@@ -1,0 +1,99 @@
+"""Where vectors that can be written by hand turn to another topic."""
+
+import random
+from itertools import pairwise
+from math import cos, inf, nan, sin
+
+import pytest
+
+from memory_pipeline.observations.quotes.segmentation import Vector, deep_places, topic_shifts
+
+QUEUE, STYLE, BILLS = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+def noisy(topic: Vector, count: int, seed: int) -> list[Vector]:
+    """Messages around one topic, none like another."""
+    numbers = random.Random(seed)
+    return [[x + numbers.uniform(-0.2, 0.2) for x in topic] for _ in range(count)]
+
+
+def test_another_direction_is_another_topic() -> None:
+    assert topic_shifts([QUEUE] * 6 + [STYLE] * 5 + [BILLS] * 4) == [6, 11]
+
+
+def test_the_same_topics_with_noise() -> None:
+    talk = noisy(QUEUE, 8, seed=1) + noisy(STYLE, 8, seed=2) + noisy(QUEUE, 8, seed=3)
+    assert topic_shifts(talk) == [8, 16]
+
+
+def test_one_message_about_something_else_is_no_topic() -> None:
+    """A digression is shallower than a change that lasts."""
+    assert topic_shifts([QUEUE] * 6 + [STYLE] + [QUEUE] * 6 + [BILLS] * 6) == [13]
+
+
+@pytest.mark.parametrize("vectors", [[], [QUEUE], [None], [None] * 5, [None, QUEUE, None], [QUEUE, STYLE]])
+def test_too_little_to_compare_shifts_nowhere(vectors: list[Vector | None]) -> None:
+    """Two messages are one place, which nothing is deeper than."""
+    assert topic_shifts(vectors) == []
+
+
+@pytest.mark.parametrize("count", [2, 3, 50])
+def test_one_thing_said_again_and_again_shifts_nowhere(count: int) -> None:
+    """Noise of the arithmetic is no topic."""
+    for angle in (0.1, 0.7, 1.3):
+        assert topic_shifts([[cos(angle), sin(angle), 1 / 3]] * count) == []
+
+
+def test_messages_without_words_are_passed_over() -> None:
+    """Positions are those of all messages, and a shift is where somebody speaks."""
+    assert topic_shifts([None, *[QUEUE] * 5, None, None, *[STYLE] * 5, None]) == [8]
+
+
+@pytest.mark.parametrize("nowhere", [(nan, 0.0, 0.0), (nan,) * 3, (inf, 0.0, 0.0), (0.0,) * 3])
+def test_a_vector_that_points_nowhere_is_passed_over(nowhere: Vector) -> None:
+    assert topic_shifts([nowhere, *[QUEUE] * 5, nowhere, *[STYLE] * 5, nowhere]) == [7]
+    assert topic_shifts([nowhere] * 4) == []
+
+
+def test_opposite_topics_may_cancel_out() -> None:
+    """What was said before sums up to nothing, which is like nothing."""
+    assert topic_shifts([(1.0, 0.0), (-1.0, 0.0), (1.0, 0.0)], fade=1.0, clear=9.0) == []
+
+
+def test_the_length_of_a_vector_says_nothing() -> None:
+    loud = [50 * x for x in STYLE]
+    assert topic_shifts([QUEUE] * 6 + [loud] + [QUEUE] * 6 + [BILLS] * 6) == [13]
+
+
+def test_a_lower_threshold_finds_what_a_higher_one_does_and_more() -> None:
+    talk = [v for seed in range(12) for v in noisy((QUEUE, STYLE, BILLS)[seed % 3], 3, seed)]
+    found = [set(topic_shifts(talk, clear=clear)) for clear in (0.0, 0.5, 1.0, 2.0)]
+    assert all(more >= fewer for more, fewer in pairwise(found))
+    assert len(found[0]) > len(found[-1])
+
+
+def test_backwards_the_same_topics_are_told_apart() -> None:
+    talk = noisy(QUEUE, 7, seed=4) + noisy(STYLE, 9, seed=5) + noisy(BILLS, 5, seed=6)
+    backwards = [len(talk) - i for i in topic_shifts(talk[::-1])]
+    assert sorted(backwards) == topic_shifts(talk) == [7, 16]
+
+
+@pytest.mark.parametrize(
+    ("likeness", "clear", "deep"),
+    [
+        ([], 0.0, []),
+        ([0.2], 0.0, []),
+        ([0.9, 0.1, 0.9], 1.0, [1]),
+        # what lies between two valleys is a peak, though there are higher ones
+        ([0.9, 0.6, 0.7, 0.6, 0.9], 0.0, [1, 3]),
+        # the way up goes on over what is level: 0.3 lies below 0.9 twice, and deeper than 0.4
+        ([0.9, 0.7, 0.7, 0.3, 0.7, 0.7, 0.9, 0.4, 0.9], 1.8, [3]),
+        # and it ends where it goes down: 0.3 lies below 0.5 and 0.4
+        ([0.9, 0.1, 0.5, 0.3, 0.4, 0.1, 0.9], 0.5, [1, 5]),
+        # at an end there is a peak on one side only
+        ([0.9, 0.8, 0.7, 0.6], 1.0, [3]),
+        ([0.4, 0.4, 0.4], 0.0, []),
+    ],
+)
+def test_depth_is_measured_from_the_peaks_on_both_sides(likeness: list[float], clear: float, deep: list[int]) -> None:
+    assert deep_places(likeness, clear) == deep

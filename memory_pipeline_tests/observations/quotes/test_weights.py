@@ -1,0 +1,59 @@
+"""The shipped weights fit the features, and were fitted as their file says."""
+
+import json
+from importlib.resources import files
+
+import pytest
+
+from memory_pipeline.observations.quotes import candidates as weights
+from memory_pipeline.observations.quotes.candidates import Weights, load
+from memory_pipeline.observations.quotes.features import ENCODED, FEATURES
+
+SHIPPED = json.loads(files("memory_pipeline.observations.quotes").joinpath(weights.FILE).read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("name", "features"), [(weights.LEXICAL, [*FEATURES]), (weights.ENCODED, [*FEATURES, *ENCODED])]
+)
+def test_each_set_has_a_weight_for_each_feature_in_its_order(name: str, features: list[str]) -> None:
+    assert list(load(name).features) == features
+
+
+def test_the_file_says_when_how_and_on_what_it_was_fitted() -> None:
+    fitted = SHIPPED["fitted"]
+    assert "fit_observer.py" in fitted["how"]
+    assert len(set(fitted["sessions"])) == 28
+    assert fitted["when"] >= "2025"
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        (weights.LEXICAL, "fitted_on_labels_scored_on_gold"),
+        (weights.LEXICAL, "session_left_out_gold"),
+        (weights.LEXICAL, "project_left_out_gold"),
+        (weights.ENCODED, "session_left_out_gold"),
+    ],
+)
+def test_the_figures_on_sessions_never_seen_are_those_that_were_asked_for(name: str, row: str) -> None:
+    figures = SHIPPED["fitted"][name][row]
+    assert figures["recall"] >= 0.65
+    assert figures["recall_high"] >= 0.72
+    assert figures["high_as_high"] >= 0.60
+    assert figures["junk"] <= 0.40
+    assert figures["trap_rate"] <= 0.08
+
+
+@pytest.mark.parametrize(
+    ("row", "probability"),
+    [
+        ([0.0, 0.0], 0.5),  # the intercept alone is 0
+        ([1.0, 0.0], 0.880797),  # e^2 / (1 + e^2)
+        ([1.0, 2.0], 0.5),
+        ([900.0, 0.0], 1.0),  # no overflow
+        ([-900.0, 0.0], 0.0),
+    ],
+)
+def test_the_probability_is_a_sigmoid_of_the_sum(row: list[float], probability: float) -> None:
+    found = Weights(0.0, {"a": 2.0, "b": -1.0}, 0.3, 0.8, 0.5).probability(row)
+    assert found == pytest.approx(probability, abs=1e-6)
