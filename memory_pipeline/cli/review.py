@@ -162,15 +162,16 @@ def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
         say("Nothing is pending.")
         return
     with Keys() as keys:
-        outcome = Review(workspace, keys).run()
+        review = Review(workspace, keys)
+        exit_code = review.run()
         meanwhile = reconcile(workspace, now_utc())
         with suppress(OSError):  # nobody may be there to read it
             _say_damaged(meanwhile)
             _say_done(workspace.settings, [], meanwhile)
-            not_promoted = f"{len(outcome.invalid)} invalid, " if outcome.invalid else ""
-            done = f"{len(outcome.approved)} approved, {len(outcome.rejected)} rejected"
-            say(f"\n{done}, {not_promoted}{meanwhile.pending} pending.")
+            states = [APPROVED, REJECTED, *([INVALID] if review.decided[INVALID] else [])]
+            counts = ", ".join(f"{review.decided[state]} {state}" for state in states)
+            say(f"\n{counts}, {meanwhile.pending} pending.")
             if meanwhile.promoted:
                 say(f"{len(meanwhile.promoted)} new in {workspace.settings.memory_file}")
-    if outcome.exit_code:
-        raise typer.Exit(outcome.exit_code)
+    if exit_code:
+        raise typer.Exit(exit_code)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
 import resource
 import signal
@@ -14,7 +12,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from memory_pipeline.cli.keys import Keys, NoMoreKeysError
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline_tests.cli.command import memory, memory_json
@@ -79,9 +76,11 @@ def test_each_comes_with_what_was_said_and_where(home: Path) -> None:
         terminal.sees(LINES[0])
         terminal.sees("2025-03-05 09:00 · you in “session s1”")
         terminal.sees("/sessions/s1.jsonl:1")
+        terminal.sees(f"after: Please note: {LINES[1]}")
         terminal.press("l")
         terminal.sees(f"2 of 3 · {IDS[1]}")
         terminal.sees("/sessions/s1.jsonl:2")
+        terminal.sees(f"before: Please note: {LINES[0]}")
 
 
 def test_words_that_differ_from_the_line_are_quoted(tmp_path: Path) -> None:
@@ -91,7 +90,7 @@ def test_words_that_differ_from_the_line_are_quoted(tmp_path: Path) -> None:
     with Terminal(tmp_path, "review") as terminal:
         terminal.sees("Parcels of others do not exist.")
         terminal.sees(f"“{LINES[1]}”")
-        terminal.sees("and 1 more: w")
+        terminal.sees("and 1 more: `memory why p-20250305-004`")
 
 
 def test_keys_decide_at_once_and_the_lines_reach_memory(home: Path) -> None:
@@ -137,47 +136,6 @@ def test_ctrl_c_gives_up_an_edit_and_not_the_review(home: Path) -> None:
         terminal.press("rllq")
         assert terminal.ends() == 0
     assert states(home) == ["rejected", "pending", "pending"]
-
-
-def test_why_shows_all_that_was_said_and_asks_again(home: Path) -> None:
-    with Terminal(home, "review") as terminal:
-        terminal.sees("1 of 3")
-        terminal.press("w")
-        terminal.sees("user in pi session “session s1”")
-        terminal.sees("1 of 3")
-        terminal.press("q")
-        assert terminal.ends() == 0
-    assert states(home) == ["pending"] * 3
-
-
-def test_a_key_shows_what_was_said_before_and_after(home: Path) -> None:
-    with Terminal(home, "review") as terminal:
-        terminal.sees("1 of 3")
-        terminal.press("c")
-        terminal.sees("before: nothing was said before")
-        terminal.sees(f"after: Please note: {LINES[1]}")
-        terminal.press("lc")
-        terminal.sees(f"before: Please note: {LINES[0]}")
-        terminal.press("q")
-        assert terminal.ends() == 0
-    assert states(home) == ["pending"] * 3
-
-
-def test_a_key_moves_a_line_to_another_section(home: Path) -> None:
-    with Terminal(home, "review") as terminal:
-        terminal.sees(f"1 of 3 · {IDS[0]} · 🔴 Hard Rules")
-        terminal.press("sx")
-        terminal.sees("The section stays.")
-        terminal.press("s4")
-        terminal.sees("to Patterns, once it is approved")
-        terminal.sees(f"1 of 3 · {IDS[0]} · 🔴 Patterns")
-        terminal.press("a")
-        terminal.sees(f"2 of 3 · {IDS[1]} · 🔴 Hard Rules")
-        terminal.press("aq")
-        assert terminal.ends() == 0
-    assert lake_of(home).read("decisions").sort("proposal_id")["section"].to_list() == ["Patterns", None]
-    memory = (home / ".memory-pipeline" / "MEMORY.md").read_text("utf-8")
-    assert LINES[0] in memory.partition("## Patterns")[2] and LINES[1] not in memory.partition("## Patterns")[2]
 
 
 def test_the_last_step_can_be_undone_until_the_next_is_taken(home: Path) -> None:
@@ -269,24 +227,6 @@ def test_whatever_ends_it_keeps_what_is_decided(home: Path, how: str) -> None:
             assert terminal.modes_now() == terminal.modes
     assert states(home) == ["approved", "rejected", "pending"]
     assert in_memory(home) == [LINES[0]]
-
-
-def test_what_is_being_written_is_not_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C between two keys, while a decision is recorded, waits for the next key."""
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    master, slave = pty.openpty()
-    with os.fdopen(slave) as stdin:
-        monkeypatch.setattr("sys.stdin", stdin)
-        with Keys() as keys:
-            os.write(master, b"a")
-            assert keys.key() == "a"
-            os.kill(os.getpid(), signal.SIGINT)
-            os.write(master, b"a")
-            with pytest.raises(NoMoreKeysError) as end:
-                keys.key()
-        assert end.value.code == 130
-    os.close(master)
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
 
 
 def test_after_a_pause_keys_act_at_once_again(home: Path) -> None:
@@ -384,22 +324,6 @@ def test_by_option_too(home: Path) -> None:
     assert told["invalid"] == {IDS[0]: "MEMORY.md says it already, in line 5"}
 
 
-def test_what_stands_in_the_file_comes_before_what_waits_behind_it(home: Path) -> None:
-    one = {"MEMORY_PENDING_LIMIT": "1"}
-    memory_json(home, "review", env=one)
-    path = home / ".memory-pipeline" / "REVIEW.md"
-    path.write_text(
-        path.read_text("utf-8").replace("pnpm.\n", "pnpm.\n  A note: ask Ann.\n"), "utf-8"
-    )  # else it gives way
-    put(lake_of(home), "proposals", proposal(4, "A new rule that was said often.", support=9))
-    with Terminal(home, "review", env=one) as terminal:
-        terminal.sees(f"1 of 1 · {IDS[0]}")
-        terminal.press("l")
-        terminal.sees("n next 1")
-        terminal.press("n")
-        terminal.sees(f"1 of 1 · {IDS[3]}")
-
-
 def test_a_narrow_window_is_filled_and_not_exceeded(home: Path) -> None:
     with Terminal(home, "review", columns=40) as terminal:
         terminal.sees("1 of 3")
@@ -426,8 +350,6 @@ def test_a_terminal_without_utf_8_shows_what_it_can_and_loses_nothing(tmp_path: 
     with Terminal(tmp_path, "review", env=env) as terminal:
         terminal.sees(f"1 of 3 - {IDS[0]} - [!] Hard Rules")
         terminal.sees('"K')
-        terminal.press("w")
-        terminal.sees("1 of 3")
         terminal.press("e")
         terminal.sees("Type the whole line")
         terminal.press("\n")
@@ -476,7 +398,7 @@ def test_where_it_is_asked_for_or_nobody_is_there_it_is_a_list(home: Path) -> No
         assert terminal.ends() == 0
 
 
-def test_a_page_of_twenty_is_decided_quickly_and_the_next_one_offered(tmp_path: Path) -> None:
+def test_a_page_of_twenty_is_decided_quickly_and_the_next_one_follows(tmp_path: Path) -> None:
     offer(tmp_path, *(f"Rule {n}: the {word} service is deployed by hand." for n, word in enumerate(_words(30))))
     begun = processor_seconds()
     with Terminal(tmp_path, "review", "--list") as terminal:
@@ -484,11 +406,9 @@ def test_a_page_of_twenty_is_decided_quickly_and_the_next_one_offered(tmp_path: 
     one_call, begun = processor_seconds() - begun, processor_seconds()
     with Terminal(tmp_path, "review") as terminal:
         for number, key in enumerate("ar" * 10, 1):
-            terminal.sees(f"{number} of 20")
+            terminal.sees(f"{number} of 30")
             terminal.press(key)
-        terminal.sees("That was all; 10 more are waiting.")
-        terminal.press("n")
-        terminal.sees("1 of 10")
+        terminal.sees("21 of 30")
         terminal.press("q")
         assert terminal.ends() == 0
     assert processor_seconds() - begun < 20 * one_call  # 3 calls were measured
