@@ -41,9 +41,9 @@ class Keys:
     def __enter__(self) -> Self:
         if termios is not None and os.environ.get("TERM") != "dumb":  # dumb: an editor's shell, which sends lines
             self._modes = termios.tcgetattr(self._fd)
-        for name, handler in {"SIGINT": _stop, "SIGTERM": _stop, "SIGHUP": _stop, "SIGCONT": self._at_once}.items():
-            if number := getattr(signal, name, None):
-                self._handlers[number] = signal.signal(number, handler)
+        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGCONT"):
+            if number := getattr(signal, name, None):  # Windows has fewer
+                self._handlers[number] = signal.signal(number, self._at_once if name == "SIGCONT" else _stop)
         self._at_once()
         return self
 
