@@ -134,7 +134,7 @@ def main() -> None:
         memory = [sys.executable, "-m", "memory_pipeline.cli.main"]
         ranged = ["run", "--from", f"{FIRST}", "--to", f"{last}"]
         read = folder / "read"
-        timed([*memory, "estimate", "--from", f"{FIRST}", "--to", f"{last}"], environment | at(read))
+        timed([*memory, "run", "--estimate", "--from", f"{FIRST}", "--to", f"{last}"], environment | at(read))
         variants = {"functions alone": [sys.executable, "-m", "benchmarks.orchestration", PLAIN, f"{FIRST}", f"{last}"]}
         variants["memory run"] = [*memory, *ranged]
         if chosen.default_storage:

@@ -3,8 +3,8 @@
     python -m benchmarks.processes [--seconds N]
 
 Two call `memory run --all` again and again, one `memory run --from --to` over all days, one evaluates the session
-sensor as the daemon does, three ask (`memory recall` and `search`; `status` and `sql`; `why` and `brief`), one approves
-and rejects by `memory review`, and one is a user who marks lines in REVIEW.md and calls `memory review --list`.
+sensor as the daemon does, three ask (`memory recall` and `search`; `status` and `sql`; `why` and `context`), one
+approves and rejects by `memory review`, one is a user who marks lines in REVIEW.md and calls `memory review --list`.
 Meanwhile a coding agent writes sessions, each with rules of its own, so that there is always something to read and to
 decide.
 
@@ -237,7 +237,7 @@ def looking(place: Place) -> None:
 def tracing(place: Place) -> None:
     for proposal, _ in in_review(place)[:1]:
         place.memory("why", proposal)
-    place.memory("brief")
+    place.memory("context")
 
 
 def deciding(place: Place) -> None:

@@ -1,4 +1,4 @@
-"""How long the command takes to start: `--help`, `--version`, `status` of the bundled examples, and `brief`.
+"""How long the command takes to start: `--help`, `--version`, `status` of the bundled examples, and `context`.
 
     python -m benchmarks.startup [--runs N] [CHECKOUT ...]
 
@@ -7,8 +7,8 @@ shows the examples, which are run once before. The checkouts take turns, so that
 Wall seconds, minimum and median, and the least processor seconds, which other work on the machine changes less. The
 floor is Python doing nothing. Name an older checkout first to have a baseline.
 
-`brief` is asked in a workspace of 200 days with 100,000 messages that this checkout writes: as a hook does it when
-nothing has changed since (`brief`), and when the briefing has to be rendered (`brief anew`).
+`context` is asked in a workspace of 200 days with 100,000 messages that this checkout writes: as a hook does it when
+nothing has changed since (`context`), and when the briefing has to be rendered (`context anew`).
 """
 
 import os
@@ -29,7 +29,7 @@ from benchmarks.common import parser
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 
-COMMANDS = (("--help",), ("--version",), ("status",), ("brief",), ("brief", "anew"))
+COMMANDS = (("--help",), ("--version",), ("status",), ("context",), ("context", "anew"))
 DAYS, OF_DAY = 200, 500
 PROJECT = "kiln"
 HERE = Path(__file__).resolve().parents[1]
@@ -117,8 +117,8 @@ def main() -> None:
                 for command in (("-c", "pass"), *COMMANDS):
                     module = () if command[0] == "-c" else ("-m", "memory_pipeline.cli.main")
                     args, variables = list(command), {}
-                    if command[0] == "brief":
-                        args, variables = ["brief", "--project", str(kiln)], {"MEMORY_WORKSPACE": str(history)}
+                    if command[0] == "context":
+                        args, variables = ["context", "--project", str(kiln)], {"MEMORY_WORKSPACE": str(history)}
                     if command[-1] == "anew":
                         shutil.rmtree(history / "briefings", ignore_errors=True)
                     wall, processor, failed = call(checkout, home, *module, *args, **variables)

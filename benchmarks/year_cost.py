@@ -3,9 +3,9 @@
     python -m benchmarks.year_cost [DIR…]
 
 Reckoned, not measured; no model is asked. DIRs default to ../shared/fixtures and ../shared/more-sessions. Observing is
-what `memory estimate` says of their sessions, as the mean of one that is observed, times 25 × 365. Reflecting is once a
-day over the observations of seven such days, estimated as for days that are not observed yet. Prices are those of the
-installed genai-prices, with and without the provider's batches, in which only observing goes. Not in it: what a model
+what `memory run --estimate` says of their sessions, as the mean of one that is observed, times 25 × 365. Reflecting is
+once a day over the observations of seven such days, estimated as for days that are not observed yet. Prices are the
+installed genai-prices', with and without the provider's batches, in which only observing goes. Not in it: what a model
 thinks (billed as an answer), answers asked for again, what friction asks (one token in a hundred), and what a provider
 takes off for prompts that begin alike.
 """

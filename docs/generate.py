@@ -13,7 +13,7 @@ import dagster as dg
 
 import memory_pipeline.defs.graph
 from benchmarks import scale_model
-from memory_pipeline.cli.main import COMMANDS
+from memory_pipeline.cli.commands import ADMIN, AGENTS, SECTIONS
 from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.sources import Setting, settings_of
@@ -44,7 +44,15 @@ def graph() -> str:
 
 
 def commands() -> str:
-    return _table(("command", "does"), ((f"`memory {name}`", does) for name, does in COMMANDS.items()))
+    """Every command, by section of `memory --help`, with those of `memory agents` and `memory admin`."""
+    below = {"agents": AGENTS, "admin": ADMIN}
+    rows = []
+    for section, found in SECTIONS.items():
+        for name, does in found.items():
+            rows.append((section, f"`memory {name}`", does))
+            rows += [("", f"`memory {name} {inner}`", told) for inner, told in below.get(name, {}).items()]
+            section = ""
+    return _table(("", "command", "does"), rows)
 
 
 def assets() -> str:

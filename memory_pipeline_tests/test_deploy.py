@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from memory_pipeline.cli.main import COMMANDS, load_command
+from memory_pipeline.cli.commands import COMMANDS, load_command
 from memory_pipeline.defs.runs import dagster_yaml
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.dagster_record import postgres_of

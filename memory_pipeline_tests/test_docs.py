@@ -13,7 +13,8 @@ import pytest
 import typer
 
 import memory_pipeline
-from memory_pipeline.cli.main import COMMANDS, app, load_command
+from memory_pipeline.cli.commands import ADMIN, AGENTS, COMMANDS, load_command
+from memory_pipeline.cli.main import app
 from memory_pipeline.harnesses import HARNESSES
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.settings import Settings
@@ -46,7 +47,11 @@ NAMES = {
     "tables": set(TABLES),
     "columns": {column for table in TABLES.values() for column in table.columns},
     "agents": {harness.name for harness in HARNESSES},
-    "commands": {f"memory {name}" for name in COMMANDS},
+    "commands": {
+        *(f"memory {name}" for name in COMMANDS),
+        *(f"memory agents {name}" for name in AGENTS),
+        *(f"memory admin {name}" for name in ADMIN),
+    },
     "prompts": {path.name for path in (TOP / "prompts").glob("*.md") if path.name != "README.md"},
 }
 
@@ -128,8 +133,9 @@ def parse(words: list[str]) -> None:
         return
     command: Any = load_command(name)
     while rest and hasattr(command, "commands") and not rest[0].startswith("--"):
-        command, rest = command.commands[rest[0]], rest[1:]
-    if len(words) > 1:  # else it is only spoken of
+        inner = rest[0]
+        command, rest = load_command(inner) if inner in AGENTS | ADMIN else command.commands[inner], rest[1:]
+    if rest:  # else it is only spoken of
         command.make_context(name, list(rest))
 
 

@@ -22,7 +22,7 @@ class CannotConnectError(MemoryPipelineError):
 
 @dataclass(frozen=True)
 class Agent:
-    """A coding agent as `memory connect` and `memory hooks` know it."""
+    """A coding agent as `memory agents connect` and `memory agents hooks` know it."""
 
     name: str
     title: str

@@ -53,7 +53,7 @@ def connections(settings: Settings) -> list[Connection]:
         return []
     except (ValueError, TypeError) as error:
         raise CannotConnectError(
-            f"{path} cannot be read: {error}. Remove it and run `memory connect` again for each agent."
+            f"{path} cannot be read: {error}. Remove it and run `memory agents connect` again for each agent."
         ) from None
 
 
@@ -149,8 +149,8 @@ def _refresh(settings: Settings, connection: Connection, lines: Sequence[Line]) 
     body = body_of(decode(old), connection.key)
     if body is None or told_path(settings.memory_file) not in body:
         raise CannotConnectError(
-            f"{path}: the block of `memory connect` is gone, was edited, or is another workspace's; it is not kept up "
-            f"to date. `memory connect {connection.agent}` says more."
+            f"{path}: the block of `memory agents connect` is gone, was edited, or is another workspace's; it is not "
+            f"kept up to date. `memory agents connect {connection.agent}` says more."
         )
     if body != _body(settings, connection, lines):
         edit_file(settings, path, lambda now: connected_text(settings, connection, lines, now))

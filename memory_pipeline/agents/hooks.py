@@ -29,7 +29,8 @@ HOOK_SECONDS = 2
 """What the agent is told; the hook's own limit is less than one."""
 CONTEXT_CHARACTERS = 40_000
 """Codex cuts what a hook gives it at 10,000 unless it is told more; a brief in Japanese has as many."""
-FIRST_LINE = "// memory_pipeline: made by `memory hooks install`, undone by `memory hooks remove`."
+FIRST_LINE = "// memory_pipeline: made by `memory agents hooks install`, undone by `memory agents hooks remove`."
+FIRST_LINE_0_1 = "// memory_pipeline: made by `memory hooks install`, undone by `memory hooks remove`."
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def hooked(settings: Settings) -> dict[str, Hooked]:
         return {}
     except (ValueError, TypeError, KeyError) as error:
         raise CannotConnectError(
-            f"{path} cannot be read: {error}. Remove it and run `memory hooks install` again for each agent."
+            f"{path} cannot be read: {error}. Remove it and run `memory agents hooks install` again for each agent."
         ) from None
 
 
@@ -62,7 +63,7 @@ def hooks_file(agent: Agent) -> Path:
     """The file that names or is the hooks. Raises `CannotConnectError` for an agent that gets none."""
     if agent.hooks is None:
         raise CannotConnectError(
-            f"{agent.title} gets no hooks from us; `memory connect {agent.name}` lets it read the lines."
+            f"{agent.title} gets no hooks from us; `memory agents connect {agent.name}` lets it read the lines."
         )
     path = agent.home / agent.hooks
     older = agent.home / "plugin"  # as OpenCode named the folder first, and reads it still
@@ -158,11 +159,11 @@ def state(settings: Settings, agent: Agent) -> str:
         return ""
     data = bytes_of(Path(known.path))
     if data is None or b"memory_pipeline_hook.py" not in data:
-        return f"hooks are no longer in {known.path}; `memory hooks install {agent.name}` writes them again"
+        return f"hooks are no longer in {known.path}; `memory agents hooks install {agent.name}` writes them again"
     wanted = [part for part in _called(data) if part.startswith("/")]
     gone = [part for part in wanted if not Path(part).exists()]
     if gone:
-        return f"hooks are silent: {gone[0]} has moved; `memory hooks install {agent.name}` names the new place"
+        return f"hooks are silent: {gone[0]} has moved; `memory agents hooks install {agent.name}` names the new place"
     return "hooks" if known.after == _sha(data) else "hooks (the file was changed since)"
 
 
@@ -201,7 +202,7 @@ def _script(settings: Settings, agent: Agent) -> str:
 def _is_ours(data: bytes) -> bool:
     """Whether the script is as we wrote it."""
     first, _, body = data.partition(b"\n")
-    return first.decode("utf-8", "replace") == f"{FIRST_LINE} {_sha(body)[:12]}"
+    return first.decode("utf-8", "replace") in {f"{line} {_sha(body)[:12]}" for line in (FIRST_LINE, FIRST_LINE_0_1)}
 
 
 def _insert(text: str, path: Path, event: str, group: dict[str, Any]) -> str:

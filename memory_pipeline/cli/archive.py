@@ -1,4 +1,4 @@
-"""`memory archive`: daily logs that are done with, out of the way."""
+"""`memory admin archive`: daily logs that are done with, out of the way."""
 
 from typing import Annotated
 

@@ -32,7 +32,7 @@ def audit(
     ] = FAILING,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Check a memory file against what was said.
+    """Check a memory file against the sessions.
 
     For each line who said it when, or that nobody did, and whether it is a secret, contradicts, is stale, stands there
     twice or is no line for a memory. The file is only read. The exit code is 1 when a line is of a kind that --fail-on

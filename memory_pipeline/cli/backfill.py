@@ -85,7 +85,7 @@ def backfill(
     shows no more lines at once than ever.
     """
     if as_json and not yes:
-        raise fail("--json asks nothing: add --yes. `memory estimate --json` tells what it would take.", MISUSED)
+        raise fail("--json asks nothing: add --yes. `memory run --estimate --json` tells what it would take.", MISUSED)
     span, began = span_of(first, last, everything=False) or (date.min, date.max), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions)
     _refuse_future(settings, span)

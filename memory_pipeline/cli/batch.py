@@ -36,7 +36,7 @@ def batch(
     yes: Annotated[bool, typer.Option("--yes", help="Send without asking, within the daily budget.")] = False,
     cancel: Annotated[bool, typer.Option("--cancel", help="Have the provider end the batch that is out.")] = False,
 ) -> None:
-    """Ask the observer's model in batches, at half the price.
+    """Observe through the provider's batch API, at half the price.
 
     Takes in the answers of the batch that is out, if they are there, and sends the next one: of each session of past
     days the next request that is not answered. It waits for nothing; call it again until nothing is missing, then

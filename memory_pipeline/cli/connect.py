@@ -1,4 +1,4 @@
-"""`memory connect`: let an agent read the approved lines in each of its sessions."""
+"""`memory agents connect`: let an agent read the approved lines in each of its sessions."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.agents.agents import AGENTS, BY_NAME, Agent, CannotConnectError, agent_of, installed
-from memory_pipeline.agents.connecting import IMPORT, Connection, connected_text, connections, imported_file, told
+from memory_pipeline.agents.agents import BY_NAME, Agent, CannotConnectError, agent_of, installed
+from memory_pipeline.agents.connecting import IMPORT, Connection, connected_text, connections, imported_file
 from memory_pipeline.agents.connecting import connect as write_connection
-from memory_pipeline.agents.files import bytes_of, told_path
+from memory_pipeline.agents.files import bytes_of
 from memory_pipeline.agents.lines import Line
 from memory_pipeline.cli.agent_files import confirm, show_change, unless_unwritable
-from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.agents import AsJson, list_agents
+from memory_pipeline.cli.console import MISUSED, fail, one_sentence, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents
@@ -38,18 +39,18 @@ def connect(
     agent: Annotated[str | None, typer.Argument(metavar="[AGENT]", help=f"One of {', '.join(BY_NAME)}.")] = None,
     project: Project = None,
     yes: Yes = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what is connected as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Let an agent read the approved lines.
 
-    Shows what it would change, and asks. The lines that hold in every project go into the file that the agent reads in
-    every session, and follow MEMORY.md. Those of one project go nowhere else than into the file of that project, and
-    only with --project. Without AGENT: what is connected.
+    Shows the change and asks. Lines that hold in every project go into the file that the agent reads in every session,
+    and follow MEMORY.md. Lines of one project go only into the file of that project, with --project. Without AGENT, the
+    agents are listed.
     """
-    settings = settings_of_call()
     if agent is None:
-        _list(settings, as_json)
+        list_agents(as_json)
         return
+    settings = settings_of_call()
     with one_sentence(CannotConnectError, code=MISUSED):
         named = agent_of(agent)
     with one_sentence(CannotConnectError):
@@ -104,7 +105,7 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
             )
         confirm(yes)
         write_connection(settings, connection, lines)
-    say(f"{agent.title} reads the lines from its next session on; `memory disconnect {agent.name}` undoes it.")
+    say(f"{agent.title} reads the lines from its next session on; `memory agents disconnect {agent.name}` undoes it.")
 
 
 def _tell_lines(settings: Settings, agent: Agent, connection: Connection, lines: Sequence[Line]) -> None:
@@ -122,23 +123,12 @@ def _tell_lines(settings: Settings, agent: Agent, connection: Connection, lines:
     else:
         say(f"No line is approved yet, so none goes into {where}; `memory review` approves them.", "yellow")
     if general := count.pop(None, 0):
-        say(f"{general} hold in every project; `memory connect {agent.name}` is for those.")
+        say(f"{general} hold in every project; `memory agents connect {agent.name}` is for those.")
     if not count:
         return
     named = ", ".join(f"{name} ({number})" for name, number in sorted(count.items(), key=lambda item: str(item[0])))
-    hooks = f", or `memory hooks install {agent.name}`: its brief gives each session the lines of its project"
+    hooks = f", or `memory agents hooks install {agent.name}`: its brief gives each session the lines of its project"
     say(
-        f"{count.total()} of a single project, for no other: {named}. For those: `memory connect {agent.name} "
+        f"{count.total()} of a single project, for no other: {named}. For those: `memory agents connect {agent.name} "
         f"--project DIR` for each{hooks if agent.hooks else ''}."
     )
-
-
-def _list(settings: Settings, as_json: bool) -> None:
-    with one_sentence(CannotConnectError):
-        connected = told(settings)
-    state = {a.name: connected.get(a.name, "not connected" if a.is_installed else "not installed") for a in AGENTS}
-    if as_json:
-        print_json({"agents": state, "imported_file": str(imported_file(settings))})
-        return
-    for agent in AGENTS:
-        say_pair(agent.name, f"{state[agent.name]} ({told_path(agent.instructions())})")

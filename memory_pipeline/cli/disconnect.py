@@ -1,4 +1,4 @@
-"""`memory disconnect`: take out of an agent's file what `memory connect` put in."""
+"""`memory agents disconnect`: take out of an agent's file what `memory agents connect` put in."""
 
 from pathlib import Path
 
@@ -14,10 +14,10 @@ from memory_pipeline.settings import Settings
 
 
 def disconnect(agent: AgentName, project: Project = None, yes: Yes = False) -> None:
-    """Take the lines out of an agent's file again.
+    """Remove the lines from an agent's file.
 
-    The file is as it was before `memory connect`, with all that was written around the block since. Without --project
-    only the file for all projects is changed.
+    The file becomes what it was before `memory agents connect`, and keeps what was written around the block since.
+    Without --project only the file for all projects is changed.
     """
     settings = settings_of_call()
     with one_sentence(CannotConnectError, code=MISUSED):

@@ -16,7 +16,7 @@ def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Do what is safe without asking, then look again.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Look whether all is well, and say how to mend what is not.
+    """Check the workspace and suggest fixes.
 
     Paths, permissions, disk, time zone, session files, locks, tables, index, models, agents, and what Dagster does.
     Ends with 1 where there is a problem; a warning is none.

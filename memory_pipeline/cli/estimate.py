@@ -1,16 +1,15 @@
-"""`memory estimate`: what observing, reflecting on and looking for friction in these days would cost, with the models
-that are set."""
+"""`memory run --estimate`: the cost of observing, reflecting and looking for friction with the models that are set."""
 
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-import typer
 from rich.table import Table
 
-from memory_pipeline.cli.choosing import EVERYTHING, FIRST, LAST, SESSIONS, days_in, progress, sessions_of_call, span_of
+from memory_pipeline.cli.choosing import days_in, progress, sessions_of_call, span_of
 from memory_pipeline.cli.console import out, print_json, say
 from memory_pipeline.days import today
 from memory_pipeline.defs.runs import only_run
@@ -53,17 +52,10 @@ class Costs:
         return dict(sorted(found.items()))
 
 
-def estimate(
-    first: FIRST = None,
-    last: LAST = None,
-    everything: EVERYTHING = False,
-    sessions: SESSIONS = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the estimate as JSON.")] = False,
+def print_estimate(
+    first: str | None, last: str | None, everything: bool, sessions: list[Path] | None, *, as_json: bool
 ) -> None:
-    """Show what `memory run` would ask of the models, and the cost.
-
-    It asks no model itself.
-    """
+    """Print what `memory run` would ask of the models for these days, and the cost. No model is asked."""
     span = span_of(first, last, everything)
     settings, catalogue = sessions_of_call(sessions)
     with only_run(settings):

@@ -42,7 +42,7 @@ def forget(
         bool, typer.Option("--json", help="Print as JSON; asks nothing and needs --yes or --dry-run.")
     ] = False,
 ) -> None:
-    """Take a session, a line or words out of all that is kept.
+    """Permanently delete a session, line or phrase.
 
     A session or message goes with its own words; what others say too stays theirs. A line or a text goes wherever it
     was said. Transcripts are not touched; what is forgotten is not read from them again.

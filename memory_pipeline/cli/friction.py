@@ -43,7 +43,7 @@ def friction(
     ended: Annotated[bool, typer.Option("--ended", help="Those that have ended, in place of those that live.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List what keeps going wrong, and what would end it.
+    """List recurring problems and the changes that would end them.
 
     Corrections and failures that recur over sessions, the most severe first. With an ID it explains one: all that
     happened, the exact change, and how often it was by week.

@@ -1,4 +1,4 @@
-"""`memory hooks`: agents call the memory themselves, when a session starts and when it is compacted."""
+"""`memory agents hooks`: agents call the memory themselves, when a session starts and when it is compacted."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +23,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def hooks() -> None:
-    """Have agents ask for the memory when a session starts."""
+    """Give new sessions of an agent the brief through its hooks."""
 
 
 @app.command()
@@ -48,7 +48,7 @@ def install(agent: AgentName, yes: Yes = False) -> None:
             show_change(path, old, new)
             confirm(yes)
             write_hooks(settings, named)
-    say(f"{named.title} asks from its next session on; `memory hooks remove {named.name}` undoes it.")
+    say(f"{named.title} asks from its next session on; `memory agents hooks remove {named.name}` undoes it.")
     say(
         "A summary of a compaction mostly needs longer than the second that the hook has; then there is none of ours, "
         "and the agent makes its own."

@@ -1,4 +1,4 @@
-"""`memory identity`: whether every agent finds the files that say who it is and how it works."""
+"""`memory admin identity`: whether every agent finds the files that say who it is and how it works."""
 
 from typing import Annotated
 

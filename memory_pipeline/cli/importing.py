@@ -49,7 +49,7 @@ def importing(
         bool, typer.Option("--json", help="Print as JSON; asks nothing and needs --yes or --dry-run.")
     ] = False,
 ) -> None:
-    """Offer what other tools remember of you for review.
+    """Propose the memories of other tools for review.
 
     Read are the memories of Claude Code, Codex, Gemini CLI and claude-mem, and the AGENTS.md, CLAUDE.md and GEMINI.md
     of this project. A line that is known, or that you decided on before, is left out. Nothing is written to the files

@@ -1,4 +1,4 @@
-"""`memory index`: what is searched, and how it is made anew."""
+"""`memory admin index`: what is searched, and how it is made anew."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +24,7 @@ BASES = {MESSAGES: "what was said", COLLECTION: "observations, segments, reflect
 
 @app.callback()
 def index(context: typer.Context) -> None:
-    """Show what is searched, and make it anew.
+    """Show the search index and rebuild it.
 
     The index holds words and vectors of the tables; all of it can be made again from them.
     """
@@ -47,7 +47,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
             if row[name] is not None:
                 say_pair(f"  {name}", row[name])
     for each in old:
-        say(f"Left over: {each['folder']}, {int(str(each['bytes'])) // 10**6} MB; `memory index rebuild` removes it.")
+        say(
+            f"Left over: {each['folder']}, {int(str(each['bytes'])) // 10**6} MB; `memory admin index rebuild` deletes."
+        )
 
 
 @app.command()

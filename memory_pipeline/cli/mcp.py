@@ -8,7 +8,7 @@ from memory_pipeline.settings.extras import is_installed
 
 
 def mcp() -> None:
-    """Answer agents over MCP, on stdin and stdout.
+    """Serve agents over MCP on stdin and stdout.
 
     An agent starts it, and asks to recall, search, show, why, brief, pending and remember. For Claude Code: `claude mcp
     add memory -- memory mcp`; docs/operations.md has the others.

@@ -1,4 +1,4 @@
-"""`memory models`: the embedding models of this machine, and the only command that downloads one."""
+"""`memory admin models`: the embedding models of this machine, and the only command that downloads one."""
 
 import sys
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup
 
 @app.callback()
 def models(context: typer.Context) -> None:
-    """Show the embedding models of this machine, and fetch others.
+    """List the embedding models on this machine and fetch others.
 
     They make the vectors by which lines are compared and searched. Language models are set up by `memory setup`.
     """

@@ -24,7 +24,7 @@ def push(
     sessions: SESSIONS = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Send what was said here, redacted, to a lake in a bucket.
+    """Upload this machine's redacted sessions to a shared lake.
 
     Sessions are read and redacted on this machine. Only rows of sessions, messages and windows are sent, what is known
     of their files, and hashes of what is forgotten. No model is asked. What was sent is not sent again; a push that was

@@ -29,7 +29,7 @@ def recall(
     quotes: Annotated[bool, typer.Option("--quotes", help="Quotes only, also where a model is set.")] = False,
     as_json: asking.AsJson = False,
 ) -> None:
-    """Answer a question from what was said, with the places.
+    """Answer a question from past sessions, with citations.
 
     In quotes, the newest first where several answer it; in the words of the reflector's model where one is set, each
     sentence with its sources.

@@ -32,7 +32,7 @@ def remember(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Offer a line for MEMORY.md in your own words.
+    """Propose a line for MEMORY.md in your own words.
 
     It becomes a proposal like any other: `memory review` decides. One that holds a secret is refused, and a line that
     is pending or approved already is not added again.

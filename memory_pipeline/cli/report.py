@@ -21,7 +21,7 @@ def report(
     as_json_: Annotated[bool, typer.Option("--json", help="Print it as JSON; the page is written too.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Write the quality report, and tell what failed.
+    """Write the quality report and list failed checks.
 
     One page of HTML that needs no network, and the same as JSON beside it: every check by day, figures over time, the
     worst days with their words, what changed since last week and what to do about it.

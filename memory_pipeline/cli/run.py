@@ -18,6 +18,7 @@ from memory_pipeline.cli.choosing import (
     waiting,
 )
 from memory_pipeline.cli.console import err
+from memory_pipeline.cli.estimate import print_estimate
 from memory_pipeline.cli.running import print_outcome, report_outcome, running, until_whole
 from memory_pipeline.cli.unchanged import keep_outcome, kept_outcome
 from memory_pipeline.defs.runs import interrupts, last_words, only_run
@@ -40,14 +41,20 @@ def run(
     review: Annotated[
         bool, typer.Option("--review/--no-review", help="Bring REVIEW.md and MEMORY.md up to date.")
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only show what the models would be asked, and the cost.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary, or the estimate, as JSON.")] = False,
 ) -> None:
     """Bring the last days, or the days named, up to date.
 
     The last days are the 7 latest that have sessions. Days that are old enough are distilled with it, and the weeks and
     months that have ended with them. Where the person whose memory it is reviews on another machine, over the same
-    lake, --no-review leaves both files to that one.
+    lake, --no-review leaves both files to that one. --estimate asks no model.
     """
+    if estimate:
+        print_estimate(first, last, everything, sessions, as_json=as_json)
+        return
     span, began = span_of(first, last, everything), datetime.now(UTC)
     settings, catalogue = sessions_of_call(sessions, with_examples=review)
     workspace, days = Workspace(settings, catalogue.lake), list[date]()

@@ -27,7 +27,7 @@ def search(
     limit: asking.Limit = 10,
     as_json: asking.AsJson = False,
 ) -> None:
-    """List what was said, observed and approved that fits a query.
+    """List messages, observations and approved lines for a query.
 
     By words and by meaning, over all sessions, also those too short to be observed. `memory show ID` prints what stands
     around a hit.

@@ -1,4 +1,4 @@
-"""`memory service`: the UI, sensors and schedules whenever you are logged in."""
+"""`memory admin service`: the UI, sensors and schedules whenever you are logged in."""
 
 import shlex
 import shutil
@@ -21,7 +21,7 @@ SECONDS = 60
 
 @app.callback()
 def service() -> None:
-    """Run the UI, sensors and schedules whenever you are logged in."""
+    """Run the UI, sensors and schedules while you are logged in."""
 
 
 @app.command()
@@ -46,7 +46,7 @@ def install(port: Port = 3000, yes: Yes = False) -> None:
         confirm(yes)
         write_atomically(made.file, new, expected=old, backups=None)
     _run(made.start)
-    say(f"It is installed: http://127.0.0.1:{port}. Its output: `{made.log}`. `memory service uninstall` undoes it.")
+    say(f"Installed: http://127.0.0.1:{port}. Its output: `{made.log}`. `memory admin service uninstall` undoes it.")
 
 
 @app.command()
@@ -70,7 +70,7 @@ def status() -> None:
     """Say whether the service is installed, and how its output is read."""
     made = _service(3000)
     if not made.is_installed:
-        say(f"No service is installed: there is no {made.file}. `memory service install` makes one.")
+        say(f"No service is installed: there is no {made.file}. `memory admin service install` makes one.")
         raise typer.Exit(FAILED)
     say_pair("file", made.file)
     say_pair("output", made.log)

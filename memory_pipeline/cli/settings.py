@@ -27,7 +27,7 @@ app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup
 
 @app.callback()
 def settings(context: typer.Context, as_json: AS_JSON = False) -> None:
-    """Show what is set and where, and change it.
+    """Show the settings with their sources, and change them.
 
     `set` and `unset` write settings.toml in the workspace, which every process of it reads.
     """

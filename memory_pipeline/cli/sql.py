@@ -28,7 +28,7 @@ def sql(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="All rows as a JSON list of objects.")] = False,
 ) -> None:
-    """Ask the tables anything, in SQL.
+    """Query the tables with SQL.
 
     Every table is a view. Rows that are too wide for the window are shown as records, a column on each line.
     """

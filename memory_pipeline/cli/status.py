@@ -57,7 +57,7 @@ SECONDS = 20.0
 
 
 def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """Show what is read, not readable, out of date and pending."""
+    """Show what was read, what is out of date and what awaits review."""
     settings = active_settings()
     lake = Lake.from_settings(settings)
     catalogue = Catalogue(lake, settings)
@@ -341,7 +341,7 @@ def _print(data: dict[str, Any]) -> None:
     for sentence in data["auto_fix"]:
         say_pair("auto-fix", one_line(sentence))
     agents = "; ".join(f"{name}: {how}" if name else how for name, how in data["agents"].items())
-    say_pair("agents shown it", agents or "none; `memory connect` lists them")
+    say_pair("agents shown it", agents or "none; `memory agents connect` lists them")
     for sentence in data["auto_promotion"]:
         say_pair("auto-promotion", sentence)
     used = ", ".join(f"{n} {kind}" for kind, n in data["uses"].items())
@@ -360,7 +360,7 @@ def _say_automation(data: dict[str, Any]) -> None:
         say_pair("last made", told)
     if known := data["automation"]:
         off = [name for name, is_on in known["switches"].items() if not is_on]
-        runs = "run" if known["daemon"] else "do not run: `memory ui` or `memory service install` starts them"
+        runs = "run" if known["daemon"] else "do not run: `memory ui` or `memory admin service install` starts them"
         say_pair("sensors and schedules", runs + (f"; switched off: {', '.join(off)}" if off else ""))
         if since := known["stopped_since"]:
             say(f"{'':<24}They have not run since {since:%Y-%m-%d %H:%M} UTC, and nothing was made after that.", "red")

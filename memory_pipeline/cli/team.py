@@ -35,7 +35,7 @@ def team(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be offered.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Offer a team's memory what two of its people approved.
+    """Propose to a team's memory what two people have approved.
 
     The workspace is the team's (MEMORY_WORKSPACE). Of each person only the table `promotions` is read: the lines that
     they let into their own MEMORY.md. What two of them have, in whatever words, becomes a proposal of the team, once;

@@ -38,7 +38,7 @@ def ui(
         ),
     ] = "127.0.0.1",
 ) -> None:
-    """Start Dagster's UI and daemon; stop them with Ctrl-C."""
+    """Start Dagster's UI and daemon; Ctrl-C stops them."""
     settings = active_settings()
     with only_one(settings, "ui", f"The UI of {settings.workspace} is open already; use that one, or stop it first."):
         from memory_pipeline.defs.web_server import keep_quiet_at_first, serve

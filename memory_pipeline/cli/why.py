@@ -27,7 +27,7 @@ def why(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Show where a line comes from, back to the words that were said.
+    """Trace a line back to the messages that it comes from.
 
     Also what became of it; every message that carries it is shown with its file and line.
     """

@@ -18,7 +18,7 @@ IDENTITY = "identity_files"
 def identity_files(workspace: WorkspaceResource) -> dg.AssetCheckResult:
     """The files that agents read before MEMORY.md are there, and every link by which they are found leads to them.
 
-    It is about files, not days, so it has no partitions. `memory identity` shows the same.
+    It is about files, not days, so it has no partitions. `memory admin identity` shows the same.
 
     Fails when a file of the list is missing or empty, or a link leads elsewhere or nowhere.
     """

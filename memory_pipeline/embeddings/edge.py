@@ -187,7 +187,7 @@ class EdgeIndex:
             hits = [Hit(str(hit.id), hit.score, shown_payload(hit.payload)) for hit in shard.query(request)]
         if using == DENSE and not all(abs(hit.score) <= _MAX_COSINE for hit in hits):
             raise IndexUnavailableError(
-                f"The vectors in {self.folder} are damaged; `memory index rebuild` makes them anew."
+                f"The vectors in {self.folder} are damaged; `memory admin index rebuild` makes them anew."
             )
         return hits
 
@@ -259,7 +259,7 @@ class EdgeIndex:
                 raise
             raise IndexUnavailableError(
                 f"The vector index in {self.folder} failed ({clip(one_line(str(error)), _MAX_REASON)}); if the disk is "
-                "sound, `memory index rebuild` makes it anew."
+                "sound, `memory admin index rebuild` makes it anew."
             ) from error
 
     def _open(self, deadline: float) -> EdgeShard:

@@ -277,7 +277,7 @@ def _vectors(workspace: Workspace) -> Iterator[Finding]:
         return
     problems = vector_problems(workspace)
     for problem in problems:
-        yield Finding("index", PROBLEM, problem, _command_in(problem) or "memory index rebuild")
+        yield Finding("index", PROBLEM, problem, _command_in(problem) or "memory admin index rebuild")
     if not problems:
         yield Finding("index", OK, f"every row has its point; vectors of {workspace.settings.embedding_model}")
 
@@ -324,14 +324,14 @@ def _agents(settings: Settings) -> Iterator[Finding]:
     try:
         told = [*told_of_agents(settings).items(), *told_of_hooks(settings).items()]
     except (CannotConnectError, OSError) as error:
-        yield Finding("agents", PROBLEM, f"{error}", "memory connect")
+        yield Finding("agents", PROBLEM, f"{error}", "memory agents connect")
         return
     for name, how in told:
         is_wrong = "lost it" in how or "no longer" in how or "silent" in how
         fix = f"memory {'hooks install' if 'hooks' in how else 'connect'} {name}"
         yield Finding("agents", PROBLEM if is_wrong else OK, f"{name}: {how}", fix if is_wrong else "")
     if not told:
-        yield Finding("agents", OK, "none is shown the memory; `memory connect` lists them")
+        yield Finding("agents", OK, "none is shown the memory; `memory agents connect` lists them")
 
 
 def _review(lake: Lake) -> Iterator[Finding]:
@@ -364,7 +364,7 @@ def _automation(known: Automation | None, close_dead: Callable[[], object]) -> I
         yield Finding("daemon", OK, "it runs: new sessions are read by themselves")
     elif since := stopped_since(known, datetime.now(UTC)):
         said = f"it does not run since {since:%Y-%m-%d %H:%M} UTC, and nothing was made after that"
-        yield Finding("daemon", PROBLEM, said, "memory ui, or memory service install to have it run always")
+        yield Finding("daemon", PROBLEM, said, "memory ui, or memory admin service install to have it run always")
     else:
         yield Finding("daemon", WARNING, "it does not run, so nothing is read by itself", "memory ui")
     made = {name: at for name, at in known.succeeded.items() if at}

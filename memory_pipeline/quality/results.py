@@ -29,13 +29,13 @@ ADVICE: Mapping[str, str] = {
     "regurgitation": "The model repeats what tools printed as if somebody had said it: look at the lines below; "
     "choose another model (`memory setup`) if it goes on.",
     "high_is_rare": "Too much is marked high, so high says little: look at the day with `memory log DAY --high`.",
-    "points_equal_rows": "Run the day again, or make the index anew with `memory index rebuild`.",
-    "compared_by_meaning": "`memory index rebuild` makes the vectors that are missing.",
+    "points_equal_rows": "Run the day again, or make the index anew with `memory admin index rebuild`.",
+    "compared_by_meaning": "`memory admin index rebuild` makes the vectors that are missing.",
     "recall_loss": "A distillation lost something high: run it again; the days themselves are kept.",
     "lines_are_whole": "Rows of a distillation were changed after they were made: run it again.",
     "one_decision_each": "`memory status` says what became of MEMORY.md and how it comes back.",
     "somebody_decides": "`memory review` shows what waits, one line at a time; nothing enters MEMORY.md without you.",
-    "identity_files": "`memory identity` shows which file is missing or where a link leads.",
+    "identity_files": "`memory admin identity` shows which file is missing or where a link leads.",
 }
 """By check: what a user can do when it fails."""
 

@@ -48,7 +48,7 @@ SETTLED_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class KeptBriefing:
-    """What `memory brief` prints, and what it logs. `problems` are sentences for whoever looks."""
+    """What `memory context` prints, and what it logs. `problems` are sentences for whoever looks."""
 
     text: str
     project: str | None

@@ -150,7 +150,7 @@ def why(asked: Asked, identifier: str) -> str:
 
 
 def brief(asked: Asked, folder: str | None = None) -> str:
-    """What a session that begins in the folder should know; within the budget of `memory brief`."""
+    """What a session that begins in the folder should know; within the budget of `memory context`."""
     settings = _with_memory(asked)
     if folder and len(folder) > MAX_PATH:
         raise NothingToTellError(f"There is no folder {clip(folder, MAX_NAME)!r}.")

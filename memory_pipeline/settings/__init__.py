@@ -226,7 +226,7 @@ class KeepDaysSettings(_Group):
 class BriefSettings(_Group):
     """What a session is told when it begins."""
 
-    tokens: int = Field(2_000, ge=200, description="Most that `memory brief` prints.")
+    tokens: int = Field(2_000, ge=200, description="Most that `memory context` prints.")
 
 
 class McpSettings(_Group):

@@ -152,7 +152,7 @@ def _is_whole(weights: Path) -> bool:
 def _cannot_load(name: str, why: str) -> str:
     return (
         f"EMBEDDING_MODEL={name!r} cannot be loaded from this machine ({why}); "
-        "fetch the model first (`memory models fetch NAME`), or unset the variable for the bundled one."
+        "fetch the model first (`memory admin models fetch NAME`), or unset the variable for the bundled one."
     )
 
 

@@ -22,7 +22,7 @@ def brief(folder: Path, *, is_complete: bool = True) -> Path:
     body = f"""
 import json
 open({str(folder / "asked")!r}, "a").write(repr(sys.argv[1:]) + "\\n")
-if sys.argv[1] == "brief":
+if "--compaction" not in sys.argv:
     print({RULE!r})
 elif "--json" in sys.argv:
     print(json.dumps({{"summary": {SUMMARY!r}, "firstKeptEntryId": "x", "tokensBefore": 1, "details": {details!r}}}))

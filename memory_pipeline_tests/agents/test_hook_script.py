@@ -51,8 +51,17 @@ def test_the_brief_is_given_marked_as_data(hook: Hook, tmp_path: Path) -> None:
     assert text.splitlines()[1] == RULE
     assert text.startswith("<memory-pipeline note=") and "data" in text.splitlines()[0]
     assert text.endswith("</memory-pipeline>")
-    assert "['brief', '--project', '/somewhere/kiln']" in (tmp_path / "asked").read_text()
+    assert "['context', '--project', '/somewhere/kiln']" in (tmp_path / "asked").read_text()
     assert hook.problems() == []
+
+
+def test_settings_of_version_0_1_name_a_file_that_still_answers(
+    hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = hook.call(brief(tmp_path), "claude")
+    earlier = SCRIPT.parents[2] / "connections" / "kit" / SCRIPT.name
+    monkeypatch.setattr("memory_pipeline_tests.agents.test_hook_script.SCRIPT", earlier)
+    assert hook.call(brief(tmp_path), "claude") == now != ""
 
 
 def test_no_line_can_end_the_mark(hook: Hook, tmp_path: Path) -> None:
@@ -79,7 +88,7 @@ def test_a_compaction_gets_the_summary_of_its_session(agent: str, hook: Hook, tm
         text = json.loads(text)["summary"]
     assert text.splitlines()[1:] == [SUMMARY, "</memory-pipeline>"]
     (asked,) = map(ast.literal_eval, (tmp_path / "asked").read_text().splitlines())
-    assert asked[0] == "compaction" and asked[-2:] == ["--", "/s.jsonl"]
+    assert asked[:2] == ["context", "--compaction"] and asked[-2:] == ["--", "/s.jsonl"]
     assert "--first-kept=e9" in asked and "--tokens-before=7" in asked
 
 

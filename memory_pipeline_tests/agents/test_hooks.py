@@ -48,6 +48,16 @@ def test_what_was_not_there_is_gone_again(agent: Agent, settings: Settings) -> N
     assert hooked(settings) == {} and state(settings, agent) == ""
 
 
+def test_a_script_of_version_0_1_is_ours_and_is_replaced(settings: Settings) -> None:
+    agent = BY_NAME["pi"]
+    install(settings, agent)
+    path = hooks_file(agent)
+    now = path.read_text()
+    path.write_text(now.replace(hooks.FIRST_LINE, hooks.FIRST_LINE_0_1))
+    install(settings, agent)
+    assert path.read_text() == now
+
+
 @given(text=CONFIGS, name=st.sampled_from([agent.name for agent in NAMING]), twice=st.booleans(), lost=st.booleans())
 def test_settings_come_back_by_the_byte(
     text: str | None, name: str, twice: bool, lost: bool, tmp_path_factory: pytest.TempPathFactory
@@ -146,5 +156,5 @@ def test_hooks_that_call_what_has_moved_are_told(settings: Settings, monkeypatch
 
 
 def test_an_agent_without_hooks_is_told_what_there_is(settings: Settings) -> None:
-    with pytest.raises(CannotConnectError, match="memory connect gemini"):
+    with pytest.raises(CannotConnectError, match="memory agents connect gemini"):
         install(settings, BY_NAME["gemini"])

@@ -161,7 +161,11 @@ def test_show_of_what_is_not_there(home: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["nowhere", "/nowhere", "n" * 90_000, BINARY])
 def test_brief_and_pack_of_what_is_not_there(home: Path, name: str) -> None:
-    for args, code in ((["brief", "--project"], 0), (["pack", "--project"], 2), (["pack", "--session"], 1)):
+    for args, code in (
+        (["context", "--project"], 0),
+        (["context", "--pack", "--project"], 2),
+        (["context", "--pack", "--session"], 1),
+    ):
         out, err = told(home, *args, name, code=code)
         assert (out == "" and name[:5] in err.replace("'", "")) or name == BINARY
         assert len(err) < 1_500
@@ -332,7 +336,11 @@ def test_a_server_that_does_not_help_is_told_and_words_answer(
 def test_what_needs_no_index_asks_no_server(home: Path) -> None:
     with nobody() as url:
         message = memory_json(home, "search", RULE, env={"QDRANT_URL": url})["hits"][0]["source_id"]
-        for args in (["show", message], ["brief", "--project", str(home)], ["pack", "--project", str(home)]):
+        for args in (
+            ["show", message],
+            ["context", "--project", str(home)],
+            ["context", "--pack", "--project", str(home)],
+        ):
             done = memory(home, *args, env={"QDRANT_URL": url})
             assert done.returncode == 0
             assert url not in done.stderr

@@ -49,7 +49,7 @@ def test_a_backfill_in_batches_costs_half_and_the_run_after_it_asks_nothing(tmp_
         alone = memory_json(tmp_path / "alone", "run", *CALL, env=alone_env)
     with batch_server(quoting) as server:
         env = environment(server)
-        expected = memory_json(tmp_path, "estimate", *CALL, env=env)["total"]
+        expected = memory_json(tmp_path, "run", "--estimate", *CALL, env=env)["total"]
         said = rounds(tmp_path, server, env)
         ran = memory_json(tmp_path, "run", *CALL, env=env)
     assert server.requests == []

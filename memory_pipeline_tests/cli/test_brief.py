@@ -1,4 +1,4 @@
-"""`memory brief`: whatever is the matter, a session begins."""
+"""`memory context`: whatever is the matter, a session begins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> str:
 
 
 def test_it_prints_the_same_twice_and_logs_what_it_showed(settings: Settings, tmp_path: Path) -> None:
-    first, second = (memory(tmp_path, "brief", "--project", folder(tmp_path), env=env_of(settings)) for _ in range(2))
+    first, second = (memory(tmp_path, "context", "--project", folder(tmp_path), env=env_of(settings)) for _ in range(2))
     assert first.stdout == second.stdout
     assert "- Fire at noon. [MEMORY.md:1]" in first.stdout
     assert (first.stderr, first.returncode) == ("", 0)
@@ -45,7 +45,7 @@ def test_it_prints_the_same_twice_and_logs_what_it_showed(settings: Settings, tm
 
 
 def test_as_json(settings: Settings, tmp_path: Path) -> None:
-    found = memory_json(tmp_path, "brief", "--project", folder(tmp_path), env=env_of(settings))
+    found = memory_json(tmp_path, "context", "--project", folder(tmp_path), env=env_of(settings))
     assert found["project"] == "kiln"
     assert found["tokens"] <= found["budget"] == 2000
     assert [section["reviewed"] for section in found["sections"]] == [True, False]
@@ -54,8 +54,8 @@ def test_as_json(settings: Settings, tmp_path: Path) -> None:
 
 def test_a_project_is_asked_for_by_its_name_too(settings: Settings, tmp_path: Path) -> None:
     read_from(Lake(settings.lake_dir), "/s/one.jsonl", "sloop", "/home/ada/sloop")
-    assert memory_json(tmp_path, "brief", "--project", "sloop", env=env_of(settings))["project"] == "sloop"
-    unknown = memory(tmp_path, "brief", "--project", "cli", env=env_of(settings))
+    assert memory_json(tmp_path, "context", "--project", "sloop", env=env_of(settings))["project"] == "sloop"
+    unknown = memory(tmp_path, "context", "--project", "cli", env=env_of(settings))
     assert (unknown.stdout, unknown.returncode) == ("", 0)
     assert unknown.stderr == (
         "No briefing: There is no folder 'cli'. No session of a project 'cli' was read; known are sloop.\n"
@@ -63,30 +63,30 @@ def test_a_project_is_asked_for_by_its_name_too(settings: Settings, tmp_path: Pa
 
 
 def test_of_an_empty_workspace_a_hook_gets_nothing(tmp_path: Path) -> None:
-    found = memory(tmp_path, "brief")
+    found = memory(tmp_path, "context")
     assert (found.stdout, found.returncode) == ("", 0)
     assert found.stderr == "Nothing is remembered yet; `memory run` reads your sessions.\n"
 
 
 def test_a_wrong_setting_keeps_no_session_from_starting(settings: Settings, tmp_path: Path) -> None:
-    found = memory(tmp_path, "brief", env=env_of(settings, MEMORY_BRIEF_TOKENS="many"))
+    found = memory(tmp_path, "context", env=env_of(settings, MEMORY_BRIEF_TOKENS="many"))
     assert (found.stdout, found.returncode) == ("", 0)
     assert "MEMORY_BRIEF_TOKENS='many'" in found.stderr
-    assert memory(tmp_path, "brief", "--no-such-option", env=env_of(settings)).returncode == 2
+    assert memory(tmp_path, "context", "--no-such-option", env=env_of(settings)).returncode == 2
 
 
 def test_locks_of_a_run_are_not_waited_for(settings: Settings, tmp_path: Path) -> None:
     settings.backups.mkdir(exist_ok=True)
     with FileLock(settings.backups / "proposals.lock"), FileLock(settings.backups / "MEMORY.md.lock"):
-        found = memory(tmp_path, "brief", env=env_of(settings))
+        found = memory(tmp_path, "context", env=env_of(settings))
     assert "Fire at noon." in found.stdout
 
 
 def test_an_approved_line_is_kept_for_the_next_session(settings: Settings, tmp_path: Path) -> None:
     """A review renders it, so that a hook need not."""
     env = env_of(settings)
-    memory(tmp_path, "brief", "--project", folder(tmp_path), env=env)
-    memory(tmp_path, "brief", "--project", folder(tmp_path), env=env)
+    memory(tmp_path, "context", "--project", folder(tmp_path), env=env)
+    memory(tmp_path, "context", "--project", folder(tmp_path), env=env)
     file = next((settings.workspace / "briefings").glob("*.json"))
     before = file.read_text()
     assert memory(tmp_path, "review", "--approve", "p-20250305-001", env=env).returncode == 0

@@ -1,4 +1,4 @@
-"""`memory compaction`: a summary, or nothing and the exit code 0."""
+"""`memory context --compaction`: a summary, or nothing and the exit code 0."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ def test_as_pi_wants_it(tmp_path: Path) -> None:
     rule = user("2025-03-05T08:00:00", "Never use npm here, always use pnpm for the web client.", "first")
     path = write_session(tmp_path / "s" / "one.jsonl", rule, *conversation("2025-03-05T09:00:00"))
     options = ("--first-kept", "the parcel service 4 asked", "--tokens-before", "777", "--seconds", "60", "--json")
-    found = memory(tmp_path / "home", "compaction", str(path), *options)
+    found = memory(tmp_path / "home", "context", "--compaction", str(path), *options)
     made = json.loads(found.stdout)
     assert found.returncode == 0
     assert {"summary", "firstKeptEntryId", "tokensBefore", "details"} == set(made)
     assert (made["firstKeptEntryId"], made["tokensBefore"]) == ("the parcel service 4 asked", 777)
     assert "Never use npm here" in made["summary"]
     assert "part 4" not in made["summary"]
-    plain = memory(tmp_path / "home", "compaction", str(path), "--seconds", "60")
+    plain = memory(tmp_path / "home", "context", "--compaction", str(path), "--seconds", "60")
     assert "Never use npm here" in plain.stdout
 
 
 def test_it_fails_open(tmp_path: Path) -> None:
     for session in ("nowhere", str(tmp_path)):
-        found = memory(tmp_path / "home", "compaction", session)
+        found = memory(tmp_path / "home", "context", "--compaction", session)
         assert (found.stdout, found.returncode) == ("", 0)
         assert found.stderr.startswith("No summary: ")
-    wrong = memory(tmp_path / "home", "compaction", "x", env={"MEMORY_PACK_TOKENS": "many"})
+    wrong = memory(tmp_path / "home", "context", "--compaction", "x", env={"MEMORY_PACK_TOKENS": "many"})
     assert (wrong.stdout, wrong.returncode) == ("", 0)
     assert "MEMORY_PACK_TOKENS='many'" in wrong.stderr

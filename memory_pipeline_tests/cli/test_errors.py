@@ -113,8 +113,8 @@ def test_one_directory_by_two_spellings_is_read_once(tmp_path: Path) -> None:
     lines = [{"type": "session", "version": 3, "id": "s", "timestamp": "2026-03-02T10:00:00.000Z", "cwd": "/r"}]
     lines += [_said(i, f"Never push to main, reason {i}.") for i in range(2)]
     (sessions / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    first = memory(tmp_path, "estimate", "--sessions", f"{sessions}/../sessions/")
-    again = memory(tmp_path, "estimate", "--sessions", str(sessions))
+    first = memory(tmp_path, "run", "--estimate", "--sessions", f"{sessions}/../sessions/")
+    again = memory(tmp_path, "run", "--estimate", "--sessions", str(sessions))
     assert "1 session files, 1 new or changed." in first.stderr
     assert "1 session files, 0 new or changed." in again.stderr
 

@@ -59,8 +59,8 @@ def make(folder: Path) -> None:
             ("remember", f"the {WORD} contract of the carrier ends in May"),
             ("recall", f"what of {WORD} parcels?", "--quotes"),
             ("search", f"{OTHER} heartbeat"),
-            ("brief", "--project", "parcel-tracker"),
-            ("pack",),
+            ("context", "--project", "parcel-tracker"),
+            ("context", "--pack"),
         ):
             result = memory(folder, *command, env=own)
             assert result.returncode == 0, result.stderr
@@ -127,7 +127,7 @@ def test_words_stand_nowhere_and_nothing_brings_them_back(home: Path) -> None:
 
     assert memory(home, "run", "--all", env=env).returncode == 0
     assert places(home, WORD) == set()
-    assert memory(home, "index", "rebuild", "--yes", env=env).returncode == 0
+    assert memory(home, "admin", "index", "rebuild", "--yes", env=env).returncode == 0
     assert places(home, WORD) == set()
     messages = Lake(home / ".memory-pipeline/lake").read("messages")["text"]
     assert messages.str.contains("for [forgotten] parcels", literal=True).any()  # the rest of what was said is there

@@ -1,4 +1,4 @@
-"""`memory index`: what is searched, and how it is made anew."""
+"""`memory admin index`: what is searched, and how it is made anew."""
 
 from __future__ import annotations
 

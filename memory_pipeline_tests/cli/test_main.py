@@ -11,11 +11,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import memory_pipeline
-from memory_pipeline.cli.main import COMMANDS, MODULES, app, load_command
+from memory_pipeline.cli.commands import ADMIN, AGENTS, COMMANDS, MODULES, OLD_NAMES, load_command
+from memory_pipeline.cli.main import app
 from memory_pipeline_tests.cli.command import memory
 
 NARROW = {"COLUMNS": "80"}
@@ -50,13 +50,14 @@ def test_the_version_is_the_packages(tmp_path: Path) -> None:
     assert memory(tmp_path, "--version").stdout == f"memory-pipeline {memory_pipeline.__version__}\n"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_list_of_commands_says_what_the_command_says_of_itself(name: str) -> None:
-    own = MODULES.get(name, name)
-    target = getattr(import_module(f"memory_pipeline.cli.{own}"), own)
-    told = target.info.help if isinstance(target, typer.Typer) else inspect.getdoc(target)
-    assert told.splitlines()[0] == COMMANDS[name]
-    assert load_command(name).name == name
+def test_the_list_of_commands_says_what_each_command_says_of_itself() -> None:
+    wrong = []
+    for name, summary in (COMMANDS | AGENTS | ADMIN).items():
+        own = MODULES.get(name, name)
+        told = inspect.getdoc(getattr(import_module(f"memory_pipeline.cli.{own}"), own)) or ""
+        if told.splitlines()[0] != summary or load_command(name).name != name:
+            wrong.append((name, told))
+    assert wrong == []
 
 
 def test_the_list_of_commands_cuts_no_line() -> None:
@@ -67,19 +68,48 @@ def test_the_list_of_commands_cuts_no_line() -> None:
         ]
 
 
-@pytest.mark.parametrize("args", [["--help"], *([name, "--help"] for name in COMMANDS)], ids=" ".join)
-def test_help_fits_a_narrow_terminal_and_names_no_type_of_a_flag(args: list[str]) -> None:
-    done = CliRunner(env=NARROW).invoke(app, args, prog_name="memory")
-    assert done.exit_code == 0
-    assert done.stdout.startswith(f"Usage: {' '.join(['memory', *args[:-1]])} ")
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "<bool>" not in done.stdout and "..." not in done.stdout.replace("[ARGS]...", "").replace("{QUERY}...", "")
+def test_help_fits_a_narrow_terminal_and_names_no_type_of_a_flag() -> None:
+    named = [*COMMANDS, *(f"agents {name}" for name in AGENTS), *(f"admin {name}" for name in ADMIN)]
+    for args in ([], *(name.split() for name in named)):
+        done = CliRunner(env=NARROW).invoke(app, [*args, "--help"], prog_name="memory")
+        assert done.exit_code == 0, args
+        assert done.stdout.startswith(f"Usage: {' '.join(['memory', *args])} ")
+        assert max(map(len, done.stdout.splitlines())) <= 80, args
+        text = done.stdout.replace("[ARGS]...", "").replace("{QUERY}...", "")
+        assert "<bool>" not in text and "..." not in text, args
+
+
+def test_an_old_name_calls_the_new_command_and_is_not_listed() -> None:
+    listed = CliRunner(env=NARROW).invoke(app, ["--help"]).stdout
+    for old, new in OLD_NAMES.items():
+        asked, done = (CliRunner(env=NARROW).invoke(app, [*words, "--help"]) for words in (new.split(), [old]))
+        assert done.stdout == asked.stdout and done.exit_code == 0
+        assert done.stderr == f"`memory {old}` is now `memory {new}`; the next release drops the old name.\n"
+        assert f"  {old} " not in listed
+
+
+def test_old_names_take_their_old_arguments(tmp_path: Path) -> None:
+    cases = {
+        ("compaction", "--seconds=1", "--json", "--", "nowhere"): (0, "No summary: "),
+        ("pack", "--session", "nowhere"): (1, "nowhere"),
+        ("brief", "--project", f"{tmp_path}"): (0, "Nothing is remembered"),
+    }
+    for args, (code, said) in cases.items():
+        done = memory(tmp_path, *args)
+        assert (done.returncode, done.stdout) == (code, ""), args
+        assert said in done.stderr.splitlines()[-1]
+
+
+def test_a_form_of_the_context_is_named_once(tmp_path: Path) -> None:
+    for args in (["--pack", "--compaction", "s"], ["--compaction"], ["some-session"]):
+        done = memory(tmp_path, "context", *args)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
 
 
 def test_a_command_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     done = memory(tmp_path, "statu")
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == "Error: No such command 'statu'. Did you mean 'status', 'estimate', 'setup'?"
+    assert done.stderr.splitlines()[-1] == "Error: No such command 'statu'. Did you mean 'status', 'setup'?"
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

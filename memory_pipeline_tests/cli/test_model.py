@@ -1,4 +1,4 @@
-"""`memory run` and `memory estimate` with a model: whole days through Dagster, over real HTTP to loopback."""
+"""`memory run` and `memory run --estimate` with a model: whole days through Dagster, over real HTTP to loopback."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_run_over_fixtures_and_the_same_again_asks_nothing(tmp_path: Path) -> 
         shutil.copy(SHARED / "fixtures" / name, sessions / name)
     call = ("--all", "--sessions", str(sessions))
     with openai_server(quoting) as server:
-        expected = memory_json(tmp_path, "estimate", *call, env=environment(server))
+        expected = memory_json(tmp_path, "run", "--estimate", *call, env=environment(server))
         assert server.requests == []
         first = memory_json(tmp_path, "run", *call, env=environment(server))
         asked = len(server.requests)
@@ -70,7 +70,7 @@ def test_a_run_over_fixtures_and_the_same_again_asks_nothing(tmp_path: Path) -> 
         tables = {p.name: p.read_bytes() for p in (tmp_path / ".memory-pipeline/lake").rglob("*.parquet")}
         second = memory_json(tmp_path, "run", *call, env=environment(server))
         assert len(server.requests) == asked
-        assert memory_json(tmp_path, "estimate", *call, env=environment(server))["total"]["calls"] == 0
+        assert memory_json(tmp_path, "run", "--estimate", *call, env=environment(server))["total"]["calls"] == 0
     assert {p.name: p.read_bytes() for p in (tmp_path / ".memory-pipeline/lake").rglob("*.parquet")} == tables
     assert first["failure"] is second["failure"] is None
     assert first["windows"]["left"] == 0 and first["checks"]["failing"].keys() <= {"observations/compression_ratio"}
@@ -92,10 +92,10 @@ def test_what_both_models_were_said_to_cost_is_near_what_they_did(tmp_path: Path
     with openai_server(both) as server:
         reflector = {"REFLECTOR_MODEL": "openai:other", "REFLECTOR_BASE_URL": server.url, "REFLECTOR_PRICE": "10/30"}
         env = environment(server, MEMORY_DAILY_BUDGET_USD="50", OBSERVER_PRICE="1/3", **reflector)
-        said = memory_json(tmp_path, "estimate", *call, env=env)
+        said = memory_json(tmp_path, "run", "--estimate", *call, env=env)
         assert server.requests == []
         summary = memory_json(tmp_path, "run", *call, env=env)
-        assert memory_json(tmp_path, "estimate", *call, env=env)["total"]["calls"] == 0
+        assert memory_json(tmp_path, "run", "--estimate", *call, env=env)["total"]["calls"] == 0
     ledger = lake(tmp_path).read("ledger").filter(~pl.col("cached"))
     assert summary["failure"] is None and summary["checks"]["failing"].keys() <= {"observations/compression_ratio"}
     for stage in ("observations", "reflections"):
@@ -249,21 +249,27 @@ def test_a_missing_key_is_told_before_anything_is_asked(tmp_path: Path) -> None:
 
 def test_estimating_for_a_person(tmp_path: Path) -> None:
     with openai_server(quoting) as server:
-        result = memory(tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES), env=environment(server))
+        result = memory(tmp_path, "run", "--estimate", "--all", "--sessions", str(EXAMPLES), env=environment(server))
         assert server.requests == []
     assert result.returncode == 0, result.stderr
     assert "2026-03" in result.stdout and "Nothing was asked" in result.stdout
     assert "OPENAI" not in result.stdout
     broke = {"OBSERVER_MODEL": "openai:gpt-5-mini", "MEMORY_DAILY_BUDGET_USD": "0"}
-    assert "never done" in memory(tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES), env=broke).stdout
-    nothing = memory(tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES))
+    assert "never done" in memory(tmp_path, "run", "--estimate", "--all", "--sessions", str(EXAMPLES), env=broke).stdout
+    nothing = memory(tmp_path, "run", "--estimate", "--all", "--sessions", str(EXAMPLES))
     assert "No model is set for observations (OBSERVER_MODEL)" in nothing.stdout
     assert "No model is set for reflections (REFLECTOR_MODEL)" in nothing.stdout
     assert "Distillations are made without a model and cost nothing." in nothing.stdout
     reflecting = memory(
-        tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES), env={"REFLECTOR_MODEL": "openai:gpt-5-mini"}
+        tmp_path,
+        "run",
+        "--estimate",
+        "--all",
+        "--sessions",
+        str(EXAMPLES),
+        env={"REFLECTOR_MODEL": "openai:gpt-5-mini"},
     )
     assert "reflections" in reflecting.stdout and "by hand" in reflecting.stdout
     unknown = {"OBSERVER_MODEL": "my-model -p"}
-    unpriced = memory(tmp_path, "estimate", "--all", "--sessions", str(EXAMPLES), env=unknown)
+    unpriced = memory(tmp_path, "run", "--estimate", "--all", "--sessions", str(EXAMPLES), env=unknown)
     assert "unknown" in unpriced.stdout and "OBSERVER_PRICE" in unpriced.stdout

@@ -1,4 +1,4 @@
-"""`memory models fetch` downloads a whole model or leaves nothing, with the hub's real client and a hub on loopback."""
+"""`memory admin models fetch` downloads a whole model or nothing, with the real client of a hub on loopback."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
 
 
 def models(tmp_path: Path, url: str, *args: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """`memory models ARGS` in a process of its own: the client reads the hub's address when it is imported."""
-    return python(tmp_path, "-m", "memory_pipeline.cli.main", "models", *args, HF_ENDPOINT=url, **more)
+    """`memory admin models ARGS` in a process of its own: the client reads the hub's address when it is imported."""
+    return python(tmp_path, "-m", "memory_pipeline.cli.main", "admin", "models", *args, HF_ENDPOINT=url, **more)
 
 
 def python(tmp_path: Path, *args: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -60,7 +60,7 @@ def test_a_model_is_fetched_shown_and_used_without_the_network(tmp_path: Path, h
     assert not any("pytorch_model.bin" in path or "onnx" in path for path in kept(tmp_path))
     rows = json.loads(models(tmp_path, "http://127.0.0.1:9", "list", "--json", EMBEDDING_MODEL=NAME).stdout)
     assert rows["problem"] is None
-    assert [(row["name"], row["is_active"], row["compares_lines"]) for row in rows["models"]] == [
+    assert [(row["name"], row["is_active"], row["compares_lines"]) for row in rows["admin", "models"]] == [
         ("all-MiniLM-L6-v2", False, True),
         (NAME, True, False),
     ]

@@ -14,7 +14,8 @@ def test_it_says_when_it_is_rebuilt(tmp_path: Path) -> None:
     kiln = tmp_path / "kiln"
     kiln.mkdir()
     first, second, third = (
-        memory(tmp_path, "pack", "--project", str(kiln), *options, env=env) for options in ([], [], ["--rebuild"])
+        memory(tmp_path, "context", "--pack", "--project", str(kiln), *options, env=env)
+        for options in ([], [], ["--rebuild"])
     )
     assert "Keep bricks dry." in first.stdout
     assert first.stdout == second.stdout == third.stdout
@@ -24,7 +25,7 @@ def test_it_says_when_it_is_rebuilt(tmp_path: Path) -> None:
         "Rebuilt: asked for.\n",
     ]
     assert [use["kind"] for _, use in uses(settings)] == ["pack", "pack"]
-    assert memory_json(tmp_path, "pack", "--project", str(kiln), env=env)["rebuilt"] is None
+    assert memory_json(tmp_path, "context", "--pack", "--project", str(kiln), env=env)["rebuilt"] is None
 
 
 def test_a_project_is_asked_for_by_its_name_too(tmp_path: Path) -> None:
@@ -33,10 +34,10 @@ def test_a_project_is_asked_for_by_its_name_too(tmp_path: Path) -> None:
         put(lake, "observations", observation(f"Of {name}.", project=name))
         read_from(lake, f"/s/{name}.jsonl", name, f"/home/ada/{name}", name)
     env = {"MEMORY_WORKSPACE": str(settings.workspace)}
-    found = memory_json(tmp_path, "pack", "--project", "Kiln", env=env)
+    found = memory_json(tmp_path, "context", "--pack", "--project", "Kiln", env=env)
     assert found["project"] == "kiln"
     assert "Of kiln." in found["text"] and "Of sloop." not in found["text"]
-    unknown = memory(tmp_path, "pack", "--project", "cli", env=env)
+    unknown = memory(tmp_path, "context", "--pack", "--project", "cli", env=env)
     assert (unknown.stdout, unknown.returncode) == ("", 2)
     assert unknown.stderr == (
         "There is no folder 'cli'. No session of a project 'cli' was read; known are kiln, sloop.\n"
@@ -44,9 +45,9 @@ def test_a_project_is_asked_for_by_its_name_too(tmp_path: Path) -> None:
 
 
 def test_wrong_calls(tmp_path: Path) -> None:
-    empty = memory(tmp_path, "pack")
+    empty = memory(tmp_path, "context", "--pack")
     assert (empty.stdout, empty.returncode) == ("", 0)
     assert "Nothing is remembered yet" in empty.stderr
-    unknown = memory(tmp_path, "pack", "--session", "nowhere")
+    unknown = memory(tmp_path, "context", "--pack", "--session", "nowhere")
     assert unknown.returncode == 1
     assert "'nowhere' is no file" in unknown.stderr

@@ -43,7 +43,7 @@ def test_what_fails_is_named_with_its_words_and_what_to_do(home: Path) -> None:
     assert told.returncode == 0, told.stderr
     assert "results failed" in told.stdout
     assert "embeddings/points_equal_rows" in told.stdout
-    assert "memory index rebuild" in told.stdout
+    assert "memory admin index rebuild" in told.stdout
     made = memory_json(home, "report", "--json")
     (failed,) = [c for c in made["checks"] if c["check"] == "embeddings/points_equal_rows"]
     assert failed["failed"][0]["reason"]
@@ -81,7 +81,7 @@ def test_status_knows_when_each_stage_ran_and_what_is_switched_on(home: Path) ->
     assert known["automation"]["daemon"] is False
     assert known["automation"]["switches"]["reflect_at_six"] is True
     assert known["sizes"]["tables"] > 0 and known["sizes"]["index"] > 0
-    assert "`memory service install` starts them" in memory(home, "status").stdout
+    assert "`memory admin service install` starts them" in memory(home, "status").stdout
 
 
 def test_a_workspace_without_runs_has_a_page_that_says_so(tmp_path: Path) -> None:

@@ -116,7 +116,9 @@ def test_what_it_would_cost_is_what_the_estimate_says(folder: Path, monkeypatch:
     outlook = outlook_of(load_settings())
     assert isinstance(outlook, Outlook)
     monkeypatch.setenv("OBSERVER_MODEL", "nobody -p")
-    estimated = json.loads(CliRunner().invoke(app, ["estimate", "--all", "--json"]).stdout)["stages"]["observations"]
+    estimated = json.loads(CliRunner().invoke(app, ["run", "--estimate", "--all", "--json"]).stdout)["stages"][
+        "observations"
+    ]
     assert (outlook.looked_at, outlook.days) == (4, 4)
     for name in ("calls", "input_tokens", "output_tokens"):
         assert abs(getattr(outlook.backlog, name) - estimated[name]) <= 4  # of rounding the mean

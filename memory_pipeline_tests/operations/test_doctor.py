@@ -229,7 +229,7 @@ def test_agents_that_lost_the_memory_are_a_problem(settings: Settings, monkeypat
 
     monkeypatch.setattr(doctor, "told_of_agents", told)
     lost, well = of(settings, "agents")
-    assert (lost.level, lost.fix, well.level) == (PROBLEM, "memory connect claude", OK)
+    assert (lost.level, lost.fix, well.level) == (PROBLEM, "memory agents connect claude", OK)
 
 
 def test_a_missing_encoder_of_phrases_is_a_warning_with_the_command(

@@ -179,15 +179,15 @@ def test_the_check_names_what_is_broken(home: Path) -> None:
 
 def test_the_command(home: Path) -> None:
     env = {"MEMORY_IDENTITY_DIRECTORY": "~/agents", "MEMORY_IDENTITY_LINKS": "~/gone.md"}
-    broken = memory(home, "identity", env=env)
+    broken = memory(home, "admin", "identity", env=env)
     assert broken.returncode == 1
     assert f"1. {home}/agents/SOUL.md: present" in broken.stdout
     assert f"-> {home}/gone.md: missing. Link it: `ln -sfn" in broken.stdout
     (home / "gone.md").symlink_to(home / "agents" / "AGENTS.md")
-    assert [x["state"] for x in memory_json(home, "identity", env=env)["links"]] == ["resolves"]
+    assert [x["state"] for x in memory_json(home, "admin", "identity", env=env)["links"]] == ["resolves"]
 
 
 def test_the_command_without_a_directory(home: Path) -> None:
-    off = memory(home, "identity")
+    off = memory(home, "admin", "identity")
     assert off.returncode == 0
     assert "MEMORY_IDENTITY_DIRECTORY" in off.stdout

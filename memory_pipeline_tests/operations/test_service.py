@@ -72,24 +72,24 @@ def test_installed_and_taken_away(tmp_path: Path) -> None:
     env = {"PATH": f"{tools}:/usr/bin:/bin", "MEMORY_USER_NAME": "Ada", "OPENAI_API_KEY": "sk-of-ada"}
     unit = tmp_path / ".config/systemd/user/memory-pipeline.service"
 
-    refused = memory(tmp_path, "service", "install", env=env)
+    refused = memory(tmp_path, "admin", "service", "install", env=env)
     assert refused.returncode == 2 and not unit.exists() and not asked.exists()
     assert "ExecStart=" in refused.stdout
 
-    done = memory(tmp_path, "service", "install", "--yes", "--port", "3777", env=env)
+    done = memory(tmp_path, "admin", "service", "install", "--yes", "--port", "3777", env=env)
     assert done.returncode == 0, done.stderr
     assert "does not have MEMORY_USER_NAME; `memory settings set`" in done.stdout
     assert "does not have OPENAI_API_KEY, since keys are not written" in done.stdout
     assert "--port 3777" in unit.read_text("utf-8")
     assert "Ada" not in unit.read_text("utf-8") and "sk-of-ada" not in unit.read_text("utf-8")
     assert asked.read_text().splitlines() == ["--user daemon-reload", "--user enable --now memory-pipeline.service"]
-    assert memory(tmp_path, "service", "status", env=env).returncode == 0
+    assert memory(tmp_path, "admin", "service", "status", env=env).returncode == 0
 
-    gone = memory(tmp_path, "service", "uninstall", "--yes", env=env)
+    gone = memory(tmp_path, "admin", "service", "uninstall", "--yes", env=env)
     assert gone.returncode == 0, gone.stderr
     assert not unit.exists()
     assert asked.read_text().splitlines()[-1] == "--user disable --now memory-pipeline.service"
-    again = memory(tmp_path, "service", "uninstall", "--yes", env=env)
+    again = memory(tmp_path, "admin", "service", "uninstall", "--yes", env=env)
     assert again.returncode == 1 and "No service is installed" in again.stderr
 
 
@@ -99,6 +99,6 @@ def test_a_manager_that_refuses_is_told(tmp_path: Path) -> None:
     tools.mkdir()
     (tools / "systemctl").write_text("#!/bin/sh\necho Failed to connect to bus >&2\nexit 1\n")
     (tools / "systemctl").chmod(0o755)
-    done = memory(tmp_path, "service", "install", "--yes", env={"PATH": f"{tools}:/usr/bin:/bin"})
+    done = memory(tmp_path, "admin", "service", "install", "--yes", env={"PATH": f"{tools}:/usr/bin:/bin"})
     assert done.returncode == 0
     assert "Failed to connect to bus" in done.stderr

@@ -107,7 +107,7 @@ def test_a_hook_shows_the_rule_until_it_is_removed(connected: Connected, monkeyp
     call(monkeypatch, connected, brief(connected.folder))
     hooks.install(connected.settings, agent)
     assert connected.is_shown(RULE)
-    assert f"['brief', '--project', '{connected.harness.cwd}']" in (connected.folder / "asked").read_text()
+    assert f"['context', '--project', '{connected.harness.cwd}']" in (connected.folder / "asked").read_text()
     hooks.remove(connected.settings, agent)
     assert not connected.is_shown(RULE)
 
@@ -150,7 +150,7 @@ def test_a_compaction_is_given_the_summary(connected: Connected, monkeypatch: py
     assert SUMMARY in json.dumps(model.requests[2:]) and SUMMARY not in json.dumps(model.requests[:2])
     assert RULE in json.dumps(model.requests[-1])
     asked = [ast.literal_eval(line) for line in (connected.folder / "asked").read_text().splitlines()]
-    (compaction,) = [arguments for arguments in asked if arguments[0] == "compaction"]
+    (compaction,) = [arguments for arguments in asked if "--compaction" in arguments]
     assert compaction[-1]
 
 

@@ -90,7 +90,7 @@ def test_a_kept_briefing_loads_no_table_library(settings: Settings, tmp_path: Pa
     kiln.mkdir()
     briefing_for(settings, kiln)
     code = (
-        f"import sys; sys.argv = ['memory', 'brief', '--project', {str(kiln)!r}]\n"
+        f"import sys; sys.argv = ['memory', 'context', '--project', {str(kiln)!r}]\n"
         "from memory_pipeline.cli.main import app\n"
         "try: app()\n"
         "except SystemExit: pass\n"

@@ -295,7 +295,7 @@ def test_vectors_that_are_noise_are_told(opened: Workspace, encoder: FakeEncoder
     assert results.hits[0].text == TTL
     assert results.notes == (
         f"Answered by words from the tables: The vectors in {folder} are damaged; "
-        "`memory index rebuild` makes them anew.",
+        "`memory admin index rebuild` makes them anew.",
     )
 
 

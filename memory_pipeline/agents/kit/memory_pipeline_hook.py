@@ -3,7 +3,7 @@
     python -I -S memory_pipeline_hook.py WORKSPACE MEMORY AGENT EVENT < payload.json
 
 It never keeps a session waiting: after `SECONDS` it is over, whatever hangs, and the process group of `memory` is
-killed. It fails open: exit code 0 and no output whatever is wrong, with one line in `agents/hooks.log` of the
+killed. It fails open: exit code 0 and no output whatever is wrong, with one line in `connections/hooks.log` of the
 workspace. It imports nothing of the package, because that alone may take as long as there is time.
 """
 
@@ -66,12 +66,12 @@ def main(workspace: str, memory: str, agent: str, event: str) -> None:
 def _arguments(agent: str, event: str, payload: dict[str, Any]) -> list[str]:
     """What `memory` is asked. Raises `_NoAnswerError` for a compaction of nobody knows what."""
     if event == "start":
-        return ["brief", "--project", str(payload.get("cwd") or Path.cwd())]
+        return ["context", "--project", str(payload.get("cwd") or Path.cwd())]
     session = payload.get("transcript_path") or payload.get("session_id")
     if not session:
         raise _NoAnswerError("the agent did not say which session is compacted")
     left = max(0.1, BEGAN + SECONDS - time.monotonic() - STARTING)
-    arguments = ["compaction", f"--seconds={left:.2f}", *(["--json"] if agent == "pi" else [])]
+    arguments = ["context", "--compaction", f"--seconds={left:.2f}", *(["--json"] if agent == "pi" else [])]
     for option in ("first_kept", "tokens_before"):
         if option in payload:
             arguments.append(f"--{option.replace('_', '-')}={payload[option]}")

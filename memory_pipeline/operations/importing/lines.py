@@ -42,7 +42,7 @@ _WRITTEN_BY_TOOLS = re.compile(
     r"|<claude-mem-context>.*?</claude-mem-context>",
     re.DOTALL,
 )
-"""The block of `memory connect`, and what claude-mem puts into a CLAUDE.md."""
+"""The block of `memory agents connect`, and what claude-mem puts into a CLAUDE.md."""
 _POINTER = re.compile(r"\[[^\]]+\]\([^)]+\)(?:\s*$|\s*[-–—:])|@[\w./~-]+$|[\w./-]+\.md\b(?:\s*$|\s*[-–—:])")
 _TASK = re.compile(r"\[[ xX]\]\s")
 _EXPLAINS = re.compile(r"\*\*(?:Why|How to apply|Reason|Example)\b[^*]*\*\*", re.IGNORECASE)

@@ -105,7 +105,7 @@ class ContextFiles:
         return lines[:fitting], len(lines) - fitting
 
     def _read(self, path: Path | None) -> str:
-        """Without what only a program reads; empty where there is no such file. `memory identity` tells why."""
+        """Without what only a program reads; empty where there is no such file. `memory admin identity` tells why."""
         try:
             if path is None or not path.is_file():  # a pipe would never answer
                 return ""

@@ -231,7 +231,7 @@ def test_a_day_with_notes_and_no_session_can_be_run(tmp_path: Path) -> None:
     env = {"MEMORY_SESSION_DIRS": str(tmp_path / "sessions"), "MEMORY_ARCHIVE_AFTER_DAYS": "7"}
     run = memory_json(tmp_path, "run", "--all", env=env)
     assert (run["days"], run["proposals"]["pending"]) == ([f"{DAY}", "2025-03-08"], 1)
-    assert memory_json(tmp_path, "archive", env=env)["moved"] == [f"{DAY}", "2025-03-08"]
+    assert memory_json(tmp_path, "admin", "archive", env=env)["moved"] == [f"{DAY}", "2025-03-08"]
     assert "all up to date" in memory(tmp_path, "run", "--all", env=env).stderr
     assert [p.name for p in work.settings.log_dir.glob("*.md")] in ([], [f"{today(work.settings.zone)}.md"])
 
@@ -317,17 +317,19 @@ def test_the_command_archives_and_says_what_stays(tmp_path: Path) -> None:
     work.write("# 2025-03-05\n")
     work.write(LOG, day_after(1))
     (work.settings.lake_dir / "sessions").mkdir(parents=True)
-    off = memory(tmp_path, "archive")
+    off = memory(tmp_path, "admin", "archive")
     assert (off.returncode, "Archiving is off" in off.stderr) == (2, True)
     env = {"MEMORY_ARCHIVE_AFTER_DAYS": "7"}
-    dry = memory_json(tmp_path, "archive", "--dry-run", env=env)
+    dry = memory_json(tmp_path, "admin", "archive", "--dry-run", env=env)
     assert (dry["dry_run"], dry["moved"], list(dry["waiting"])) == (True, ["2025-03-05"], ["2025-03-06"])
-    done = memory(tmp_path, "archive", env=env)
+    done = memory(tmp_path, "admin", "archive", env=env)
     assert done.returncode == 0
     assert f"2025-03-05 is archived as {work.settings.archived_log(DAY)}" in done.stdout
     assert "2025-03-06 stays: it was not reflected on; `memory run --from 2025-03-06 --to 2025-03-06`" in done.stdout
     assert memory(tmp_path, "log", "2025-03-05", env=env).stdout == "# 2025-03-05\n"
-    assert memory(tmp_path, "archive", env={"MEMORY_ARCHIVE_AFTER_DAYS": "99999"}).stdout.endswith("days old.\n")
+    assert memory(tmp_path, "admin", "archive", env={"MEMORY_ARCHIVE_AFTER_DAYS": "99999"}).stdout.endswith(
+        "days old.\n"
+    )
 
 
 def test_the_job_archives_and_is_red_where_something_is_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,125 @@
+"""The commands by name and one line each, and the group that imports the module of one only when it is called.
+
+With a module come polars or Dagster; so `memory --help`, `--version` and completing a command's name are quick.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from memory_pipeline.cli.console import err
+
+SECTIONS = {
+    "Every day": {
+        "run": "Bring the last days, or the days named, up to date.",
+        "status": "Show what was read, what is out of date and what awaits review.",
+        "open": "Review, search and read the memory in the browser.",
+        "review": "Decide on the pending proposals, key by key.",
+        "remember": "Propose a line for MEMORY.md in your own words.",
+        "friction": "List recurring problems and the changes that would end them.",
+        "log": "Show the log of a day, memory/YYYY-MM-DD.md.",
+    },
+    "Ask": {
+        "recall": "Answer a question from past sessions, with citations.",
+        "search": "List messages, observations and approved lines for a query.",
+        "show": "Show the messages around one, or the messages of a session.",
+        "why": "Trace a line back to the messages that it comes from.",
+        "sql": "Query the tables with SQL.",
+    },
+    "Agents": {
+        "agents": "List agents, connect them to the memory, install hooks.",
+        "context": "Print what a new or a compacted session should know.",
+        "mcp": "Serve agents over MCP on stdin and stdout.",
+    },
+    "Set up and look after": {
+        "setup": "Choose a model, try it and set it.",
+        "settings": "Show the settings with their sources, and change them.",
+        "doctor": "Check the workspace and suggest fixes.",
+        "import": "Propose the memories of other tools for review.",
+        "forget": "Permanently delete a session, line or phrase.",
+        "audit": "Check a memory file against the sessions.",
+        "report": "Write the quality report and list failed checks.",
+        "ui": "Start Dagster's UI and daemon; Ctrl-C stops them.",
+        "admin": "Manage the index, models, archive, identity and service.",
+    },
+    "Long histories and teams": {
+        "backfill": "Bring all days of a range up to date, month by month.",
+        "batch": "Observe through the provider's batch API, at half the price.",
+        "push": "Upload this machine's redacted sessions to a shared lake.",
+        "team": "Propose to a team's memory what two people have approved.",
+    },
+}
+"""By section of `memory --help`: each command with the first line of its docstring. The command is the function
+`memory_pipeline.cli.NAME.NAME`, or the Typer `memory_pipeline.cli.NAME.app` where it has commands of its own."""
+COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
+AGENTS = {
+    "connect": "Let an agent read the approved lines.",
+    "disconnect": "Remove the lines from an agent's file.",
+    "hooks": "Give new sessions of an agent the brief through its hooks.",
+}
+"""The commands of `memory agents`, but for its own."""
+ADMIN = {
+    "index": "Show the search index and rebuild it.",
+    "models": "List the embedding models on this machine and fetch others.",
+    "archive": "Move old daily logs to memory/archive/.",
+    "identity": "Check the files that say who your agents are.",
+    "service": "Run the UI, sensors and schedules while you are logged in.",
+}
+"""The commands of `memory admin`."""
+OLD_NAMES = {
+    **{name: f"agents {name}" for name in AGENTS},
+    **{name: f"admin {name}" for name in ADMIN},
+    "brief": "context",
+    "pack": "context --pack",
+    "compaction": "context --compaction",
+    "estimate": "run --estimate",
+}
+"""Commands of version 0.1, which answer for one release more, with what is called in their place."""
+MODULES = {"import": "importing"}
+"""Of a name that Python keeps for itself, the one that is used in its place."""
+
+
+class LazyGroup(TyperGroup):
+    """Lists placeholders, which have all that a list shows, and imports the command that is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        is_placeholder = name in (COMMANDS | AGENTS | ADMIN)
+        return name, load_command(name) if name and command and is_placeholder else command, rest
+
+
+class MainGroup(LazyGroup):
+    """The commands of `memory` in sections; old names answer without being listed."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        if new := OLD_NAMES.get(args[0]):
+            err.print(f"`memory {args[0]}` is now `memory {new}`; the next release drops the old name.", style="dim")
+            args = [*new.split(), *args[1:]]
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", summary) for name, summary in commands.items()])
+
+
+def load_command(name: str) -> Any:
+    """The command with its options."""
+    own = MODULES.get(name, name)
+    module = import_module(f"memory_pipeline.cli.{own}")
+    if not hasattr(module, "app"):  # without commands of its own
+        one = typer.Typer(add_completion=False, rich_markup_mode=None)
+        one.command(name)(getattr(module, own))
+        return typer.main.get_command(one)
+    group = typer.main.get_command(module.app)
+    group.name = name
+    return group
+
+
+def add_placeholders(app: typer.Typer, commands: Mapping[str, str]) -> None:
+    for name, summary in commands.items():
+        app.command(name, help=summary)(lambda: None)

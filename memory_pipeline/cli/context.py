@@ -1,0 +1,191 @@
+"""`memory context`: the brief, the context pack and the summary of a compaction, for hooks and for whoever builds the
+context of a session.
+
+Hooks call for the brief and the summary, which therefore fail open: whatever is wrong, the exit code is 0 and the
+reason goes to stderr.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json
+from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.recall.folders import UnknownProjectError, existing_folder, place_asked_for
+from memory_pipeline.recall.kept_briefing import KeptBriefing, briefing_for
+from memory_pipeline.recall.usage import log_use
+from memory_pipeline.sessions.projects import Place
+from memory_pipeline.settings import Settings, load_settings
+
+_BEGAN = time.monotonic()
+"""The imports that follow count towards the time of a summary."""
+
+
+def context(
+    session: Annotated[
+        str | None,
+        typer.Argument(metavar="SESSION", help="A session's file or id, for --compaction or --pack."),
+    ] = None,
+    pack: Annotated[
+        bool, typer.Option("--pack", help="Print the context pack: what precedes the messages of a session.")
+    ] = False,
+    compaction: Annotated[
+        bool, typer.Option("--compaction", help="Print a summary of SESSION, which is being compacted.")
+    ] = False,
+    project: Annotated[
+        str | None,
+        typer.Option(metavar="DIR|NAME", help="Folder or name of the project; the current folder's by default."),
+    ] = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="With --pack: rank again; prompt caches lose the old pack.")
+    ] = False,
+    catch_up: Annotated[
+        bool, typer.Option("--catch-up", help="With --pack: condense the messages that exceed the working tier.")
+    ] = False,
+    first_kept: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="With --compaction: the first entry that stays; earlier ones are summarised."),
+    ] = None,
+    tokens_before: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="With --compaction: size of the context as the agent counts it."),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=60, help="With --compaction: time limit, after which what is known is used.")
+    ] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON; a summary as pi's hook expects it.")] = False,
+    session_option: Annotated[str | None, typer.Option("--session", hidden=True)] = None,
+) -> None:
+    """Print what a new or a compacted session should know.
+
+    By default the brief: approved lines, the last tasks of the project, what awaits review, and recent work. It stays
+    the same until something changes. --pack prints a longer text that is the same to the byte until it is rebuilt;
+    stderr says when and why. --compaction summarises one session from its file alone, without a model.
+    """
+    named = session or session_option
+    if pack and compaction:
+        raise fail("--pack and --compaction exclude each other.", MISUSED)
+    if compaction:
+        if not named:
+            raise fail("--compaction needs the session's file or its id.", MISUSED)
+        _compaction(named, first_kept, tokens_before, seconds, as_json)
+    elif pack:
+        _pack(project, named, rebuild, catch_up, as_json)
+    elif named:
+        raise fail("SESSION is for --pack and --compaction; --project names the folder of a brief.", MISUSED)
+    else:
+        _brief(project, as_json)
+
+
+def _brief(project: str | None, as_json: bool) -> None:
+    try:
+        settings = load_settings()
+        found = briefing_for(settings, _asked_for(settings, project))
+    except Exception as error:  # a session is never kept from starting
+        err.print(f"No briefing: {error}", style="dim", soft_wrap=True)
+        return
+    _show(settings, found, as_json)
+    if found.text:
+        log_use(settings, "brief", project=found.project, shown=found.shown)
+
+
+def _asked_for(settings: Settings, project: str | None) -> Path | Place:
+    """A folder needs no tables, whose reading takes as long as all the rest of a hook."""
+    if project is None:
+        return Path.cwd()
+    if folder := existing_folder(project):
+        return folder
+    from memory_pipeline.lake.store import Lake
+
+    return place_asked_for(Lake.from_settings(settings), project)
+
+
+def _show(settings: Settings, found: KeptBriefing, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "project": found.project,
+                "tokens": found.tokens,
+                "budget": settings.brief.tokens,
+                "left_out": found.left_out,
+                "problems": found.problems,
+                "sections": found.sections,
+                "text": found.text,
+            }
+        )
+    elif found.text:
+        typer.echo(found.text, nl=False)
+    for problem in found.problems:
+        err.print(problem, style="dim", soft_wrap=True)
+    if not found.text:
+        _say_nothing_yet(settings, found.project)
+
+
+def _say_nothing_yet(settings: Settings, project: str | None) -> None:
+    of = f" of {project}" if project and storage_of(settings).is_begun() else ""
+    err.print(f"Nothing is remembered{of} yet; `memory run` reads your sessions.", style="dim", soft_wrap=True)
+
+
+def _pack(project: str | None, session: str | None, rebuild: bool, catch_up: bool, as_json: bool) -> None:
+    from memory_pipeline.harnesses.model import NotASessionError
+    from memory_pipeline.lake.store import Lake
+    from memory_pipeline.recall.compaction import session_file
+    from memory_pipeline.recall.context_pack import context_pack
+
+    settings = settings_of_call()
+    with one_sentence(UnknownProjectError, code=MISUSED):
+        where = Path.cwd() if project is None else place_asked_for(Lake.from_settings(settings), project)
+    with one_sentence(NotASessionError):
+        path = session_file(settings, session) if session else None
+        found = context_pack(settings, where, path, rebuild=rebuild, catch_up=catch_up)
+    if as_json:
+        print_json(
+            {
+                "project": found.project,
+                "text": found.text,
+                "rebuilt": found.rebuilt,
+                "shown": found.shown,
+                "condensed_through_line": found.through,
+                "raw_tokens": found.raw_tokens,
+                "catch_up_is_due": found.is_due,
+            }
+        )
+    else:
+        typer.echo(found.text, nl=False)
+        if found.rebuilt:
+            err.print(f"Rebuilt: {found.rebuilt}.", style="dim", soft_wrap=True)
+        if found.is_due:
+            err.print(f"{found.raw_tokens:,} tokens of the session are not condensed; --catch-up does.", style="dim")
+        if not found.text:
+            _say_nothing_yet(settings, found.project)
+    if found.text and found.rebuilt:  # what is only shown again was logged then
+        log_use(settings, "pack", project=found.project, shown=found.shown)
+
+
+def _compaction(session: str, first_kept: str | None, tokens_before: int | None, seconds: float, as_json: bool) -> None:
+    try:
+        from memory_pipeline.recall.compaction import compaction_summary, session_source
+
+        settings = load_settings()
+        source = session_source(settings, session)
+        left = seconds - (time.monotonic() - _BEGAN)
+        found = compaction_summary(settings, source, first_kept=first_kept, tokens_before=tokens_before, seconds=left)
+    except Exception as error:  # the agent makes its own summary
+        err.print(f"No summary: {error}", style="dim", soft_wrap=True)
+        return
+    if found is None:
+        err.print(f"No summary: the file was not read within {seconds:g} s.", style="dim", soft_wrap=True)
+    else:
+        if as_json:
+            print_json(found.as_json())
+        else:
+            typer.echo(found.summary, nl=False)
+        log_use(settings, "compaction", shown=found.shown)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # Python waits for a thread that still observes
