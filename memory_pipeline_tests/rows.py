@@ -349,7 +349,7 @@ def use_encoder(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
     for module in (
         "embeddings.stage",
         "embeddings.messages",
-        "embeddings.checks",
+        "defs.embeddings_checks",
         "reflections.stage",
         "proposals.stage",
         "recall.search",

@@ -37,8 +37,8 @@ FIRST_DAY, DAYS = date(2025, 3, 3), 21
 """A Monday, and three weeks."""
 EXAMPLES, FIXTURES = Path(memory_pipeline.__file__).parent / "examples", SHARED / "fixtures"
 CLOCKS = (
-    *("days", "planning", "automation.sensors", "sessions.stage"),
-    *("proposals.assets", "proposals.checks", "proposals.review"),
+    *("days", "planning", "defs.sensors", "sessions.stage"),
+    *("defs.proposals", "defs.proposals_checks", "proposals.review"),
 )
 """Modules that ask what time it is."""
 _STAMP = re.compile(rb'(?<=")(?P<day>\d{4}-\d\d-\d\d)(?P<clock>T\d\d:\d\d:\d\d(?:\.\d+)?Z)(?=")')
