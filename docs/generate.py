@@ -14,7 +14,7 @@ import dagster as dg
 import memory_pipeline.defs.graph
 from benchmarks import scale_model
 from memory_pipeline.cli.commands import ADMIN, AGENTS, SECTIONS
-from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
+from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.sources import Setting, settings_of
 
@@ -61,7 +61,7 @@ def assets() -> str:
     rows = []
     for key in found.toposorted_asset_keys:
         node, name = found.get(key), key.to_user_string()
-        about = TABLES[name].row if name in TABLES else _first_sentence(node.description)
+        about = TABLES[name].description if name in TABLES else _first_sentence(node.description)
         checks = sorted(f"`{check.name}`" for check in node.check_keys)
         parents = sorted(f"`{parent.to_user_string()}`" for parent in node.parent_keys)
         rows.append((f"`{name}`", about, _partition(node.partitions_def), ", ".join(parents), ", ".join(checks)))
@@ -131,8 +131,8 @@ def tables() -> str:
         kept = "one file per day" if table.daily else "one file"
         source = OTHER_SOURCES.get(name, "session files")
         made = f"made from the {source}" if table.is_derived else "cannot be made again: keep it"
-        rows = ((f"`{c}`", duckdb_type(kind), COLUMN_NOTES[c]) for c, kind in table.columns.items())
-        head = f"## `{name}`\n\nOne row is {table.row}. {kept[0].upper()}{kept[1:]}; {made}.\n\n"
+        rows = ((f"`{c}`", duckdb_type(kind), table.notes[c]) for c, kind in table.columns.items())
+        head = f"## `{name}`\n\nOne row is {table.description}. {kept[0].upper()}{kept[1:]}; {made}.\n\n"
         parts.append(head + _table(("column", "type", "what it is"), rows))
     return "\n".join(parts)
 

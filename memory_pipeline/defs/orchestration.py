@@ -11,7 +11,7 @@ import polars as pl
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
-from memory_pipeline.lake.tables import COLUMN_NOTES, TABLES, duckdb_type
+from memory_pipeline.lake.tables import TABLES, duckdb_type
 from memory_pipeline.llm.errors import SetAsideError
 from memory_pipeline.markdown.escaping import escaped
 from memory_pipeline.settings import Settings, load_settings
@@ -84,7 +84,7 @@ def table_spec(table: str, *, deps: Sequence[Any] = (), description: str, versio
     return dg.AssetSpec(
         table,
         deps=list(deps),
-        description=f"One row is {TABLES[table].row}.\n\n{description}",
+        description=f"One row is {TABLES[table].description}.\n\n{description}",
         group_name=GROUP,
         code_version=version,
         kinds={"parquet", "polars"},
@@ -103,8 +103,9 @@ def lookback_dep(asset: str, settings: Settings) -> dg.AssetDep:
 
 
 def table_schema(table: str) -> dg.TableSchema:
-    columns = TABLES[table].columns.items()
-    return dg.TableSchema([dg.TableColumn(name, duckdb_type(kind), COLUMN_NOTES[name]) for name, kind in columns])
+    about = TABLES[table]
+    columns = [dg.TableColumn(name, duckdb_type(kind), about.notes[name]) for name, kind in about.columns.items()]
+    return dg.TableSchema(columns)
 
 
 def days_of(

@@ -1,4 +1,9 @@
-"""The rows of the tables as typed dicts: what a row has on its way between modules.
+"""The rows of the tables: every column is declared here, once, with its type and what it means.
+
+There is a class per table: its docstring says what one row is, and an `Annotated` column carries a note. The schemas in
+`lake/tables.py`, Dagster's columns and docs/data-model.md are made from them. Times are UTC, `day` is the local
+calendar day, ids are strings, `start` and `end` are character offsets into `messages.text`. Columns are added, never
+renamed.
 
 `| None` stands where a row that is written today may have no value. A row of a file from before a column was added has
 none there either, in any column.
@@ -8,12 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime
-from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, TypedDict, TypeVar, cast
 
 if TYPE_CHECKING:
     import polars as pl
 
 RowT = TypeVar("RowT")
+
+NAME = object()
+Name = Annotated[str, NAME]
+"""An id, a digest, a file's name or one of a few words: nothing that was said. Other texts may quote a session."""
 
 
 def typed_rows(frame: pl.DataFrame, kind: type[RowT]) -> list[RowT]:
@@ -33,10 +42,12 @@ class SpanRow(TypedDict):
     end: int
 
 
-class EvidenceRow(SpanRow):
+class EvidenceRow(TypedDict):
     """A span of a message's text."""
 
     message_id: str
+    start: int
+    end: int
 
 
 class ImageRow(TypedDict):
@@ -82,308 +93,472 @@ class FilePartRow(TypedDict):
     end: int
 
 
-class FileContents(TypedDict):
-    """Columns of `files` that reading the session gives."""
+class WeekRow(TypedDict):
+    """How often something happened in a week, by its Monday."""
 
-    harness: str | None
-    session_id: str | None
-    last_said_at: datetime | None
-    began_at: datetime | None
-    messages: int
-    records: int
-    unknown_records: list[UnknownRecordRow]
-    problems: list[ProblemRow]
-    days: list[FileDayRow]
-    parent_id: str | None
-    excluded: str | None
-    cwd: str | None
-    branch: str | None
-    repository: str | None
-    begins_with_plan: bool | None
-    hidden_characters: int | None
-    part: FilePartRow | None
+    week: date
+    occurrences: int
 
 
-class FileRow(FileContents):
-    """A row of `files`."""
+Harness = Annotated[Name, "the agent that wrote the session, by its name in docs/agents.md"]
+SessionId = Annotated[Name, "the harness's own id of the session"]
+Cwd = Annotated[str, "directory that the session worked in"]
+Day = Annotated[date, "local calendar day"]
+SourceFile = Annotated[Name, "path of the file it was read from"]
+StartedAt = Annotated[
+    datetime, "when the first message was said, UTC; only its day is meant where nobody recorded that"
+]
+EndedAt = Annotated[datetime, "when the last message was said, UTC"]
+UserMessages = Annotated[int, "how many of them a user typed or said through a tool"]
+FilesRead = Annotated[list[str], "paths that the agent read"]
+FilesModified = Annotated[list[str], "paths that the agent wrote to"]
+Project = Annotated[str, "the repository or folder that the session worked on, by name; empty where there is none"]
+Text = Annotated[str, "the words"]
+SourceLine = Annotated[int, "line of the file, from 1; of a row in a database its number"]
+DedupeKey = Annotated[Name, "id of the window: sha256 of session, trigger and time of its first entry"]
+Untimed = Annotated[
+    Name, "where in its session it was said, when nobody recorded at what time; stands in place of a clock"
+]
+Tokens = Annotated[int, "estimated tokens"]
+CurrentTask = Annotated[
+    str,
+    "what was being worked on at the end: of a window the user's last words that say so, of a segment what a model "
+    "reported",
+]
+SuggestedResponse = Annotated[
+    str,
+    "how to go on: the question of the model or the words of the user that wait for an answer, or that the session "
+    "was completed",
+]
+SegmentId = Annotated[Name, "id of the segment"]
+Title = Annotated[str, "what it is about, in a few words"]
+Observer = Annotated[Name, "which observer made the row"]
+Priority = Annotated[Name, "high (matters for weeks or months), medium (days) or low (hours)"]
+FactKind = Annotated[Name, "sort of fact, such as rule, decision or root_cause"]
+Evidence = Annotated[
+    list[EvidenceRow], "the spans of the messages that carry it: characters start to end of messages.text"
+]
+Trust = Annotated[
+    Name, "the speaker: user, assistant, tool, paste, injected, model or team; `imported` of an imported line"
+]
+Owner = Annotated[Name, "whose memory it is: the setting `owner` when the row was made"]
+PointId = Annotated[Name, "id of the vector in the index"]
+SourceId = Annotated[Name, "id of the row that the vector is of"]
+EmbeddingModel = Annotated[Name, "the embedding model"]
+Dimension = Annotated[int, "numbers in the vector"]
+ContentHash = Annotated[Name, "sha256 of what it stands for"]
+ReflectionId = Annotated[Name, "id of the reflection"]
+Section = Annotated[Name, "section of MEMORY.md; `Reflected` for what fits none"]
+Support = Annotated[int, "observations that say it"]
+Sessions = Annotated[int, "number of sessions in which it was said"]
+Sources = Annotated[list[Name], "ids of the rows it was made from"]
+FirstSeen = Annotated[datetime, "when it was said first, UTC"]
+LastSeen = Annotated[datetime, "when it was said last, UTC"]
+Reflector = Annotated[Name, "which reflector made the row"]
+Cwds = Annotated[list[str], "folders of the sessions that it comes from"]
+Projects = Annotated[list[str], "projects that it comes from, each by name"]
+DistillationId = Annotated[Name, "id of the distilled line"]
+ProposalId = Annotated[Name, "id of the proposal; of a friction fix that of its pattern"]
+SessionIds = Annotated[list[Name], "the sessions in which it was said"]
+Supersedes = Annotated[list[Name], "ids of the proposals whose line this one replaces once it is approved"]
+Worth = Annotated[
+    float,
+    "score of the line, by what can be seen in it, from about -3 to 3.1, or of a friction fix its severity: the "
+    "highest are shown first",
+]
+SaidAt = Annotated[datetime, "when it was said, UTC"]
+Surface = Annotated[
+    Name, "where it was shown or decided: REVIEW.md, command, page, todoist; by no user: expiry, supersession, auto"
+]
+TargetFile = Annotated[str, "where the change belongs"]
+Adds = Annotated[str, "the line to write into the target file, without its bullet; empty where it is not a line"]
+Replaces = Annotated[str, "the line of the target file, as it stands, that goes or that `adds` takes the place of"]
+Change = Annotated[str, "what would end it"]
+LowRisk = Annotated[bool, "whether the fix may be applied without asking, where that is switched on"]
+Occurrences = Annotated[int, "how often it happened"]
+Minutes = Annotated[float, "time from what went wrong to where the work went on, in all occurrences"]
+FirstDay = Annotated[date, "day of its first occurrence"]
+LastDay = Annotated[date, "day of its last occurrence"]
+Place = Annotated[
+    Name, "the file in the workspace that approval changes, from its top; empty where the user makes the change"
+]
+ObservationId = Annotated[Name, "id of the observation"]
+ObservedAt = Annotated[datetime, "when it was said, UTC; see `untimed`"]
+Flags = Annotated[list[Name], "what is known against it, or about how it was made"]
 
-    path: str
-    member: str | None
-    size: int
-    modified_ns: int | None
-    reader: str
-    reason: str | None
-    side_file_of: str | None
-    repository_dir: str | None
-    withdrawn_from: int | None
+
+class FileRow(TypedDict):
+    """A session file as it was last looked at, read or not."""
+
+    path: Annotated[Name, "path of the file; of one that holds several sessions, with `#` and the session"]
+    member: Annotated[Name | None, "the session, where the file holds several"]
+    harness: Harness | None
+    session_id: SessionId | None
+    size: Annotated[int, "bytes"]
+    modified_ns: Annotated[int | None, "when the file was changed last: nanoseconds since 1970"]
+    reader: Annotated[Name, "version of the reader that read it"]
+    last_said_at: Annotated[datetime | None, "when its last message was said, UTC"]
+    began_at: Annotated[datetime | None, "when the session began, UTC"]
+    messages: Annotated[int, "number of messages in the file"]
+    records: Annotated[int, "how many records the file has"]
+    unknown_records: Annotated[
+        list[UnknownRecordRow], "types of record that the reader does not know, with how many there were"
+    ]
+    problems: Annotated[list[ProblemRow], "the first lines that could not be read, and why"]
+    days: Annotated[
+        list[FileDayRow],
+        "the days on which something in the file was said, each with a digest of it, counts and the ids of what the "
+        "user typed",
+    ]
+    parent_id: Annotated[Name | None, "the session that this one continues or forks"]
+    reason: Annotated[str | None, "why the file was not read"]
+    excluded: Annotated[str | None, "why nothing of the session is stored"]
+    cwd: Cwd | None
+    branch: Annotated[str | None, "branch of the repository when the session began"]
+    repository: Annotated[str | None, "owner and name of the repository's remote"]
+    begins_with_plan: Annotated[bool | None, "whether a plan that the user approved is the first that was said in it"]
+    hidden_characters: Annotated[
+        int | None,
+        "how many characters that nobody sees were taken out of its messages: zero-width ones, those that turn the "
+        "direction of writing, tags",
+    ]
+    side_file_of: Annotated[str | None, "the agent that keeps this file beside its sessions, where it is none"]
+    repository_dir: Annotated[
+        str | None,
+        "the folder of the git repository that `cwd` lay in when the file was read, of a worktree that of its "
+        "repository; empty where there was none",
+    ]
+    part: Annotated[
+        FilePartRow | None,
+        "which part of the session the file is, where the harness continues a session in another file: its name, when "
+        "it was begun, the part that it continues and up to which record, and the number behind its last record",
+    ]
+    withdrawn_from: Annotated[
+        int | None, "number of the record from which on a later part took the file's records out of the session"
+    ]
 
 
 class SessionRow(TypedDict):
-    """A row of `sessions`."""
+    """A session on a day."""
 
-    day: date
-    session_id: str
-    harness: str
-    name: str
-    cwd: str
-    source_file: str
-    started_at: datetime
-    ended_at: datetime
-    messages: int
-    user_messages: int
-    files_read: list[str]
-    files_modified: list[str]
-    project: str | None
+    day: Day
+    session_id: SessionId
+    harness: Harness
+    name: Annotated[str, "title of the session, where the harness has one"]
+    cwd: Cwd
+    source_file: SourceFile
+    started_at: StartedAt
+    ended_at: EndedAt
+    messages: Annotated[int, "number of messages on the day"]
+    user_messages: UserMessages
+    files_read: FilesRead
+    files_modified: FilesModified
+    project: Project | None
 
 
 class MessageRow(TypedDict):
-    """A row of `messages`."""
+    """One message."""
 
-    day: date
-    session_id: str
-    message_id: str
-    role: str
-    said_at: datetime
-    written_at: datetime
-    text: str
-    tool_name: str | None
-    is_error: bool
-    source_file: str
-    source_line: int
-    dedupe_key: str
-    voided: bool
-    quoted: list[SpanRow]
-    images: list[ImageRow]
-    untimed: str | None
-    answer_to: str | None
-    answered: str | None
+    day: Day
+    session_id: SessionId
+    message_id: Annotated[Name, "id of the message, the same in every copy of its session"]
+    role: Annotated[Name, "user, assistant, tool or injected"]
+    said_at: Annotated[
+        datetime,
+        "when it was said, UTC; where `untimed` says that nobody recorded it, only its day and order are meant",
+    ]
+    written_at: Annotated[datetime, "when the harness wrote it down, UTC"]
+    text: Text
+    tool_name: Annotated[str | None, "the tool that was called or answered"]
+    is_error: Annotated[bool, "whether the tool failed; a call that the user refused did not"]
+    source_file: SourceFile
+    source_line: SourceLine
+    dedupe_key: DedupeKey
+    voided: Annotated[
+        bool, "whether the turn was taken out of the session (rewind, rollback, a branch left); kept, not observed"
+    ]
+    quoted: Annotated[list[SpanRow], "spans of a user's message that were pasted, not typed"]
+    images: Annotated[list[ImageRow], "images in the message: line and number within the record, for the source file"]
+    untimed: Untimed | None
+    answer_to: Annotated[
+        Name | None,
+        "what the user answers through a tool: question, approved or refused plan, approved or refused call; of a "
+        "tool's result, that they refused it",
+    ]
+    answered: Annotated[str | None, "that question, plan or call itself (clipped), where it is known"]
 
 
 class WindowRow(TypedDict):
-    """A row of `windows`."""
+    """The messages of one session and day that are observed together."""
 
-    day: date
-    dedupe_key: str
-    session_id: str
-    trigger: str
-    started_at: datetime
-    messages: int
-    user_messages: int
-    tokens: int
-    tokens_said: int
-    observed: bool
-    reason: str | None
-    current_task: str | None
-    suggested_response: str | None
-    ended_at: datetime
-    captured_at: datetime
-    tokens_before: int | None
-    files_read: list[str]
-    files_modified: list[str]
-    schema_version: int
-    untimed: str | None
-    rules_only: bool | None
+    day: Day
+    dedupe_key: DedupeKey
+    session_id: SessionId
+    trigger: Annotated[Name, "compaction or shutdown"]
+    started_at: StartedAt
+    messages: Annotated[int, "number of messages in the window"]
+    user_messages: UserMessages
+    tokens: Tokens
+    tokens_said: Annotated[int, "estimated tokens of people and the model, without tools"]
+    observed: Annotated[bool, "whether the window is observed; if not, `reason` says why"]
+    reason: Annotated[str | None, "why the window is not observed"]
+    current_task: CurrentTask | None
+    suggested_response: SuggestedResponse | None
+    ended_at: EndedAt
+    captured_at: Annotated[datetime, "when the window was complete: at its compaction, or with its last message"]
+    tokens_before: Annotated[int | None, "size of the context when it was compacted, as the harness counted it"]
+    files_read: FilesRead
+    files_modified: FilesModified
+    schema_version: Annotated[int, "version of the window's columns"]
+    untimed: Untimed | None
+    rules_only: Annotated[
+        bool | None, "whether only the user's rules and corrections are observed, because the session is short"
+    ]
 
 
 class SegmentRow(TypedDict):
-    """A row of `segments`."""
+    """A topic within a window, with what was asked, done and reached."""
 
-    day: date
-    segment_id: str
-    dedupe_key: str
-    session_id: str
-    position: int
-    narrative: str
-    first_message_id: str
-    last_message_id: str
-    title: str | None
-    observer: str
-    parsed: bool
-    problem: str | None
-    answer: str | None
-    current_task: str | None
-    suggested_response: str | None
-    used: list[str]
-    basis: str | None
-    times_written: int | None
-    times_invented: int | None
+    day: Day
+    segment_id: SegmentId
+    dedupe_key: DedupeKey
+    session_id: SessionId
+    position: Annotated[int, "place of the segment in its window, from 0"]
+    narrative: Annotated[
+        str, "what was asked and how it ended, quoted or told by a model; empty where a model told facts alone"
+    ]
+    first_message_id: Annotated[Name, "the message that the segment begins with"]
+    last_message_id: Annotated[Name, "the message that it ends with"]
+    title: Title | None
+    observer: Observer
+    parsed: Annotated[
+        bool, "whether the model kept to the format; if not, this is what could be saved and `problem` says why"
+    ]
+    problem: Annotated[str | None, "what was wrong with the model's answer"]
+    answer: Annotated[Name | None, "key of the model's answer, a file below answers/"]
+    current_task: CurrentTask | None
+    suggested_response: SuggestedResponse | None
+    used: Annotated[list[Name], "ids of earlier observations that it builds on"]
+    basis: Annotated[
+        Name | None,
+        "hash of the messages that a model was shown for it and of what decides how; while it holds, they are not "
+        "observed again",
+    ]
+    times_written: Annotated[int | None, "clock times that a model wrote into its answer"]
+    times_invented: Annotated[int | None, "how many of them are no message's and were not said; they were taken out"]
 
 
 class SourceRow(TypedDict):
     """What a line can be made from: an observation, or a note in the same shape."""
 
-    day: date
-    observation_id: str
-    session_id: str
-    priority: str
-    kind: str
-    observed_at: datetime
-    text: str
-    evidence: list[EvidenceRow]
-    trust: str
-    flags: list[str]
-    tokens: int
-    untimed: str | None
-    cwd: str | None
-    project: str | None
+    day: Day
+    observation_id: ObservationId
+    session_id: SessionId
+    priority: Priority
+    kind: FactKind
+    observed_at: ObservedAt
+    text: Text
+    evidence: Evidence
+    trust: Trust
+    flags: Flags
+    tokens: Tokens
+    untimed: Untimed | None
+    cwd: Cwd | None
+    project: Project | None
 
 
-class ObservationRow(SourceRow):
-    """A row of `observations`."""
+class ObservationRow(TypedDict):
+    """One fact, with the words that carry it."""
 
-    segment_id: str
-    dedupe_key: str
-    referenced_at: datetime | None
-    observer: str
-    trace: str | None
-    owner: str | None
+    day: Day
+    observation_id: ObservationId
+    segment_id: SegmentId
+    dedupe_key: DedupeKey
+    session_id: SessionId
+    priority: Priority
+    kind: FactKind
+    observed_at: ObservedAt
+    referenced_at: Annotated[datetime | None, "the day that it speaks of, where it names one: its first moment, UTC"]
+    text: Text
+    evidence: Evidence
+    observer: Observer
+    trust: Trust
+    flags: Flags
+    tokens: Tokens
+    trace: Annotated[str | None, "what led to it: what set it off → what was looked into → what was decided → why"]
+    untimed: Untimed | None
+    cwd: Cwd | None
+    project: Project | None
+    owner: Owner | None
 
 
 class NoteRow(TypedDict):
-    """A row of `notes`."""
+    """A paragraph or list item that a user wrote into the day's log by hand."""
 
-    day: date
-    note_id: str
-    line: int
-    text: str
-    kind: str
-    priority: str
-    source_file: str
+    day: Day
+    note_id: Annotated[Name, "id of the note"]
+    line: Annotated[int, "line in the daily log, from 1, when the note was read last"]
+    text: Text
+    kind: FactKind
+    priority: Priority
+    source_file: SourceFile
 
 
 class EmbeddingRow(TypedDict):
-    """A row of `embeddings`."""
+    """The record of one vector in the index."""
 
-    day: date
-    point_id: str
-    kind: str
-    source_id: str
-    model: str
-    dimension: int
-    content_hash: str
+    day: Day
+    point_id: PointId
+    kind: Annotated[Name, "kind of the row that the vector is of"]
+    source_id: SourceId
+    model: EmbeddingModel
+    dimension: Dimension
+    content_hash: ContentHash
+
+
+class SummaryEmbeddingRow(EmbeddingRow):
+    """The record of the vector of a segment or reflection in the index."""
 
 
 class MessageEmbeddingRow(TypedDict):
-    """A row of `message_embeddings`."""
+    """The record of a passage of what was said, or of a session's words, in the index."""
 
-    day: date
-    point_id: str
-    record: str
-    source_id: str
-    session_id: str
-    start: int
-    end: int
-    model: str | None
-    dimension: int
-    content_hash: str
+    day: Day
+    point_id: PointId
+    record: Annotated[Name, "what the point is: message (a passage of one) or session (all its words)"]
+    source_id: Annotated[Name, "id of the message or session that the vector is of"]
+    session_id: SessionId
+    start: Annotated[int, "first character in the message's text"]
+    end: Annotated[int, "character after the last one"]
+    model: EmbeddingModel | None
+    dimension: Dimension
+    content_hash: ContentHash
 
 
 class ReflectionRow(TypedDict):
-    """A row of `reflections`."""
+    """One condensed line, at a level (1 = from observations)."""
 
-    day: date
-    reflection_id: str
-    level: int
-    section: str
-    text: str
-    priority: str
-    kind: str
-    support: int
-    sessions: int
-    sources: list[str]
-    first_seen: datetime
-    last_seen: datetime
-    input_tokens: int
-    tokens: int
-    reflector: str
-    item_type: str | None
-    trust: str
-    superseded: list[str]
-    tags: list[str]
-    contradicts: list[str]
-    summary: str | None
-    cwds: list[str] | None
-    projects: list[str] | None
-    owner: str | None
+    day: Day
+    reflection_id: ReflectionId
+    level: Annotated[int, "1: made from observations"]
+    section: Section
+    text: Text
+    priority: Priority
+    kind: FactKind
+    support: Support
+    sessions: Sessions
+    sources: Sources
+    first_seen: FirstSeen
+    last_seen: LastSeen
+    input_tokens: Annotated[int, "tokens of the observations of the lookback"]
+    tokens: Tokens
+    reflector: Reflector
+    item_type: Annotated[Name | None, "knowledge, behaviour, event or skill"]
+    trust: Trust
+    superseded: Annotated[list[Name], "ids of observations that it replaced"]
+    tags: Annotated[list[str], "the things and subjects that a model files it under"]
+    contradicts: Annotated[list[str], "lines of MEMORY.md that say something else"]
+    summary: Annotated[str | None, "what was new, in a sentence or two of the model; the same in all rows of a day"]
+    cwds: Cwds | None
+    projects: Projects | None
+    owner: Owner | None
 
 
 class PoolReflectionRow(TypedDict):
-    """A row of `pool_reflections`."""
+    """Lines of many days, condensed once and for all."""
 
-    pool_id: str
-    section: str
-    text: str
-    priority: str
-    support: int
-    sources: list[str]
-    observations: list[str]
-    left_out: list[str]
-    first_seen: datetime
-    last_seen: datetime
-    tokens: int
-    reflector: str
-    reflected_at: datetime
-    cwds: list[str] | None
-    projects: list[str] | None
-    owner: str | None
+    pool_id: Annotated[Name, "id of the pool reflection"]
+    section: Section
+    text: Text
+    priority: Priority
+    support: Support
+    sources: Sources
+    observations: Annotated[list[Name], "ids of the observations that these lines were made from"]
+    left_out: Annotated[list[Name], "ids of observations that were looked at with these and not kept"]
+    first_seen: FirstSeen
+    last_seen: LastSeen
+    tokens: Tokens
+    reflector: Reflector
+    reflected_at: Annotated[datetime, "when it was condensed, UTC"]
+    cwds: Cwds | None
+    projects: Projects | None
+    owner: Owner | None
 
 
 class DistillationRow(TypedDict):
-    """A row of `day_distillations`, `week_distillations` or `month_distillations`."""
+    """A line of `day_distillations`, `week_distillations` or `month_distillations`."""
 
-    day: date
-    distillation_id: str
-    level: int
-    text: str
-    kind: str
-    priority: str
-    sources: list[str]
-    first_seen: datetime
-    last_seen: datetime
-    tokens: int
-    projects: list[str] | None
+    day: Day
+    distillation_id: DistillationId
+    level: Annotated[int, "1 of a day, 2 of a week, 3 of a month"]
+    text: Text
+    kind: FactKind
+    priority: Priority
+    sources: Sources
+    first_seen: FirstSeen
+    last_seen: LastSeen
+    tokens: Tokens
+    projects: Projects | None
+
+
+class DayDistillationRow(DistillationRow):
+    """A line that a day comes down to once it is some days old."""
+
+
+class WeekDistillationRow(DistillationRow):
+    """A line that a week, which ends with `day`, comes down to."""
+
+
+class MonthDistillationRow(DistillationRow):
+    """A line that the weeks that end in a month come down to."""
 
 
 class ProposalRow(TypedDict):
-    """A row of `proposals`; what was never made anew has no value in columns that came later."""
+    """One line offered for MEMORY.md; never changed once made."""
 
-    day: date
-    proposal_id: str
-    section: str
-    text: str
-    priority: str
-    sources: list[str]
-    support: int
-    content_hash: str
-    evidence: list[EvidenceRow] | None
-    sessions: int
-    session_ids: list[str] | None
-    last_seen: datetime | None
-    supersedes: list[str] | None
-    worth: float | None
-    cwds: list[str] | None
-    projects: list[str] | None
-    owner: str | None
+    day: Day
+    proposal_id: ProposalId
+    section: Section
+    text: Text
+    priority: Priority
+    sources: Sources
+    support: Support
+    content_hash: ContentHash
+    evidence: Evidence | None
+    sessions: Sessions
+    session_ids: SessionIds | None
+    last_seen: LastSeen | None
+    supersedes: Supersedes | None
+    worth: Worth | None
+    cwds: Cwds | None
+    projects: Projects | None
+    owner: Owner | None
 
 
 class RememberedRow(TypedDict):
-    """A row of `remembered`."""
+    """One line that a user, or an agent for them, asked to be remembered, or that was imported from another tool's
+    memory: a proposal that no stage made.
+    """
 
-    day: date
-    proposal_id: str
-    section: str
-    text: str
-    priority: str
-    trust: str
-    client: str | None
-    said_at: datetime
-    content_hash: str
-    worth: float
-    cwd: str | None
-    project: str | None
-    owner: str
-    source_file: str | None
-    source_line: int | None
+    day: Day
+    proposal_id: ProposalId
+    section: Section
+    text: Text
+    priority: Priority
+    trust: Trust
+    client: Annotated[
+        str | None,
+        "the program through which an agent asked for it, as it calls itself, or the memory that it was imported "
+        "from; empty where a user asked",
+    ]
+    said_at: SaidAt
+    content_hash: ContentHash
+    worth: Worth
+    cwd: Cwd | None
+    project: Project | None
+    owner: Owner
+    source_file: SourceFile | None
+    source_line: SourceLine | None
 
 
 class ProposalState(ProposalRow):
@@ -400,215 +575,237 @@ class ProposalState(ProposalRow):
 
 
 class SupportRow(TypedDict):
-    """A row of `supports`."""
+    """A line of a later reflection that says what a proposal says, merged into it instead of offered again."""
 
-    day: date
-    proposal_id: str
-    reflection_id: str
-    sessions: int
-    session_ids: list[str]
-    said_at: datetime
-    sources: list[str]
-    cwds: list[str] | None
-    projects: list[str] | None
+    day: Day
+    proposal_id: ProposalId
+    reflection_id: ReflectionId
+    sessions: Sessions
+    session_ids: SessionIds
+    said_at: SaidAt
+    sources: Sources
+    cwds: Cwds | None
+    projects: Projects | None
 
 
 class DecisionRow(TypedDict):
-    """A row of `decisions`."""
+    """What became of a proposal, on the day it was decided."""
 
-    day: date
-    proposal_id: str
-    decision: str
-    decided_at: datetime
-    surface: str
-    section: str | None
-    text: str
-    reason: str | None
-    content_hash: str | None
-    reoffered: bool | None
+    day: Day
+    proposal_id: ProposalId
+    decision: Annotated[Name, "approved, rejected, expired, invalid, superseded or withdrawn"]
+    decided_at: Annotated[datetime, "when it was decided, UTC"]
+    surface: Surface
+    section: Section | None
+    text: Text
+    reason: Annotated[str | None, "why it was decided so"]
+    content_hash: ContentHash | None
+    reoffered: Annotated[
+        bool | None, "true where it was decided after it had been offered again; its earlier expiry does not count then"
+    ]
 
 
 class ShowingRow(TypedDict):
-    """A row of `showings`."""
+    """A proposal as it was first shown on a surface, and as it came back to REVIEW.md after better ones took its
+    place.
+    """
 
-    day: date
-    proposal_id: str
-    surface: str
-    shown_at: datetime
-    external_id: str | None
-    lines: str | None
+    day: Day
+    proposal_id: ProposalId
+    surface: Surface
+    shown_at: Annotated[datetime, "when it was first shown there, or came back, UTC"]
+    external_id: Annotated[Name | None, "what the surface calls it, such as a Todoist task"]
+    lines: Annotated[str | None, "how it stood in REVIEW.md then: a line that still stands so was touched by nobody"]
 
 
 class DisplacementRow(TypedDict):
-    """A row of `displacements`."""
+    """A proposal whose place in REVIEW.md a better one took; it is pending, and its time to expire stands still."""
 
-    day: date
-    proposal_id: str
-    surface: str
-    displaced_at: datetime
+    day: Day
+    proposal_id: ProposalId
+    surface: Surface
+    displaced_at: Annotated[datetime, "when a better one took its place, UTC"]
 
 
 class ShownDayRow(TypedDict):
-    """A row of `shown_days`."""
+    """A pending proposal that a run had on display on that day; as many such days as it may have end it."""
 
-    day: date
-    proposal_id: str
-    surface: str
+    day: Day
+    proposal_id: ProposalId
+    surface: Surface
 
 
 class NewReoffer(TypedDict):
-    """A row of `reoffers` without its day."""
+    """A row of `reoffers` that has no day yet: it gets the day on which it is stored."""
 
-    proposal_id: str
-    reoffered_at: datetime
-    days_shown: int | None
+    proposal_id: ProposalId
+    reoffered_at: Annotated[datetime, "when it was offered again, UTC"]
+    days_shown: Annotated[
+        int | None,
+        "days on which a run is known to have shown it before it expired; none of one whose fix is withdrawn",
+    ]
 
 
 class ReofferRow(NewReoffer):
-    """A row of `reoffers`."""
+    """A proposal that is offered again, once: it expired unseen, before days were counted, or its fix is withdrawn."""
 
-    day: date
+    day: Day
 
 
 class PromotionRow(TypedDict):
-    """A row of `promotions`."""
+    """An approved proposal that reached MEMORY.md, on the day it did."""
 
-    day: date
-    proposal_id: str
-    section: str
-    text: str
-    promoted_at: datetime
-    already_there: bool
+    day: Day
+    proposal_id: ProposalId
+    section: Section
+    text: Text
+    promoted_at: Annotated[datetime, "when it reached MEMORY.md, UTC"]
+    already_there: Annotated[bool, "the line stood in MEMORY.md before"]
 
 
 class NewAutoPromotion(TypedDict):
-    """A row of `auto_promotions` that has no day yet: it gets that of the moment at which it is stored."""
+    """A row of `auto_promotions` that has no day yet: it gets the day on which it is stored."""
 
-    proposal_id: str
-    section: str
-    would_promote_at: datetime
-    acceptance: float
-    lower_bound: float
-    decisions_counted: int
+    proposal_id: ProposalId
+    section: Section
+    would_promote_at: Annotated[datetime, "when it was first found that it would be promoted without asking, UTC"]
+    acceptance: Annotated[float, "share of the last decisions on the section that took the line as it was offered"]
+    lower_bound: Annotated[float, "lower bound of the 95 % interval of that share"]
+    decisions_counted: Annotated[int, "number of these decisions"]
 
 
 class AutoPromotionRow(NewAutoPromotion):
-    """A row of `auto_promotions`."""
+    """A proposal that would have been promoted without asking, when that was first so."""
 
-    day: date
-
-
-class WatchedRuleRow(TypedDict):
-    """A row of `watched_rules`."""
-
-    rule_id: str
-    file: str
-    text: str
-    project: str | None
-    since: date
-
-
-class WeekRow(TypedDict):
-    """How often something happened in a week, by its Monday."""
-
-    week: date
-    occurrences: int
+    day: Day
 
 
 class FrictionRow(TypedDict):
-    """A row of `friction_clusters`."""
+    """One recurring pattern over the days that end with `day`."""
 
-    day: date
-    pattern_id: str
-    kind: str
-    title: str
-    target_file: str
-    section: str | None
-    adds: str | None
-    replaces: str | None
-    change: str
-    low_risk: bool | None
-    sessions: int
-    occurrences: int
-    turns: int | None
-    minutes: float | None
-    severity: float
-    confidence: float
-    first_day: date | None
-    last_day: date | None
-    ended_on: date | None
-    by_week: list[WeekRow] | None
-    evidence: list[EvidenceRow]
-    session_ids: list[str] | None
-    cwds: list[str] | None
-    projects: list[str] | None
-    owner: str | None
-    written_by: str | None
-    template: str | None
+    day: Day
+    pattern_id: Annotated[Name, "id of the friction pattern"]
+    kind: Annotated[Name, "sort of friction, such as recurring_failure"]
+    title: Annotated[str, "the pattern in a few words"]
+    target_file: TargetFile
+    section: Section | None
+    adds: Adds | None
+    replaces: Replaces | None
+    change: Change
+    low_risk: LowRisk | None
+    sessions: Annotated[int, "number of sessions in which it happened"]
+    occurrences: Occurrences
+    turns: Annotated[int | None, "messages from what went wrong to where the work went on, in all occurrences"]
+    minutes: Minutes | None
+    severity: Annotated[float, "sessions times the minutes that one occurrence costs"]
+    confidence: Annotated[float, "that it is a pattern and no accident, 0 to 1"]
+    first_day: FirstDay | None
+    last_day: LastDay | None
+    ended_on: Annotated[
+        date | None, "day on which nothing of it had happened for as long as is looked back; empty while it goes on"
+    ]
+    by_week: Annotated[list[WeekRow] | None, "how often it happened, by the Monday of the week"]
+    evidence: Evidence
+    session_ids: SessionIds | None
+    cwds: Cwds | None
+    projects: Projects | None
+    owner: Owner | None
+    written_by: Annotated[
+        str | None, "the model that wrote title and change of a pattern; none where they are a template's"
+    ]
+    template: Annotated[str | None, "the title as a template has it, where a model wrote another"]
 
 
 class NewFix(TypedDict):
-    """A row of `friction_fixes` that has no day yet: it gets that of the moment at which it is stored."""
+    """A row of `friction_fixes` that has no day yet: it gets the day on which it is stored."""
 
-    proposal_id: str
-    kind: str
-    title: str
-    text: str
-    target_file: str
-    section: str | None
-    place: str | None
-    adds: str | None
-    replaces: str | None
-    change: str
-    low_risk: bool
-    supersedes: list[str]
-    sessions: int
-    session_ids: list[str]
-    occurrences: int
-    minutes: float | None
-    worth: float
-    first_day: date
-    last_day: date
-    said_at: datetime
-    evidence: list[EvidenceRow]
-    content_hash: str
-    cwds: list[str] | None
-    projects: list[str] | None
-    owner: str
+    proposal_id: ProposalId
+    kind: Annotated[Name, "sort of friction, such as recurring_failure"]
+    title: Annotated[str, "the pattern in a few words"]
+    text: Text
+    target_file: TargetFile
+    section: Section | None
+    place: Place | None
+    adds: Adds | None
+    replaces: Replaces | None
+    change: Change
+    low_risk: LowRisk
+    supersedes: Supersedes
+    sessions: Annotated[int, "number of sessions in which it happened"]
+    session_ids: SessionIds
+    occurrences: Occurrences
+    minutes: Minutes | None
+    worth: Worth
+    first_day: FirstDay
+    last_day: LastDay
+    said_at: SaidAt
+    evidence: Evidence
+    content_hash: ContentHash
+    cwds: Cwds | None
+    projects: Projects | None
+    owner: Owner
 
 
 class FixRow(NewFix):
-    """A row of `friction_fixes`."""
+    """A friction pattern as it was offered: the user decides on it like on a proposal; never changed once made."""
 
-    day: date
+    day: Day
 
 
 class AppliedFixRow(TypedDict):
-    """A row of `applied_fixes`."""
+    """An approved friction fix that was written into a file of the workspace, where it is no new line of MEMORY.md."""
 
-    day: date
-    proposal_id: str
-    place: str
-    applied_at: datetime
+    day: Day
+    proposal_id: ProposalId
+    place: Place
+    applied_at: Annotated[datetime, "when the file was changed, UTC"]
 
 
 class NewAutoFix(TypedDict):
-    """A row of `auto_fixes` without its day."""
+    """A row of `auto_fixes` that has no day yet: it gets the day on which it is stored."""
 
-    proposal_id: str
-    would_apply_at: datetime
+    proposal_id: ProposalId
+    would_apply_at: Annotated[datetime, "when it was first found that it would be applied without asking, UTC"]
 
 
 class AutoFixRow(NewAutoFix):
-    """A row of `auto_fixes`."""
+    """A friction fix that would be applied without asking, when that was first so."""
 
-    day: date
+    day: Day
+
+
+class WatchedRuleRow(TypedDict):
+    """A line of MEMORY.md, AGENTS.md or CLAUDE.md, as it was first seen."""
+
+    rule_id: Annotated[Name, "id of the rule: of its file and its words"]
+    file: Annotated[Name, "MEMORY.md, or the path of the project's file that the line stands in"]
+    text: Text
+    project: Project | None
+    since: Annotated[date, "day since which it is known to stand there"]
 
 
 class ForgottenRow(TypedDict):
-    """A row of `forgotten`."""
+    """A session, a message or a sequence of words that `memory forget` took out and that stays out."""
 
-    kind: str
-    digest: str
-    words: int | None
-    forgotten_at: datetime
+    kind: Annotated[Name, "session, message or words"]
+    digest: Annotated[Name, "hash of the id or of the words, with the salt of the workspace"]
+    words: Annotated[int | None, "how many words the sequence has"]
+    forgotten_at: Annotated[datetime, "when it was forgotten, UTC"]
+
+
+class LedgerRow(TypedDict):
+    """One call of a language model."""
+
+    day: Day
+    call_id: Annotated[Name, "id of the call"]
+    stage: Annotated[Name, "the stage that asked"]
+    model: Annotated[Name, "the language model"]
+    input_tokens: Annotated[int, "tokens sent to the model"]
+    output_tokens: Annotated[int, "tokens of the model's answer"]
+    cost_usd: Annotated[float | None, "what the call cost; empty where the price is not known"]
+    seconds: Annotated[float | None, "how long the call took"]
+    cached: Annotated[bool, "whether an answer of before was used again, which costs nothing"]
+    for_day: Annotated[date | None, "the day that the call was made for"]
+    asked_at: Annotated[datetime, "when the call was made, UTC"]
+    state: Annotated[Name, "reserved (under way or killed; counts in full), done or failed"]
+    error: Annotated[str | None, "why the call failed"]

@@ -1,43 +1,34 @@
-"""The row schema of every table: what one row is, its columns and types.
-
-Times are UTC, `day` is the local calendar day, ids are strings, `start` and `end` are character offsets
-into `messages.text`. Columns are added, never renamed.
-"""
+"""The tables of the lake, and what is made of the declarations of their columns in `lake/rows.py`."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import polars as pl
 
-UTC_TIME = pl.Datetime("us", "UTC")
-TEXTS = pl.List(pl.String())
-SPANS = pl.List(pl.Struct({"start": pl.Int64(), "end": pl.Int64()}))
-IMAGES = pl.List(pl.Struct({"line": pl.Int64(), "block": pl.Int64(), "media_type": pl.String()}))
-EVIDENCE = pl.List(pl.Struct({"message_id": pl.String(), "start": pl.Int64(), "end": pl.Int64()}))
+from memory_pipeline.lake import rows
 
-DISTILLATION: dict[str, pl.DataType] = {
-    "day": pl.Date(),
-    "distillation_id": pl.String(),
-    "level": pl.Int64(),
-    "text": pl.String(),
-    "kind": pl.String(),
-    "priority": pl.String(),
-    "sources": TEXTS,
-    "first_seen": UTC_TIME,
-    "last_seen": UTC_TIME,
-    "tokens": pl.Int64(),
-    "projects": TEXTS,
+_POLARS: dict[type, pl.DataType] = {
+    str: pl.String(),
+    int: pl.Int64(),
+    float: pl.Float64(),
+    bool: pl.Boolean(),
+    date: pl.Date(),
+    datetime: pl.Datetime("us", "UTC"),
 }
-
-EMBEDDING: dict[str, pl.DataType] = {
-    "day": pl.Date(),
-    "point_id": pl.String(),
-    "kind": pl.String(),
-    "source_id": pl.String(),
-    "model": pl.String(),
-    "dimension": pl.Int64(),
-    "content_hash": pl.String(),
+_DUCKDB: dict[type[pl.DataType], str] = {
+    pl.String: "VARCHAR",
+    pl.Int64: "BIGINT",
+    pl.Float64: "DOUBLE",
+    pl.Boolean: "BOOLEAN",
+    pl.Date: "DATE",
+    pl.Datetime: "TIMESTAMPTZ",
 }
 
 
@@ -45,8 +36,8 @@ EMBEDDING: dict[str, pl.DataType] = {
 class Table:
     """A table of the lake. `daily` tables have one file per day, the others one file in all."""
 
-    row: str
-    columns: dict[str, pl.DataType]
+    row: type
+    """The class of a row, with all columns."""
     order: tuple[str, ...]
     """Columns that rows are sorted by before they are written, so that equal rows are equal bytes."""
     daily: bool = True
@@ -54,6 +45,29 @@ class Table:
     """Whether the rows can be made again from the session files."""
     passes: bool = False
     """Whether rows may be let go of for their age: nothing that is kept is made from them alone."""
+
+    @cached_property
+    def columns(self) -> dict[str, pl.DataType]:
+        """The polars type of every column, as they are stored."""
+        hints = get_type_hints(self.row)
+        return {name: _polars_type(hints[name]) for name in self._names}
+
+    @cached_property
+    def notes(self) -> dict[str, str]:
+        """What every column means."""
+        return {name: next(m for m in _metadata(hint) if isinstance(m, str)) for name, hint in self._hints.items()}
+
+    @cached_property
+    def columns_with_words(self) -> list[str]:
+        """The columns of text that may quote a session."""
+        texts = {name for name, kind in self.columns.items() if kind in (pl.String(), pl.List(pl.String()))}
+        return [name for name, hint in self._hints.items() if name in texts and rows.NAME not in _metadata(hint)]
+
+    @property
+    def description(self) -> str:
+        """What one row is, to go on with after "One row is"."""
+        said = " ".join((inspect.getdoc(self.row) or "").split())
+        return said[:1].lower() + said[1:].removesuffix(".")
 
     @property
     def fix(self) -> str:
@@ -65,751 +79,51 @@ class Table:
             "decided or spent and cannot be made again."
         )
 
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        hints = get_type_hints(self.row, include_extras=True)
+        return {name: hints[name] for name in self._names}
+
+    @property
+    def _names(self) -> list[str]:
+        """The day comes first, also where a row gets it only when it is stored."""
+        return sorted(get_type_hints(self.row), key=lambda name: name != "day")
+
 
 TABLES: dict[str, Table] = {
-    "files": Table(
-        "a session file as it was last looked at, read or not",
-        {
-            "path": pl.String(),
-            "member": pl.String(),
-            "harness": pl.String(),
-            "session_id": pl.String(),
-            "size": pl.Int64(),
-            "modified_ns": pl.Int64(),
-            "reader": pl.String(),
-            "last_said_at": UTC_TIME,
-            "began_at": UTC_TIME,
-            "messages": pl.Int64(),
-            "records": pl.Int64(),
-            "unknown_records": pl.List(pl.Struct({"type": pl.String(), "count": pl.Int64()})),
-            "problems": pl.List(pl.Struct({"line": pl.Int64(), "reason": pl.String()})),
-            "days": pl.List(
-                pl.Struct(
-                    {"day": pl.Date(), "digest": pl.String()}
-                    | dict.fromkeys(("messages", "inherited", "voided"), pl.Int64())
-                    | {"typed": TEXTS}
-                )
-            ),
-            "parent_id": pl.String(),
-            "reason": pl.String(),
-            "excluded": pl.String(),
-            "cwd": pl.String(),
-            "branch": pl.String(),
-            "repository": pl.String(),
-            "begins_with_plan": pl.Boolean(),
-            "hidden_characters": pl.Int64(),
-            "side_file_of": pl.String(),
-            "repository_dir": pl.String(),
-            "part": pl.Struct(
-                {"name": pl.String(), "began_at": UTC_TIME, "base": pl.String()}
-                | dict.fromkeys(("base_end", "end"), pl.Int64())
-            ),
-            "withdrawn_from": pl.Int64(),
-        },
-        ("path",),
-        daily=False,
-    ),
-    "sessions": Table(
-        "a session on a day",
-        {
-            "day": pl.Date(),
-            "session_id": pl.String(),
-            "harness": pl.String(),
-            "name": pl.String(),
-            "cwd": pl.String(),
-            "source_file": pl.String(),
-            "started_at": UTC_TIME,
-            "ended_at": UTC_TIME,
-            "messages": pl.Int64(),
-            "user_messages": pl.Int64(),
-            "files_read": TEXTS,
-            "files_modified": TEXTS,
-            "project": pl.String(),
-        },
-        ("started_at", "session_id", "source_file"),
-    ),
-    "messages": Table(
-        "one message",
-        {
-            "day": pl.Date(),
-            "session_id": pl.String(),
-            "message_id": pl.String(),
-            "role": pl.String(),
-            "said_at": UTC_TIME,
-            "written_at": UTC_TIME,
-            "text": pl.String(),
-            "tool_name": pl.String(),
-            "is_error": pl.Boolean(),
-            "source_file": pl.String(),
-            "source_line": pl.Int64(),
-            "dedupe_key": pl.String(),
-            "voided": pl.Boolean(),
-            "quoted": SPANS,
-            "images": IMAGES,
-            "untimed": pl.String(),
-            "answer_to": pl.String(),
-            "answered": pl.String(),
-        },
-        ("session_id", "said_at", "source_line", "message_id"),
-    ),
-    "windows": Table(
-        "the messages of one session and day that are observed together",
-        {
-            "day": pl.Date(),
-            "dedupe_key": pl.String(),
-            "session_id": pl.String(),
-            "trigger": pl.String(),
-            "started_at": UTC_TIME,
-            "messages": pl.Int64(),
-            "user_messages": pl.Int64(),
-            "tokens": pl.Int64(),
-            "tokens_said": pl.Int64(),
-            "observed": pl.Boolean(),
-            "reason": pl.String(),
-            "current_task": pl.String(),
-            "suggested_response": pl.String(),
-            "ended_at": UTC_TIME,
-            "captured_at": UTC_TIME,
-            "tokens_before": pl.Int64(),
-            "files_read": TEXTS,
-            "files_modified": TEXTS,
-            "schema_version": pl.Int64(),
-            "untimed": pl.String(),
-            "rules_only": pl.Boolean(),
-        },
-        ("started_at", "dedupe_key"),
-    ),
-    "segments": Table(
-        "a topic within a window, with what was asked, done and reached",
-        {
-            "day": pl.Date(),
-            "segment_id": pl.String(),
-            "dedupe_key": pl.String(),
-            "session_id": pl.String(),
-            "position": pl.Int64(),
-            "narrative": pl.String(),
-            "first_message_id": pl.String(),
-            "last_message_id": pl.String(),
-            "title": pl.String(),
-            "observer": pl.String(),
-            "parsed": pl.Boolean(),
-            "problem": pl.String(),
-            "answer": pl.String(),
-            "current_task": pl.String(),
-            "suggested_response": pl.String(),
-            "used": TEXTS,
-            "basis": pl.String(),
-            "times_written": pl.Int64(),
-            "times_invented": pl.Int64(),
-        },
-        ("dedupe_key", "position"),
-    ),
-    "observations": Table(
-        "one fact, with the words that carry it",
-        {
-            "day": pl.Date(),
-            "observation_id": pl.String(),
-            "segment_id": pl.String(),
-            "dedupe_key": pl.String(),
-            "session_id": pl.String(),
-            "priority": pl.String(),
-            "kind": pl.String(),
-            "observed_at": UTC_TIME,
-            "referenced_at": UTC_TIME,
-            "text": pl.String(),
-            "evidence": EVIDENCE,
-            "observer": pl.String(),
-            "trust": pl.String(),
-            "flags": TEXTS,
-            "tokens": pl.Int64(),
-            "trace": pl.String(),
-            "untimed": pl.String(),
-            "cwd": pl.String(),
-            "project": pl.String(),
-            "owner": pl.String(),
-        },
-        ("observed_at", "observation_id"),
-    ),
-    "notes": Table(
-        "a paragraph or list item that a user wrote into the day's log by hand",
-        {
-            "day": pl.Date(),
-            "note_id": pl.String(),
-            "line": pl.Int64(),
-            "text": pl.String(),
-            "kind": pl.String(),
-            "priority": pl.String(),
-            "source_file": pl.String(),
-        },
-        ("line", "note_id"),
-    ),
-    "embeddings": Table(
-        "the record of one vector in the index",
-        EMBEDDING,
-        ("source_id",),
-        passes=True,
-    ),
-    "summary_embeddings": Table(
-        "the record of the vector of a segment or reflection in the index",
-        EMBEDDING,
-        ("source_id",),
-        passes=True,
-    ),
-    "message_embeddings": Table(
-        "the record of a passage of what was said, or of a session's words, in the index",
-        {
-            "day": pl.Date(),
-            "point_id": pl.String(),
-            "record": pl.String(),
-            "source_id": pl.String(),
-            "session_id": pl.String(),
-            "start": pl.Int64(),
-            "end": pl.Int64(),
-            "model": pl.String(),
-            "dimension": pl.Int64(),
-            "content_hash": pl.String(),
-        },
-        ("session_id", "record", "source_id", "start"),
-        passes=True,
-    ),
-    "reflections": Table(
-        "one condensed line, at a level (1 = from observations)",
-        {
-            "day": pl.Date(),
-            "reflection_id": pl.String(),
-            "level": pl.Int64(),
-            "section": pl.String(),
-            "text": pl.String(),
-            "priority": pl.String(),
-            "kind": pl.String(),
-            "support": pl.Int64(),
-            "sessions": pl.Int64(),
-            "sources": TEXTS,
-            "first_seen": UTC_TIME,
-            "last_seen": UTC_TIME,
-            "input_tokens": pl.Int64(),
-            "tokens": pl.Int64(),
-            "reflector": pl.String(),
-            "item_type": pl.String(),
-            "trust": pl.String(),
-            "superseded": TEXTS,
-            "tags": TEXTS,
-            "contradicts": TEXTS,
-            "summary": pl.String(),
-            "cwds": TEXTS,
-            "projects": TEXTS,
-            "owner": pl.String(),
-        },
-        ("reflection_id",),
-    ),
-    "pool_reflections": Table(
-        "lines of many days, condensed once and for all",
-        {
-            "pool_id": pl.String(),
-            "section": pl.String(),
-            "text": pl.String(),
-            "priority": pl.String(),
-            "support": pl.Int64(),
-            "sources": TEXTS,
-            "observations": TEXTS,
-            "left_out": TEXTS,
-            "first_seen": UTC_TIME,
-            "last_seen": UTC_TIME,
-            "tokens": pl.Int64(),
-            "reflector": pl.String(),
-            "reflected_at": UTC_TIME,
-            "cwds": TEXTS,
-            "projects": TEXTS,
-            "owner": pl.String(),
-        },
-        ("reflected_at", "pool_id"),
-        daily=False,
-        is_derived=False,
-    ),
-    "day_distillations": Table(
-        "a line that a day comes down to once it is some days old", DISTILLATION, ("first_seen", "distillation_id")
-    ),
-    "week_distillations": Table(
-        "a line that a week, which ends with `day`, comes down to", DISTILLATION, ("first_seen", "distillation_id")
-    ),
-    "month_distillations": Table(
-        "a line that the weeks that end in a month come down to", DISTILLATION, ("first_seen", "distillation_id")
-    ),
-    "proposals": Table(
-        "one line offered for MEMORY.md; never changed once made",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "section": pl.String(),
-            "text": pl.String(),
-            "priority": pl.String(),
-            "sources": TEXTS,
-            "support": pl.Int64(),
-            "content_hash": pl.String(),
-            "evidence": EVIDENCE,
-            "sessions": pl.Int64(),
-            "session_ids": TEXTS,
-            "last_seen": UTC_TIME,
-            "supersedes": TEXTS,
-            "worth": pl.Float64(),
-            "cwds": TEXTS,
-            "projects": TEXTS,
-            "owner": pl.String(),
-        },
-        ("proposal_id",),
-        is_derived=False,
-    ),
-    "remembered": Table(
-        "one line that a user, or an agent for them, asked to be remembered, or that was imported from another tool's "
-        "memory: a proposal that no stage made",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "section": pl.String(),
-            "text": pl.String(),
-            "priority": pl.String(),
-            "trust": pl.String(),
-            "client": pl.String(),
-            "said_at": UTC_TIME,
-            "content_hash": pl.String(),
-            "worth": pl.Float64(),
-            "cwd": pl.String(),
-            "project": pl.String(),
-            "owner": pl.String(),
-            "source_file": pl.String(),
-            "source_line": pl.Int64(),
-        },
-        ("proposal_id",),
-        is_derived=False,
-    ),
-    "supports": Table(
-        "a line of a later reflection that says what a proposal says, merged into it instead of offered again",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "reflection_id": pl.String(),
-            "sessions": pl.Int64(),
-            "session_ids": TEXTS,
-            "said_at": UTC_TIME,
-            "sources": TEXTS,
-            "cwds": TEXTS,
-            "projects": TEXTS,
-        },
-        ("proposal_id", "reflection_id"),
-    ),
-    "decisions": Table(
-        "what became of a proposal, on the day it was decided",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "decision": pl.String(),
-            "decided_at": UTC_TIME,
-            "surface": pl.String(),
-            "section": pl.String(),
-            "text": pl.String(),
-            "reason": pl.String(),
-            "content_hash": pl.String(),
-            "reoffered": pl.Boolean(),
-        },
-        ("decided_at", "proposal_id"),
-        is_derived=False,
-    ),
-    "showings": Table(
-        "a proposal as it was first shown on a surface, and as it came back to REVIEW.md after better ones took its "
-        "place",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "surface": pl.String(),
-            "shown_at": UTC_TIME,
-            "external_id": pl.String(),
-            "lines": pl.String(),
-        },
-        ("proposal_id", "surface"),
-        is_derived=False,
-    ),
-    "displacements": Table(
-        "a proposal whose place in REVIEW.md a better one took; it is pending, and its time to expire stands still",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "surface": pl.String(),
-            "displaced_at": UTC_TIME,
-        },
-        ("proposal_id", "displaced_at"),
-        is_derived=False,
-    ),
-    "shown_days": Table(
-        "a pending proposal that a run had on display on that day; as many such days as it may have end it",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "surface": pl.String(),
-        },
-        ("proposal_id", "surface"),
-        is_derived=False,
-    ),
-    "reoffers": Table(
-        "a proposal that is offered again, once: it expired unseen, before days were counted, or its fix is withdrawn",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "reoffered_at": UTC_TIME,
-            "days_shown": pl.Int64(),
-        },
-        ("proposal_id",),
-        is_derived=False,
-    ),
-    "promotions": Table(
-        "an approved proposal that reached MEMORY.md, on the day it did",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "section": pl.String(),
-            "text": pl.String(),
-            "promoted_at": UTC_TIME,
-            "already_there": pl.Boolean(),
-        },
-        ("proposal_id",),
-        is_derived=False,
-    ),
-    "auto_promotions": Table(
-        "a proposal that would have been promoted without asking, when that was first so",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "section": pl.String(),
-            "would_promote_at": UTC_TIME,
-            "acceptance": pl.Float64(),
-            "lower_bound": pl.Float64(),
-            "decisions_counted": pl.Int64(),
-        },
-        ("proposal_id",),
-        is_derived=False,
-    ),
-    "friction_clusters": Table(
-        "one recurring pattern over the days that end with `day`",
-        {
-            "day": pl.Date(),
-            "pattern_id": pl.String(),
-            "kind": pl.String(),
-            "title": pl.String(),
-            "target_file": pl.String(),
-            "section": pl.String(),
-            "adds": pl.String(),
-            "replaces": pl.String(),
-            "change": pl.String(),
-            "low_risk": pl.Boolean(),
-            "sessions": pl.Int64(),
-            "occurrences": pl.Int64(),
-            "turns": pl.Int64(),
-            "minutes": pl.Float64(),
-            "severity": pl.Float64(),
-            "confidence": pl.Float64(),
-            "first_day": pl.Date(),
-            "last_day": pl.Date(),
-            "ended_on": pl.Date(),
-            "by_week": pl.List(pl.Struct({"week": pl.Date(), "occurrences": pl.Int64()})),
-            "evidence": EVIDENCE,
-            "session_ids": TEXTS,
-            "cwds": TEXTS,
-            "projects": TEXTS,
-            "owner": pl.String(),
-            "written_by": pl.String(),
-            "template": pl.String(),
-        },
-        ("pattern_id",),
-        passes=True,
-    ),
-    "friction_fixes": Table(
-        "a friction pattern as it was offered: the user decides on it like on a proposal; never changed once made",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "kind": pl.String(),
-            "title": pl.String(),
-            "text": pl.String(),
-            "target_file": pl.String(),
-            "section": pl.String(),
-            "place": pl.String(),
-            "adds": pl.String(),
-            "replaces": pl.String(),
-            "change": pl.String(),
-            "low_risk": pl.Boolean(),
-            "supersedes": TEXTS,
-            "sessions": pl.Int64(),
-            "session_ids": TEXTS,
-            "occurrences": pl.Int64(),
-            "minutes": pl.Float64(),
-            "worth": pl.Float64(),
-            "first_day": pl.Date(),
-            "last_day": pl.Date(),
-            "said_at": UTC_TIME,
-            "evidence": EVIDENCE,
-            "content_hash": pl.String(),
-            "cwds": TEXTS,
-            "projects": TEXTS,
-            "owner": pl.String(),
-        },
-        ("proposal_id",),
-        is_derived=False,
-    ),
-    "applied_fixes": Table(
-        "an approved friction fix that was written into a file of the workspace, where it is no new line of MEMORY.md",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "place": pl.String(),
-            "applied_at": UTC_TIME,
-        },
-        ("proposal_id",),
-        is_derived=False,
-    ),
-    "auto_fixes": Table(
-        "a friction fix that would be applied without asking, when that was first so",
-        {
-            "day": pl.Date(),
-            "proposal_id": pl.String(),
-            "would_apply_at": UTC_TIME,
-        },
-        ("proposal_id",),
-        is_derived=False,
-    ),
-    "watched_rules": Table(
-        "a line of MEMORY.md, AGENTS.md or CLAUDE.md, as it was first seen",
-        {
-            "rule_id": pl.String(),
-            "file": pl.String(),
-            "text": pl.String(),
-            "project": pl.String(),
-            "since": pl.Date(),
-        },
-        ("since", "rule_id"),
-        daily=False,
-        is_derived=False,
-    ),
-    "forgotten": Table(
-        "a session, a message or a sequence of words that `memory forget` took out and that stays out",
-        {
-            "kind": pl.String(),
-            "digest": pl.String(),
-            "words": pl.Int64(),
-            "forgotten_at": UTC_TIME,
-        },
-        ("forgotten_at", "kind", "digest"),
-        daily=False,
-        is_derived=False,
-    ),
-    "ledger": Table(
-        "one call of a language model",
-        {
-            "day": pl.Date(),
-            "call_id": pl.String(),
-            "stage": pl.String(),
-            "model": pl.String(),
-            "input_tokens": pl.Int64(),
-            "output_tokens": pl.Int64(),
-            "cost_usd": pl.Float64(),
-            "seconds": pl.Float64(),
-            "cached": pl.Boolean(),
-            "for_day": pl.Date(),
-            "asked_at": UTC_TIME,
-            "state": pl.String(),
-            "error": pl.String(),
-        },
-        ("asked_at", "call_id"),
-        is_derived=False,
-    ),
+    "files": Table(rows.FileRow, ("path",), daily=False),
+    "sessions": Table(rows.SessionRow, ("started_at", "session_id", "source_file")),
+    "messages": Table(rows.MessageRow, ("session_id", "said_at", "source_line", "message_id")),
+    "windows": Table(rows.WindowRow, ("started_at", "dedupe_key")),
+    "segments": Table(rows.SegmentRow, ("dedupe_key", "position")),
+    "observations": Table(rows.ObservationRow, ("observed_at", "observation_id")),
+    "notes": Table(rows.NoteRow, ("line", "note_id")),
+    "embeddings": Table(rows.EmbeddingRow, ("source_id",), passes=True),
+    "summary_embeddings": Table(rows.SummaryEmbeddingRow, ("source_id",), passes=True),
+    "message_embeddings": Table(rows.MessageEmbeddingRow, ("session_id", "record", "source_id", "start"), passes=True),
+    "reflections": Table(rows.ReflectionRow, ("reflection_id",)),
+    "pool_reflections": Table(rows.PoolReflectionRow, ("reflected_at", "pool_id"), daily=False, is_derived=False),
+    "day_distillations": Table(rows.DayDistillationRow, ("first_seen", "distillation_id")),
+    "week_distillations": Table(rows.WeekDistillationRow, ("first_seen", "distillation_id")),
+    "month_distillations": Table(rows.MonthDistillationRow, ("first_seen", "distillation_id")),
+    "proposals": Table(rows.ProposalRow, ("proposal_id",), is_derived=False),
+    "remembered": Table(rows.RememberedRow, ("proposal_id",), is_derived=False),
+    "supports": Table(rows.SupportRow, ("proposal_id", "reflection_id")),
+    "decisions": Table(rows.DecisionRow, ("decided_at", "proposal_id"), is_derived=False),
+    "showings": Table(rows.ShowingRow, ("proposal_id", "surface"), is_derived=False),
+    "displacements": Table(rows.DisplacementRow, ("proposal_id", "displaced_at"), is_derived=False),
+    "shown_days": Table(rows.ShownDayRow, ("proposal_id", "surface"), is_derived=False),
+    "reoffers": Table(rows.ReofferRow, ("proposal_id",), is_derived=False),
+    "promotions": Table(rows.PromotionRow, ("proposal_id",), is_derived=False),
+    "auto_promotions": Table(rows.AutoPromotionRow, ("proposal_id",), is_derived=False),
+    "friction_clusters": Table(rows.FrictionRow, ("pattern_id",), passes=True),
+    "friction_fixes": Table(rows.FixRow, ("proposal_id",), is_derived=False),
+    "applied_fixes": Table(rows.AppliedFixRow, ("proposal_id",), is_derived=False),
+    "auto_fixes": Table(rows.AutoFixRow, ("proposal_id",), is_derived=False),
+    "watched_rules": Table(rows.WatchedRuleRow, ("since", "rule_id"), daily=False, is_derived=False),
+    "forgotten": Table(rows.ForgottenRow, ("forgotten_at", "kind", "digest"), daily=False, is_derived=False),
+    "ledger": Table(rows.LedgerRow, ("asked_at", "call_id"), is_derived=False),
 }
-
-
-COLUMN_NOTES = {
-    "day": "local calendar day",
-    "days": "the days on which something in the file was said, each with a digest of it, counts and the ids of what "
-    "the user typed",
-    "path": "path of the file; of one that holds several sessions, with `#` and the session",
-    "member": "the session, where the file holds several",
-    "size": "bytes",
-    "modified_ns": "when the file was changed last: nanoseconds since 1970",
-    "reader": "version of the reader that read it",
-    "began_at": "when the session began, UTC",
-    "last_said_at": "when its last message was said, UTC",
-    "records": "how many records the file has",
-    "unknown_records": "types of record that the reader does not know, with how many there were",
-    "problems": "the first lines that could not be read, and why",
-    "hidden_characters": "how many characters that nobody sees were taken out of its messages: zero-width ones, those "
-    "that turn the direction of writing, tags",
-    "side_file_of": "the agent that keeps this file beside its sessions, where it is none",
-    "repository_dir": "the folder of the git repository that `cwd` lay in when the file was read, of a worktree that "
-    "of its repository; empty where there was none",
-    "harness": "the agent that wrote the session, by its name in docs/agents.md",
-    "session_id": "the harness's own id of the session",
-    "session_ids": "the sessions in which it was said",
-    "sessions": "in how many sessions it was said or happened",
-    "name": "title of the session, where the harness has one",
-    "cwd": "directory that the session worked in",
-    "started_at": "when the first message was said, UTC; only its day is meant where nobody recorded that",
-    "ended_at": "when the last message was said, UTC",
-    "messages": "how many messages",
-    "user_messages": "how many of them a user typed or said through a tool",
-    "files_read": "paths that the agent read",
-    "files_modified": "paths that the agent wrote to",
-    "message_id": "id of the message, the same in every copy of its session",
-    "text": "the words",
-    "tool_name": "the tool that was called or answered",
-    "is_error": "whether the tool failed; a call that the user refused did not",
-    "answer_to": "what the user answers through a tool: question, approved or refused plan, approved or refused call; "
-    "of a tool's result, that they refused it",
-    "answered": "that question, plan or call itself (clipped), where it is known",
-    "source_file": "path of the file it was read from",
-    "source_line": "line of the file, from 1; of a row in a database its number",
-    "line": "line in the daily log, from 1, when the note was read last",
-    "role": "user, assistant, tool or injected",
-    "said_at": "when it was said, UTC; where `untimed` says that nobody recorded it, only its day and order are meant",
-    "untimed": "where in its session it was said, when nobody recorded at what time; stands in place of a clock",
-    "written_at": "when the harness wrote it down, UTC",
-    "dedupe_key": "id of the window: sha256 of session, trigger and time of its first entry",
-    "trigger": "compaction or shutdown",
-    "tokens": "estimated tokens",
-    "tokens_said": "estimated tokens of people and the model, without tools",
-    "voided": "whether the turn was taken out of the session (rewind, rollback, a branch left); kept, not observed",
-    "quoted": "spans of a user's message that were pasted, not typed",
-    "images": "images in the message: line and number within the record, for the source file",
-    "captured_at": "when the window was complete: at its compaction, or with its last message",
-    "tokens_before": "size of the context when it was compacted, as the harness counted it",
-    "schema_version": "of the window's columns",
-    "part": "which part of the session the file is, where the harness continues a session in another file: its name, "
-    "when it was begun, the part that it continues and up to which record, and the number behind its last record",
-    "withdrawn_from": "number of the record from which on a later part took the file's records out of the session",
-    "excluded": "why nothing of the session is stored",
-    "parent_id": "the session that this one continues or forks",
-    "observed": "whether the window is observed; if not, `reason` says why",
-    "rules_only": "whether only the user's rules and corrections are observed, because the session is short",
-    "reason": "why: a file was not read, a window not observed, a proposal decided so",
-    "current_task": "what was being worked on at the end: of a window the user's last words that say so, of a segment "
-    "what a model reported",
-    "suggested_response": "how to go on: the question of the model or the words of the user that wait for an answer, "
-    "or that the session was completed",
-    "segment_id": "id of the segment",
-    "position": "place of the segment in its window, from 0",
-    "title": "what it is about, in a few words",
-    "first_message_id": "the message that the segment begins with",
-    "last_message_id": "the message that it ends with",
-    "problem": "what was wrong with the model's answer",
-    "narrative": "what was asked and how it ended, quoted or told by a model; empty where a model told facts alone",
-    "parsed": "whether the model kept to the format; if not, this is what could be saved and `problem` says why",
-    "answer": "key of the model's answer, a file below answers/",
-    "basis": "hash of the messages that a model was shown for it and of what decides how; while it holds, they are not "
-    "observed again",
-    "used": "ids of earlier observations that it builds on",
-    "times_written": "clock times that a model wrote into its answer",
-    "times_invented": "how many of them are no message's and were not said; they were taken out",
-    "for_day": "the day that the call was made for",
-    "asked_at": "when the call was made, UTC",
-    "call_id": "id of the call",
-    "stage": "the stage that asked",
-    "model": "the model, of vectors or of language",
-    "input_tokens": "tokens that went in: of the observations of the lookback, or sent to the model",
-    "output_tokens": "tokens of the model's answer",
-    "seconds": "how long the call took",
-    "state": "reserved (under way or killed; counts in full), done or failed",
-    "error": "why the call failed",
-    "cost_usd": "what the call cost; empty where the price is not known",
-    "cached": "whether an answer of before was used again, which costs nothing",
-    "priority": "high (matters for weeks or months), medium (days) or low (hours)",
-    "kind": "what sort of fact, vector or pattern it is",
-    "observation_id": "id of the observation",
-    "note_id": "id of the note",
-    "observed_at": "when it was said, UTC; see `untimed`",
-    "referenced_at": "the day that it speaks of, where it names one: its first moment, UTC",
-    "evidence": "the spans of the messages that carry it: characters start to end of messages.text",
-    "observer": "which observer made the row",
-    "trust": "the speaker: user, assistant, tool, paste, injected, model or team; `imported` of an imported line",
-    "flags": "what is known against it, or about how it was made",
-    "trace": "what led to it: what set it off → what was looked into → what was decided → why",
-    "point_id": "id of the vector in the index",
-    "start": "first character in the message's text",
-    "end": "character after the last one",
-    "record": "what the point is: message (a passage of one) or session (all its words)",
-    "source_id": "id of the row that the vector is of",
-    "dimension": "numbers in the vector",
-    "content_hash": "sha256 of what it stands for",
-    "reflection_id": "id of the reflection",
-    "pool_id": "id of the pool reflection",
-    "distillation_id": "id of the distilled line",
-    "level": "1: from observations (of a distillation: a day), 2: from days (a week), 3: from weeks (a month)",
-    "section": "section of MEMORY.md; `Reflected` for what fits none",
-    "support": "observations that say it",
-    "sources": "ids of the rows it was made from",
-    "observations": "ids of the observations that these rows were made from",
-    "first_seen": "when it was said first, UTC",
-    "last_seen": "when it was said last, UTC",
-    "reflector": "which reflector made the row",
-    "item_type": "knowledge, behaviour, event or skill",
-    "tags": "the things and subjects that a model files it under",
-    "contradicts": "lines of MEMORY.md that say something else",
-    "summary": "what was new, in a sentence or two of the model; the same in all rows of a day",
-    "superseded": "ids of observations that it replaced",
-    "left_out": "ids of observations that were looked at with these and not kept",
-    "reflected_at": "when it was condensed, UTC",
-    "proposal_id": "id of the proposal; of a friction fix that of its pattern",
-    "place": "the file in the workspace that approval changes, from its top; empty where the user makes the change",
-    "applied_at": "when the file was changed, UTC",
-    "would_apply_at": "when it was first found that it would be applied without asking, UTC",
-    "client": "the program through which an agent asked for it, as it calls itself, or the memory that it was imported "
-    "from; empty where a user asked",
-    "worth": "score of the line, by what can be seen in it, from about -3 to 3.1, or of a friction fix its severity: "
-    "the highest are shown first",
-    "supersedes": "ids of the proposals whose line this one replaces once it is approved",
-    "decision": "approved, rejected, expired, invalid, superseded or withdrawn",
-    "surface": "where it was shown or decided: REVIEW.md, command, page, todoist; by no user: expiry, supersession, "
-    "auto",
-    "decided_at": "when it was decided, UTC",
-    "promoted_at": "when it reached MEMORY.md, UTC",
-    "would_promote_at": "when it was first found that it would be promoted without asking, UTC",
-    "shown_at": "when it was first shown there, or came back, UTC",
-    "lines": "how it stood in REVIEW.md then: a line that still stands so was touched by nobody",
-    "displaced_at": "when a better one took its place, UTC",
-    "reoffered": "true where it was decided after it had been offered again; its earlier expiry does not count then",
-    "reoffered_at": "when it was offered again, UTC",
-    "days_shown": "days on which a run is known to have shown it before it expired; none of one whose fix is withdrawn",
-    "external_id": "what the surface calls it, such as a Todoist task",
-    "acceptance": "share of the last decisions on the section that took the line as it was offered",
-    "lower_bound": "of the 95 % interval of that share",
-    "decisions_counted": "how many decisions that were",
-    "already_there": "the line stood in MEMORY.md before",
-    "pattern_id": "id of the friction pattern",
-    "occurrences": "how often it happened",
-    "severity": "sessions times the minutes that one occurrence costs",
-    "rule_id": "id of the rule: of its file and its words",
-    "file": "MEMORY.md, or the path of the project's file that the line stands in",
-    "since": "day since which it is known to stand there",
-    "turns": "messages from what went wrong to where the work went on, in all occurrences",
-    "written_by": "the model that wrote title and change of a pattern; none where they are a template's",
-    "template": "the title as a template has it, where a model wrote another",
-    "minutes": "time from what went wrong to where the work went on, in all occurrences",
-    "first_day": "day of its first occurrence",
-    "last_day": "day of its last occurrence",
-    "ended_on": "day on which nothing of it had happened for as long as is looked back; empty while it goes on",
-    "by_week": "how often it happened, by the Monday of the week",
-    "adds": "the line to write into the target file, without its bullet; empty where it is not a line",
-    "replaces": "the line of the target file, as it stands, that goes or that `adds` takes the place of",
-    "low_risk": "whether the fix may be applied without asking, where that is switched on",
-    "confidence": "that it is a pattern and no accident, 0 to 1",
-    "project": "the repository or folder that the session worked on, by name; empty where there is none",
-    "branch": "branch of the repository when the session began",
-    "repository": "owner and name of the repository's remote",
-    "begins_with_plan": "whether a plan that the user approved is the first that was said in it",
-    "cwds": "folders of the sessions that it comes from",
-    "projects": "projects that it comes from, each by name",
-    "owner": "whose memory it is: the setting `owner` when the row was made",
-    "change": "what would end it",
-    "target_file": "where the change belongs",
-    "digest": "hash of the id or of the words, with the salt of the workspace",
-    "words": "how many words the sequence has",
-    "forgotten_at": "when it was forgotten, UTC",
-}
-"""What every column means, for the UI: one note per name, for all tables that have it."""
 
 
 def duckdb_type(kind: pl.DataType) -> str:
@@ -818,16 +132,29 @@ def duckdb_type(kind: pl.DataType) -> str:
         return f"{duckdb_type(_instance(kind.inner))}[]"
     if isinstance(kind, pl.Struct):
         return "STRUCT({})".format(", ".join(f'"{f.name}" {duckdb_type(_instance(f.dtype))}' for f in kind.fields))
-    names: dict[type[pl.DataType], str] = {
-        pl.String: "VARCHAR",
-        pl.Int64: "BIGINT",
-        pl.Float64: "DOUBLE",
-        pl.Boolean: "BOOLEAN",
-        pl.Date: "DATE",
-        pl.Datetime: "TIMESTAMPTZ",
-    }
-    return names[type(kind)]
+    return _DUCKDB[type(kind)]
 
 
 def _instance(kind: object) -> pl.DataType:
     return kind() if isinstance(kind, type) else kind  # type: ignore[return-value]
+
+
+def _polars_type(hint: Any) -> pl.DataType:
+    """The type of a column with this annotation; one whose value may be None has that of its other values."""
+    if is_typeddict(hint):
+        return pl.Struct({name: _polars_type(field) for name, field in get_type_hints(hint).items()})
+    if get_origin(hint) is list:
+        return pl.List(_polars_type(*get_args(hint)))
+    if get_origin(hint) in (Union, UnionType):
+        return _polars_type(*(kind for kind in get_args(hint) if kind is not NoneType))
+    return _POLARS[hint]
+
+
+def _metadata(hint: Any) -> Iterator[object]:
+    """What the annotation says beside its type, at whatever depth."""
+    if get_origin(hint) is Annotated:
+        yield from hint.__metadata__
+        yield from _metadata(hint.__origin__)
+    else:
+        for kind in get_args(hint):
+            yield from _metadata(kind)

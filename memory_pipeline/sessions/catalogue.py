@@ -27,7 +27,7 @@ from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import make_folder
 from memory_pipeline.redaction import Redactor, redactor_of
-from memory_pipeline.sessions.catalogue_row import new_row, session_columns, unread_row
+from memory_pipeline.sessions.catalogue_row import new_row, read_row, unread_row
 from memory_pipeline.sessions.discovery import roots
 from memory_pipeline.sessions.forks import left_out, repeats, typed_in_all
 from memory_pipeline.sessions.not_read import owner_of_side_file
@@ -505,4 +505,4 @@ class Catalogue:
         if session.cwd == known["cwd"]:
             row["repository_dir"] = known["repository_dir"]
         row["withdrawn_from"] = known["withdrawn_from"]
-        return {**row, **session_columns(session, self.settings.zone, known["days"] or [])}
+        return read_row(row, session, self.settings.zone, known["days"] or [])

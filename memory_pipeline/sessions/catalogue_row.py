@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from memory_pipeline.harnesses.model import ParsedSession, Part, Source
 from memory_pipeline.harnesses.records import EARLIEST
-from memory_pipeline.lake.rows import FileContents, FileDayRow, FilePartRow, FileRow
+from memory_pipeline.lake.rows import FileDayRow, FilePartRow, FileRow
 from memory_pipeline.sessions.windows import begins_with_plan, digest, windows_by_day
 
 PROBLEMS_KEPT = 20
@@ -69,8 +69,8 @@ def unread_row(row: FileRow, known: FileRow, reason: str) -> FileRow:
     }
 
 
-def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[FileDayRow]) -> FileContents:
-    """What reading the session adds to its row; `before` are the days that the row had."""
+def read_row(row: FileRow, session: ParsedSession, zone: ZoneInfo, before: Iterable[FileDayRow] = ()) -> FileRow:
+    """The row with what reading the session adds to it; `before` are the days that the session had."""
     days = sorted(windows_by_day(session, zone).items())
     # a part in which nothing is said yet, or any more, was at least begun
     said = [m.said_at for m in session.messages] or [(session.part and session.part.began_at) or EARLIEST]
@@ -90,7 +90,7 @@ def session_columns(session: ParsedSession, zone: ZoneInfo, before: Iterable[Fil
     emptied: list[FileDayRow] = [
         {"day": day, "digest": "", "messages": 0, "inherited": 0, "voided": 0, "typed": []} for day in sorted(left)
     ]
-    return {
+    return row | {
         "harness": session.harness,
         "session_id": session.session_id,
         "last_said_at": max(said),

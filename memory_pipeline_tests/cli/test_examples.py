@@ -13,10 +13,11 @@ import pytest
 
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline_tests.cli.command import memory, memory_json
 from memory_pipeline_tests.prepared import copied, made_once
 from memory_pipeline_tests.rows import stable_bytes
-from memory_pipeline_tests.typed import OF_TABLE, misfits
+from memory_pipeline_tests.typed import misfits
 
 FAKE_SECRETS = ("ghp_M4deUpT0kenN0tRea11234567890abcdefgh", "n0t-a-real-pw-7731")
 
@@ -280,7 +281,7 @@ def test_why_leads_back_to_the_words_and_the_file(demo: tuple[Path, str, str]) -
 def test_every_row_is_what_its_type_says(demo: tuple[Path, str, str]) -> None:
     """Also where no value may be missing, which the types of columns do not tell."""
     lake = Lake(workspace(demo[0]) / "lake")
-    assert {t for t in OF_TABLE if lake.read(t).height} >= {
+    assert {t for t in TABLES if lake.read(t).height} >= {
         "files",
         "messages",
         "observations",

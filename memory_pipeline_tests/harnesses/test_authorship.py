@@ -8,9 +8,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.harnesses.authorship import Evidence, is_person
-from memory_pipeline.harnesses.model import ParsedSession
+from memory_pipeline.harnesses.model import ParsedSession, Source
 from memory_pipeline.harnesses.speakers import split_by_speaker
-from memory_pipeline.sessions.catalogue_row import session_columns
+from memory_pipeline.sessions.catalogue_row import new_row, read_row
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.windows import reason_not_observed, windows_by_day
 
@@ -91,7 +91,7 @@ def roles(session: ParsedSession) -> list[tuple[str, str]]:
 
 
 def reasons(session: ParsedSession) -> set[str | None]:
-    row = session_columns(session, ZoneInfo("UTC"), ())
+    row = read_row(new_row("s-1.jsonl", Source("s-1.jsonl"), "1"), session, ZoneInfo("UTC"))
     return {
         reason_not_observed(window, idle=True, typed=9, min_user_messages=1, has_plan=row["begins_with_plan"] is True)
         for windows in windows_by_day(session, ZoneInfo("UTC")).values()

@@ -1,75 +1,68 @@
-"""The typed rows: they have the columns of their tables, in the types that the columns are read as."""
+"""The typed rows, and the columns of the tables that are made from them."""
 
 from __future__ import annotations
 
-from datetime import date, datetime
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any
 
 import polars as pl
 import pytest
 
 from memory_pipeline.lake import rows
-from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.lake.tables import TABLES, Table, duckdb_type
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline_tests.rows import observation, put, workspace
-from memory_pipeline_tests.typed import OF_TABLE, fits, misfits
+from memory_pipeline_tests.typed import fits, misfits
 
-PLAIN: dict[type[pl.DataType], type] = {
-    pl.String: str,
-    pl.Int64: int,
-    pl.Float64: float,
-    pl.Boolean: bool,
-    pl.Date: date,
-    pl.Datetime: datetime,
-}
+STORED = Path(__file__).with_name("stored_columns.txt")
 
 
-def dtype_as(dtype: Any) -> Any:
-    """The shape that a column of the type is read as: a type, a list of one, or fields by name."""
-    if isinstance(dtype, pl.List):
-        return [dtype_as(dtype.inner)]
-    if isinstance(dtype, pl.Struct):
-        return {f.name: dtype_as(f.dtype) for f in dtype.fields}
-    return PLAIN[dtype.base_type()]
+def stored() -> dict[str, tuple[list[str], list[str]]]:
+    """Of every table that earlier versions wrote: what its rows are sorted by, and its columns with their types."""
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    columns: list[str] = []
+    for line in STORED.read_text("utf-8").splitlines():
+        if line.startswith("  "):
+            columns.append(line.strip())
+        else:
+            name, _, order = line.partition(": ")
+            columns = []
+            found[name] = (order.split(", "), columns)
+    return found
 
 
-def hint_as(hint: Any) -> Any:
-    """The same of an annotation, whether or not it may be None."""
-    if get_origin(hint) is UnionType:
-        (hint,) = (arg for arg in get_args(hint) if arg is not NoneType)
-    if get_origin(hint) is list:
-        return [hint_as(*get_args(hint))]
-    return shape(hint) if is_typeddict(hint) else hint
+def test_columns_are_only_added() -> None:
+    """The names, the types and their order are those of tables that people have."""
+    for name, (order, columns) in stored().items():
+        now = [f"{column} {duckdb_type(kind)}" for column, kind in TABLES[name].columns.items()]
+        assert (list(TABLES[name].order), now[: len(columns)]) == (order, columns), name
 
 
-def shape(kind: Any) -> dict[str, Any]:
-    return {name: hint_as(hint) for name, hint in get_type_hints(kind).items()}
+def test_columns_are_made_from_the_class_of_a_row() -> None:
+    fixes = TABLES["friction_fixes"]
+    assert list(fixes.columns)[:2] == ["day", "proposal_id"]  # the day comes first, though its class adds it last
+    assert fixes.columns["minutes"] == pl.Float64()  # of a value that may be missing
+    assert fixes.notes["day"] == "local calendar day"
+    assert fixes.notes["minutes"].startswith("time from what went wrong")
+    assert TABLES["files"].columns["part"] == pl.Struct(
+        {"name": pl.String(), "began_at": pl.Datetime("us", "UTC"), "base": pl.String()}
+        | {"base_end": pl.Int64(), "end": pl.Int64()}
+    )
+    assert TABLES["notes"].columns_with_words == ["text"]
+    assert "tags" in TABLES["reflections"].columns_with_words
+    assert "sources" not in TABLES["reflections"].columns_with_words
+    assert TABLES["sessions"].description == "a session on a day"
 
 
-def columns(schema: Any) -> dict[str, Any]:
-    return {name: dtype_as(dtype) for name, dtype in schema.items()}
-
-
-@pytest.mark.parametrize("table", OF_TABLE)
-def test_a_row_has_the_columns_of_its_table(table: str) -> None:
-    assert shape(OF_TABLE[table]) == columns(TABLES[table].columns)
-
-
-def test_every_table_but_the_ledger_has_a_typed_row() -> None:
-    assert set(TABLES) - set(OF_TABLE) == {"ledger"}  # its rows stay within llm/ledger.py
+def test_a_column_of_a_type_that_no_file_holds_is_refused() -> None:
+    wrong: Any = type("Row", (), {"__annotations__": {"place": complex}})
+    with pytest.raises(KeyError):
+        _ = Table(wrong, ()).columns
 
 
 def test_the_state_of_a_proposal_has_the_columns_of_the_log(tmp_path: Path) -> None:
     _, lake = workspace(tmp_path)
-    assert shape(rows.ProposalState) == columns(ProposalLog(lake).frame.schema)
-
-
-def test_a_wrong_type_or_a_missing_column_is_seen() -> None:
-    right = columns(TABLES["notes"].columns)
-    assert shape(rows.NoteRow) != right | {"line": str}
-    assert shape(rows.NoteRow) != right | {"more": str}
+    assert Table(rows.ProposalState, ()).columns == dict(ProposalLog(lake).frame.schema)
 
 
 def test_rows_of_a_frame() -> None:

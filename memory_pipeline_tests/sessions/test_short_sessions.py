@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from memory_pipeline.cli.choosing import RECENT_DAYS, days_in
-from memory_pipeline.harnesses.model import Message, ParsedSession
+from memory_pipeline.harnesses.model import Message, ParsedSession, Source
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.catalogue_row import session_columns
+from memory_pipeline.sessions.catalogue_row import new_row, read_row
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.forks import typed_in_all
 from memory_pipeline_tests.conftest import Entry, assistant, compaction, conversation, user, utc
@@ -164,8 +164,9 @@ def test_what_a_model_gave_a_sub_agent_was_approved_by_nobody() -> None:
     nine, zone = utc("2025-03-03T09:00"), ZoneInfo("UTC")
     messages = (Message("1", "injected", nine, nine, PLAN, 1), Message("2", "assistant", nine, nine, "Done.", 2))
     session = ParsedSession("s", "claude_code", "Parcels", "/work", messages)
-    assert session_columns(session, zone, [])["begins_with_plan"]
-    assert not session_columns(replace(session, session_id="s/agent-1"), zone, [])["begins_with_plan"]
+    row = new_row("s.jsonl", Source("s.jsonl"), "1")
+    assert read_row(row, session, zone)["begins_with_plan"]
+    assert not read_row(row, replace(session, session_id="s/agent-1"), zone)["begins_with_plan"]
 
 
 def row(session: str, *days: list[str] | None, inherited: int = 0, parent: str | None = None, **other: Any) -> Any:
