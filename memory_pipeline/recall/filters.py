@@ -42,7 +42,7 @@ def _known(settings: Settings, field: str, values: list[str]) -> list[str]:
     if field == "priority":
         return [_one_of(value, PRIORITIES, "priority") for value in values]
     if field == "kind":
-        from memory_pipeline.observations.model.parsing.marks import KINDS
+        from memory_pipeline.text.kinds import KINDS
 
         return [_one_of(value, KINDS, "kind") for value in values]
     from memory_pipeline.lake.store import Lake

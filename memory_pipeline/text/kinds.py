@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal, get_args
 
 from memory_pipeline.text import cues
 from memory_pipeline.text.languages.cues import foreign_cues
@@ -10,6 +11,20 @@ from memory_pipeline.text.languages.roles import Cues
 from memory_pipeline.text.momentary import is_momentary_claim
 from memory_pipeline.text.similarity import CJK
 
+Kind = Literal[
+    "rule",
+    "preference",
+    "decision",
+    "correction",
+    "root_cause",
+    "state_change",
+    "convention",
+    "progress",
+    "statement",
+    "question",
+]
+KINDS: tuple[str, ...] = get_args(Kind)
+STATEMENT, PROGRESS = "statement", "progress"
 MIN_SAID = 12
 """Characters below which a user's sentence says nothing by itself."""
 PROSE = 0.7

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.observations.model.fact_check import FactCheck
-from memory_pipeline.observations.model.parsing.answer import ParsedFact
+from memory_pipeline.observations.model.facts import ParsedFact
 from memory_pipeline.observations.types import EvidenceSpan, Fact, WindowMessage
 
 START = datetime(2025, 3, 5, 9, tzinfo=UTC)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from memory_pipeline.observations.model.parsing.answer import ParsedAnswer, ParsedSegment
+from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment
 from memory_pipeline.observations.types import Fact, Segment
 from memory_pipeline.text.priorities import RANK
 from memory_pipeline.text.sameness import WRITTEN_TWICE_BY_OBSERVER as SAME

@@ -15,10 +15,10 @@ from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Answer, Request, RequestImage
 from memory_pipeline.observations.budget import model_token_budget
 from memory_pipeline.observations.flags import ENDED, UNPARSED
+from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment, parse_answer
 from memory_pipeline.observations.model.fact_check import FactCheck
 from memory_pipeline.observations.model.merging import covering, trimmed, without_repeats
-from memory_pipeline.observations.model.parsing.answer import ParsedAnswer, ParsedSegment, parse_answer
-from memory_pipeline.observations.model.parsing.schema import schema
+from memory_pipeline.observations.model.schema import schema
 from memory_pipeline.observations.model.transcript import Chunk, chunks, rendered
 from memory_pipeline.observations.narrative import narrative
 from memory_pipeline.observations.quotes.segmentation import segment_starts

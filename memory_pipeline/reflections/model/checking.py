@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from memory_pipeline.llm.answers.cleaning import without_markup
 from memory_pipeline.observations.model.alignment import OF_THE_WRITER, stems
-from memory_pipeline.observations.model.parsing.markup import without_markup
 from memory_pipeline.reflections.model.parsing import KnownToMemory, ParsedLine
 from memory_pipeline.reflections.types import Observation, ReflectionLine, best_priority, best_trust, section_of
 from memory_pipeline.scope import may_end

@@ -13,9 +13,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from memory_pipeline.llm.answers.cleaning import cleaned
 from memory_pipeline.llm.prompts import filled
 from memory_pipeline.observations.model.alignment import stems
-from memory_pipeline.observations.model.parsing.cleaning import cleaned
 from memory_pipeline.scope import without_note
 from memory_pipeline.settings import IDENTITY_FILES, Settings
 from memory_pipeline.text.tokens import estimate

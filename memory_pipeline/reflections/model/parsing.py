@@ -11,18 +11,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memory_pipeline.observations.model.parsing.cleaning import (
-    cleaned,
-    is_too_little,
-    shortened,
-    without_loops,
-    without_thinking,
-)
-from memory_pipeline.observations.model.parsing.facts import BULLET, HEADING, tidy
-from memory_pipeline.observations.model.parsing.marks import KINDS
+from memory_pipeline.llm.answers.cleaning import cleaned, without_thinking
+from memory_pipeline.llm.answers.degenerate import is_too_little, shortened, without_loops
+from memory_pipeline.llm.answers.lines import tidy
 from memory_pipeline.reflections.types import UNFILED
+from memory_pipeline.text.kinds import KINDS
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 
+BULLET = re.compile(r"[ \t]*(?:[-*•](?=[ \t🔴🟡🟢✅\[])|\d{1,3}[.)](?=[ \t]))[ \t]*")
+HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(?P<words>[^\n]*)")
 MAX_LINES = 300
 MAX_LINE = 4_000
 """Characters of a line that are looked at."""

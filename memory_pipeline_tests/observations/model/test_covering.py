@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_pipeline.observations.model.answer import ParsedAnswer, ParsedSegment
 from memory_pipeline.observations.model.merging import covering
-from memory_pipeline.observations.model.parsing.answer import ParsedAnswer, ParsedSegment
 from memory_pipeline_tests.observations.talking import parsed
 
 

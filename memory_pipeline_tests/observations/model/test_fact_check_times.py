@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.observations.evaluation import judge_evidence, judge_specifics, judge_timestamps
 from memory_pipeline.observations.model.fact_check import FactCheck
-from memory_pipeline.observations.model.parsing.answer import ParsedFact
+from memory_pipeline.observations.model.facts import ParsedFact
 from memory_pipeline.observations.rows import rows_of
 from memory_pipeline.observations.types import Segment, WindowMessage
 from memory_pipeline.settings import Settings

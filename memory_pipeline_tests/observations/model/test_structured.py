@@ -13,7 +13,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.estimate import estimate_day
 from memory_pipeline.observations.evaluation import judge_evidence, judge_secrets, judge_timestamps
 from memory_pipeline.observations.model.observer import LanguageModelObserver
-from memory_pipeline.observations.model.parsing.schema import AnswerForm
+from memory_pipeline.observations.model.schema import AnswerForm
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace

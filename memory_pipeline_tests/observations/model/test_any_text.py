@@ -3,17 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.model.parsing.answer import (
-    KINDS,
-    MAX_FACTS,
-    ParsedAnswer,
-    ParsedFact,
-    ParsedSegment,
-    parse_answer,
-)
+from memory_pipeline.observations.model.answer import MAX_FACTS, ParsedAnswer, ParsedSegment, parse_answer
+from memory_pipeline.observations.model.facts import ParsedFact
+from memory_pipeline.text.kinds import KINDS
 from memory_pipeline.text.priorities import PRIORITIES
 from memory_pipeline_tests.examples import times
-from memory_pipeline_tests.observations.model.parsing.test_answer import MOVED, NPM, TESTS, WELL_FORMED
+from memory_pipeline_tests.observations.model.test_answer import MOVED, NPM, TESTS, WELL_FORMED
 
 PIECES = st.sampled_from(
     [

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.observations.model.parsing.answer import ParsedAnswer, parse_answer
-from memory_pipeline.observations.model.parsing.cleaning import (
+from memory_pipeline.llm.answers.cleaning import cleaned
+from memory_pipeline.llm.answers.degenerate import (
     MAX_FACT,
-    cleaned,
     is_echo,
     is_noise_only,
     is_nothing,
@@ -19,6 +18,7 @@ from memory_pipeline.observations.model.parsing.cleaning import (
     shortened,
     without_loops,
 )
+from memory_pipeline.observations.model.answer import ParsedAnswer, parse_answer
 
 RULE = "* 🔴 rule (10:00) [#1] Never push to main.\n"
 RAN = "* 🟡 progress (14:31) [#5] The agent ran the tests again and they failed.\n"

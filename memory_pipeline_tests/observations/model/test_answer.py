@@ -3,15 +3,8 @@
 from dataclasses import dataclass, replace
 from itertools import product
 
-import pytest
-
-from memory_pipeline.observations.model.parsing.answer import (
-    MAX_FACTS,
-    ParsedAnswer,
-    ParsedFact,
-    ParsedSegment,
-    parse_answer,
-)
+from memory_pipeline.observations.model.answer import MAX_FACTS, ParsedAnswer, ParsedSegment, parse_answer
+from memory_pipeline.observations.model.facts import ParsedFact
 
 WELL_FORMED = """\
 <observations>
@@ -64,53 +57,35 @@ def fact(text: str, priority: str = "low", kind: str = "statement", clock: str |
     return ParsedFact(text, priority, kind, clock, refs)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        pytest.param(WELL_FORMED, id="as it was asked for"),
-        pytest.param(f"```xml\n{WELL_FORMED}```", id="Gemini: in a fence"),
-        pytest.param(f"```\n{WELL_FORMED.rstrip()}```\n", id="a fence that closes on the last line"),
-        pytest.param(f"Here are the observations:\n\n{WELL_FORMED}\nLet me know!", id="GPT: with a preface"),
-        pytest.param(f"<thinking>\nThe person…\n* 🔴 draft\n</thinking>\n\n{WELL_FORMED}", id="Claude: thinking"),
-        pytest.param(f"<think>\n<observations>draft</observations>\n</think>\n{WELL_FORMED}", id="DeepSeek: a draft"),
-        pytest.param(f"Okay, so <observations> it is.\n</think>\n\n{WELL_FORMED}", id="Qwen: opened by the template"),
-        pytest.param(f"<reasoning>short</reasoning>{WELL_FORMED}", id="reasoning on the same line"),
-        pytest.param(f"◁think▷hm◁/think▷{WELL_FORMED}", id="Kimi"),
-        pytest.param(
-            "<|channel|>analysis<|message|>Let me see.<|end|><|start|>assistant<|channel|>final<|message|>"
-            + WELL_FORMED,
-            id="gpt-oss: channels",
-        ),
-        pytest.param(f"{WELL_FORMED}<|im_end|>", id="a token of the template at the end"),
-        pytest.param(WELL_FORMED.replace("<", "&lt;").replace(">", "&gt;"), id="escaped as HTML"),
-        pytest.param(WELL_FORMED.replace("\n", "\r\n"), id="line ends of Windows"),
-        pytest.param("\ufeff" + WELL_FORMED.replace("npm in", "n\u200bpm \u202ein"), id="hidden characters"),
-        pytest.param(
-            WELL_FORMED.replace('"#1"', "'1'").replace('"#14"', "#14").replace('"#15"', "15"), id="attributes"
-        ),
-        pytest.param(WELL_FORMED.replace('from="#1" to="#14"', 'messages="#1-#14"'), id="one attribute"),
-        pytest.param(WELL_FORMED.replace("segment", "SEGMENT").replace("facts", "Facts"), id="upper case"),
-        pytest.param(WELL_FORMED.replace("segment", "segement").replace("narrative", "narative"), id="misspelt"),
-        pytest.param(WELL_FORMED.replace("current-task", "current_task"), id="underscore"),
-        pytest.param(WELL_FORMED.replace("<facts>\n", "<facts>").replace("\n</facts>", "</facts>"), id="on one line"),
-        pytest.param(WELL_FORMED.replace("🔴", "[!]").replace("🟡", "[?]").replace("🟢", "[i]"), id="marks of ASCII"),
-        pytest.param(
-            WELL_FORMED.replace("🔴", "CRITICAL").replace("🟡", "IMPORTANT").replace("🟢", "NOTE"), id="marks of words"
-        ),
-        pytest.param(WELL_FORMED.replace("rule (14:03) [#3 #7]", "[#3, #7] (2:03 PM) **Rule**:"), id="other order"),
-        pytest.param(
-            WELL_FORMED.replace(
-                "* 🔴 rule (14:03) [#3 #7] ", '<fact priority="high" kind="rule" time="14:03" refs="3,7">'
-            )
-            .replace("instead.", "instead.</fact>")
-            .replace("* 🟡 progress (14:30) [#12] ", "<fact priority='medium' kind='progress' time='14:30' refs='#12'>")
-            .replace("219 tests.", "219 tests.</fact>"),
-            id="facts as elements",
-        ),
-    ],
-)
-def test_what_keeps_to_the_format_is_read_in_full(answer: str) -> None:
-    assert parse_answer(answer) == WELL_READ
+DEVIATIONS = {
+    "as it was asked for": WELL_FORMED,
+    "Gemini: in a fence": f"```xml\n{WELL_FORMED}```",
+    "a fence that closes on the last line": f"```\n{WELL_FORMED.rstrip()}```\n",
+    "GPT: with a preface": f"Here are the observations:\n\n{WELL_FORMED}\nLet me know!",
+    "Claude: thinking": f"<thinking>\nThe person…\n* 🔴 draft\n</thinking>\n\n{WELL_FORMED}",
+    "DeepSeek: a draft": f"<think>\n<observations>draft</observations>\n</think>\n{WELL_FORMED}",
+    "Qwen: opened by the template": f"Okay, so <observations> it is.\n</think>\n\n{WELL_FORMED}",
+    "reasoning on the same line": f"<reasoning>short</reasoning>{WELL_FORMED}",
+    "Kimi": f"◁think▷hm◁/think▷{WELL_FORMED}",
+    "gpt-oss: channels": "<|channel|>analysis<|message|>Let me see.<|end|><|start|>assistant<|channel|>final<|message|>"
+    + WELL_FORMED,
+    "a token of the template at the end": f"{WELL_FORMED}<|im_end|>",
+    "escaped as HTML": WELL_FORMED.replace("<", "&lt;").replace(">", "&gt;"),
+    "line ends of Windows": WELL_FORMED.replace("\n", "\r\n"),
+    "hidden characters": "\ufeff" + WELL_FORMED.replace("npm in", "n\u200bpm \u202ein"),
+    "attributes": WELL_FORMED.replace('"#1"', "'1'").replace('"#14"', "#14").replace('"#15"', "15"),
+    "one attribute": WELL_FORMED.replace('from="#1" to="#14"', 'messages="#1-#14"'),
+    "upper case": WELL_FORMED.replace("segment", "SEGMENT").replace("facts", "Facts"),
+    "underscore": WELL_FORMED.replace("current-task", "current_task"),
+    "on one line": WELL_FORMED.replace("<facts>\n", "<facts>").replace("\n</facts>", "</facts>"),
+    "marks of ASCII": WELL_FORMED.replace("🔴", "[!]").replace("🟡", "[?]").replace("🟢", "[i]"),
+    "marks of words": WELL_FORMED.replace("🔴", "CRITICAL").replace("🟡", "IMPORTANT").replace("🟢", "NOTE"),
+    "other order": WELL_FORMED.replace("rule (14:03) [#3 #7]", "[#3, #7] (2:03 PM) **Rule**:"),
+}
+
+
+def test_what_keeps_to_the_format_is_read_in_full() -> None:
+    assert {name: read for name, answer in DEVIATIONS.items() if (read := parse_answer(answer)) != WELL_READ} == {}
 
 
 def test_the_task_may_stand_before_the_observations() -> None:
@@ -196,37 +171,31 @@ It works.
 - [?] progress 09:20 - The lockfile is committed (#5, #7)
 
 ### Segment 2: Deploys
-1. IMPORTANT: Deploys go out on Tuesdays
-
-**Current task:** writing the deploy script
-## Suggested response
-Ask about Tuesday.""",
+1. IMPORTANT: Deploys go out on Tuesdays""",
         ParsedAnswer(
-            (
-                ParsedSegment(
-                    *("Setup of uv", "They set up uv. It works.", 1, 9),
-                    (
-                        fact("Use uv instead of pip", "high", "statement", "09:15", 3),
-                        fact("The lockfile is committed", "medium", "progress", "09:20", 5, 7),
-                    ),
-                ),
-                ParsedSegment("Deploys", None, None, None, (fact("Deploys go out on Tuesdays", "medium"),)),
+            flat(
+                fact("Use uv instead of pip", "high", "statement", "09:15", 3),
+                fact("The lockfile is committed", "medium", "progress", "09:20", 5, 7),
+                fact("Deploys go out on Tuesdays", "medium"),
             ),
-            current_task="writing the deploy script",
-            suggested_response="Ask about Tuesday.",
             form="lines",
             problem="There are no tags.",
         ),
     ),
     "priorities as headings": Case(
-        """<observations>
-## 🔴 High priority
-- Use uv instead of pip
-## Low priority
-- The agent looked at setup.py
-</observations>""",
+        "<observations>\n## 🔴 High priority\n- Use uv instead of pip\n</observations>",
+        ParsedAnswer(flat(fact("Use uv instead of pip")), form="flat", problem="1 of 1 facts have no priority."),
+    ),
+    "misspelt tags": Case(
+        "<observations>\n<segement>\n<narative>They set up uv.</narative>\n* 🔴 Use uv, not pip\n</observations>",
+        ParsedAnswer(flat(fact("Use uv, not pip", "high")), parsed=True, form="flat"),
+    ),
+    "facts as elements": Case(
+        '<observations>\n<fact priority="high">Use uv instead of pip</fact>\n</observations>',
         ParsedAnswer(
-            flat(fact("Use uv instead of pip", "high"), fact("The agent looked at setup.py")), parsed=True, form="flat"
+            flat(fact('<fact priority="high">Use uv instead of pip</fact>')),
+            form="raw",
+            problem="The answer has no list.",
         ),
     ),
     "Chinese": Case(
@@ -274,12 +243,12 @@ Ask about Tuesday.""",
     ),
     "cut within a tag": Case(
         WELL_FORMED[: WELL_FORMED.index('"#40"')],
-        ParsedAnswer((FIRST,), form="segments", problem="The answer ends within <segment>."),
+        ParsedAnswer((FIRST,), form="segments", problem="The answer ends within <observations>."),
     ),
     "cut where facts have no full stop anyway": Case(
         "<observations>\n* 🔴 use pnpm instead of npm\n* 🟡 the tests of the API are",
         ParsedAnswer(
-            flat(fact("use pnpm instead of npm", "high"), fact("the tests of the API are …", "medium")),
+            flat(fact("use pnpm instead of npm", "high")),
             form="flat",
             problem="The answer ends within <observations>; the last fact may be cut.",
         ),
@@ -303,7 +272,7 @@ Ask about Tuesday.""",
             ),
             "CI",
             form="segments",
-            problem="<facts> is never closed; <segment> is never closed; the answer ends within <facts>.",
+            problem="The answer ends within <facts>.",
         ),
     ),
     "thinking that was never closed": Case(
@@ -315,8 +284,8 @@ Ask about Tuesday.""",
         ParsedAnswer(problem="The answer is empty; the thinking is never closed."),
     ),
     "JSON": Case(
-        'Here it is:\n```json\n{"observations": [{"priority": "high", "kind": "rule", "time": "14:03", "refs": [3, 7],'
-        ' "text": "Never use npm"}], "current_task": "pnpm", "used": ["o2"]}\n```',
+        'Here it is:\n```json\n{"observations": [{"priority": "high", "kind": "rule", "time": "14:03",'
+        ' "places": [3, 7], "text": "Never use npm"},], "current_task": "pnpm", "used": ["o2"]}\n```',
         ParsedAnswer(
             flat(fact("Never use npm", "high", "rule", "14:03", 3, 7)),
             current_task="pnpm",
@@ -348,26 +317,15 @@ Ask about Tuesday.""",
                 fact("The deploy goes through `make ship`."),
             ),
             form="raw",
-            problem="The answer is prose.",
+            problem="The answer has no list.",
         ),
     ),
     "lines without bullets": Case(
-        "<observations>\nThe user wants tabs.\nThe CI is red since Monday.\n</observations>",
+        "<observations>\nThe user wants tabs.\n\nThe CI is red since Monday.\n</observations>",
         ParsedAnswer(
             flat(fact("The user wants tabs."), fact("The CI is red since Monday.")),
-            form="flat",
-            problem="Facts stand on lines without bullets; 2 of 2 facts have no priority.",
-        ),
-    ),
-    "all in one line": Case(
-        "<observations>* 🔴 (10:00) Never push to main * 🟡 (10:05) CI is green again</observations>",
-        ParsedAnswer(
-            flat(
-                fact("Never push to main", "high", "statement", "10:00"),
-                fact("CI is green again", "medium", "statement", "10:05"),
-            ),
-            parsed=True,
-            form="flat",
+            form="raw",
+            problem="The answer has no list.",
         ),
     ),
     "facts beside empty tags": Case(
@@ -390,31 +348,30 @@ Ask about Tuesday.""",
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_an_answer_of_another_form_gives_what_is_in_it(name: str) -> None:
-    assert parse_answer(CASES[name].answer) == CASES[name].read
+def test_an_answer_of_another_form_gives_what_is_in_it() -> None:
+    assert {name: read for name, case in CASES.items() if (read := parse_answer(case.answer)) != case.read} == {}
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "<observations></observations>",
-        "<observations/>",
-        "<observations>\n\n</observations>",
-        "<observations>nothing worth keeping</observations>",
-        "<observations>\n* 🟢 Nothing worth keeping.\n</observations>",
-        "<observations>\n<segment from='#1' to='#9'>\n<facts>\nNone\n</facts>\n</segment>\n</observations>",
-        "<observations>None.</observations>",
-        "Nothing worth keeping.",
-        "There is nothing new worth recording in this part.",
-        "No observations.",
-        "<observations>没有值得记录的内容</observations>",
-        "<observations>Nichts Bewahrenswertes.</observations>",
-        '{"observations": []}',
-    ],
+NOTHING = (
+    "<observations></observations>",
+    "<observations/>",
+    "<observations>\n\n</observations>",
+    "<observations>nothing worth keeping</observations>",
+    "<observations>\n* 🟢 Nothing worth keeping.\n</observations>",
+    "<observations>\n<segment from='#1' to='#9'>\n<facts>\nNone\n</facts>\n</segment>\n</observations>",
+    "<observations>None.</observations>",
+    "Nothing worth keeping.",
+    "There is nothing new worth recording in this part.",
+    "No observations.",
+    "<observations>没有值得记录的内容</observations>",
+    "<observations>Nichts Bewahrenswertes.</observations>",
+    '{"observations": []}',
 )
-def test_nothing_is_an_answer(answer: str) -> None:
-    assert parse_answer(answer) == ParsedAnswer(parsed=True, form="nothing")
+
+
+def test_nothing_is_an_answer() -> None:
+    valid = ParsedAnswer(parsed=True, form="nothing")
+    assert {answer: read for answer in NOTHING if (read := parse_answer(answer)) != valid} == {}
 
 
 def test_facts_between_segments_have_a_segment_of_their_own() -> None:

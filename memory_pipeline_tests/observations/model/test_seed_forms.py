@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from memory_pipeline.observations.model.parsing.answer import parse_answer
-from memory_pipeline.observations.model.parsing.facts import ParsedFact, read_facts
+from memory_pipeline.llm.answers.lines import entries
+from memory_pipeline.observations.model.answer import parse_answer
+from memory_pipeline.observations.model.facts import ParsedFact
 from memory_pipeline_tests.growth import grows_evenly
 
 TEXT = "Redis runs in Docker at port 6379"
@@ -118,16 +119,9 @@ def test_a_trace_of_one_step_and_a_trace_that_is_talked_of_are_none() -> None:
         assert (talk.text, talk.trace) == (text, ())
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"trace": " -> ".join(STEPS)},
-        dict(zip(("trigger", "investigation", "decision", "rationale"), STEPS, strict=True)),
-    ],
-)
-def test_a_trace_in_json(more: dict[str, str]) -> None:
-    item = {"text": TEXT, "priority": "high", "kind": "decision", "refs": [3]}
-    (fact,) = facts(json.dumps({"observations": [item | more]}))
+def test_a_trace_in_json() -> None:
+    item = {"text": TEXT, "priority": "high", "kind": "decision", "places": [3], "trace": " -> ".join(STEPS)}
+    (fact,) = facts(json.dumps({"observations": [item]}))
     assert (fact.text, fact.trace) == (TEXT, STEPS)
 
 
@@ -135,5 +129,5 @@ def test_a_trace_in_json(more: dict[str, str]) -> None:
     "noise", ["✅", "trace:", "trace: a -> ", "* ✅ ", "CRITICAL 09:15 ", "Primary: ", "[!] 09:15 "]
 )
 def test_none_of_it_takes_long(noise: str) -> None:
-    grows_evenly(lambda size: read_facts([f"* {noise * (size // len(noise))}"], only_listed=True), 100_000)
+    grows_evenly(lambda size: entries([f"* {noise * (size // len(noise))}"]), 100_000)
     grows_evenly(lambda size: parse_answer(f"<current-task>{noise * (size // len(noise))}</current-task>"), 100_000)

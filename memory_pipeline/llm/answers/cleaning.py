@@ -1,0 +1,81 @@
+"""The text of an answer without what hides in it, what the model thought before it, and what only the format added.
+
+Every function takes time linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from memory_pipeline.text.hidden import without_hidden
+
+MAX_ANSWER = 1_000_000
+"""Characters that are read of an answer; no model is let to write so many."""
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,40}[A-Za-z])?")
+_BREAK = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ENTITY = re.compile(r"&(lt|gt|amp|quot|apos|#39|#x27);", re.I)
+_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "#39": "'", "#x27": "'"}
+_ESCAPED_ANSWER = re.compile(r"\A\s*&lt;(?:observations|segment)\b", re.I)
+_LOOKS = re.compile(r"</?(?:b|i|u|em|strong|br|p|li|ul|ol|span|code)[ \t]*/?>", re.I)
+_THINK = r"(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad)"
+_OPENS = re.compile(rf"^[ \t`]*[<◁]{_THINK}[>▷]", re.I | re.M)
+_CLOSES = re.compile(rf"[<◁]/{_THINK}[>▷](?=[ \t]*(?:\n|\Z|[<`{{*🔴🟡🟢])|\w)", re.I)
+"""A closing tag within a sentence is spoken of."""
+_ANSWER = re.compile(r"^[ \t]*<observations\b", re.I | re.M)
+_FINAL_CHANNEL = re.compile(r"<\|channel\|>\s*final\b[^<\n]{0,80}<\|message\|>")
+_TOKEN = r"<[|｜][\w▁ .:-]{1,40}[|｜]>"
+_CONTROL_TOKEN = re.compile(rf"^[ \t]{{0,8}}(?:{_TOKEN})+|(?:{_TOKEN})+(?=[ \t]{{0,8}}$)|</?s>(?=\s*\Z)", re.M)
+"""A token of the model's template at an end of a line; within a sentence somebody speaks of it."""
+
+
+def cleaned(text: str) -> str:
+    """The first million characters as `plain` leaves them, unescaped when the whole answer was escaped as HTML."""
+    text = plain(text[:MAX_ANSWER])
+    if _ESCAPED_ANSWER.match(text):
+        text = _ENTITY.sub(lambda entity: _ENTITIES[entity[1].lower()], text)
+    return text
+
+
+def plain(text: str) -> str:
+    """Lines ended by `\\n`, without control, zero-width and direction characters, terminal escapes and halves of
+    characters."""
+    text = _BREAK.sub("\n", _ESCAPE.sub("", text))
+    return without_hidden(_SURROGATE.sub("\ufffd", _CONTROL.sub("", text)))[0]
+
+
+def without_thinking(text: str) -> tuple[str, str | None]:
+    """The answer after the thinking, and a problem where it had to be guessed where that ends.
+
+    Thinking lasts to its last closing tag before the answer, whether the model or its template opened it. One that is
+    never closed lasts to the last line that begins with <observations>, or to the end.
+    """
+    channels = [channel.end() for channel in _FINAL_CHANNEL.finditer(text)]
+    text = _CONTROL_TOKEN.sub("", text[channels[-1] :] if channels else text)
+    answers = [answer.start() for answer in _ANSWER.finditer(text)]
+    begin = answers[-1] if answers else len(text)
+    closed = [tag.end() for tag in _CLOSES.finditer(text, 0, begin)]
+    if closed:
+        return text[closed[-1] :], None
+    opened = _OPENS.search(text, 0, begin)
+    if opened:
+        return text[: opened.start()] + text[begin:], "the thinking is never closed"
+    return text, None
+
+
+def without_markup(text: str, said: Collection[str]) -> str:
+    """The text with its entities resolved once and without tags of looks, but for those that stand in what was said.
+
+    An answer may be written as XML, with `&lt;` for `<`; or `&lt;` stands there because somebody typed it.
+    """
+    if "<" not in text and "&" not in text:
+        return text
+    text = _LOOKS.sub(lambda tag: tag[0] if _is_said(tag[0], said) else "", text)
+    return _ENTITY.sub(lambda found: found[0] if _is_said(found[0], said) else _ENTITIES[found[1].lower()], text)
+
+
+def _is_said(words: str, said: Collection[str]) -> bool:
+    return any(words in text for text in said)

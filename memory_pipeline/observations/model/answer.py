@@ -1,0 +1,261 @@
+"""The observer's answer: the schema that is asked for, and the segments and facts of whatever came.
+
+An answer is JSON, or has the elements of the format without a schema, or is a list without them; each is tried when the
+one before gives nothing. Anything else is raw: its paragraphs are kept as low facts, marked as not parsed. Nothing
+raises, and time is linear in the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
+
+from memory_pipeline.llm.answers.cleaning import cleaned, without_thinking
+from memory_pipeline.llm.answers.degenerate import (
+    is_echo,
+    is_noise_only,
+    is_nothing,
+    is_refusal,
+    shortened,
+    without_loops,
+    without_tags,
+)
+from memory_pipeline.llm.answers.lines import entries, tidy
+from memory_pipeline.llm.answers.structured import Context, json_values, numbers_in
+from memory_pipeline.observations.model.facts import ParsedFact, fact_for, fact_in_entry, facts_in_paragraphs, key_of
+from memory_pipeline.observations.model.schema import AnswerForm, SegmentForm
+from memory_pipeline.observations.model.tagged import Draft, Tagged, read_tagged, without_cut_tag
+
+MAX_FACTS = 200
+MAX_PROBLEMS = 3
+"""Problems that an answer tells."""
+MAX_TITLE, MAX_NARRATIVE, MAX_TASK = 120, 600, 500
+_NONE = re.compile(r"\W*(?:none|n/?a|null|nothing|unknown|无|没有)\W*", re.I)
+_TEMPLATE = (
+    *("up to 8 words", "1 to 3 sentences:", "what the person is working on at the end, one line"),
+    *("what to do or say next when the work goes on", "numbers of earlier observations that", "only if earlier"),
+)
+_TASKS = re.compile(r"\n|(?=\b(?:Primary|Secondary)\s?:)")
+_DONE_TASK = re.compile(r"^\s{0,8}[-*•]?\s?(?:\w{1,20}\s?:)?\s?[✅☑✔]|[✅☑✔]\ufe0f?\s{0,8}$")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSegment:
+    """A topic as the model told it; `first` and `last` are numbers of messages."""
+
+    title: str | None
+    narrative: str | None
+    first: int | None
+    last: int | None
+    facts: tuple[ParsedFact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedAnswer:
+    """What an answer holds."""
+
+    segments: tuple[ParsedSegment, ...] = ()
+    current_task: str | None = None
+    suggested_response: str | None = None
+    used: tuple[str, ...] = ()
+    """Earlier observations that it builds on, like `o2`."""
+    ended: tuple[str, ...] = ()
+    """Earlier observations that are settled or untrue by now."""
+    parsed: bool = False
+    """Whether it kept to the format."""
+    form: str = "empty"
+    """How it was read: `segments`, `flat` (facts without segments), `lines` (a list beside or without the tags), `raw`
+    (anything else), `nothing` (it says that nothing is worth keeping, which is valid), `refusal`, `empty`, or
+    `degenerate`: a loop, an echo of the transcript or mere noise, whose facts are what was there besides."""
+    problem: str | None = None
+    """One sentence on why it is not parsed."""
+
+
+def parse_answer(text: str) -> ParsedAnswer:
+    """The answer of a model, read in the first way that gives something."""
+    words, problem = without_thinking(cleaned(text))
+    problems = [problem] if problem else []
+    if not words.strip():
+        return _judged(ParsedAnswer(form="empty"), ["the answer is empty", *problems])
+    words, has_loops = without_loops(words)
+    if has_loops:
+        words += "\n"  # the line in which a loop ended is not cut
+    answer = _from_json(words, problems) or _from_tags(words, problems)
+    if has_loops:
+        return _judged(replace(answer, form="degenerate"), ["the answer says the same again and again"])
+    return answer
+
+
+def _from_json(text: str, problems: Sequence[str]) -> ParsedAnswer | None:
+    """The answer as JSON; None where no JSON in the text has the form of one."""
+    for value, is_damaged in json_values(text):
+        counts: Context = {"left_out": 0, "unmarked": 0}
+        try:
+            form = AnswerForm.model_validate(value, context=counts)
+        except ValidationError:
+            if is_damaged:
+                return _judged(ParsedAnswer(form="empty"), ["the JSON is cut or damaged"])
+            continue
+        segments, is_full = _limited([*map(_segment_of, form.segments)])
+        answer = _reported(form.current_task, form.suggested_response, form.used, form.ended)
+        if is_refusal(" ".join(filter(None, (s.narrative for s in segments)))) and not any(s.facts for s in segments):
+            return _judged(replace(answer, form="refusal"), ["the model declines to answer"])
+        found = [
+            *(["the JSON is cut or damaged"] if is_damaged else _left_out(counts["left_out"])),
+            *_unmarked(counts["unmarked"], segments),
+            *(["only the first 200 facts are kept"] if is_full else []),
+        ]
+        is_flat = len(segments) == 1 and not (segments[0].first or segments[0].narrative)
+        kind = "flat" if is_flat else "segments" if segments else "empty" if is_damaged else "nothing"
+        return _judged(replace(answer, segments=tuple(segments), form=kind), [*problems, *found])
+    return None
+
+
+def _left_out(count: int) -> list[str]:
+    return [f"{count} {'item does' if count == 1 else 'items do'} not fit the schema"] if count else []
+
+
+def _segment_of(form: SegmentForm) -> ParsedSegment:
+    facts = (fact_for(f.text, f.priority, f.kind, f.time or None, f.places, f.trace) for f in form.facts)
+    title, narrative = _told(form.title, MAX_TITLE), _told(form.narrative, MAX_NARRATIVE)
+    return ParsedSegment(title, narrative, form.first or None, form.last or None, tuple(filter(None, facts)))
+
+
+def _from_tags(text: str, problems: Sequence[str]) -> ParsedAnswer:
+    """The answer by its elements, else by its list lines, else raw."""
+    text = without_cut_tag(text)
+    tagged = read_tagged(text)
+    task, response = (tagged.texts.get(name) for name in ("current-task", "suggested-response"))
+    used, ended = (numbers_in(_told(tagged.texts.get(name), MAX_TASK) or "") for name in ("used", "ended"))
+    answer = _reported(task, response, [f"o{n}" for n in used], [f"o{n}" for n in ended])
+    inside, outside = _List(), _List()
+    for draft in tagged.inside:
+        inside.add(draft)
+    outside.add(Draft(lines=tagged.outside))
+    has_marks = inside.unmarked + outside.unmarked < inside.count + outside.count
+    if not has_marks and (is_refusal(tagged.content) or is_refusal(text)):
+        return _judged(replace(answer, form="refusal"), ["the model declines to answer"])
+    if not has_marks and is_echo(tagged.content or text):
+        return _judged(replace(answer, form="degenerate"), ["the answer repeats the transcript"])
+    if inside.count or (inside.segments and not outside.count):
+        form = "segments" if "segment" in tagged.seen or inside.segments[0].narrative else "flat"
+        return _listed(answer, inside, form, [*problems, *_unclosed(text, tagged, inside)])
+    if outside.count:
+        why = "the facts stand outside of the tags" if tagged.seen else "there are no tags"
+        return _listed(answer, outside, "lines", [why, *problems])
+    return _raw(text, tagged, answer, problems)
+
+
+def _unclosed(text: str, tagged: Tagged, found: _List) -> list[str]:
+    """The problems of an answer that ends within an element. A last fact that may be cut is dropped: half of it may say
+    the opposite."""
+    problems = [] if "observations" in tagged.seen else ["there is no <observations>"]
+    if tagged.open:
+        problems.append(f"the answer ends within <{tagged.open[-1]}>")
+        if tagged.is_in_line and not text.endswith("\n") and found.is_last_kept:
+            found.drop_last()
+            problems.append("the last fact may be cut")
+    return problems
+
+
+def _listed(answer: ParsedAnswer, found: _List, form: str, problems: Sequence[str]) -> ParsedAnswer:
+    segments, is_full = _limited(found.segments)
+    more = [*_unmarked(found.unmarked, segments), *(["only the first 200 facts are kept"] if is_full else [])]
+    return _judged(replace(answer, segments=tuple(segments), form=form), [*problems, *more])
+
+
+def _raw(text: str, tagged: Tagged, answer: ParsedAnswer, problems: Sequence[str]) -> ParsedAnswer:
+    """An answer without a fact in a list: nothing, noise, or text that is kept as it stands."""
+    content, is_closed = tagged.content, not tagged.open
+    is_empty_list = "observations" in tagged.seen and is_closed and not content
+    if is_empty_list or is_nothing(content or without_tags(text)):
+        return _judged(replace(answer, form="nothing"), problems)
+    if is_noise_only(text):
+        return _judged(replace(answer, form="degenerate"), ["the answer has no words"])
+    facts = facts_in_paragraphs(content if tagged.seen else without_tags(text))
+    if not facts:
+        return _judged(replace(answer, form="empty"), ["there is no fact in the answer", *problems])
+    segment = ParsedSegment(None, None, None, None, tuple(facts))
+    return _judged(replace(answer, segments=(segment,), form="raw"), ["the answer has no list", *problems])
+
+
+class _List:
+    """The segments of drafts, with what is not as it was asked for."""
+
+    def __init__(self) -> None:
+        self.segments: list[ParsedSegment] = []
+        self.unmarked = 0
+        """Facts whose priority is not said; they count as low."""
+        self.is_last_kept = False
+        """Whether the last line gave the last fact."""
+
+    @property
+    def count(self) -> int:
+        return sum(len(segment.facts) for segment in self.segments)
+
+    def add(self, draft: Draft) -> None:
+        read = [*map(fact_in_entry, entries(draft.lines))]
+        if any(line.strip() for line in draft.lines):
+            self.is_last_kept = bool(read) and read[-1] is not None
+        facts = [fact for fact, _ in filter(None, read)]
+        self.unmarked += sum(not is_marked for _, is_marked in filter(None, read))
+        title, narrative = _told(draft.title, MAX_TITLE), _told(draft.narrative, MAX_NARRATIVE)
+        if facts or narrative:
+            self.segments.append(ParsedSegment(title, narrative, draft.first, draft.last, tuple(facts)))
+
+    def drop_last(self) -> None:
+        last = self.segments[-1]
+        self.segments[-1] = replace(last, facts=last.facts[:-1])
+        if not (last.facts[1:] or last.narrative):
+            self.segments.pop()
+
+
+def _limited(segments: Sequence[ParsedSegment]) -> tuple[list[ParsedSegment], bool]:
+    """The segments that say something, each fact once and at most 200 of them; and whether there were more."""
+    seen: set[str] = set()
+    kept, left, is_full = [], MAX_FACTS, False
+    for segment in segments:
+        facts = []
+        for fact in segment.facts:
+            key = key_of(fact)
+            if key not in seen:
+                seen.add(key)
+                facts.append(fact)
+        is_full = is_full or len(facts) > left
+        facts = facts[:left]
+        left -= len(facts)
+        if facts or segment.narrative:
+            kept.append(replace(segment, facts=tuple(facts)))
+    return kept, is_full
+
+
+def _unmarked(count: int, segments: Iterable[ParsedSegment]) -> list[str]:
+    whole = sum(len(segment.facts) for segment in segments)
+    return [f"{min(count, whole)} of {whole} facts have no priority"] if count and whole else []
+
+
+def _reported(task: str | None, response: str | None, used: Sequence[str], ended: Sequence[str]) -> ParsedAnswer:
+    """What an answer says beside its segments. Of a task what is not marked as done."""
+    parts = _TASKS.split(task or "")
+    task = " ".join(part for part in parts if not _DONE_TASK.search(part)).strip()
+    return ParsedAnswer((), _told(task, MAX_TASK), _told(response, MAX_TASK), _names(used), _names(ended))
+
+
+def _names(told: Sequence[str]) -> tuple[str, ...]:
+    """Earlier observations, like `o2`."""
+    return tuple(f"o{number}" for number in numbers_in([name for name in told if _told(name, MAX_TASK)]))
+
+
+def _told(text: str | None, limit: int) -> str | None:
+    """The words on one line; None where they say that there are none, or are those of the instructions."""
+    words = tidy(text or "")
+    return None if not words or _NONE.fullmatch(words) or words.startswith(_TEMPLATE) else shortened(words, limit)
+
+
+def _judged(answer: ParsedAnswer, problems: Sequence[str]) -> ParsedAnswer:
+    """The answer with its problems, if any, told in a sentence."""
+    why = "; ".join(dict.fromkeys(problems[:MAX_PROBLEMS]))
+    return replace(answer, parsed=not problems, problem=f"{why[:1].upper()}{why[1:]}." if problems else None)
