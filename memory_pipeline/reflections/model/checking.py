@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from memory_pipeline.llm.answers.cleaning import without_markup
 from memory_pipeline.observations.model.alignment import OF_THE_WRITER, stems
-from memory_pipeline.reflections.model.parsing import KnownToMemory, ParsedLine
+from memory_pipeline.reflections.model.answer import KnownToMemory, ParsedLine
 from memory_pipeline.reflections.types import Observation, ReflectionLine, best_priority, best_trust, section_of
 from memory_pipeline.scope import may_end
 from memory_pipeline.text.dates import clock_times

@@ -12,14 +12,15 @@ from functools import cached_property
 from itertools import accumulate
 
 from memory_pipeline.lake.store import fingerprint_of
+from memory_pipeline.llm.backends.provider import takes_schema
 from memory_pipeline.llm.client import Client
 from memory_pipeline.llm.errors import RequestRefusedError
 from memory_pipeline.llm.prompts import filled, hash_of, text_of
 from memory_pipeline.llm.request import Answer, Request
 from memory_pipeline.reflections.evaluation import GUIDANCE, is_too_little
+from memory_pipeline.reflections.model.answer import parse_reflection, schema
 from memory_pipeline.reflections.model.checking import Checker
 from memory_pipeline.reflections.model.context_files import ContextFiles
-from memory_pipeline.reflections.model.parsing import parse_reflection
 from memory_pipeline.reflections.model.rendering import Batch, batches
 from memory_pipeline.reflections.types import TRUSTS, Observation, Reflection, ReflectionLine, UnusableAnswerError
 from memory_pipeline.text.priorities import RANK
@@ -59,8 +60,11 @@ def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
     )
 
 
+LINES, JSON = "reflector_lines", "reflector_json"
+"""The format of an answer, where nothing holds the model to it and where the provider can."""
 PROMPTS = (
     *("reflector", "reflector_context", "reflector_turn", "reflector_shorter", "reflector_again"),
+    *(LINES, JSON),
     *("observer", "priorities", "format_tags"),  # what the reflector is told of how observations come about
 )
 SMALL_PROMPTS = ("reflector_small", *PROMPTS[1:5])
@@ -181,23 +185,28 @@ class LanguageModelReflector:
 
     def _request(self, batch: Batch, where: str, files: ContextFiles, guidance: str, attempt: int) -> Request:
         config = self.client.config
+        has_schema = not self.is_small and takes_schema(config)
         turn = {"where": where, "fence": batch.fence, "observations": batch.text}
         return Request(
             model=config.model,
-            system=self._instructions(),
+            system=self._instructions(JSON if has_schema else LINES),
             prompt=filled("reflector_turn", turn) + guidance,
             temperature=config.temperature,
             max_output_tokens=config.max_output_tokens,
             attempt=attempt,
             context=files.shown(batch.text),
+            schema=schema() if has_schema else "",
+            plain_system=self._instructions(LINES) if has_schema else "",
         )
 
-    def _instructions(self) -> str:
+    def _instructions(self, form: str) -> str:
         if self.is_small:
             return filled("reflector_small", {"user": self.sections[0]})
         parts = {"priorities": text_of("priorities").strip(), "format": text_of("format_tags").strip()}
         reported = filled("observer", parts)
-        return filled("reflector", {"observer": reported.strip(), "user": self.sections[0]})
+        return filled(
+            "reflector", {"observer": reported.strip(), "user": self.sections[0], "format": text_of(form).strip()}
+        )
 
     def _read(self, answer: Answer, batch: Batch, checker: Checker) -> Attempt:
         parsed = parse_reflection(answer.text, self.sections, is_cut=answer.truncated)

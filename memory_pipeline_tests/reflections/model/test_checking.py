@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from memory_pipeline.reflections.model.answer import ParsedLine
 from memory_pipeline.reflections.model.checking import Checker
-from memory_pipeline.reflections.model.parsing import ParsedLine
 from memory_pipeline.reflections.model.rendering import batches
 from memory_pipeline.reflections.types import Observation, ReflectionLine
 from memory_pipeline.text.tokens import estimate
