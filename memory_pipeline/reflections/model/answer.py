@@ -90,7 +90,7 @@ def _line_fields(value: Any) -> Any:
     """The fields of a line; what is left out is unknown."""
     if not isinstance(value, dict):
         return value
-    fields = {"kind": None, "observations": [], "replaces": []} | value
+    fields: dict[str, Any] = {"kind": None, "observations": [], "replaces": []} | value
     return fields | {"priority": priority_named(str(value.get("priority"))) or MEDIUM}
 
 
