@@ -13,6 +13,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.observations.stage import ObservationsStage
 from memory_pipeline.reflections.estimate import MIN_PAST_TOKENS, Past, estimate_pool, estimate_reflections
+from memory_pipeline.reflections.model.answer import schema
 from memory_pipeline.reflections.pool import reflect_pool
 from memory_pipeline.reflections.stage import ReflectionsStage
 from memory_pipeline.settings import Settings
@@ -36,7 +37,8 @@ def answer(asked: Asked) -> Say:
     """Every second observation, word for word."""
     shown = re.findall(r"^(o\d+) \S+ \w+, [^:]+: (.*)$", asked.prompt, re.M)
     text = "\n".join(f"* 🔴 Patterns | convention [{name}] {text}" for name, text in shown[::2])
-    return Say(text, tokens=(estimate(asked.system) + estimate(asked.prompt), estimate(text)))
+    parts = (asked.system, asked.prompt, schema() if asked.schema else "")
+    return Say(text, tokens=(sum(map(estimate, parts)), estimate(text)))
 
 
 class Work:

@@ -61,10 +61,11 @@ def _joined(one: ReflectionLine, other: ReflectionLine) -> ReflectionLine:
 
 
 LINES, JSON = "reflector_lines", "reflector_json"
-"""The format of an answer, where nothing holds the model to it and where the provider can."""
+"""The format of an answer, where nothing holds the model to it and where the provider can. Sizes are reckoned with the
+lines, so that the same batches are asked about in either."""
 PROMPTS = (
     *("reflector", "reflector_context", "reflector_turn", "reflector_shorter", "reflector_again"),
-    *(LINES, JSON),
+    LINES,
     *("observer", "priorities", "format_tags"),  # what the reflector is told of how observations come about
 )
 SMALL_PROMPTS = ("reflector_small", *PROMPTS[1:5])
@@ -115,7 +116,7 @@ class LanguageModelReflector:
         return self._named(self.client.model)
 
     def _named(self, model: str) -> str:
-        return f"{model}#{hash_of(*(SMALL_PROMPTS if self.is_small else PROMPTS))}"
+        return f"{model}#{hash_of(*(SMALL_PROMPTS if self.is_small else (*PROMPTS, JSON)))}"
 
     @property
     def version(self) -> str:
