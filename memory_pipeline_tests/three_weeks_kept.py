@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.settings import Settings
 
 ENDS = ("approved", "rejected", "expired", "invalid", "superseded")
@@ -33,7 +32,7 @@ class Kept:
         self.proposals: dict[str, Row] = {}
         self.decisions: dict[str, Row] = {}
         self.first_seen: dict[str, datetime] = {}
-        self._displaced: dict[str, datetime] = {}
+        self._displaced: set[str] = set()
         """By proposal, the first run after which it stood in REVIEW.md."""
         self.most_waiting = 0
         self._lines: dict[str, str] = {}
@@ -101,15 +100,10 @@ class Kept:
             assert words == self.proposals[proposal_id]["text"], (
                 f"{self.at}: {proposal_id} has other words than its row"
             )
-            if proposal_id in self._displaced:  # a better line had its place; that time does not count
-                gone = now - self._displaced.pop(proposal_id)
-                (row,) = ProposalLog(Lake(self.settings.lake_dir)).rows([proposal_id]).values()
-                since = row["shown_since"]  # to the second; the looks of this story are hours apart
-                assert since and timedelta() < since - self.first_seen[proposal_id] <= gone + timedelta(days=1)
-                self.first_seen[proposal_id] = since
-                continue  # the day of its end is told from the next run on
+            if proposal_id in self._displaced:  # a better line had its place; those days do not count
+                continue
             self._has_its_time(proposal_id, evidence, self.first_seen.setdefault(proposal_id, now), now)
-        self._note_displaced({proposal_id for proposal_id, _, _ in items}, now)
+        self._displaced |= self.first_seen.keys() - shown - self.decisions.keys()
         self.most_waiting = max(self.most_waiting, len(self.pending))
         for proposal_id, row in self.decisions.items():
             if row["decision"] == "expired":
@@ -118,10 +112,6 @@ class Kept:
                     f"{self.at}: {proposal_id} expired after {row['decided_at'] - since} in REVIEW.md; a person who "
                     "looks once a week would never have seen it"
                 )
-
-    def _note_displaced(self, shown: set[str], now: datetime) -> None:
-        for proposal_id in self.first_seen.keys() - shown - self.decisions.keys():
-            self._displaced.setdefault(proposal_id, now)
 
     def _has_its_time(self, proposal_id: str, evidence: str, since: datetime, now: datetime) -> None:
         assert now - since < WEEK, f"{self.at}: {proposal_id} was shown since {since}, so nothing ever leaves the list"

@@ -126,8 +126,6 @@ def _say_done(settings: Settings, promoted: list[str], reconciled: Reconciled) -
     for state in (REJECTED, EXPIRED, SUPERSEDED):
         for proposal_id in getattr(reconciled, state):
             say(f"{proposal_id} {state}")
-    for proposal_id in reconciled.reoffered:
-        say(f"{proposal_id} is offered again: it expired before, though runs showed it on few days")
     for proposal_id, reason in reconciled.withdrawn.items():
         say(f"{proposal_id} withdrawn: {reason}")
     for proposal_id in reconciled.came_back:

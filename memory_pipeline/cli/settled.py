@@ -55,8 +55,7 @@ def settled_since(settings: Settings, began: datetime) -> dict[str, Any]:
         "invalid": dict(read.filter(pl.col("decision") == INVALID).select("proposal_id", "reason").iter_rows()),
         "not_understood": not_understood(Workspace(settings, lake)),
         **ended,
-        "reoffered": again.drop_nulls("days_shown")["proposal_id"].to_list(),
-        "came_back": again.filter(pl.col("days_shown").is_null())["proposal_id"].to_list(),
+        "came_back": again["proposal_id"].to_list(),
         "automatic": other.filter(pl.col("surface") == AUTO_SURFACE)["proposal_id"].to_list(),
     }
 
@@ -67,8 +66,6 @@ def print_settled(settled: dict[str, Any]) -> None:
         say(f"REVIEW.md: {read}", "yellow" if settled["not_understood"] or settled["invalid"] else "")
     for how in settled["to_make"].values():
         say(visible(how), "cyan")
-    if again := settled["reoffered"]:
-        say(f"Offered again: {len(again)} that expired before, though runs showed them on few days")
     if back := settled["came_back"]:
         say(f"Offered again: {len(back)} that had given way to a friction fix that is withdrawn")
     names = {

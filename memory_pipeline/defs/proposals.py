@@ -91,7 +91,6 @@ def memory_file(context: dg.AssetExecutionContext, workspace: WorkspaceResource)
             "approved_now": len(reconciled.approved),
             "rejected_now": len(reconciled.rejected),
             "expired_now": len(reconciled.expired),
-            "offered_again_now": len(reconciled.reoffered),
             "superseded_now": len(reconciled.superseded),
             "fixes_withdrawn_now": len(reconciled.withdrawn),
             "invalid_now": len(reconciled.invalid),

@@ -570,7 +570,8 @@ class ProposalState(ProposalRow):
     reason: str | None
     surface: str | None
     decided_at: datetime | None
-    shown_since: datetime | None
+    on_display: bool
+    first_shown: datetime | None
     shown_on: list[date] | None
 
 

@@ -14,7 +14,12 @@ import hashlib
 import re
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
+import polars as pl
+
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.marks import FORMAT, keep_format, kept_format
@@ -45,9 +50,37 @@ def m002_remove_the_index_without_schema(settings: Settings) -> None:
             mark.unlink()
 
 
+def m003_offer_again_what_expired_unseen(settings: Settings) -> None:
+    """Up to version 0.2.0 proposals expired by the clock alone, for no reason on record. Those that runs are known to
+    have shown on fewer than half of the days are offered again; tasks in Todoist were on a list that is looked at, and
+    what a newer line replaced stays over."""
+    lake = Lake.from_settings(settings)
+    by_clock = lake.read("decisions").filter(pl.col("surface") == "expiry", pl.col("reason").is_null())
+    if by_clock.is_empty() or not lake.read("shown_days").is_empty():
+        return
+    showings, today = lake.read("showings"), datetime.now(settings.zone).date()
+    settled = set(showings.filter(pl.col("surface") == "todoist")["proposal_id"])
+    settled.update(*lake.read("proposals")["supersedes"].drop_nulls().to_list())
+    shown = showings.filter(pl.col("surface") != "command")
+    first = dict(shown.group_by("proposal_id").agg(pl.col("day").min()).iter_rows())
+    ran = {day for table in ("showings", "displacements", "decisions", "promotions") for day in lake.days(table)}
+    again = []
+    for proposal_id, ended in by_clock.select("proposal_id", "day").iter_rows():
+        due = first.get(proposal_id, ended) + timedelta(days=settings.proposal_expiry_days)
+        was_right = ended <= today and not any(due < day < ended for day in ran)  # the clock; else no day is known
+        days = sum(first.get(proposal_id, ended) <= day < ended for day in ran) if was_right else 0
+        if 2 * days < settings.proposal_expiry_days and proposal_id not in settled:
+            row = {"day": today, "proposal_id": proposal_id, "reoffered_at": datetime.now(UTC), "days_shown": days}
+            again.append(row)
+    made = pl.DataFrame(again, schema=TABLES["reoffers"].columns)
+    new = made.join(lake.read("reoffers"), on="proposal_id", how="anti")
+    lake.update("reoffers", lambda rows: pl.concat([rows, new]), today)
+
+
 MIGRATIONS: tuple[Callable[[Settings], None], ...] = (
     m001_take_back_dagster_yaml,
     m002_remove_the_index_without_schema,
+    m003_offer_again_what_expired_unseen,
 )
 
 

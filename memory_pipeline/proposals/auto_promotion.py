@@ -208,7 +208,7 @@ def _candidates(
     now: datetime,
     unread: Collection[str],
 ) -> list[ProposalState]:
-    """Pending high lines of trusted sections, in the user's own words, that were shown for a day and still hold.
+    """Pending high lines of trusted sections, in the user's own words, that were shown a day ago and still hold.
 
     One that takes another line's place is none: striking out is the user's.
     """
@@ -219,7 +219,8 @@ def _candidates(
         pl.col("section").is_in(trusted),
         pl.col("priority") == HIGH,
         pl.col("supersedes").list.len().fill_null(0) == 0,
-        pl.col("shown_since") <= now - SHOWN_FOR,
+        "on_display",
+        pl.col("first_shown") <= now - SHOWN_FOR,
     )
     rows = _in_own_words(workspace, [r for r in typed_rows(waiting, ProposalState) if r["proposal_id"] not in unread])
     unfit = invalid(workspace, log, {r["proposal_id"]: one_line(r["text"]) for r in rows})

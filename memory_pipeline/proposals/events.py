@@ -93,9 +93,8 @@ class ProposalLog:
         """Every proposal with its `status` (pending, or its first decision), that decision's text, section,
         reason, surface and time.
 
-        `support`, `sessions` and `last_seen` count what was merged into it too. `shown_since` is as long ago as it
-        was on display, and null while it is not: see `_shown_since`. `shown_on` are the days on which a run had it
-        there.
+        `support`, `sessions` and `last_seen` count what was merged into it too. `on_display` is whether a user can see
+        it now, `first_shown` when it came, `shown_on` are the days on which a run had it there.
         """
         if self._frame is None:
             others = [self.table(name) for name in ("supports", "showings", "displacements", "shown_days")]
@@ -340,33 +339,27 @@ def _fixes_as_proposals(fixes: pl.DataFrame) -> pl.DataFrame:
     return fixes.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
 
 
-def _shown_since(showings: pl.DataFrame, displacements: pl.DataFrame) -> pl.DataFrame:
-    """Per proposal that is on display: the moment since which it would be, had it never been displaced.
-
-    The times at which it came, less those at which it went: time off display does not count. To be listed by the
-    command is a moment and no time on display.
-    """
+def _on_display(showings: pl.DataFrame, displacements: pl.DataFrame) -> pl.DataFrame:
+    """The proposals that came to a lasting surface more often than they were displaced there. To be listed by the
+    command is a moment."""
+    # how often, and not when last: a clock may have been wrong
     key = ["proposal_id", "surface"]
-    lasting = showings.filter(pl.col("surface") != COMMAND_SURFACE)
-    came = lasting.group_by(key).agg(pl.col("shown_at").dt.epoch("us").sort())
-    went = displacements.group_by(key).agg(
-        pl.len().cast(pl.Int64).alias("times"), pl.col("displaced_at").dt.epoch("us").sum().alias("gone")
-    )
-    there = (
-        came.join(went, on=key, how="left")
-        .with_columns(pl.col("times", "gone").fill_null(0))
-        .filter(pl.col("shown_at").list.len() > pl.col("times"))
-    )
-    since = pl.col("shown_at").list.head(pl.col("times") + 1).list.sum() - pl.col("gone")
-    moment = pl.from_epoch(since, time_unit="us").dt.replace_time_zone("UTC")
-    return there.with_columns(moment.alias("shown_since")).group_by("proposal_id").agg(pl.col("shown_since").min())
+    came = showings.filter(pl.col("surface") != COMMAND_SURFACE).group_by(key).len("came")
+    went = displacements.group_by(key).len("went")
+    there = came.join(went, on=key, how="left").filter(pl.col("came") > pl.col("went").fill_null(0))
+    return there.select("proposal_id", pl.lit(True).alias("on_display")).unique()
 
 
 def _shown_on(showings: pl.DataFrame, shown_days: pl.DataFrame) -> pl.DataFrame:
-    """Per proposal, the days on which it was on display; of an older version's, those on which it came."""
+    """Per proposal, when it first came, and the days on which it was on display; of an older version's, those on which
+    it came."""
     came = showings.filter(pl.col("surface") != COMMAND_SURFACE)
-    both = pl.concat([frame.select("proposal_id", "day") for frame in (came, shown_days)])
-    return both.group_by("proposal_id").agg(pl.col("day").unique().sort().alias("shown_on"))
+    both = pl.concat(
+        [came.select("proposal_id", "day", "shown_at"), shown_days.select("proposal_id", "day")], how="diagonal"
+    )
+    return both.group_by("proposal_id").agg(
+        pl.col("shown_at").min().alias("first_shown"), pl.col("day").unique().sort().alias("shown_on")
+    )
 
 
 def _all_of(column: str) -> pl.Expr:
@@ -409,12 +402,13 @@ def _joined(
         pl.col("decided_on").is_null() | (pl.col("decided_on") == pl.col("content_hash"))
     )
     joined = proposals
-    shown = _shown_since(showings, displacements), _shown_on(showings, shown_days)
+    shown = _on_display(showings, displacements), _shown_on(showings, shown_days)
     for other in (decided.drop("decided_on", "content_hash"), merged, *shown):
         joined = joined.join(other, on="proposal_id", how="left")
     return (
         joined.with_columns(
             pl.col("status").fill_null(PENDING),
+            pl.col("on_display").fill_null(False),
             (pl.col("support") + pl.col("more_support").fill_null(0)),
             pl.when(pl.col("session_ids").is_null())  # a row from before they were kept
             .then(pl.col("sessions").fill_null(1) + pl.col("more_counted").fill_null(0))

@@ -37,7 +37,7 @@ from memory_pipeline.proposals.events import (
     is_fix,
 )
 from memory_pipeline.proposals.evidence import evidence_lines
-from memory_pipeline.proposals.expiry import expired_unseen, expiries, expiring_on
+from memory_pipeline.proposals.expiry import expiries, expiring_on
 from memory_pipeline.proposals.fixes import MAX_SHOWN, adds_to_memory, change_of, new_fixes
 from memory_pipeline.proposals.importing import imported_ids
 from memory_pipeline.proposals.memory_copies import MemoryCopies, is_gone
@@ -83,8 +83,6 @@ class Reconciled:
     invalid: dict[str, str] = field(default_factory=dict)
     """Approved by the user and not promoted, with the reason."""
     expired: list[str] = field(default_factory=list)
-    reoffered: list[str] = field(default_factory=list)
-    """Expired by the clock before, hardly shown, and pending again."""
     superseded: list[str] = field(default_factory=list)
     withdrawn: dict[str, str] = field(default_factory=dict)
     """Fixes of patterns that have ended, with the reason."""
@@ -131,12 +129,9 @@ def reconcile(
     settings, result, shown, named = workspace.settings, Reconciled(), dict[str, str](), set[str]()
     remove_strays(settings.workspace, but_in=settings.dagster_home)  # once a run, as this is
     with OpenLog.open(workspace, wait=wait) as log:
-        unseen = expired_unseen(workspace, log, now)
-        log.append("reoffers", unseen, now)
         log.append("friction_fixes", fixes := new_fixes(workspace, log, now), now)
         result.offered = [row["proposal_id"] for row in fixes]
         left_before = left_to_the_user(log).keys()
-        result.reoffered = [row["proposal_id"] for row in unseen]
 
         def edit(current: bytes | None) -> bytes:
             text = decode(current) if current is not None else None

@@ -78,7 +78,7 @@ def review_screen(desk: Desk, asked: Mapping[str, str]) -> ReviewScreen:
     gone = {step.proposal_id for step in desk.under_way()}
     later = {p: n for n, p in enumerate(desk.later)}
     every = [row for row in desk.kept.pending() if row["proposal_id"] not in gone or row["proposal_id"] in later]
-    expires = {row["proposal_id"]: expiring_on(settings, row, now) if row["shown_since"] else None for row in every}
+    expires = {row["proposal_id"]: expiring_on(settings, row, now) for row in every}
     rows = [row for row in every if _fits(row, asked, day)]
     there = _in_review_md(desk)
     rows.sort(key=lambda row: (later.get(p := row["proposal_id"], -1), expires[p] or date.max, p not in there))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.cli.settled import settled_since
+from memory_pipeline.operations.migrations import m003_offer_again_what_expired_unseen
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, EXPIRY_SURFACE, PENDING, Decision, ProposalLog
 from memory_pipeline.proposals.history import history
 from memory_pipeline.proposals.integrity import ProposalIntegrity
@@ -43,14 +44,14 @@ def test_what_waits_in_the_queue_was_not_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("days", "told", "state"),
     [
-        (4.9, False, PENDING),
+        (4, False, PENDING),
         (5, True, PENDING),
-        (6.9, True, PENDING),
+        (6, True, PENDING),
         (7, False, EXPIRED),
     ],
 )
-def test_a_week_from_the_showing_and_a_warning_before(story: Story, days: float, told: bool, state: str) -> None:
-    settled = story.run_daily(round(days * DAY_IN_MINUTES))
+def test_a_week_from_the_showing_and_a_warning_before(story: Story, days: int, told: bool, state: str) -> None:
+    settled = story.run_daily(days * DAY_IN_MINUTES)
     assert set(story.status().values()) == {state}
     assert ("· expires on 2025-03-12_" in story.review.read_text("utf-8")) is told
     assert settled.expired == (list(TEXTS) if state == EXPIRED else [])
@@ -218,7 +219,7 @@ def test_decisions_of_a_clock_that_was_ahead_are_told_by_no_later_run(story: Sto
     reconcile(story.workspace, future)
     assert story.status()[UV] == APPROVED
     told = settled_since(story.settings, datetime.now(NOW.tzinfo) - timedelta(days=1))
-    assert (told["approved"], told["expired"], told["reoffered"]) == ([], [], [])
+    assert (told["approved"], told["expired"], told["came_back"]) == ([], [], [])
 
 
 # --- workspaces in which days were not counted yet ---
@@ -244,18 +245,19 @@ class Before(Story):
 @pytest.mark.parametrize(("ended", "now"), [(22, 23), (3652, 1), (3652, 3)])
 def test_what_expired_unseen_is_offered_again_once(tmp_path: Path, ended: int, now: int) -> None:
     story = Before(tmp_path, ended=ended * DAY_IN_MINUTES)
-    settled = story.run(now * DAY_IN_MINUTES)
-    assert settled.reoffered == story.shown() == list(TEXTS)
+    m003_offer_again_what_expired_unseen(story.settings)
+    story.run(now * DAY_IN_MINUTES)
+    assert story.shown() == list(TEXTS)
     assert story.status() == dict.fromkeys(TEXTS, PENDING)
     (again,) = [e for e in history(story.workspace, UV) if e["event"] == "offered again"]
     day = (NOW + timedelta(days=ended)).date()
     assert again["detail"].startswith(f"it expired on {day}, and is known to have been shown on ")
-    assert story.run(now * DAY_IN_MINUTES + 1).reoffered == []
+    m003_offer_again_what_expired_unseen(story.settings)
+    assert story.lake.read("reoffers").height == len(TEXTS)
     decide(story.workspace, {UV: "approved"}, NOW + timedelta(days=now, hours=1))
     story.last_run = now * DAY_IN_MINUTES
     story.run_daily((now + 8) * DAY_IN_MINUTES)
     assert story.status() == {p: APPROVED if p == UV else EXPIRED for p in TEXTS}
-    assert story.run((now + 9) * DAY_IN_MINUTES).reoffered == []
     assert "Use uv" in story.remembered()
     assert ProposalIntegrity.from_lake(story.lake, story.memory).judge().offenders == []
     log = ProposalLog(story.lake)
@@ -263,17 +265,15 @@ def test_what_expired_unseen_is_offered_again_once(tmp_path: Path, ended: int, n
 
 
 def test_what_was_shown_on_half_of_the_days_was_seen(tmp_path: Path) -> None:
-    assert Before(tmp_path / "few", ran_on=3, ended=8 * DAY_IN_MINUTES).run(9 * DAY_IN_MINUTES).reoffered == list(TEXTS)
-    story = Before(tmp_path / "enough", ran_on=4, ended=8 * DAY_IN_MINUTES)
-    assert story.run(9 * DAY_IN_MINUTES).reoffered == []
-    assert story.status() == dict.fromkeys(TEXTS, EXPIRED)
+    for days, state in ((3, PENDING), (4, EXPIRED)):
+        story = Before(tmp_path / f"{days}", ran_on=days, ended=8 * DAY_IN_MINUTES)
+        m003_offer_again_what_expired_unseen(story.settings)
+        assert story.status() == dict.fromkeys(TEXTS, state)
 
 
 def test_what_is_settled_otherwise_is_not_offered_again(tmp_path: Path) -> None:
     story = Before(tmp_path)
     record_showings(story.workspace, {TABS: "task-7"}, NOW, surface="todoist")  # completing it there would approve it
-    story.memory.write_text(f"# Memory\n\n## Hard Rules\n- {TEXTS[UV]}\n", "utf-8")
     put(story.lake, "proposals", proposal(9, "Deploy on a Friday, with two people.", supersedes=[FRIDAY]))
-    assert story.run(23 * DAY_IN_MINUTES).reoffered == [UTC, LINT]
-    story.memory.write_text("# Memory\n", "utf-8")
-    assert story.run(24 * DAY_IN_MINUTES).reoffered == []  # taken out by the user
+    m003_offer_again_what_expired_unseen(story.settings)
+    assert story.lake.read("reoffers")["proposal_id"].to_list() == [UV, UTC, LINT]
