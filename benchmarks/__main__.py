@@ -32,6 +32,7 @@ QUICK = (
     Benchmark("scale_model"),
     Benchmark("auto_promotion"),
     Benchmark("chain"),
+    Benchmark("far_apart"),
     Benchmark("languages"),
     Benchmark("sensor", ("2000",)),
     Benchmark("kills", ("--trials", "10")),

@@ -29,11 +29,11 @@ def parse_day(text: str) -> date:
         raise ValueError(f"{text!r} is not a day; write it as YYYY-MM-DD.") from None
 
 
-def stretches(days: Iterable[date], bridged: int = 0) -> list[tuple[date, date]]:
-    """Runs of days as (first, last); gaps of up to `bridged` missing days do not end a run."""
+def stretches(days: Iterable[date]) -> list[tuple[date, date]]:
+    """The ranges of consecutive days, each as its first and last day."""
     found: list[tuple[date, date]] = []
     for day in sorted(set(days)):
-        if found and (day - found[-1][1]).days <= bridged + 1:
+        if found and (day - found[-1][1]).days == 1:
             found[-1] = (found[-1][0], day)
         else:
             found.append((day, day))

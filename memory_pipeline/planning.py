@@ -21,9 +21,6 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.stages import Stage, fingerprint_of_day, is_current, is_incomplete
 from memory_pipeline.workspace.workspace import Workspace
 
-BRIDGED_DAYS = 10
-"""Days without sessions that a run goes through rather than end: a run costs about as much as ten empty days."""
-
 
 @dataclass(frozen=True)
 class Stages:
@@ -102,11 +99,11 @@ class Stages:
         return fingerprint_of(*(fingerprint_of_day(stage, day) for stage in self.all()))
 
     def runs_for(self, days: Iterable[date]) -> list[tuple[date, date]]:
-        """The ranges (first day, last day) that bring these days up to date, one run each.
+        """The ranges (first day, last day) that bring these days up to date, one run each; they hold no other day.
 
         Begins with the first day that is not current: what changed there may change the days after it.
         """
         ordered = sorted(days)
         with self.sessions.lake.seen_once():
             stale = next((i for i, day in enumerate(ordered) if not self.is_current(day)), len(ordered))
-        return stretches(ordered[stale:], BRIDGED_DAYS)
+        return stretches(ordered[stale:])

@@ -11,7 +11,7 @@ import pytest
 
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.planning import BRIDGED_DAYS, Stages
+from memory_pipeline.planning import Stages
 from memory_pipeline.settings import load_settings
 from memory_pipeline.stages import Built, Stage, bring_up_to_date, is_current
 from memory_pipeline_tests.conftest import Entry, assistant, conversation, user, utc, write_session
@@ -184,7 +184,7 @@ def test_a_session_that_grew_makes_every_stage_of_its_day_look_again(sessions: P
     write_session(sessions / f"{DAY}.jsonl", *talk(DAY), more)
     made = stages()
     assert (made.is_current(DAY), made.is_current(later)) == (False, True)  # as far as can be told before
-    assert made.runs_for([DAY, later]) == [(DAY, later)]  # so the days after it are looked at too
+    assert made.runs_for([DAY, later]) == [(DAY, DAY), (later, later)]  # so the days after it are looked at too
     assert {"windows 05", "observations 05", "embeddings 05", "reflections 05", "reflections 07"} <= set(
         done := run(made, DAY, later)
     )
@@ -202,11 +202,16 @@ def days_with_sessions(sessions: Path, *offsets: int) -> list[date]:
     return days
 
 
-def test_days_are_bridged_into_one_run_unless_they_lie_far_apart(sessions: Path) -> None:
-    """Ten empty days cost about as much as another run."""
-    assert BRIDGED_DAYS == 10
-    days = days_with_sessions(sessions, 0, 1, 12, 24)
-    assert stages().runs_for(reversed(days)) == [(days[0], days[2]), (days[3], days[3])]
+def test_no_run_goes_over_a_day_without_sessions(sessions: Path) -> None:
+    days = days_with_sessions(sessions, 0, 1, 3, 2400)
+    assert stages().runs_for(reversed(days)) == [(days[0], days[1]), (days[2], days[2]), (days[3], days[3])]
+
+
+def test_a_day_that_gets_a_session_later_is_due(sessions: Path) -> None:
+    days = days_with_sessions(sessions, 0, 2)
+    run(stages(), *days)
+    (later,) = days_with_sessions(sessions, 1)
+    assert stages().runs_for(sorted([*days, later])) == [(later, days[1])]  # the day after it looks back on it
 
 
 def test_runs_begin_with_the_first_day_that_is_out_of_date(sessions: Path) -> None:

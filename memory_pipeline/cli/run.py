@@ -111,6 +111,4 @@ def _told(ranges: Sequence[tuple[date, date]], chosen: Sequence[date]) -> str:
     told = f"{runs} over {of} to do."
     if named < len(chosen):
         told += f" {named} of them are not up to date, from {first} on: what changed there may change what comes after."
-    if days > named:
-        told += f" {days - named} without sessions lie between them: a run more would take longer."
     return told

@@ -17,7 +17,7 @@ from memory_pipeline.cli.summary import print_summary, summarise
 from memory_pipeline.days import lookback, stretches
 from memory_pipeline.defs.runs import Unfinished, instance_of, run_job
 from memory_pipeline.defs.under_way import close_dead_runs
-from memory_pipeline.distillation.periods import NAMES, Period, periods_of
+from memory_pipeline.distillation.periods import NAMES, Period, consecutive
 from memory_pipeline.distillation.stage import due_periods, stages_of
 from memory_pipeline.embeddings.health import lexical_only, set_aside_files
 from memory_pipeline.planning import Stages
@@ -99,7 +99,7 @@ class Running:
         if due:
             counts = [f"{len(periods)} {NAMES[level]}{'s' * (len(periods) != 1)}" for level, periods in due.items()]
             err.print(f"To distil: {', '.join(counts)}.", style="dim")
-            self._execute([run_over(DISTIL_JOBS[level], level, periods) for level, periods in due.items()])
+            self._execute([runs_over(DISTIL_JOBS[level], periods) for level, periods in due.items()])
 
     def _execute(self, todo: Sequence[Runs]) -> None:
         from memory_pipeline.defs.orchestration import STOPPED, on_progress
@@ -137,16 +137,8 @@ class Running:
 @contextmanager
 def running(settings: Settings, catalogue: Catalogue, is_pressed: Callable[[], bool]) -> Iterator[Running]:
     """Runs on this workspace, after what earlier ones left behind is put in order."""
-    from memory_pipeline.defs.empty_partitions import report_empty_partitions
-    from memory_pipeline.defs.graph import build_definitions
-
     with instance_of(settings) as instance:
         close_dead_runs(instance)
-        with waiting("days without sessions"):
-            # So that Dagster's catalogue counts no day without a session as missing. It has to be before any run: what
-            # is made of such a day would count as older than it.
-            graph = build_definitions(settings).resolve_asset_graph()
-            report_empty_partitions(instance, Workspace(settings, catalogue.lake), catalogue, graph)
         yield Running(settings, catalogue, instance, is_pressed)
 
 
@@ -217,11 +209,9 @@ def steps_of(job: str, ranges: Iterable[tuple[date, date]]) -> int:
     return sum((last - first).days + 1 for first, last in ranges) * STAGES_WITH_PROGRESS[job]
 
 
-def run_over(job: str, level: int, due: Sequence[Period]) -> Runs:
-    """One run, as the schedules start."""
-    keys = [period.key for period in due]
-    first, last = keys[0], keys[-1]
-    return Runs(job, [(first, last)], len(periods_of(level, lookback(last, (last - first).days + 1))))
+def runs_over(job: str, due: Sequence[Period]) -> Runs:
+    """Runs of a distillation over these periods, and no others."""
+    return Runs(job, [(group[0].key, group[-1].key) for group in consecutive(due)], len(due))
 
 
 def _without(span: tuple[date, date], failed: set[date]) -> list[tuple[date, date]]:

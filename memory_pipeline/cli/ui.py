@@ -4,7 +4,7 @@ import os
 import socket
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,19 +13,7 @@ from memory_pipeline.cli.console import MISUSED, err, fail
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.defs.runs import instance_of, only_one
 from memory_pipeline.defs.under_way import close_dead_runs
-from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
-from memory_pipeline.workspace.workspace import Workspace
-
-
-def _report_empty_partitions(instance: Any) -> None:
-    """So that the catalogue counts no day without a session as missing; of later days the schedule at five does it."""
-    from memory_pipeline.defs.empty_partitions import report_empty_partitions
-    from memory_pipeline.defs.graph import build_definitions
-
-    workspace = Workspace.open(active_settings())  # with the first day that has just been kept
-    graph = build_definitions(workspace.settings).resolve_asset_graph()
-    report_empty_partitions(instance, workspace, Catalogue(workspace.lake, workspace.settings), graph)
 
 
 def ui(
@@ -46,7 +34,6 @@ def ui(
         look_before_dagster(settings)
         with instance_of(settings) as instance:  # makes the databases before several processes ask for them
             close_dead_runs(instance)
-            _report_empty_partitions(instance)
             keep_quiet_at_first(instance)
         _leave_the_current_folder(settings)
         _refuse_taken_port(port)

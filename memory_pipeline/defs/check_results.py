@@ -30,8 +30,6 @@ from memory_pipeline.workspace.workspace import Workspace
 
 Judged = Any
 """An iterator of what a check yields; the types of Dagster 1.13 know only of a result that is returned."""
-NOTHING_SAID = "nothing_said"
-"""Metadata of the result of a day that has no session: it passed, and nothing was judged."""
 OTHERS_FAILED = "other_days_that_failed"
 SHOWN = 10
 """Offenders that stand in the metadata; one that matters is among the first of each day."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
-from memory_pipeline.defs.check_results import NOTHING_SAID
 from memory_pipeline.defs.orchestration import REBUILT
 from memory_pipeline.markdown.escaping import unescaped
 from memory_pipeline.quality.results import Result
@@ -21,6 +20,8 @@ MAX_RESULTS = 20_000
 """Of one check, the newest: years, and each day many times."""
 MAX_RUNS = 500
 ANEW = dg.MetadataValue.bool(True)
+NOTHING_SAID = "nothing_said"
+"""Metadata of results that version 0.2 stored of days without a session; nothing was judged."""
 
 
 def checks_of(graph: AssetGraph) -> dict[str, str]:

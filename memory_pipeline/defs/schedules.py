@@ -7,12 +7,10 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 
 from memory_pipeline.days import day_of
-from memory_pipeline.defs.empty_partitions import graph_of, report_empty_partitions
 from memory_pipeline.defs.jobs import ARCHIVE_JOB, DISTIL_JOBS, FRICTION_JOB, PRUNE_JOB, QUALITY_JOB, REFLECT_JOB
 from memory_pipeline.defs.orchestration import WorkspaceResource, range_tags
-from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, WEEK, consecutive
 from memory_pipeline.distillation.stage import DistillationStage, due_periods, state_of
-from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 
 DISTIL_SCHEDULES = {DAY: "distil_at_five", WEEK: "distil_weeks_at_five", MONTH: "distil_months_at_five"}
@@ -96,7 +94,7 @@ def schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
 
 
 def _distilling(settings: Settings, level: int) -> dg.ScheduleDefinition:
-    """One run over what is due of a level. Each level has a schedule, as it has a job; in which order they run does not
+    """The schedule of a level: runs over the periods that are due, and no others. The order of the levels does not
     matter, since each brings what it is made of up to date."""
 
     @dg.schedule(
@@ -107,16 +105,17 @@ def _distilling(settings: Settings, level: int) -> dg.ScheduleDefinition:
         default_status=RUNNING,
         description=f"Distil the {NAMES[level]}s that are old enough or grew since.",
     )
-    def distil(context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource) -> dg.RunRequest | dg.SkipReason:
+    def distil(
+        context: dg.ScheduleEvaluationContext, workspace: WorkspaceResource
+    ) -> list[dg.RunRequest] | dg.SkipReason:
         opened = workspace.open()
-        if level == DAY:
-            catalogue = Catalogue(opened.lake, opened.settings)
-            report_empty_partitions(context.instance, opened, catalogue, graph_of(context))
         stage = DistillationStage(opened, level, day_of(context.scheduled_execution_time, opened.settings.zone))
         due = due_periods(stage)
         if not due:
             return dg.SkipReason(f"Every {NAMES[level]} that is old enough is distilled.")
-        tags = range_tags(due[0].key, due[-1].key)
-        return dg.RunRequest(run_key=f"distil:{state_of(stage, due)}", tags=tags)
+        return [
+            dg.RunRequest(run_key=f"distil:{state_of(stage, group)}", tags=range_tags(group[0].key, group[-1].key))
+            for group in consecutive(due)
+        ]
 
     return distil

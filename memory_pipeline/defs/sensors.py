@@ -12,7 +12,6 @@ from datetime import UTC, date, datetime, timedelta
 import dagster as dg
 
 from memory_pipeline.days import day_of, today
-from memory_pipeline.defs.empty_partitions import graph_of, report_empty_partitions
 from memory_pipeline.defs.jobs import DAY_JOB, REFLECT_JOB, REVIEW_JOB, TODOIST_IS_OFF, TODOIST_JOB
 from memory_pipeline.defs.notifications import failure_sensor
 from memory_pipeline.defs.orchestration import WorkspaceResource
@@ -61,10 +60,6 @@ def session_sensor_from(first_day: date) -> dg.SensorDefinition:
         opened, now = workspace.open(), datetime.now(UTC)
         settings = opened.settings
         catalogue = Catalogue(opened.lake, settings)
-        day = f"{day_of(now, settings.zone)}"
-        if context.cursor and context.cursor != day:  # it has begun, and nothing is there yet; at first the UI reports
-            report_empty_partitions(context.instance, opened, catalogue, graph_of(context))
-        context.update_cursor(day)
         seen = catalogue.refresh(find_sources(roots(settings)), seconds=REFRESH_SECONDS)
         stages = Stages.from_settings(settings, catalogue, now, for_planning=True)
         due = {

@@ -50,6 +50,11 @@ class Period:
             return self.last.replace(day=1)
         return self.days[0]
 
+    @property
+    def next(self) -> Period:
+        """The period of the same level that follows it."""
+        return Period.from_key(self.level, self.last + timedelta(days=1))
+
     def __str__(self) -> str:
         return f"the {NAMES[self.level]} that ends on {self.last}"
 
@@ -89,6 +94,17 @@ def periods_of(level: int, days: Iterable[date], newest: date = date.max) -> lis
     """The periods of a level that have any of these days in them and end by `newest`, oldest first."""
     found = {Period.containing(day, level) for day in days if day <= newest}
     return sorted((period for period in found if period.last <= newest), key=lambda period: period.last)
+
+
+def consecutive(periods: Iterable[Period]) -> list[list[Period]]:
+    """The periods of one level in groups between which some are missing, oldest first."""
+    groups: list[list[Period]] = []
+    for period in sorted(periods, key=lambda period: period.last):
+        if groups and period == groups[-1][-1].next:
+            groups[-1].append(period)
+        else:
+            groups.append([period])
+    return groups
 
 
 def is_end_of_week(day: date) -> bool:

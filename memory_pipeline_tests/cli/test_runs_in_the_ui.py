@@ -10,7 +10,7 @@ import pytest
 from dagster._core.storage.tags import REPOSITORY_LABEL_TAG
 
 from memory_pipeline.cli import run as run_command
-from memory_pipeline.cli.running import run_over
+from memory_pipeline.cli.running import runs_over
 from memory_pipeline.defs.runs import instance_of, run_job
 from memory_pipeline.defs.web_server import code_location, keep_quiet_at_first
 from memory_pipeline.settings import Settings
@@ -67,24 +67,20 @@ def test_a_decision_does_not_wait_for_a_run_over_days(instance: Any) -> None:
     assert config.max_concurrent_runs > len(limits)
 
 
-def test_what_is_due_of_a_level_is_one_run() -> None:
+def test_what_is_due_of_a_level_is_a_run_for_each_range_of_periods() -> None:
     from memory_pipeline.distillation.periods import DAY as DAYS
     from memory_pipeline.distillation.periods import Period
 
-    due = [Period(DAYS, DAY), Period(DAYS, DAY + timedelta(days=90))]
-    runs = run_over("distil_job", DAYS, due)
-    assert (runs.ranges, runs.steps) == ([(DAY, DAY + timedelta(days=90))], 91)
+    due = [Period(DAYS, DAY + timedelta(days=n)) for n in (0, 1, 90)]
+    runs = runs_over("distil_job", due)
+    assert (runs.ranges, runs.steps) == ([(DAY, due[1].last), (due[2].last, due[2].last)], 3)
 
 
 @pytest.mark.parametrize(
     ("ranges", "chosen", "told"),
     [
         ([(1, 1)], [1], "1 run over 1 day to do."),
-        (
-            [(1, 3), (20, 20)],
-            [1, 3, 20],
-            "2 runs over 4 days to do. 1 without sessions lie between them: a run more would take longer.",
-        ),
+        ([(1, 2), (20, 20)], [1, 2, 20], "2 runs over 3 days to do."),
         (
             [(5, 6)],
             [1, 5, 6],

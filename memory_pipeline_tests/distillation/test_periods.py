@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, WEEK, Period, periods_of
+from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, WEEK, Period, consecutive, periods_of
 
 MONDAY = date(2025, 3, 3)
 TWO_YEARS = [date(2024, 1, 1) + timedelta(days=n) for n in range(731)]
@@ -41,6 +41,14 @@ def test_a_partition_is_named_by_the_first_day_of_the_calendars_week_or_month() 
     for level in LEVELS:
         for period in periods_of(level, TWO_YEARS):
             assert Period.from_key(level, period.key) == period
+
+
+def test_periods_between_which_some_are_missing_are_in_groups_of_their_own() -> None:
+    for level in LEVELS:
+        first, second, third, *_, last = periods_of(level, TWO_YEARS)
+        assert first.next == second
+        assert consecutive([last, third, second, first]) == [[first, second, third], [last]]
+        assert consecutive([]) == []
 
 
 def test_a_week_is_made_of_its_seven_days() -> None:
